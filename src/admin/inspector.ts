@@ -1,0 +1,92 @@
+import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
+import { NOW } from '../protocol/expressions.js';
+import type { Fields } from '../protocol/expressions.js';
+import type { LockKind } from '../protocol/lock-document.js';
+import type { Seats } from '../protocol/seats.js';
+import { readSnapshot } from '../protocol/snapshot.js';
+import type { LockSnapshot } from '../protocol/snapshot.js';
+import type { Combiner } from '../store/combiner.js';
+import type { LockCollection } from '../store/lock-collection.js';
+
+/** What `list` picks out. */
+export interface ListFilter {
+  /** Only locks whose names begin with this. */
+  prefix?: string | undefined;
+  kind?: LockKind | undefined;
+  /** Only locks that somebody holds. */
+  heldOnly?: boolean | undefined;
+}
+
+/** Options of a revocation. */
+export interface RevokeOptions {
+  /** Only the lease of this attempt; by default every lease of the lock. */
+  id?: string | undefined;
+  /** Stored with the leases asked, for whoever inspects them. At most 1,024 bytes of UTF-8. */
+  why?: string | undefined;
+  /** Empties the seats at once instead of asking: until the old holders hear of it, only tokens protect. */
+  force?: boolean | undefined;
+}
+
+/** What a revocation found: attempt ids, sorted into those asked, those already gone, and those evicted. */
+export interface RevokeResult {
+  readonly asked: string[];
+  readonly gone: string[];
+  readonly evicted: string[];
+}
+
+const WHOLE: Fields = { now: NOW, document: '$$ROOT' };
+
+/** Looks at locks from outside, and takes them away. */
+export class Inspector {
+  readonly #collection: LockCollection;
+  readonly #combiner: Combiner;
+  readonly #kinds: readonly Seats[];
+
+  constructor(collection: LockCollection, combiner: Combiner, kinds: readonly Seats[]) {
+    this.#collection = collection;
+    this.#combiner = combiner;
+    this.#kinds = kinds;
+  }
+
+  async inspect(name: string): Promise<LockSnapshot | null> {
+    const outcome = await this.#collection.read([name], WHOLE, 'majority');
+    if (outcome.type !== 'done') throw new StoreUnavailableError(name, true, outcome.error);
+    const [found] = outcome.value;
+    return found === undefined ? null : this.#read(name, found);
+  }
+
+  async *list(filter: ListFilter): AsyncGenerator<LockSnapshot> {
+    const { prefix = '', kind, heldOnly = false } = filter;
+    const selector = { _id: { $gte: prefix }, ...(kind === undefined ? {} : { kind }) };
+    for await (const found of this.#collection.find(selector, WHOLE)) {
+      const name: unknown = found['_id'];
+      if (typeof name !== 'string' || !name.startsWith(prefix)) return;
+      const snapshot = this.#read(name, found);
+      if (!heldOnly || snapshot.holders.length > 0) yield snapshot;
+    }
+  }
+
+  async revoke(name: string, { id, why, force = false }: RevokeOptions): Promise<RevokeResult> {
+    const snapshot = await this.inspect(name);
+    const held = (snapshot?.holders ?? []).map((holder) => holder.id);
+    const ids = id === undefined ? held : [id];
+    const seats = this.#kinds.find(({ kind }) => kind === snapshot?.kind);
+    if (seats === undefined || ids.length === 0) return { asked: [], gone: ids, evicted: [] };
+    const operation = force ? ({ type: 'evict', ids } as const) : ({ type: 'ask', ids, why } as const);
+    const outcome = await this.#combiner.submit(name, seats, operation).outcome;
+    if (outcome.type !== 'done') {
+      const outcomeKnown = outcome.type === 'refused' || !outcome.maybeApplied;
+      throw new StoreUnavailableError(name, outcomeKnown, outcome.error);
+    }
+    const told = ids.filter((each) => outcome.value.wake.some((word) => word.endsWith(`:${each}:0`)));
+    const gone = ids.filter((each) => !told.includes(each));
+    return force ? { asked: [], gone, evicted: told } : { asked: told, gone, evicted: [] };
+  }
+
+  #read(name: string, found: Readonly<Record<string, unknown>>): LockSnapshot {
+    const { now, document } = found as { now: Date; document: Readonly<Record<string, unknown>> };
+    const snapshot = readSnapshot(this.#kinds, name, document, now);
+    if (snapshot === null) throw new CorruptLockDocumentError(name);
+    return snapshot;
+  }
+}

@@ -1,0 +1,55 @@
+/** Time, as far as this library uses it, behind one interface: tests move it by hand. */
+export interface Clock {
+  /** Milliseconds of a clock that only moves forward. Every deadline is counted on it. */
+  nowMs(): number;
+
+  /** Milliseconds of the wall clock. Only ever compared with `nowMs`, to notice that the process was suspended. */
+  wallMs(): number;
+
+  /** Calls `fire` once, when `nowMs()` has reached `atMs`; never before. Does not keep the process alive. */
+  at(atMs: number, fire: () => void): Timer;
+}
+
+export interface Timer {
+  cancel(): void;
+}
+
+/** setTimeout takes no longer delay, and fires at once if given one (E43): longer waits are cut into slices. */
+const MAX_DELAY_MS = 2_147_483_647;
+
+export const systemClock: Clock = {
+  nowMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  at: (atMs, fire) => new SystemTimer(atMs, fire),
+};
+
+class SystemTimer implements Timer {
+  readonly #atMs: number;
+  readonly #fire: () => void;
+  #timeout: NodeJS.Timeout | undefined;
+
+  constructor(atMs: number, fire: () => void) {
+    this.#atMs = atMs;
+    this.#fire = fire;
+    this.#arm();
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timeout);
+  }
+
+  #arm(): void {
+    const delayMs = Math.min(Math.max(Math.ceil(this.#atMs - performance.now()), 0), MAX_DELAY_MS);
+    this.#timeout = setTimeout(() => {
+      // Timers may fire up to a millisecond early by this clock, and a slice of a long wait always does.
+      if (performance.now() < this.#atMs) this.#arm();
+      else this.#fire();
+    }, delayMs).unref();
+  }
+}
+
+/** Resolves when the clock has reached `atMs`. */
+export const sleepUntil = (clock: Clock, atMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    clock.at(atMs, resolve);
+  });

@@ -1,0 +1,198 @@
+import type { LeaseInfo } from './protocol/snapshot.js';
+import type { LockKind } from './protocol/lock-document.js';
+
+/** The stable `code` of every {@link LeaseholdError}. */
+export type LeaseholdErrorCode =
+  | 'ACQUIRE_TIMEOUT'
+  | 'LOCK_LOST'
+  | 'LOCK_KIND_MISMATCH'
+  | 'QUEUE_FULL'
+  | 'CORRUPT_LOCK_DOCUMENT'
+  | 'PROVIDER_CLOSED'
+  | 'STORE_UNAVAILABLE'
+  | 'UNSUPPORTED_SERVER'
+  | 'DEADLOCK';
+
+/** What every error of this library has in common. Wrong arguments are `TypeError` and `RangeError` instead. */
+export abstract class LeaseholdError extends Error {
+  abstract readonly code: LeaseholdErrorCode;
+
+  /** The lock concerned; `null` where the failure is not about one lock. */
+  readonly lockName: string | null;
+
+  /** @internal */
+  constructor(lockName: string | null, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.lockName = lockName;
+    this.name = new.target.name;
+  }
+}
+
+/** How long somebody has held or waited, for a message. */
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
+
+const quoted = (name: string): string => JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);
+
+function describeHolder({ label, process, why, acquiredAt }: LeaseInfo): string {
+  const who = label === undefined ? process : `${label} (${process})`;
+  const reason = why === undefined ? '' : ` for ${JSON.stringify(why)}`;
+  return `${who}${reason} since ${acquiredAt.toISOString()}`;
+}
+
+/**
+ * The time to wait was up before the lock was granted. Nothing is held and nothing stays queued; what could not be
+ * withdrawn at once is withdrawn in the background and lives at most one lease.
+ */
+export class AcquireTimeoutError extends LeaseholdError {
+  readonly code = 'ACQUIRE_TIMEOUT';
+
+  /** Who held the lock when it was last looked at. Empty if the store never answered. */
+  readonly holders: readonly LeaseInfo[];
+
+  /** The last known place in the queue, 0 for the head; `null` if the request was not queued. */
+  readonly place: number | null;
+
+  /** How long the request waited, in ms. */
+  readonly waitedMs: number;
+
+  /** @internal */
+  constructor(
+    lockName: string,
+    details: { holders: readonly LeaseInfo[]; place: number | null; waitedMs: number; cause?: unknown },
+  ) {
+    const { holders, place, waitedMs, cause } = details;
+    const held =
+      holders.length === 0 ? '' : `; held by ${holders.slice(0, 3).map(describeHolder).join(', ')}`;
+    const queued = place === null ? '' : `; ${String(place)} waiting ahead`;
+    const unanswered = cause === undefined ? '' : '; the store did not answer';
+    super(
+      lockName,
+      `Lock ${quoted(lockName)} was not granted within ${seconds(waitedMs)}${held}${queued}${unanswered}`,
+      cause === undefined ? undefined : { cause },
+    );
+    this.holders = holders;
+    this.place = place;
+    this.waitedMs = waitedMs;
+  }
+}
+
+/**
+ * Why a hold ended other than by its own release: its time was over before an extension was confirmed (`expired`),
+ * somebody emptied the seat (`evicted`), the document vanished (`document-missing`), the provider was closed
+ * (`provider-closed`); or `released`, where a hold is used after its release.
+ */
+export type LossCause = 'expired' | 'evicted' | 'document-missing' | 'provider-closed' | 'released';
+
+const LOSSES: Readonly<Record<LossCause, string>> = {
+  expired: 'its lease ran out before an extension was confirmed',
+  evicted: 'its seat was taken away',
+  'document-missing': 'its lock document is gone',
+  'provider-closed': 'its provider was closed',
+  released: 'it was released',
+};
+
+/** The lock is not held any more: stop the work that it protects. */
+export class LockLostError extends LeaseholdError {
+  readonly code = 'LOCK_LOST';
+  readonly why: LossCause;
+
+  /** @internal */
+  constructor(lockName: string, why: LossCause, detail: string = LOSSES[why]) {
+    super(lockName, `Lock ${quoted(lockName)} is not held any more: ${detail}`);
+    this.why = why;
+  }
+}
+
+/** The lock is in use as another kind of lock. An idle lock changes its kind without an error. */
+export class LockKindMismatchError extends LeaseholdError {
+  readonly code = 'LOCK_KIND_MISMATCH';
+  readonly expected: LockKind;
+  readonly actual: LockKind;
+
+  /** @internal */
+  constructor(lockName: string, expected: LockKind, actual: LockKind) {
+    super(lockName, `Lock ${quoted(lockName)} is in use as a ${actual} and was asked for as a ${expected}`);
+    this.expected = expected;
+    this.actual = actual;
+  }
+}
+
+/** The lock has as many holders and waiters as `maxMembers` allows. */
+export class QueueFullError extends LeaseholdError {
+  readonly code = 'QUEUE_FULL';
+  readonly maxMembers: number;
+
+  /** @internal */
+  constructor(lockName: string, maxMembers: number) {
+    super(lockName, `Lock ${quoted(lockName)} has maxMembers = ${String(maxMembers)} holders and waiters`);
+    this.maxMembers = maxMembers;
+  }
+}
+
+/** The stored document is no lock document that this version understands. It was left untouched. */
+export class CorruptLockDocumentError extends LeaseholdError {
+  readonly code = 'CORRUPT_LOCK_DOCUMENT';
+
+  /** @internal */
+  constructor(lockName: string) {
+    super(
+      lockName,
+      `The document of lock ${quoted(lockName)} has wrong types, or a kind or version that this release does not know; it was left untouched`,
+    );
+  }
+}
+
+/** The provider is closed, or was closed while this request waited. */
+export class ProviderClosedError extends LeaseholdError {
+  readonly code = 'PROVIDER_CLOSED';
+
+  /** @internal */
+  constructor(lockName: string | null) {
+    super(lockName, 'The lock provider is closed');
+  }
+}
+
+/**
+ * The store refused a command, or did not answer in time. With `outcomeKnown` false the command may have been
+ * applied; what it may have left behind is given back in the background and lives at most one lease.
+ */
+export class StoreUnavailableError extends LeaseholdError {
+  readonly code = 'STORE_UNAVAILABLE';
+
+  /** True: the command had no effect. False: it may have been applied. */
+  readonly outcomeKnown: boolean;
+
+  /** @internal */
+  constructor(lockName: string | null, outcomeKnown: boolean, cause: unknown) {
+    const about = lockName === null ? '' : ` for lock ${quoted(lockName)}`;
+    const outcome = outcomeKnown
+      ? 'nothing was changed'
+      : 'the outcome is unknown; whatever it left behind is given back in the background';
+    const detail = cause instanceof Error ? `: ${cause.message}` : '';
+    super(lockName, `The store could not serve a request${about}${detail} (${outcome})`, { cause });
+    this.outcomeKnown = outcomeKnown;
+  }
+}
+
+/** The server, or the client's configuration, cannot carry this library. */
+export class UnsupportedServerError extends LeaseholdError {
+  readonly code = 'UNSUPPORTED_SERVER';
+
+  /** @internal */
+  constructor(detail: string) {
+    super(null, detail);
+  }
+}
+
+/** The caller's own chain of calls holds the lock that it waits for without a timeout: it would wait for ever. */
+export class DeadlockError extends LeaseholdError {
+  readonly code = 'DEADLOCK';
+
+  /** @internal */
+  constructor(lockName: string) {
+    super(
+      lockName,
+      `Lock ${quoted(lockName)} is held by the same chain of calls that asks for it again without a timeout; locks are not reentrant`,
+    );
+  }
+}

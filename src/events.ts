@@ -1,0 +1,188 @@
+import { EventEmitter } from 'eventemitter3';
+import type { LossCause } from './errors.js';
+import type { Wakeups } from './options.js';
+import type { LockKind } from './protocol/lock-document.js';
+
+/** What every event about one attempt or hold carries. */
+export interface AttemptEvent {
+  readonly lockName: string;
+  readonly kind: LockKind;
+  /** The attempt id: the same from the queue to the release. */
+  readonly id: string;
+}
+
+/** The request has been queued, or queued again after its place lapsed. */
+export interface WaitingEvent extends AttemptEvent {
+  /** 0 for the head of the queue. */
+  readonly place: number;
+}
+
+/** The lock was granted. */
+export interface AcquiredEvent extends AttemptEvent {
+  readonly fencingToken: number;
+  readonly waitedMs: number;
+}
+
+/** The hold has been extended. */
+export interface ExtendedEvent extends AttemptEvent {
+  readonly fencingToken: number;
+  readonly remainingMs: number;
+}
+
+/** The hold was released by its owner. `confirmed` false: the store has not answered, the background goes on. */
+export interface ReleasedEvent extends AttemptEvent {
+  readonly fencingToken: number;
+  readonly heldMs: number;
+  readonly confirmed: boolean;
+}
+
+/** The hold was lost. */
+export interface LostEvent extends AttemptEvent {
+  readonly fencingToken: number;
+  readonly heldMs: number;
+  readonly why: LossCause;
+}
+
+/** A handle was garbage-collected without a release; its lock has been given back. */
+export interface AbandonedEvent extends AttemptEvent {
+  readonly fencingToken: number;
+  readonly heldMs: number;
+}
+
+/** A request ran out of time. */
+export interface TimeoutEvent extends AttemptEvent {
+  readonly waitedMs: number;
+}
+
+/** Somebody asked the holder to release. */
+export interface ReleaseRequestedEvent extends AttemptEvent {
+  readonly fencingToken: number;
+}
+
+/** How waiters are woken has been decided, or has changed. */
+export interface WakeupsEvent {
+  readonly mode: Wakeups;
+  readonly why: string;
+}
+
+/** A command to the store failed or was not answered; the library goes on by itself. */
+export interface StoreErrorEvent {
+  readonly lockName: string | null;
+  /** What was being done: `transition`, `extension`, `read`, `stream`. */
+  readonly during: string;
+  readonly error: unknown;
+}
+
+/** The index for purging could not be made. Locks work without it; unused documents stay. */
+export interface IndexErrorEvent {
+  readonly error: unknown;
+}
+
+/** The events of a provider: one typed payload each. */
+export interface LockProviderEvents {
+  waiting: [WaitingEvent];
+  acquired: [AcquiredEvent];
+  extended: [ExtendedEvent];
+  released: [ReleasedEvent];
+  lost: [LostEvent];
+  abandoned: [AbandonedEvent];
+  timeout: [TimeoutEvent];
+  releaseRequested: [ReleaseRequestedEvent];
+  wakeups: [WakeupsEvent];
+  storeError: [StoreErrorEvent];
+  indexError: [IndexErrorEvent];
+}
+
+/** How the parts of the library report: {@link IsolatedEmitter.emit} of the provider. */
+export type Report = <E extends keyof LockProviderEvents>(
+  event: E,
+  payload: LockProviderEvents[E][0],
+) => void;
+
+type Listener<Events extends object, E extends EventEmitter.EventNames<Events>> = EventEmitter.EventListener<
+  Events,
+  E
+>;
+
+type AnyListener = (this: unknown, ...args: unknown[]) => unknown;
+
+/**
+ * An EventEmitter whose listeners can harm neither each other nor the emitter: eventemitter3 calls them in a plain
+ * loop, so one that throws would stop the others and the code that emitted. Here it ends as a process warning.
+ */
+export class IsolatedEmitter<Events extends object> extends EventEmitter<Events> {
+  // One wrapper per listener, so that `off` finds what `on` registered. It passes on the `this` it is called with.
+  readonly #isolated = new WeakMap<AnyListener, AnyListener>();
+
+  override on<E extends EventEmitter.EventNames<Events>>(
+    event: E,
+    fn: Listener<Events, E>,
+    context?: unknown,
+  ): this {
+    return super.on(event, this.#isolate(event, fn), context);
+  }
+
+  override addListener<E extends EventEmitter.EventNames<Events>>(
+    event: E,
+    fn: Listener<Events, E>,
+    context?: unknown,
+  ): this {
+    return this.on(event, fn, context);
+  }
+
+  override once<E extends EventEmitter.EventNames<Events>>(
+    event: E,
+    fn: Listener<Events, E>,
+    context?: unknown,
+  ): this {
+    return super.once(event, this.#isolate(event, fn), context);
+  }
+
+  override off<E extends EventEmitter.EventNames<Events>>(
+    event: E,
+    fn?: Listener<Events, E>,
+    context?: unknown,
+    once?: boolean,
+  ): this {
+    return super.off(event, fn && this.#isolate(event, fn), context, once);
+  }
+
+  override removeListener<E extends EventEmitter.EventNames<Events>>(
+    event: E,
+    fn?: Listener<Events, E>,
+    context?: unknown,
+    once?: boolean,
+  ): this {
+    return this.off(event, fn, context, once);
+  }
+
+  #isolate<E extends EventEmitter.EventNames<Events>>(
+    event: E,
+    fn: Listener<Events, E>,
+  ): Listener<Events, E> {
+    const listener = fn as AnyListener;
+    if (typeof listener !== 'function') throw new TypeError('The listener must be a function');
+    let isolated = this.#isolated.get(listener);
+    if (isolated === undefined) {
+      isolated = isolate(String(event), listener);
+      this.#isolated.set(listener, isolated);
+    }
+    return isolated as Listener<Events, E>;
+  }
+}
+
+function isolate(event: string, listener: AnyListener): AnyListener {
+  return function (...args) {
+    try {
+      const returned = listener.apply(this, args);
+      if (returned instanceof Promise) returned.catch(warn);
+    } catch (error) {
+      warn(error);
+    }
+  };
+
+  function warn(error: unknown): void {
+    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    process.emitWarning(`A listener of the event "${event}" failed: ${detail}`, 'LeaseholdListenerWarning');
+  }
+}

@@ -1,0 +1,177 @@
+import type { Clock, Timer } from '../clock.js';
+import { LockLostError } from '../errors.js';
+import type { LossCause } from '../errors.js';
+import type { LeaseTerms } from '../options.js';
+import type { Seats } from '../protocol/seats.js';
+
+/** What a grant tells its process. */
+export interface Grant {
+  readonly name: string;
+  readonly seats: Seats;
+  readonly id: string;
+  readonly token: number;
+  readonly terms: LeaseTerms;
+  /** When the hold counts as lost here: what was left of the lease when the request was sent, less the allowance. */
+  readonly deadlineMs: number;
+}
+
+/** Whoever holds the object in memory; told at most once of each. */
+export interface HoldObserver {
+  lost(error: LockLostError): void;
+  releaseRequestedNow(): void;
+}
+
+/**
+ * One hold, as this process believes it.
+ *
+ * - `held` until its deadline, which only an extension moves, and only forwards.
+ * - `lost`: the deadline passed, or the server said so. Final: an extension that succeeds later does not revive it.
+ * - `released`: by its owner. Final.
+ *
+ * The deadline is asked at every look, so a blocked event loop cannot make a dead hold look alive; the timer at the
+ * deadline is only the early notice (L4), and needs no reply from anybody.
+ */
+export class HeldLease {
+  readonly grant: Grant;
+  readonly heldSinceMs: number;
+  readonly #clock: Clock;
+  readonly #onLost: (hold: HeldLease, why: LossCause) => void;
+  readonly #onDoubt: (hold: HeldLease) => void;
+  #state: 'held' | 'lost' | 'released' = 'held';
+  #deadlineMs: number;
+  #timer: Timer | undefined;
+  #wallAheadMs: number;
+  #doubted = false;
+  #releaseRequested = false;
+  #lossError: LockLostError | undefined;
+  // Weak, so that a handle that everybody has forgotten can be collected and given back.
+  #observer: WeakRef<HoldObserver> | undefined;
+
+  constructor(
+    grant: Grant,
+    clock: Clock,
+    onLost: (hold: HeldLease, why: LossCause) => void,
+    onDoubt: (hold: HeldLease) => void,
+  ) {
+    this.grant = grant;
+    this.#clock = clock;
+    this.#onLost = onLost;
+    this.#onDoubt = onDoubt;
+    this.heldSinceMs = clock.nowMs();
+    this.#deadlineMs = grant.deadlineMs;
+    this.#wallAheadMs = this.#wallAhead();
+    this.#arm();
+  }
+
+  get id(): string {
+    return this.grant.id;
+  }
+
+  get name(): string {
+    return this.grant.name;
+  }
+
+  /** Whether the hold can be relied on at this instant. */
+  get isHeld(): boolean {
+    return this.remainingMs > 0;
+  }
+
+  /** How long it can be relied on without an extension, in ms. */
+  get remainingMs(): number {
+    if (this.#state !== 'held' || this.#isDoubtful()) return 0;
+    return Math.max(0, this.#deadlineMs - this.#clock.nowMs());
+  }
+
+  get isReleased(): boolean {
+    return this.#state === 'released';
+  }
+
+  /** Neither released nor lost: worth extending. Past the deadline it is not, though the timer may be late. */
+  get isOpen(): boolean {
+    return this.#state === 'held' && this.#clock.nowMs() < this.#deadlineMs;
+  }
+
+  get deadlineMs(): number {
+    return this.#deadlineMs;
+  }
+
+  get heldMs(): number {
+    return this.#clock.nowMs() - this.heldSinceMs;
+  }
+
+  get wasAskedToRelease(): boolean {
+    return this.#releaseRequested;
+  }
+
+  /** Why the hold is over; `undefined` while it is not. */
+  get lossError(): LockLostError | undefined {
+    if (this.#state === 'held' && this.#clock.nowMs() >= this.#deadlineMs) this.lose('expired');
+    return this.#lossError;
+  }
+
+  observe(observer: HoldObserver): void {
+    this.#observer = new WeakRef(observer);
+  }
+
+  /** An extension was confirmed. Without effect on a hold that is over, or past its deadline (final). */
+  extendTo(deadlineMs: number): void {
+    if (!this.isOpen) return;
+    this.#doubted = false;
+    this.#wallAheadMs = this.#wallAhead();
+    if (deadlineMs <= this.#deadlineMs) return;
+    this.#deadlineMs = deadlineMs;
+    this.#arm();
+  }
+
+  /** Ends the hold against its owner's will. */
+  lose(why: Exclude<LossCause, 'released'>): void {
+    if (this.#state !== 'held') return;
+    this.#end('lost', why);
+    this.#onLost(this, why);
+    if (this.#lossError !== undefined) this.#observer?.deref()?.lost(this.#lossError);
+  }
+
+  /** Ends the hold by its owner's will. False: it was over before. */
+  release(): boolean {
+    if (this.lossError !== undefined || this.#state !== 'held') return false;
+    this.#end('released', 'released');
+    return true;
+  }
+
+  requestRelease(): boolean {
+    if (this.#state !== 'held' || this.#releaseRequested) return false;
+    this.#releaseRequested = true;
+    this.#observer?.deref()?.releaseRequestedNow();
+    return true;
+  }
+
+  #end(state: 'lost' | 'released', why: LossCause): void {
+    this.#state = state;
+    this.#lossError = new LockLostError(this.name, why);
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #arm(): void {
+    this.#timer?.cancel();
+    this.#timer = this.#clock.at(this.#deadlineMs, () => {
+      this.lose('expired');
+    });
+  }
+
+  /**
+   * The wall clock ran ahead of the monotonic one: the process was suspended, and the monotonic clock may have stood
+   * still meanwhile (E19). The hold cannot be relied on until it is confirmed. A wall clock set back means nothing.
+   */
+  #isDoubtful(): boolean {
+    if (!this.#doubted && this.#wallAhead() - this.#wallAheadMs > this.grant.terms.clockAllowanceMs) {
+      this.#doubted = true;
+      this.#onDoubt(this);
+    }
+    return this.#doubted;
+  }
+
+  #wallAhead(): number {
+    return this.#clock.wallMs() - this.#clock.nowMs();
+  }
+}

@@ -1,0 +1,151 @@
+import type { Clock, Timer } from '../clock.js';
+import type { LossCause } from '../errors.js';
+import type { AttemptEvent, Report } from '../events.js';
+import type { Settings } from '../options.js';
+import { HeldLease } from './held-lease.js';
+import type { Grant } from './held-lease.js';
+import type { Confirmation, LeaseMonitor } from './lease-monitor.js';
+import { LeaseHandle } from './lock-handle.js';
+import type { HandleOwner, LockHandle } from './lock-handle.js';
+import type { GivenBack, ReleaseQueue } from './release-queue.js';
+
+/** Everything this process holds: makes the handles, and sees to how each hold ends. */
+export class Holds implements HandleOwner {
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  readonly #report: Report;
+  readonly #monitor: LeaseMonitor;
+  readonly #releases: ReleaseQueue;
+  readonly #forgotten = new FinalizationRegistry<HeldLease>((hold) => {
+    this.#abandon(hold);
+  });
+  #onEmpty: (() => void) | undefined;
+
+  constructor(
+    settings: Settings,
+    clock: Clock,
+    report: Report,
+    monitor: LeaseMonitor,
+    releases: ReleaseQueue,
+  ) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#report = report;
+    this.#monitor = monitor;
+    this.#releases = releases;
+  }
+
+  take(grant: Grant, waitedMs: number): LockHandle {
+    const hold = new HeldLease(
+      grant,
+      this.#clock,
+      (lost, why) => {
+        this.#lost(lost, why);
+      },
+      (doubtful) => void this.confirm(doubtful),
+    );
+    this.#monitor.add(hold);
+    this.#report('acquired', { ...eventOf(hold), waitedMs });
+    return new LeaseHandle(hold, this);
+  }
+
+  confirm(hold: HeldLease): Promise<Confirmation> {
+    return this.#monitor.confirm(hold);
+  }
+
+  /** Somebody says that this lease was asked for, or taken away. */
+  async look(id: string): Promise<void> {
+    const hold = this.#monitor.get(id);
+    if (hold !== undefined) await this.#monitor.confirm(hold);
+  }
+
+  /** Documents have vanished: the holds under this name, or all, are looked at now instead of at their next turn. */
+  lookAt(name: string | null): void {
+    for (const hold of this.#monitor.holds) {
+      if (name === null || hold.name === name) void this.#monitor.confirm(hold);
+    }
+  }
+
+  async release(hold: HeldLease): Promise<boolean> {
+    if (!hold.release()) return false;
+    this.#remove(hold);
+    const givenBack = await this.#boundedGiveBack(hold);
+    const wasHeld = givenBack !== 0;
+    if (wasHeld)
+      this.#report('released', { ...eventOf(hold), heldMs: hold.heldMs, confirmed: givenBack !== undefined });
+    else this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why: 'evicted' });
+    return wasHeld;
+  }
+
+  track(handle: object, hold: HeldLease): void {
+    this.#forgotten.register(handle, hold, handle);
+  }
+
+  untrack(handle: object): void {
+    this.#forgotten.unregister(handle);
+  }
+
+  requestReleaseOfAll(): void {
+    for (const hold of this.#monitor.holds) {
+      if (hold.requestRelease()) this.#report('releaseRequested', eventOf(hold));
+    }
+  }
+
+  /** Resolves when nothing is held any more. */
+  async emptied(): Promise<void> {
+    if (this.#monitor.isEmpty) return;
+    await new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+    });
+  }
+
+  /** Stops vouching for what is still held. It is left to expire: a lock is never given away under a running owner. */
+  loseAll(): void {
+    for (const hold of this.#monitor.holds) hold.lose('provider-closed');
+  }
+
+  #lost(hold: HeldLease, why: LossCause): void {
+    this.#remove(hold);
+    this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why });
+    // The next in line need not wait for the rest of a lease that nobody uses. Final: nothing revives the hold.
+    if (why === 'expired') void this.#giveBack(hold);
+  }
+
+  #abandon(hold: HeldLease): void {
+    if (!hold.release()) return;
+    this.#remove(hold);
+    this.#report('abandoned', { ...eventOf(hold), heldMs: hold.heldMs });
+    void this.#giveBack(hold);
+  }
+
+  #remove(hold: HeldLease): void {
+    this.#monitor.remove(hold);
+    if (this.#monitor.isEmpty) this.#onEmpty?.();
+  }
+
+  #giveBack({ grant, deadlineMs }: HeldLease): Promise<GivenBack> {
+    const { name, seats, id, terms } = grant;
+    const untilMs = deadlineMs + terms.clockAllowanceMs + terms.leaseMs;
+    return this.#releases.giveBack({ name, seats, id, untilMs });
+  }
+
+  /** A release does not wait for a store that does not answer; the background goes on. */
+  async #boundedGiveBack(hold: HeldLease): Promise<GivenBack> {
+    let timer: Timer | undefined;
+    const over = new Promise<undefined>((resolve) => {
+      timer = this.#clock.at(this.#clock.nowMs() + this.#settings.storeTimeoutMs, () => {
+        resolve(undefined);
+      });
+    });
+    const givenBack = await Promise.race([this.#giveBack(hold), over]);
+    timer?.cancel();
+    return givenBack;
+  }
+}
+
+const eventOf = ({ name, id, grant }: HeldLease): AttemptEvent & { readonly fencingToken: number } => ({
+  lockName: name,
+  kind: grant.seats.kind,
+  id,
+  fencingToken: grant.token,
+});

@@ -1,0 +1,228 @@
+import type { Clock, Timer } from '../clock.js';
+import type { Report } from '../events.js';
+import type { Settings } from '../options.js';
+import { extension, leasesProjection } from '../protocol/extension.js';
+import type { LeasesRead } from '../protocol/extension.js';
+import type { Lease } from '../protocol/lock-document.js';
+import type { Seats } from '../protocol/seats.js';
+import type { LockCollection } from '../store/lock-collection.js';
+import type { HeldLease } from './held-lease.js';
+
+/** What asking the server about one hold told. */
+export type Confirmation =
+  | { readonly type: 'extended' }
+  | { readonly type: 'lost' }
+  /** No answer: it may still be ours, and is lost only at its own deadline. */
+  | { readonly type: 'unknown'; readonly error: unknown };
+
+/** What the monitor keeps of one hold. */
+interface Watched {
+  readonly hold: HeldLease;
+  dueMs: number;
+  isAsking: boolean;
+  /** Halved when a batch fails, so that one bad document costs the others little. */
+  batchSize: number;
+}
+
+const MAX_BATCH = 256;
+const MAX_BATCHES_IN_FLIGHT = 4;
+const MIN_RETRY_MS = 20;
+
+/**
+ * Extends every lease of one provider, in batches of documents: one update, then one read of the same documents that
+ * tells which leases are still this process's and live.
+ *
+ * A hold that is not shown is lost. A batch without an answer says nothing: it is tried again, in halves, and its holds
+ * stay until their own deadlines. Each try is bounded by a third of its shortest lease and the next one does not queue
+ * behind it, so that at least two fit into a lease though a primary is stuck (E17).
+ */
+export class LeaseMonitor {
+  readonly #collection: LockCollection;
+  readonly #kinds: readonly Seats[];
+  readonly #process: string;
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  readonly #report: Report;
+  readonly #watched = new Map<string, Watched>();
+  #timer: Timer | undefined;
+  #timerAtMs = Infinity;
+  #batchesInFlight = 0;
+
+  constructor(
+    collection: LockCollection,
+    kinds: readonly Seats[],
+    process: string,
+    settings: Settings,
+    clock: Clock,
+    report: Report,
+  ) {
+    this.#collection = collection;
+    this.#kinds = kinds;
+    this.#process = process;
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#report = report;
+  }
+
+  get holds(): readonly HeldLease[] {
+    return [...this.#watched.values()].map(({ hold }) => hold);
+  }
+
+  get isEmpty(): boolean {
+    return this.#watched.size === 0;
+  }
+
+  get(id: string): HeldLease | undefined {
+    return this.#watched.get(id)?.hold;
+  }
+
+  add(hold: HeldLease): void {
+    const watched: Watched = {
+      hold,
+      dueMs: nextDueMs(hold, this.#clock),
+      isAsking: false,
+      batchSize: MAX_BATCH,
+    };
+    this.#watched.set(hold.id, watched);
+    this.#scheduleAt(watched.dueMs);
+  }
+
+  remove(hold: HeldLease): void {
+    this.#watched.delete(hold.id);
+    if (this.#watched.size === 0) this.#stopTimer();
+  }
+
+  /** Asks the server about one hold now, and extends it. */
+  async confirm(hold: HeldLease): Promise<Confirmation> {
+    const boundMs = this.#settings.storeTimeoutMs;
+    const [confirmation = { type: 'lost' } as const] = await this.#ask([hold], boundMs);
+    return confirmation;
+  }
+
+  close(): void {
+    this.#stopTimer();
+    this.#watched.clear();
+  }
+
+  #stopTimer(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerAtMs = Infinity;
+  }
+
+  #scheduleAt(atMs: number): void {
+    if (atMs >= this.#timerAtMs) return;
+    this.#timer?.cancel();
+    this.#timerAtMs = atMs;
+    this.#timer = this.#clock.at(atMs, () => {
+      this.#timerAtMs = Infinity;
+      this.#tick();
+    });
+  }
+
+  /**
+   * Extends what is due, and takes along what will be due before half of its period has passed: so holds that began at
+   * different times come to share their batches.
+   */
+  #tick(): void {
+    const nowMs = this.#clock.nowMs();
+    const due = [...this.#watched.values()].filter(
+      ({ hold, dueMs, isAsking }) =>
+        !isAsking && hold.isOpen && dueMs <= nowMs + hold.grant.terms.extendEveryMs / 2,
+    );
+    const isAnyDue = due.some(({ dueMs }) => dueMs <= nowMs);
+    if (isAnyDue) {
+      due.sort((a, b) => a.dueMs - b.dueMs);
+      while (due.length > 0 && this.#batchesInFlight < MAX_BATCHES_IN_FLIGHT) {
+        const [first] = due;
+        void this.#extend(due.splice(0, first?.batchSize ?? MAX_BATCH));
+      }
+    }
+    this.#scheduleNext();
+  }
+
+  #scheduleNext(): void {
+    // With every slot taken, the end of a batch calls for the next tick; a bound on each makes sure that there is one.
+    if (this.#batchesInFlight >= MAX_BATCHES_IN_FLIGHT) return;
+    let nextMs = Infinity;
+    for (const { dueMs, isAsking, hold } of this.#watched.values()) {
+      if (!isAsking && hold.isOpen) nextMs = Math.min(nextMs, dueMs);
+    }
+    if (nextMs < Infinity) this.#scheduleAt(nextMs);
+  }
+
+  async #extend(batch: readonly Watched[]): Promise<void> {
+    this.#batchesInFlight += 1;
+    for (const watched of batch) watched.isAsking = true;
+    const shortestLeaseMs = Math.min(...batch.map(({ hold }) => hold.grant.terms.leaseMs));
+    const boundMs = Math.min(this.#settings.storeTimeoutMs, shortestLeaseMs / 3);
+    const confirmations = await this.#ask(
+      batch.map(({ hold }) => hold),
+      boundMs,
+    );
+    this.#batchesInFlight -= 1;
+    for (const [index, watched] of batch.entries()) {
+      watched.isAsking = false;
+      if (confirmations[index]?.type === 'unknown') {
+        watched.batchSize = Math.max(1, Math.ceil(batch.length / 2));
+        watched.dueMs = this.#clock.nowMs() + retryPauseMs(watched.hold);
+      } else {
+        watched.batchSize = MAX_BATCH;
+        watched.dueMs = nextDueMs(watched.hold, this.#clock);
+      }
+    }
+    this.#tick();
+  }
+
+  /** One update and one read; applies what they tell to the holds. */
+  async #ask(holds: readonly HeldLease[], boundMs: number): Promise<readonly Confirmation[]> {
+    const names = [...new Set(holds.map(({ name }) => name))];
+    const leaseMs = Math.max(...holds.map(({ grant }) => grant.terms.leaseMs));
+    const retentionMs = Math.max(...holds.map(({ grant }) => grant.terms.retentionMs));
+    const ids = holds.map(({ id }) => id);
+    const pipeline = extension(this.#kinds, ids, leaseMs, retentionMs);
+    const updated = await this.#collection.updateMany(names, pipeline, boundMs);
+    if (updated.type !== 'done') return holds.map(() => ({ type: 'unknown', error: updated.error }));
+    const projection = leasesProjection(this.#kinds, this.#process);
+    // A local read: the update was acknowledged by a majority, and a majority's read may be older than it.
+    const read = await this.#collection.read(names, projection, 'local', boundMs);
+    if (read.type !== 'done') return holds.map(() => ({ type: 'unknown', error: read.error }));
+    const documents = new Map(
+      (read.value as readonly unknown[] as readonly LeasesRead[]).map((document) => [document._id, document]),
+    );
+    return holds.map((hold) => this.#apply(hold, documents.get(hold.name), read.sentAtMs));
+  }
+
+  #apply(hold: HeldLease, document: LeasesRead | undefined, sentAtMs: number): Confirmation {
+    const { grant } = hold;
+    const lease = document?.leases.find(({ id, token }) => id === grant.id && token === grant.token);
+    if (document === undefined || lease === undefined) {
+      hold.lose(document === undefined ? 'document-missing' : 'evicted');
+      return { type: 'lost' };
+    }
+    const leftMs = lease.expiresAt.getTime() - document.now.getTime();
+    hold.extendTo(sentAtMs + leftMs - grant.terms.clockAllowanceMs);
+    this.#tell(hold, lease);
+    return { type: 'extended' };
+  }
+
+  #tell(hold: HeldLease, { ending }: Lease): void {
+    const { id, name, grant } = hold;
+    const event = { lockName: name, kind: grant.seats.kind, id, fencingToken: grant.token };
+    if (ending !== true) {
+      this.#report('extended', { ...event, remainingMs: hold.remainingMs });
+    } else if (hold.requestRelease()) {
+      this.#report('releaseRequested', event);
+    }
+  }
+}
+
+/** A third of a lease after the last confirmation, which the deadline tells. */
+function nextDueMs({ deadlineMs, grant }: HeldLease, clock: Clock): number {
+  const { leaseMs, clockAllowanceMs, extendEveryMs } = grant.terms;
+  const confirmedMs = deadlineMs + clockAllowanceMs - leaseMs;
+  return Math.max(confirmedMs + extendEveryMs, clock.nowMs());
+}
+
+const retryPauseMs = ({ grant }: HeldLease): number =>
+  Math.max(MIN_RETRY_MS, Math.min(grant.terms.extendEveryMs / 8, 500)) * (0.5 + Math.random() / 2);

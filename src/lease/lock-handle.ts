@@ -1,0 +1,170 @@
+import { LockLostError, StoreUnavailableError } from '../errors.js';
+import type { HeldLease, HoldObserver } from './held-lease.js';
+import type { Confirmation } from './lease-monitor.js';
+
+/** Something held, until it is released or lost. */
+export interface Hold extends AsyncDisposable {
+  /**
+   * Aborts once, with a {@link LockLostError} as its reason, at the moment the hold is lost: when the server says so,
+   * or when the local deadline passes, which needs no answer from anybody. Never because of a release.
+   */
+  readonly signal: AbortSignal;
+
+  /** Aborts when somebody asks for the lock politely: by `revoke`, or by closing the provider. */
+  readonly releaseRequested: AbortSignal;
+
+  /** Whether the hold can be relied on at this instant, by the clock; asks nobody. */
+  readonly isHeld: boolean;
+
+  /** How long the hold can be relied on without another extension, in ms; 0 when it is over. */
+  readonly remainingMs: number;
+
+  /**
+   * Throws {@link LockLostError} unless the hold can be relied on at this instant. It says nothing about the next one:
+   * what must not be overtaken is written with the fencing token.
+   */
+  assertHeld(): void;
+
+  /**
+   * Asks the server now, and extends the lease.
+   *
+   * @throws {@link LockLostError} if it is not held any more.
+   * @throws {@link StoreUnavailableError} if nobody answered; the hold stays until its deadline.
+   */
+  confirm(): Promise<void>;
+
+  /**
+   * Gives the lock back; the next waiter has it in the same update. Bounded, never rejects. May be called again: every
+   * call tells the same.
+   *
+   * @returns Whether it was still held. If the store did not answer, giving back goes on in the background and the
+   *   lease ends by itself.
+   */
+  release(): Promise<boolean>;
+}
+
+/** One lock held. */
+export interface LockHandle extends Hold {
+  readonly name: string;
+
+  /** The attempt id: what the lease is stored under. */
+  readonly id: string;
+
+  /** Higher than every token granted under this name before; below 2^53. */
+  readonly fencingToken: number;
+}
+
+/** What a handle needs of its provider. */
+export interface HandleOwner {
+  confirm(hold: HeldLease): Promise<Confirmation>;
+  release(hold: HeldLease): Promise<boolean>;
+  /** Watches for the handle to be forgotten. */
+  track(handle: object, hold: HeldLease): void;
+  untrack(handle: object): void;
+}
+
+/** A signal keeps the handle it came from: who still listens for the loss has not forgotten the lock. */
+const handleOfSignal = new WeakMap<AbortSignal, object>();
+
+/** The object that the caller holds. Nothing in the library refers to it strongly. */
+export class LeaseHandle implements LockHandle, HoldObserver {
+  readonly #hold: HeldLease;
+  readonly #owner: HandleOwner;
+  // Made when first asked for: thousands of holds need none.
+  #lossSignal: AbortController | undefined;
+  #requestSignal: AbortController | undefined;
+  #released: Promise<boolean> | undefined;
+
+  constructor(hold: HeldLease, owner: HandleOwner) {
+    this.#hold = hold;
+    this.#owner = owner;
+    hold.observe(this);
+    owner.track(this, hold);
+  }
+
+  get name(): string {
+    return this.#hold.name;
+  }
+
+  get id(): string {
+    return this.#hold.id;
+  }
+
+  get fencingToken(): number {
+    return this.#hold.grant.token;
+  }
+
+  get isHeld(): boolean {
+    return this.#hold.isHeld;
+  }
+
+  get remainingMs(): number {
+    return this.#hold.remainingMs;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#lossSignal === undefined) {
+      this.#lossSignal = new AbortController();
+      handleOfSignal.set(this.#lossSignal.signal, this);
+      const { lossError } = this.#hold;
+      if (lossError !== undefined && lossError.why !== 'released') this.#lossSignal.abort(lossError);
+    }
+    return this.#lossSignal.signal;
+  }
+
+  get releaseRequested(): AbortSignal {
+    if (this.#requestSignal === undefined) {
+      this.#requestSignal = new AbortController();
+      handleOfSignal.set(this.#requestSignal.signal, this);
+      if (this.#hold.wasAskedToRelease) this.#requestSignal.abort();
+    }
+    return this.#requestSignal.signal;
+  }
+
+  assertHeld(): void {
+    if (this.#hold.isHeld) return;
+    throw this.#lossError();
+  }
+
+  async confirm(): Promise<void> {
+    this.#throwIfOver();
+    const confirmation = await this.#owner.confirm(this.#hold);
+    this.#throwIfOver();
+    if (confirmation.type === 'unknown') {
+      throw new StoreUnavailableError(this.name, false, confirmation.error);
+    }
+  }
+
+  release(): Promise<boolean> {
+    this.#owner.untrack(this);
+    this.#released ??= this.#owner.release(this.#hold);
+    return this.#released;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  lost(error: LockLostError): void {
+    this.#lossSignal?.abort(error);
+  }
+
+  releaseRequestedNow(): void {
+    this.#requestSignal?.abort();
+  }
+
+  #throwIfOver(): void {
+    if (this.#hold.lossError !== undefined) throw this.#lossError();
+  }
+
+  /** A fresh error, whose stack shows who asked. */
+  #lossError(): LockLostError {
+    const why = this.#hold.lossError?.why;
+    if (why !== undefined) return new LockLostError(this.name, why);
+    return new LockLostError(
+      this.name,
+      'expired',
+      'the process was suspended, and its lease is being confirmed',
+    );
+  }
+}

@@ -1,0 +1,69 @@
+import type { LockHandle } from '../lease/lock-handle.js';
+import type { AcquireOptions, LeaseTerms } from '../options.js';
+import { mutexSeats } from '../protocol/mutex-seats.js';
+import type { LockSnapshot } from '../protocol/snapshot.js';
+import type { Requester } from './requester.js';
+
+/**
+ * A lock with a single holder, granted in the order of the requests.
+ *
+ * Not reentrant: a holder that asks again waits for itself. Two believe to hold it only if clocks differ at a failover
+ * by more than `clockAllowanceMs`, or if a process goes on past a deadline without looking; the fencing token protects
+ * beyond that.
+ */
+export interface Mutex {
+  readonly name: string;
+
+  /**
+   * Waits until the lock is granted.
+   *
+   * @throws {@link AcquireTimeoutError} when `timeoutMs` is up (by default there is no bound); the reason of
+   *   `options.signal` when it aborts; {@link ProviderClosedError}, {@link QueueFullError},
+   *   {@link LockKindMismatchError}, {@link CorruptLockDocumentError}, {@link DeadlockError}; and
+   *   {@link StoreUnavailableError} if the store refuses, or, of a single try, does not answer within
+   *   `storeTimeoutMs`. A longer wait rides out trouble of the store. After any of them nothing is held.
+   */
+  acquire(options?: AcquireOptions): Promise<LockHandle>;
+
+  /** Like `acquire`, with one try unless `timeoutMs` says otherwise; `null` where that would time out. */
+  tryAcquire(options?: AcquireOptions): Promise<LockHandle | null>;
+
+  /**
+   * Acquires, works, releases; the release is awaited also if the work fails.
+   *
+   * @throws What the work throws; {@link LockLostError} if the hold was lost before the work ended.
+   */
+  use<T>(work: (lock: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
+
+  /** What the lock looks like now; `null` if it has never been used, or not for the retention time. */
+  inspect(): Promise<LockSnapshot | null>;
+}
+
+/** @internal */
+export class MutexFace implements Mutex {
+  readonly name: string;
+  readonly #requester: Requester;
+  readonly #terms: LeaseTerms;
+
+  constructor(requester: Requester, name: string, terms: LeaseTerms) {
+    this.name = name;
+    this.#requester = requester;
+    this.#terms = terms;
+  }
+
+  acquire(options?: AcquireOptions): Promise<LockHandle> {
+    return this.#requester.acquire(this.name, mutexSeats, this.#terms, options);
+  }
+
+  tryAcquire(options?: AcquireOptions): Promise<LockHandle | null> {
+    return this.#requester.tryAcquire(this.name, mutexSeats, this.#terms, options);
+  }
+
+  use<T>(work: (lock: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
+    return this.#requester.use(() => this.acquire(options), work);
+  }
+
+  inspect(): Promise<LockSnapshot | null> {
+    return this.#requester.inspect(this.name);
+  }
+}

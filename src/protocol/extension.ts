@@ -1,0 +1,49 @@
+import { NOW, all, equal, isLive, merge, those, when } from './expressions.js';
+import type { Expression, Fields, Stage } from './expressions.js';
+import type { Lease } from './lock-document.js';
+import type { Seats } from './seats.js';
+import { isWellFormed, purgeAfter } from './transition.js';
+
+/**
+ * The pipeline that extends one process's leases in a whole batch of documents, each by its own stored lease.
+ *
+ * It is no transition: it expires and admits nobody. It empties `wake`, because small documents are logged whole and
+ * the last wake-up would be seen again, and raises `purgeAt`, because a hold may outlast it. Malformed documents stay
+ * as they are: an expression that failed on one would stop the batch.
+ *
+ * @param kinds - The seats of every kind of lock in the batch.
+ * @param leaseMs - The longest lease among `ids`.
+ */
+export function extension(
+  kinds: readonly Seats[],
+  ids: readonly string[],
+  leaseMs: number,
+  retentionMs: number,
+): readonly Stage[] {
+  const common: Fields = {
+    wake: '',
+    purgeAt: { $max: ['$purgeAt', purgeAfter(leaseMs + retentionMs)] },
+  };
+  const extended = kinds.reduce<Expression>(
+    (otherwise, seats) => when(isWellFormed(seats), merge('$$ROOT', seats.extend(ids), common), otherwise),
+    '$$ROOT',
+  );
+  return [{ $replaceWith: extended }];
+}
+
+/** What the read after an extension tells of one document. */
+export interface LeasesRead {
+  readonly _id: string;
+  readonly now: Date;
+  /** Those of this process, live ones only. */
+  readonly leases: readonly Lease[];
+}
+
+/** The projection of the read that follows an extension: which leases are still this process's, and live. */
+export const leasesProjection = (kinds: readonly Seats[], process: string): Fields => ({
+  now: NOW,
+  leases: those(
+    { $concatArrays: kinds.map((seats) => seats.stored) },
+    all(equal('$$this.process', process), isLive('$$this.expiresAt')),
+  ),
+});

@@ -1,0 +1,58 @@
+/**
+ * The one document per lock name, and what must be true of every stored version of it.
+ *
+ * ```
+ * { _id: name, kind: 'mutex', v: 1, fence: Long, holder: Lease | null,
+ *   queue: { <attempt id>: Waiter, … }, wake: string, purgeAt: Date }
+ * ```
+ *
+ * Invariants, cited by number in code and tests:
+ *
+ * - **S1** every stored version is legal (a mutex has at most one holder).
+ * - **S2** the intervals in which two handles believe they hold never conflict, within the clock bounds.
+ * - **S3** tokens strictly increase per name, in grant order, for ever.
+ * - **S4** a resource that checks tokens loses no update.
+ * - **S5** an operation by somebody who holds nothing changes nothing.
+ * - **L1** every waiter ends: handle, timeout, abort or typed error.
+ * - **L2** no wake-up is lost.
+ * - **L3** first come, first served among live waiters.
+ * - **L4** the lost signal fires before the lease can be given away, without needing a reply.
+ * - **R1** nothing leaks: cursors, timers, listeners, seats, waiters.
+ * - **R2** no unhandled rejection, no hang.
+ */
+
+/** What a lock is used as. The kind is stored with the lock; an idle lock may change it. */
+export type LockKind = 'mutex' | 'reader-writer' | 'semaphore' | 'election';
+
+export const LOCK_KINDS: readonly LockKind[] = ['mutex', 'reader-writer', 'semaphore', 'election'];
+
+/** The version of the document's shape that this code reads and writes; another one is refused as corrupt. */
+export const DOCUMENT_VERSION = 1;
+
+/** Bounds of a lease, also of a stored one: 100 ms to 24 h. */
+export const MIN_LEASE_MS = 100;
+export const MAX_LEASE_MS = 86_400_000;
+
+/** What a request, its waiter and its lease have in common. */
+export interface Member {
+  readonly process: string;
+  readonly leaseMs: number;
+  readonly expiresAt: Date;
+  readonly label?: string;
+  readonly why?: string;
+}
+
+/** A seat held. `extendedAt` is not stored: it is `expiresAt − leaseMs`. */
+export interface Lease extends Member {
+  readonly id: string;
+  readonly token: number;
+  readonly acquiredAt: Date;
+  /** Set by a revocation: the lease is not extended any more and ends at its release or expiry. */
+  readonly ending?: boolean;
+  readonly endingWhy?: string;
+}
+
+/** A place in the queue, kept under its attempt id, with a lease of its own (E5: a dead waiter must lapse). */
+export interface Waiter extends Member {
+  readonly since: Date;
+}

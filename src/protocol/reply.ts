@@ -1,0 +1,147 @@
+import { NOW, STORED_WAITERS, bind, equal, those } from './expressions.js';
+import type { Expression, Fields } from './expressions.js';
+import { DOCUMENT_VERSION, LOCK_KINDS } from './lock-document.js';
+import type { Lease, LockKind } from './lock-document.js';
+import type { Seats } from './seats.js';
+import type { Request } from './transition.js';
+
+/** One of this process's own places in the queue. */
+export interface Place {
+  readonly id: string;
+  readonly expiresAt: Date;
+  /** 0 for the head. */
+  readonly place: number;
+}
+
+/** What a transition left behind, as far as this process is concerned. Times are the server's, in ms. */
+export interface Reply {
+  readonly nowMs: number;
+  readonly kind: LockKind;
+  /** False: what the reply shows is no legal lock document. Malformed waiters of others are not shown. */
+  readonly sound: boolean;
+  readonly fence: number;
+  readonly wake: readonly string[];
+  readonly leases: readonly Lease[];
+  readonly places: readonly Place[];
+  /** All waiters, also those of other processes. */
+  readonly waiters: number;
+  /** The earliest expiry in the way of this process's first waiter: of a seat, or of a waiter before it. */
+  readonly earliestMs: number | null;
+}
+
+/** What became of one attempt. */
+export type Fate =
+  | { readonly type: 'granted'; readonly lease: Lease }
+  | { readonly type: 'queued'; readonly place: Place }
+  | { readonly type: 'absent' };
+
+/** Why a request was not let in, and not queued either. */
+export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'corrupt';
+
+/** The projection with which a transition is sent; the server computes it, so a reply stays small. */
+export function replyProjection(seats: Seats, process: string): Fields {
+  const mine: Expression = {
+    $map: {
+      input: those('$$waiters', equal('$$this.v.process', process)),
+      in: {
+        id: '$$this.k',
+        expiresAt: '$$this.v.expiresAt',
+        place: { $indexOfArray: ['$$waiters.k', '$$this.k'] },
+      },
+    },
+  };
+  const earliestAhead: Expression = {
+    $min: { $slice: ['$$waiters.v.expiresAt', { $max: [0, { $first: '$$mine.place' }] }] },
+  };
+  const queue = bind(
+    { waiters: STORED_WAITERS },
+    bind({ mine }, { mine: '$$mine', length: { $size: '$$waiters' }, earliest: earliestAhead }),
+  );
+  const seatFields = Object.fromEntries(Object.keys(seats.vacant).map((field) => [field, 1]));
+  return { _id: 0, now: NOW, kind: 1, v: 1, fence: 1, wake: 1, ...seatFields, queue };
+}
+
+/** The projection for operations that only leave: `wake` tells what they gave back. */
+export const LEAVE_PROJECTION: Fields = { _id: 0, wake: 1 };
+
+/** The document as `replyProjection` gives it; nothing in it can be trusted to have its type. */
+interface Projected extends Readonly<Record<string, unknown>> {
+  readonly now: Date;
+  readonly queue: { readonly mine: readonly Place[]; readonly length: number; readonly earliest: unknown };
+}
+
+export function readReply(seats: Seats, document: Readonly<Record<string, unknown>>): Reply {
+  const { now, kind, v, fence, wake, queue } = document as Projected;
+  const nowMs = now.getTime();
+  // The seats of another kind are not ours to judge.
+  const stored = kind === seats.kind ? seats.leasesIn(document) : [];
+  const leases = stored.filter(isLease);
+  const expiries = [queue.earliest, ...leases.map(({ expiresAt }) => expiresAt)].filter(isDate);
+  const sound =
+    v === DOCUMENT_VERSION &&
+    isKind(kind) &&
+    Number.isSafeInteger(fence) &&
+    leases.length === stored.length &&
+    // A transition leaves nothing behind whose time is over, so this document did not go through one.
+    leases.every(({ expiresAt }) => expiresAt.getTime() > nowMs);
+  return {
+    nowMs,
+    kind: isKind(kind) ? kind : seats.kind,
+    sound,
+    fence: Number(fence),
+    wake: readWake(wake),
+    leases,
+    places: queue.mine,
+    waiters: queue.length,
+    earliestMs: expiries.length === 0 ? null : Math.min(...expiries.map((date) => date.getTime())),
+  };
+}
+
+export const readWake = (wake: unknown): readonly string[] =>
+  typeof wake === 'string' ? wake.split(' ').filter((word) => word !== '') : [];
+
+/** The token of the lease that a `leave` gave back; 0 if there was none, `undefined` if it did not take effect. */
+export function tokenGivenBack(wake: readonly string[], id: string): number | undefined {
+  const word = wake.find((entry) => entry.startsWith(`-${id}:`));
+  return word === undefined ? undefined : Number(word.slice(id.length + 2));
+}
+
+export function fateOf(reply: Reply, id: string): Fate {
+  const lease = reply.leases.find((candidate) => candidate.id === id);
+  if (lease !== undefined && lease.expiresAt.getTime() > reply.nowMs) return { type: 'granted', lease };
+  const place = reply.places.find((candidate) => candidate.id === id);
+  if (place !== undefined && place.expiresAt.getTime() > reply.nowMs) return { type: 'queued', place };
+  return { type: 'absent' };
+}
+
+/**
+ * Why this request is in neither seats nor queue, from what the reply shows. What is left when nothing else explains
+ * it is a corrupt document: a transition leaves such a one untouched.
+ */
+export function refusalOf(reply: Reply, seats: Seats, type: 'enqueue' | 'try', request: Request): Refusal {
+  if (!reply.sound) return 'corrupt';
+  if (reply.kind !== seats.kind) return 'other-kind';
+  if (reply.nowMs > request.notAfter.getTime()) return 'late';
+  if (reply.leases.length + reply.waiters >= request.maxMembers) return 'full';
+  if (type === 'try' && reply.leases.length > 0) return 'busy';
+  return 'corrupt';
+}
+
+const isDate = (value: unknown): value is Date => value instanceof Date;
+
+const isKind = (value: unknown): value is LockKind => LOCK_KINDS.some((kind) => kind === value);
+
+export function isLease(value: unknown): value is Lease {
+  if (typeof value !== 'object' || value === null) return false;
+  const { id, process, token, leaseMs, acquiredAt, expiresAt } = value as Partial<
+    Record<keyof Lease, unknown>
+  >;
+  return (
+    typeof id === 'string' &&
+    typeof process === 'string' &&
+    Number.isSafeInteger(token) &&
+    Number.isSafeInteger(leaseMs) &&
+    isDate(acquiredAt) &&
+    isDate(expiresAt)
+  );
+}

@@ -1,0 +1,144 @@
+import type { Seats } from '../protocol/seats.js';
+import { LEAVE_PROJECTION, readReply, readWake, replyProjection } from '../protocol/reply.js';
+import type { Reply } from '../protocol/reply.js';
+import { mayCreate, transition } from '../protocol/transition.js';
+import type { Operation } from '../protocol/transition.js';
+import type { LockCollection } from './lock-collection.js';
+import type { Done, Outcome } from './outcome.js';
+
+/** What an update left behind: what `wake` says in any case, the rest unless all it did was to leave. */
+export interface Answer {
+  readonly wake: readonly string[];
+  readonly reply: Reply | null;
+  /** False: there is no document, and nothing in the update could create one. */
+  readonly exists: boolean;
+}
+
+/** One operation on its way. */
+export interface Submission {
+  readonly outcome: Promise<Outcome<Answer>>;
+  /** Takes the operation back if it has not been sent. True: it will never be. */
+  withdraw(): boolean;
+}
+
+export interface SubmitOptions {
+  /** Take over an idle document of another kind first. */
+  readonly adopting?: boolean;
+}
+
+interface Pending {
+  readonly seats: Seats;
+  readonly operation: Operation;
+  readonly adopting: boolean;
+  readonly settle: (outcome: Outcome<Answer>) => void;
+}
+
+/** More operations than this go into the next update: each costs up to four stages, and a pipeline has at most 1,000. */
+const MAX_OPERATIONS = 100;
+
+/**
+ * One update in flight per document and process. Operations that arrive meanwhile go together into the next one, in
+ * their order (flat combining): a hundred local callers cost a few writes, and a hot document has at most one writer
+ * per process, because conflicting writers stall the whole server (E24).
+ */
+export class Combiner {
+  readonly #collection: LockCollection;
+  readonly #process: string;
+  readonly #onAnswer: (name: string, answer: Answer, sentAtMs: number) => void;
+  readonly #lanes = new Map<string, Pending[]>();
+
+  /** @param onAnswer - Hears every answer before those who asked: it may concern others of this process. */
+  constructor(
+    collection: LockCollection,
+    process: string,
+    onAnswer: (name: string, answer: Answer, sentAtMs: number) => void,
+  ) {
+    this.#collection = collection;
+    this.#process = process;
+    this.#onAnswer = onAnswer;
+  }
+
+  submit(
+    name: string,
+    seats: Seats,
+    operation: Operation,
+    { adopting = false }: SubmitOptions = {},
+  ): Submission {
+    let settle!: (outcome: Outcome<Answer>) => void;
+    const outcome = new Promise<Outcome<Answer>>((resolve) => {
+      settle = resolve;
+    });
+    const pending: Pending = { seats, operation, adopting, settle };
+    const lane = this.#lanes.get(name);
+    if (lane !== undefined) {
+      lane.push(pending);
+    } else {
+      const opened = [pending];
+      this.#lanes.set(name, opened);
+      void this.#run(name, opened);
+    }
+    return { outcome, withdraw: () => this.#withdraw(name, pending) };
+  }
+
+  #withdraw(name: string, pending: Pending): boolean {
+    const lane = this.#lanes.get(name);
+    const index = lane?.indexOf(pending) ?? -1;
+    if (index >= 0) lane?.splice(index, 1);
+    return index >= 0;
+  }
+
+  async #run(name: string, lane: Pending[]): Promise<void> {
+    while (lane.length > 0) {
+      const batch = takeBatch(lane);
+      const outcome = await this.#send(name, batch);
+      if (outcome.type === 'done') this.#onAnswer(name, outcome.value, outcome.sentAtMs);
+      for (const { settle } of batch) settle(outcome);
+    }
+    this.#lanes.delete(name);
+  }
+
+  async #send(name: string, batch: readonly [Pending, ...Pending[]]): Promise<Outcome<Answer>> {
+    const [{ seats, adopting }] = batch;
+    const operations = batch.map(({ operation }) => operation);
+    const onlyLeaves = operations.every(({ type }) => type === 'leave');
+    try {
+      const outcome = await this.#collection.transition(
+        name,
+        transition(seats, operations, { adopting }),
+        onlyLeaves ? LEAVE_PROJECTION : replyProjection(seats, this.#process),
+        mayCreate(operations),
+      );
+      return outcome.type === 'done' ? this.#read(seats, outcome, onlyLeaves) : outcome;
+    } catch (error) {
+      // An answer that cannot be read: whoever waits for it must not wait for ever.
+      return { type: 'unknown', error, maybeApplied: true };
+    }
+  }
+
+  #read(
+    seats: Seats,
+    outcome: Done<Readonly<Record<string, unknown>> | null>,
+    onlyLeaves: boolean,
+  ): Outcome<Answer> {
+    const { value, sentAtMs } = outcome;
+    if (value === null) return { ...outcome, value: { wake: [], reply: null, exists: false } };
+    if (onlyLeaves) {
+      return { ...outcome, value: { wake: readWake(value['wake']), reply: null, exists: true } };
+    }
+    const reply = readReply(seats, value);
+    this.#collection.serverClock.learn(reply.nowMs, sentAtMs);
+    return { ...outcome, value: { wake: reply.wake, reply, exists: true } };
+  }
+}
+
+/** The next operations of one kind of lock, from the front; the others wait for an update of their own. */
+function takeBatch(lane: Pending[]): readonly [Pending, ...Pending[]] {
+  const [first] = lane;
+  if (first === undefined) throw new Error('an empty lane is never run');
+  const differs = lane.findIndex(
+    ({ seats, adopting }) => seats !== first.seats || adopting !== first.adopting,
+  );
+  const count = Math.min(differs < 0 ? lane.length : differs, MAX_OPERATIONS);
+  const [head = first, ...rest] = lane.splice(0, count);
+  return [head, ...rest];
+}

@@ -1,0 +1,229 @@
+import type { ChangeStream, Collection, Db, Document, RunCommandOptions } from 'mongodb';
+import type { Clock } from '../clock.js';
+import { UnsupportedServerError } from '../errors.js';
+import type { Report } from '../events.js';
+import type { Settings } from '../options.js';
+import type { Fields, Stage } from '../protocol/expressions.js';
+import { outcomeOfError } from './outcome.js';
+import type { Outcome } from './outcome.js';
+import { ServerClock } from './server-clock.js';
+
+/** Whatever the client's own are (E20): a lock that a failover could roll back is none. */
+const WRITE_CONCERN = { w: 'majority', j: true } as const;
+
+/** Names are compared byte by byte, also in a collection that was made with another collation. */
+const COLLATION = { locale: 'simple' } as const;
+
+/** What replies are read with, whatever the client's own BSON options are. */
+const BSON_OPTIONS = {
+  promoteLongs: true,
+  promoteValues: true,
+  promoteBuffers: false,
+  useBigInt64: false,
+  bsonRegExp: false,
+  raw: false,
+  serializeFunctions: false,
+  ignoreUndefined: false,
+  checkKeys: false,
+} as const;
+
+/** `db.command` takes none of the client's options, and is never retried by the driver: our own repeat by id is. */
+const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const satisfies RunCommandOptions;
+
+/** MongoDB 5.0: `$setField`, `$dateTrunc`, and updates that the oplog holds as differences. */
+const MIN_WIRE_VERSION = 13;
+
+/** What one `hello` tells. */
+export interface ServerKind {
+  /** Whether the server has change streams: a replica set member or a router. */
+  readonly hasChangeStreams: boolean;
+}
+
+/** The gateway to the collection of lock documents: concerns, bounded calls, three-valued outcomes. */
+export class LockCollection {
+  readonly name: string;
+  readonly serverClock: ServerClock;
+  readonly #db: Db;
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  readonly #report: Report;
+  #serverKind: ServerKind | undefined;
+
+  constructor(db: Db, settings: Settings, clock: Clock, report: Report) {
+    this.name = settings.collectionName;
+    this.#db = db;
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#report = report;
+    this.serverClock = new ServerClock(clock);
+  }
+
+  /** Applies one pipeline to one document and returns what it left behind; `null` if there is none. */
+  async transition(
+    name: string,
+    pipeline: readonly Stage[],
+    fields: Fields,
+    upsert: boolean,
+  ): Promise<Outcome<Document | null>> {
+    const command = {
+      findAndModify: this.name,
+      query: { _id: name },
+      update: pipeline,
+      new: true,
+      upsert,
+      fields,
+      collation: COLLATION,
+      writeConcern: WRITE_CONCERN,
+    };
+    const outcome = await this.#call('transition', name, command, this.#settings.storeTimeoutMs);
+    if (outcome.type !== 'done') return outcome;
+    const value = (outcome.value['value'] ?? null) as Document | null;
+    return { ...outcome, value };
+  }
+
+  /** Applies one pipeline to each of these documents. */
+  async updateMany(
+    names: readonly string[],
+    pipeline: readonly Stage[],
+    boundMs: number,
+  ): Promise<Outcome<null>> {
+    const command = {
+      update: this.name,
+      updates: [{ q: { _id: { $in: names } }, u: pipeline, multi: true, collation: COLLATION }],
+      writeConcern: WRITE_CONCERN,
+    };
+    const outcome = await this.#call('extension', null, command, boundMs);
+    return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
+  }
+
+  /** Reads these documents, in one batch. */
+  async read(
+    names: readonly string[],
+    projection: Fields,
+    level: 'local' | 'majority',
+    boundMs = this.#settings.storeTimeoutMs,
+  ): Promise<Outcome<readonly Document[]>> {
+    const command = {
+      find: this.name,
+      filter: { _id: { $in: names } },
+      projection,
+      limit: names.length,
+      batchSize: names.length,
+      singleBatch: true,
+      collation: COLLATION,
+      readConcern: { level },
+    };
+    const outcome = await this.#call('read', null, command, boundMs);
+    if (outcome.type !== 'done') return outcome;
+    const { firstBatch } = outcome.value['cursor'] as { firstBatch: readonly Document[] };
+    return { ...outcome, value: firstBatch };
+  }
+
+  /** Makes the index that purges unused documents. Correctness must not depend on it, so a failure is an event. */
+  async ensureIndex(): Promise<Outcome<null>> {
+    const command = {
+      createIndexes: this.name,
+      indexes: [{ key: { purgeAt: 1 }, name: 'purgeAt_1', expireAfterSeconds: 0 }],
+      writeConcern: WRITE_CONCERN,
+    };
+    // A build waits for transactions that use the collection, which may take longer than a call of ours.
+    const outcome = await this.#call('index', null, command, 10 * this.#settings.storeTimeoutMs);
+    return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
+  }
+
+  /** What kind of server this is and what time it has there. Asked once; an answer is remembered. */
+  async meet(): Promise<Outcome<ServerKind>> {
+    const sentAtMs = this.#clock.nowMs();
+    if (this.#serverKind !== undefined) return { type: 'done', value: this.#serverKind, sentAtMs };
+    const outcome = await this.#call('hello', null, { hello: 1 }, this.#settings.storeTimeoutMs);
+    if (outcome.type !== 'done') return outcome;
+    const { maxWireVersion, setName, msg, localTime } = outcome.value as Readonly<Record<string, unknown>>;
+    if (typeof maxWireVersion === 'number' && maxWireVersion < MIN_WIRE_VERSION) {
+      const error = new UnsupportedServerError('The server is older than MongoDB 5.0');
+      return { type: 'refused', error };
+    }
+    if (localTime instanceof Date) this.serverClock.learn(localTime.getTime(), outcome.sentAtMs);
+    this.#serverKind = { hasChangeStreams: typeof setName === 'string' || msg === 'isdbgrid' };
+    return { ...outcome, value: this.#serverKind };
+  }
+
+  /** A change stream over the collection. Opened at its first use. */
+  watch(pipeline: Document[]): ChangeStream {
+    return this.#collection().watch(pipeline, {
+      readPreference: 'primary',
+      readConcern: { level: 'majority' },
+      ...BSON_OPTIONS,
+    });
+  }
+
+  /** All lock documents whose names begin with this prefix, in the order of their names. */
+  find(filter: Document, projection: Document): AsyncIterable<Document> {
+    return this.#collection().find(filter, {
+      projection,
+      sort: { _id: 1 },
+      collation: COLLATION,
+      readPreference: 'primary',
+      readConcern: { level: 'majority' },
+      maxTimeMS: this.#settings.storeTimeoutMs,
+      ...BSON_OPTIONS,
+    });
+  }
+
+  #collection(): Collection {
+    return this.#db.collection(this.name);
+  }
+
+  /**
+   * Runs one command, bounded by a timer of our own: a driver waits for ever on a stopped primary (socketTimeoutMS
+   * is 0 by default), and `maxTimeMS` alone binds only a server that runs.
+   */
+  async #call(
+    during: string,
+    lockName: string | null,
+    command: Document,
+    boundMs: number,
+  ): Promise<Outcome<Document>> {
+    const giveUp = new AbortController();
+    const sentAtMs = this.#clock.nowMs();
+    let timer: { cancel(): void } | undefined;
+    const unanswered = new Promise<never>((_, reject) => {
+      timer = this.#clock.at(sentAtMs + boundMs, () => {
+        const error = new Error(`no answer within ${String(boundMs)} ms`);
+        reject(error);
+        giveUp.abort(error);
+      });
+    });
+    try {
+      const running = this.#db.command(
+        { ...command, ...(during === 'hello' ? {} : { maxTimeMS: Math.ceil(boundMs) }) },
+        { ...COMMAND_OPTIONS, signal: giveUp.signal },
+      );
+      // Whichever loses the race must not be an unhandled rejection (R2).
+      running.catch(() => undefined);
+      unanswered.catch(() => undefined);
+      const reply = await Promise.race([running, unanswered]);
+      throwReported(reply);
+      return { type: 'done', value: reply, sentAtMs };
+    } catch (error) {
+      this.#report('storeError', { lockName, during, error });
+      return outcomeOfError(error);
+    } finally {
+      timer?.cancel();
+    }
+  }
+}
+
+/** A command may succeed and still report that a majority did not follow, or that a document could not be written. */
+function throwReported(reply: Document): void {
+  const { writeConcernError, writeErrors } = reply as {
+    writeConcernError?: { code?: number; errmsg?: string };
+    writeErrors?: readonly { code?: number; errmsg?: string }[];
+  };
+  if (writeConcernError !== undefined) {
+    throw Object.assign(new Error(writeConcernError.errmsg), { name: 'MongoWriteConcernError' });
+  }
+  const [first] = writeErrors ?? [];
+  if (first !== undefined) {
+    throw Object.assign(new Error(first.errmsg), { name: 'MongoServerError', code: first.code });
+  }
+}

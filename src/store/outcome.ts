@@ -1,0 +1,102 @@
+/**
+ * How a call to the store ended.
+ *
+ * - `done`: the server did it, and a majority has it. `sentAtMs` is the clock just before sending.
+ * - `refused`: the server answered no. Nothing was changed, and asking again is of no use.
+ * - `unknown`: no answer, or one that does not tell. It may have been applied (`maybeApplied`); the same request by
+ *   the same id may be repeated.
+ */
+export type Outcome<T> = Done<T> | Refused | Unknown;
+
+export interface Done<T> {
+  readonly type: 'done';
+  readonly value: T;
+  readonly sentAtMs: number;
+}
+
+export interface Refused {
+  readonly type: 'refused';
+  readonly error: unknown;
+}
+
+export interface Unknown {
+  readonly type: 'unknown';
+  readonly error: unknown;
+  readonly maybeApplied: boolean;
+}
+
+/** What a server says while it changes its role, is overloaded or shuts down, and what a later try may be spared. */
+const TRANSIENT_CODES: ReadonlySet<number> = new Set([
+  6, // HostUnreachable
+  7, // HostNotFound
+  24, // LockTimeout
+  50, // MaxTimeMSExpired
+  64, // WriteConcernFailed
+  89, // NetworkTimeout
+  91, // ShutdownInProgress
+  100, // UnsatisfiableWriteConcern: members are down
+  112, // WriteConflict
+  134, // ReadConcernMajorityNotAvailableYet
+  189, // PrimarySteppedDown
+  202, // NetworkInterfaceExceededTimeLimit
+  262, // ExceededTimeLimit
+  317, // ConnectionPoolExpired
+  365, // TemporarilyUnavailable
+  462, // IngressRequestRateLimitExceeded
+  9001, // SocketException
+  10058, // LegacyNotPrimary
+  10107, // NotWritablePrimary
+  11000, // DuplicateKey: two upserts raced
+  11600, // InterruptedAtShutdown
+  11601, // Interrupted
+  11602, // InterruptedDueToReplStateChange
+  13388, // StaleConfig
+  13435, // NotPrimaryNoSecondaryOk
+  13436, // NotPrimaryOrSecondary
+]);
+
+/** Of those, the ones that are said before anything is applied. */
+const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([10058, 10107, 11000, 13388, 13435, 13436, 462, 112]);
+
+/** The driver's errors that say that the caller, or the closed client, is at fault; a repeat would fail the same. */
+const PERMANENT_DRIVER_ERRORS: ReadonlySet<string> = new Set([
+  'MongoAPIError',
+  'MongoClientClosedError',
+  'MongoCompatibilityError',
+  'MongoExpiredSessionError',
+  'MongoInvalidArgumentError',
+  'MongoMissingCredentialsError',
+  'MongoMissingDependencyError',
+  'MongoNotConnectedError',
+  'MongoParseError',
+  'MongoTopologyClosedError',
+]);
+
+/** The driver's errors before a command reached a connection. */
+const NOT_SENT_ERRORS: ReadonlySet<string> = new Set([
+  'MongoPoolClearedError',
+  'MongoServerSelectionError',
+  'MongoWaitQueueTimeoutError',
+]);
+
+/**
+ * Sorts an error. By name and code, not by class: an application may hold two copies of the driver, and then
+ * `instanceof` of ours fails for theirs.
+ */
+export function outcomeOfError(error: unknown): Refused | Unknown {
+  const name = error instanceof Error ? error.name : '';
+  const code = codeOf(error);
+  if (PERMANENT_DRIVER_ERRORS.has(name)) return { type: 'refused', error };
+  if (name === 'MongoServerError' && code !== undefined && !TRANSIENT_CODES.has(code)) {
+    return { type: 'refused', error };
+  }
+  const notApplied =
+    NOT_SENT_ERRORS.has(name) ||
+    (name === 'MongoServerError' && code !== undefined && NOT_APPLIED_CODES.has(code));
+  return { type: 'unknown', error, maybeApplied: !notApplied };
+}
+
+export function codeOf(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
+  return typeof error.code === 'number' ? error.code : undefined;
+}

@@ -1,0 +1,302 @@
+import type { ChangeStream, Document } from 'mongodb';
+import type { Readable } from 'node:stream';
+import type { Clock, Timer } from '../clock.js';
+import type { Report } from '../events.js';
+import type { Settings } from '../options.js';
+import { readWake } from '../protocol/reply.js';
+import type { LockCollection } from './lock-collection.js';
+import { outcomeOfError } from './outcome.js';
+
+/** What the wake stream tells the waits of its process. */
+export interface WakeListener {
+  /** This attempt was granted with this token; token 0: look again. */
+  woken(name: string, id: string, token: number): void;
+  /** The stream has been (re)opened: what happened before is not known. */
+  opened(): void;
+  /** There will be no stream: poll. */
+  polling(): void;
+  /** This document is gone; `null`: any of them may be. */
+  vanished(name: string | null): void;
+  /** A stream was demanded and cannot be had. */
+  impossible(error: unknown): void;
+}
+
+/** A healthy stream answers about once a second, with events or without. */
+const AWAIT_MS = 1_000;
+
+const MAX_REOPEN_PAUSE_MS = 1_000;
+
+/**
+ * The one change stream of a provider, filtered by the server to what concerns this process.
+ *
+ * States, and what is open in each:
+ *
+ * - `idle`: nothing. → opening, when somebody listens.
+ * - `opening`: a cursor that has not answered yet, or a pause before one. → streaming, at its first answer;
+ *   → opening again, on trouble; → polling, if the server has no change streams for us.
+ * - `streaming`: a cursor, and a watch over its silence. → opening, on any trouble: a stream is never resumed, because
+ *   a resume token can age out (E13); the look after each opening finds what was missed.
+ *   → idle, when nobody has listened for `wakeIdleMs`.
+ * - `polling`: nothing; for good.
+ * - `closed`: nothing; for good.
+ */
+type State = 'idle' | 'opening' | 'streaming' | 'polling' | 'closed';
+
+export class WakeStream {
+  readonly #collection: LockCollection;
+  readonly #process: string;
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  readonly #report: Report;
+  readonly #listener: WakeListener;
+  #state: State = 'idle';
+  #listening = false;
+  #openedAtMs = Infinity;
+  #failures = 0;
+  #announced = false;
+  #cursor: { stream: ChangeStream; readable: Readable } | undefined;
+  #timer: Timer | undefined;
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(
+    collection: LockCollection,
+    process: string,
+    settings: Settings,
+    clock: Clock,
+    report: Report,
+    listener: WakeListener,
+  ) {
+    this.#collection = collection;
+    this.#process = process;
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#report = report;
+    this.#listener = listener;
+  }
+
+  get isPolling(): boolean {
+    return this.#state === 'polling';
+  }
+
+  /** Since when events reach us without a gap; infinitely late if they do not. */
+  get openedAtMs(): number {
+    return this.#state === 'streaming' ? this.#openedAtMs : Infinity;
+  }
+
+  /** Says whether anybody listens. The stream opens at once, and closes some time after. */
+  listen(listening: boolean): void {
+    if (this.#listening === listening) return;
+    this.#listening = listening;
+    if (listening && this.#state === 'idle') void this.#begin();
+    if (listening && this.#state === 'streaming') this.#watchSilence();
+    if (!listening && this.#state === 'streaming') this.#closeWhenIdle();
+    if (!listening && this.#state === 'opening') this.#close('idle');
+  }
+
+  /** Ends for good. Resolves when the server's cursors are closed, or can no longer be told to. */
+  async close(): Promise<void> {
+    this.#close('closed');
+    await Promise.allSettled(this.#closing);
+  }
+
+  async #begin(): Promise<void> {
+    this.#state = 'opening';
+    if (this.#settings.wakeups === 'polling') {
+      this.#poll('asked for by the option wakeups');
+      return;
+    }
+    const server = await this.#collection.meet();
+    if (!this.#isOpening()) return;
+    if (server.type === 'refused') this.#giveUp(server.error);
+    else if (server.type === 'unknown') this.#retry(server.error);
+    else if (server.value.hasChangeStreams) this.#open();
+    else this.#giveUp(new Error('a standalone server has no change streams'));
+  }
+
+  #isOpening(): boolean {
+    return this.#state === 'opening';
+  }
+
+  #open(): void {
+    this.#discardCursor();
+    const stream = this.#collection.watch(wakePipeline(this.#process));
+    // `.stream()` is the one way to read a change stream that never resumes it behind our back.
+    const readable = stream.stream();
+    this.#cursor = { stream, readable };
+    const isCurrent = (): boolean => this.#cursor?.stream === stream;
+    const onTrouble = (error: unknown): void => {
+      if (isCurrent()) this.#retry(error);
+    };
+    // The driver reports every answer of the server by this event; the first one shows that the cursor is armed.
+    stream.on('resumeTokenChanged', () => {
+      if (isCurrent()) this.#answered();
+    });
+    stream.on('error', onTrouble);
+    readable.on('data', (event: Document) => {
+      if (isCurrent()) this.#dispatch(event);
+    });
+    readable.on('error', onTrouble);
+    readable.on('close', () => {
+      onTrouble(new Error('the change stream ended'));
+    });
+    this.#setTimer(this.#settings.storeTimeoutMs, () => {
+      this.#retry(new Error('the change stream did not open in time'));
+    });
+  }
+
+  #answered(): void {
+    this.#failures = 0;
+    if (this.#state === 'opening') {
+      this.#state = 'streaming';
+      this.#openedAtMs = this.#clock.nowMs();
+      if (!this.#announced) {
+        this.#announced = true;
+        this.#report('wakeups', { mode: 'change-stream', why: 'the change stream is open' });
+      }
+      this.#listener.opened();
+    }
+    if (this.#listening) this.#watchSilence();
+  }
+
+  /** A socket that died without a word delivers nothing: silence for too long is trouble like any other. */
+  #watchSilence(): void {
+    this.#setTimer(AWAIT_MS + this.#settings.storeTimeoutMs, () => {
+      this.#retry(new Error('the change stream fell silent'));
+    });
+  }
+
+  #closeWhenIdle(): void {
+    this.#setTimer(this.#settings.wakeIdleMs, () => {
+      this.#close('idle');
+    });
+  }
+
+  #retry(error: unknown): void {
+    this.#discardCursor();
+    if (this.#state === 'closed' || this.#state === 'polling') return;
+    this.#report('storeError', { lockName: null, during: 'stream', error });
+    if (isHopeless(error)) {
+      this.#giveUp(error);
+      return;
+    }
+    if (!this.#listening) {
+      this.#close('idle');
+      return;
+    }
+    this.#state = 'opening';
+    // The first reopening is immediate: after a failover every millisecond is somebody's wait.
+    const ceilingMs = Math.min(MAX_REOPEN_PAUSE_MS, 25 * (2 ** this.#failures - 1));
+    this.#failures = Math.min(this.#failures + 1, 10);
+    this.#setTimer(Math.random() * ceilingMs, () => void this.#begin());
+  }
+
+  #giveUp(error: unknown): void {
+    if (this.#settings.wakeups === 'change-stream') {
+      this.#close('idle');
+      this.#listening = false;
+      this.#listener.impossible(error);
+    } else {
+      this.#poll(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #poll(why: string): void {
+    this.#close('polling');
+    this.#report('wakeups', { mode: 'polling', why });
+    this.#listener.polling();
+  }
+
+  #close(state: 'idle' | 'polling' | 'closed'): void {
+    if (this.#state === 'closed') return;
+    this.#state = state;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#discardCursor();
+  }
+
+  #discardCursor(): void {
+    if (this.#cursor === undefined) return;
+    const { stream, readable } = this.#cursor;
+    this.#cursor = undefined;
+    readable.destroy();
+    const closed = bounded(stream.close(), this.#clock, this.#settings.storeTimeoutMs);
+    this.#closing.add(closed);
+    void closed.finally(() => this.#closing.delete(closed));
+  }
+
+  #setTimer(delayMs: number, fire: () => void): void {
+    this.#timer?.cancel();
+    this.#timer = this.#clock.at(this.#clock.nowMs() + delayMs, fire);
+  }
+
+  #dispatch(event: Document): void {
+    const { documentKey, operationType, wake } = event as WakeEvent;
+    if (operationType === 'delete') this.#listener.vanished(documentKey?._id ?? null);
+    else if (documentKey === undefined) this.#listener.vanished(null);
+    for (const word of readWake(wake)) {
+      if (documentKey === undefined || !word.startsWith(`${this.#process}:`)) continue;
+      const [id = '', token = ''] = word.slice(this.#process.length + 1).split(':');
+      this.#listener.woken(documentKey._id, id, Number(token));
+    }
+  }
+}
+
+interface WakeEvent {
+  readonly operationType: string;
+  readonly documentKey?: { readonly _id: string };
+  readonly wake?: unknown;
+}
+
+/**
+ * Small documents are logged whole and seen as `replace`, bigger ones as `update`: `wake` is looked for in both
+ * (E13). What is no write of a document concerns the whole collection, and passes.
+ */
+function wakePipeline(process: string): Document[] {
+  const namesUs = { $regex: ` ${process.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}:` };
+  return [
+    {
+      $match: {
+        $or: [
+          { 'updateDescription.updatedFields.wake': namesUs },
+          { 'fullDocument.wake': namesUs },
+          { operationType: { $nin: ['insert', 'update', 'replace'] } },
+        ],
+      },
+    },
+    {
+      $project: {
+        operationType: 1,
+        documentKey: 1,
+        wake: { $ifNull: ['$updateDescription.updatedFields.wake', '$fullDocument.wake'] },
+      },
+    },
+  ];
+}
+
+/** The server will say the same next time: no privilege, no such stage, not in this API version. */
+const isHopeless = (error: unknown): boolean =>
+  outcomeOfError(error).type === 'refused' &&
+  error instanceof Error &&
+  error.name === 'MongoServerError' &&
+  !GONE_CODES.has((error as { code?: number }).code ?? 0);
+
+/** The cursor or its history is gone; a fresh one will do. */
+const GONE_CODES: ReadonlySet<number> = new Set([
+  43, // CursorNotFound
+  136, // CappedPositionLost
+  234, // RetryChangeStream
+  237, // CursorKilled
+  260, // InvalidResumeToken
+  280, // ChangeStreamFatalError
+  286, // ChangeStreamHistoryLost
+]);
+
+/** Resolves when the promise has settled, or the time is over. */
+async function bounded(promise: Promise<unknown>, clock: Clock, boundMs: number): Promise<void> {
+  let timer: Timer | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = clock.at(clock.nowMs() + boundMs, resolve);
+  });
+  await Promise.race([promise.catch(() => undefined), over]);
+  timer?.cancel();
+}

@@ -1,0 +1,89 @@
+// Proves the tarball and not the checkout: packs the library, installs it in a folder elsewhere, uses it there.
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { connectOrStart } from '../support/mongo-server/connect-or-start.js';
+
+const execute = promisify(execFile);
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const checkedOut = (name: string): string => join(root, 'node_modules', name);
+
+async function checkPackage(folder: string): Promise<void> {
+  const tarball = await pack(folder);
+  await installAsConsumer(folder, tarball);
+  await step('its types compile for a strict consumer', folder, process.execPath, [
+    checkedOut('typescript/bin/tsc'),
+    ...['-p', folder, '--typeRoots', checkedOut('@types')],
+  ]);
+  await using server = await connectOrStart();
+  const environment = { MONGODB_URI: server.uri };
+  await step('import: a mutex acquired and released', folder, process.execPath, ['import.mjs'], environment);
+  await step(
+    'require: a mutex acquired and released',
+    folder,
+    process.execPath,
+    ['require.cjs'],
+    environment,
+  );
+}
+
+async function pack(folder: string): Promise<string> {
+  await npm('npm pack', root, ['pack', '--pack-destination', folder]);
+  const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz'));
+  if (tarball === undefined) throw new Error('npm pack left no tarball');
+  return tarball;
+}
+
+/** Takes the driver and the library's own dependencies from the checkout, so that no registry is needed. */
+async function installAsConsumer(folder: string, tarball: string): Promise<void> {
+  const own = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { dependencies: object };
+  const overrides = Object.keys(own.dependencies).map((name) => [name, `file:${checkedOut(name)}`]);
+  const manifest = {
+    private: true,
+    dependencies: { leasehold: `file:${tarball}`, mongodb: `file:${checkedOut('mongodb')}` },
+    overrides: Object.fromEntries(overrides) as object,
+  };
+  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest, null, 2));
+  await cp(join(root, 'test', 'package', 'consumer'), folder, { recursive: true });
+  await npm('npm install of the tarball', folder, ['install', '--no-audit', '--no-fund', '--prefer-offline']);
+}
+
+async function npm(what: string, folder: string, args: readonly string[]): Promise<void> {
+  const cli = process.env['npm_execpath'] ?? '';
+  const inFolder = ['--prefix', folder, '--silent', ...args];
+  if (cli.endsWith('.js')) await step(what, folder, process.execPath, [cli, ...inFolder]);
+  else await step(what, folder, 'npm', inFolder);
+}
+
+/** Asynchronous throughout: while this process is blocked, mongod is too, on the pipe of its log. */
+async function step(
+  what: string,
+  folder: string,
+  program: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  console.log(`leasehold package: ${what}`);
+  try {
+    await execute(program, args, { cwd: folder, env: { ...process.env, ...environment }, timeout: 120_000 });
+  } catch (error) {
+    const { stdout, stderr, message } = error as { stdout?: string; stderr?: string; message: string };
+    throw new Error([`leasehold package: ${what}: failed`, stdout, stderr ?? message].join('\n'), {
+      cause: error,
+    });
+  }
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'leasehold-package-'));
+try {
+  await checkPackage(folder);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
