@@ -96,7 +96,7 @@ export interface LockProviderEvents {
 /** How the parts of the library report: {@link IsolatedEmitter.emit} of the provider. */
 export type Report = <E extends keyof LockProviderEvents>(
   event: E,
-  payload: LockProviderEvents[E][0],
+  ...payload: LockProviderEvents[E]
 ) => void;
 
 type Listener<Events extends object, E extends EventEmitter.EventNames<Events>> = EventEmitter.EventListener<

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
+import type { EventEmitter } from 'eventemitter3';
 import type { Db } from 'mongodb';
 import { Inspector } from './admin/inspector.js';
 import type { ListFilter, RevokeOptions, RevokeResult } from './admin/inspector.js';
@@ -77,8 +78,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     setMaxListeners(0, this.#closing.signal);
     this.#clock = systemClock;
     const [settings, clock, process] = [this.#settings, this.#clock, this.processId];
-    const report: Report = (event, payload) => {
-      this.emit(event, payload);
+    const report: Report = (event, ...payload) => {
+      this.emit(event, ...(payload as EventEmitter.EventArgs<LockProviderEvents, typeof event>));
     };
     this.#collection = new LockCollection(db, settings, clock, report);
     const combiner = new Combiner(this.#collection, process, (name, answer, sentAtMs) => {
