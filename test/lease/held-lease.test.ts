@@ -1,0 +1,124 @@
+import { describe, expect, it, vi } from 'vitest';
+import { LockLostError } from '../../src/errors.js';
+import { HeldLease } from '../../src/lease/held-lease.js';
+import { mutexSeats } from '../../src/protocol/mutex-seats.js';
+import { ManualClock } from '../support/manual-clock.js';
+
+const TERMS = { leaseMs: 3_000, extendEveryMs: 1_000, clockAllowanceMs: 300, retentionMs: 6_000 };
+
+function hold(clock: ManualClock, leftMs = 2_700) {
+  const onLost = vi.fn();
+  const onDoubt = vi.fn();
+  const grant = {
+    name: 'n',
+    seats: mutexSeats,
+    id: 'w1',
+    token: 7,
+    terms: TERMS,
+    deadlineMs: clock.nowMs() + leftMs,
+  };
+  const lease = new HeldLease(grant, clock, onLost, onDoubt);
+  const observer = { lost: vi.fn(), releaseRequestedNow: vi.fn() };
+  lease.observe(observer);
+  return { lease, onLost, onDoubt, observer };
+}
+
+describe('a hold', () => {
+  it('tells its loss at its deadline, without an answer from anybody (L4)', () => {
+    const clock = new ManualClock();
+    const { lease, onLost, observer } = hold(clock);
+    clock.advance(2_699);
+    expect(lease.isHeld).toBe(true);
+    expect(lease.remainingMs).toBe(1);
+    clock.advance(1);
+    expect(lease.isHeld).toBe(false);
+    expect(onLost).toHaveBeenCalledExactlyOnceWith(lease, 'expired');
+    expect(observer.lost).toHaveBeenCalledExactlyOnceWith(expect.any(LockLostError));
+    expect(clock.alarms).toBe(0);
+  });
+
+  it('is not held at the first look after a blocked event loop, before any timer could fire (E18)', () => {
+    const clock = new ManualClock();
+    const { lease } = hold(clock);
+    clock.moveWithoutTimers(5_000);
+    expect(lease.isHeld).toBe(false);
+    expect(lease.remainingMs).toBe(0);
+    expect(lease.lossError?.why).toBe('expired');
+  });
+
+  it('moves its deadline with an extension, and only forwards', () => {
+    const clock = new ManualClock();
+    const { lease } = hold(clock);
+    lease.extendTo(clock.nowMs() + 5_000);
+    lease.extendTo(clock.nowMs() + 1_000);
+    expect(lease.remainingMs).toBe(5_000);
+    clock.advance(4_999);
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it('is not revived by an extension that succeeds after its deadline', () => {
+    const clock = new ManualClock();
+    const { lease, onLost } = hold(clock);
+    // The timer has not fired yet, but the deadline has passed.
+    clock.moveWithoutTimers(2_700);
+    lease.extendTo(clock.nowMs() + 3_000);
+    expect(lease.isHeld).toBe(false);
+    clock.advance(0);
+    expect(onLost).toHaveBeenCalledOnce();
+    lease.extendTo(clock.nowMs() + 3_000);
+    expect(lease.isHeld).toBe(false);
+  });
+
+  it('is doubtful after the machine slept, until an extension confirms it (E19)', () => {
+    const clock = new ManualClock();
+    const { lease, onDoubt, onLost } = hold(clock);
+    clock.suspend(301);
+    expect(lease.isHeld).toBe(false);
+    expect(lease.remainingMs).toBe(0);
+    expect(onDoubt).toHaveBeenCalledExactlyOnceWith(lease);
+    expect(onLost).not.toHaveBeenCalled();
+    lease.extendTo(clock.nowMs() + 2_800);
+    expect(lease.isHeld).toBe(true);
+    expect(onDoubt).toHaveBeenCalledOnce();
+  });
+
+  it('takes a wall clock that is set back, or drifts within the allowance, for nothing', () => {
+    const clock = new ManualClock();
+    const { lease, onDoubt } = hold(clock);
+    clock.suspend(-3_600_000);
+    expect(lease.isHeld).toBe(true);
+    clock.suspend(3_600_000 + 299);
+    expect(lease.isHeld).toBe(true);
+    expect(onDoubt).not.toHaveBeenCalled();
+  });
+
+  it('is released once, and neither before nor after that does its observer hear of a loss', () => {
+    const clock = new ManualClock();
+    const { lease, onLost, observer } = hold(clock);
+    expect(lease.release()).toBe(true);
+    expect(lease.release()).toBe(false);
+    clock.advance(10_000);
+    lease.lose('evicted');
+    expect(onLost).not.toHaveBeenCalled();
+    expect(observer.lost).not.toHaveBeenCalled();
+    expect(lease.lossError?.why).toBe('released');
+    expect(clock.alarms).toBe(0);
+  });
+
+  it('cannot be released once it is lost', () => {
+    const clock = new ManualClock();
+    const { lease } = hold(clock);
+    lease.lose('evicted');
+    expect(lease.release()).toBe(false);
+    expect(lease.lossError?.why).toBe('evicted');
+  });
+
+  it('passes on a request to release once', () => {
+    const clock = new ManualClock();
+    const { lease, observer } = hold(clock);
+    expect(lease.requestRelease()).toBe(true);
+    expect(lease.requestRelease()).toBe(false);
+    expect(observer.releaseRequestedNow).toHaveBeenCalledOnce();
+    expect(lease.wasAskedToRelease).toBe(true);
+  });
+});

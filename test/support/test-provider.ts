@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto';
+import { MongoClient } from 'mongodb';
+import type { CommandStartedEvent, Db, Document, MongoClientOptions } from 'mongodb';
+import { inject, onTestFinished } from 'vitest';
+import { LockProvider } from '../../src/index.js';
+import type { LockProviderOptions } from '../../src/index.js';
+
+/** A provider on a client of its own, both closed when the test ends. */
+export interface TestProvider {
+  readonly client: MongoClient;
+  readonly db: Db;
+  readonly locks: LockProvider;
+  readonly appName: string;
+  /** Commands of this client, without what the driver sends for itself. */
+  readonly commands: CommandStartedEvent[];
+  /** The stored documents. */
+  document(name: string): Promise<Document | null>;
+  /** Does something to a stored document behind the library's back. */
+  tamper(name: string, update: Document | Document[]): Promise<void>;
+}
+
+/** The events that the server answers about once a second, and the driver's own. */
+const BACKGROUND: readonly string[] = ['getMore', 'killCursors', 'endSessions'];
+
+const COLLECTION = 'distributed.locks';
+
+export const randomName = (prefix: string): string => `${prefix}-${randomBytes(4).toString('hex')}`;
+
+export async function testProvider(
+  options: LockProviderOptions = {},
+  { database = randomName('test'), ...clientOptions }: MongoClientOptions & { database?: string } = {},
+): Promise<TestProvider> {
+  const appName = randomName('app');
+  const client = new MongoClient(inject('mongoUri'), { appName, monitorCommands: true, ...clientOptions });
+  const commands: CommandStartedEvent[] = [];
+  client.on('commandStarted', (event) => {
+    if (!BACKGROUND.includes(event.commandName)) commands.push(event);
+  });
+  await client.connect();
+  const db = client.db(database);
+  const locks = new LockProvider(db, options);
+  onTestFinished(async () => {
+    await locks.close({ drainMs: 0 });
+    await db.dropDatabase();
+    await client.close();
+  });
+  const stored = db.collection<{ _id: string }>(COLLECTION);
+  return {
+    client,
+    db,
+    locks,
+    appName,
+    commands,
+    document: (name) => stored.findOne({ _id: name }),
+    tamper: async (name, update) => {
+      await stored.updateOne({ _id: name }, update, { writeConcern: { w: 'majority' } });
+    },
+  };
+}
+
+/** Two providers that share a database, as two processes would. */
+export async function twoProviders(
+  options: LockProviderOptions = {},
+): Promise<readonly [TestProvider, TestProvider]> {
+  const database = randomName('test');
+  return [await testProvider(options, { database }), await testProvider(options, { database })];
+}
+
+/** Makes commands of one client fail until the test ends, or `mode` is used up. */
+export async function failCommands(
+  { client, appName }: TestProvider,
+  mode: 'alwaysOn' | { times: number },
+  data: Document & { failCommands: string[] },
+): Promise<() => Promise<void>> {
+  const admin = client.db('admin');
+  await admin.command({ configureFailPoint: 'failCommand', mode, data: { ...data, appName } });
+  const heal = async (): Promise<void> => {
+    await admin.command({ configureFailPoint: 'failCommand', mode: 'off' });
+  };
+  onTestFinished(heal);
+  return heal;
+}
+
+/** Waits until the condition holds, looking every few milliseconds; rejects after `boundMs`. */
+export async function until(condition: () => unknown, what: string, boundMs = 20_000): Promise<void> {
+  const endMs = performance.now() + boundMs;
+  while (!(await condition())) {
+    if (performance.now() > endMs) throw new Error(`never happened: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
