@@ -113,6 +113,7 @@ type AnyListener = (this: unknown, ...args: unknown[]) => unknown;
 export class IsolatedEmitter<Events extends object> extends EventEmitter<Events> {
   // One wrapper per listener, so that `off` finds what `on` registered. It passes on the `this` it is called with.
   readonly #isolated = new WeakMap<AnyListener, AnyListener>();
+  readonly #wrappers = new WeakSet<AnyListener>();
 
   override on<E extends EventEmitter.EventNames<Events>>(
     event: E,
@@ -161,11 +162,13 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     fn: Listener<Events, E>,
   ): Listener<Events, E> {
     const listener = fn as AnyListener;
-    if (typeof listener !== 'function') throw new TypeError('The listener must be a function');
+    // eventemitter3 takes a listener for one call off by what it registered, the wrapper.
+    if (this.#wrappers.has(listener)) return fn;
     let isolated = this.#isolated.get(listener);
     if (isolated === undefined) {
       isolated = isolate(String(event), listener);
       this.#isolated.set(listener, isolated);
+      this.#wrappers.add(isolated);
     }
     return isolated as Listener<Events, E>;
   }

@@ -26,7 +26,7 @@ export interface LockProviderOptions {
   wakeIdleMs?: number | undefined;
   /** How long an unused lock document is kept, in ms: at least two leases, default 7 days. */
   retentionMs?: number | undefined;
-  /** The most holders and waiters that one lock may have: 2 to 100,000, default 10,000. */
+  /** The most holders and waiters that one lock may have: 1 to 100,000, default 10,000. */
   maxMembers?: number | undefined;
   /** Who holds, for people: shown beside the process id. At most 1,024 bytes of UTF-8. */
   label?: string | undefined;
@@ -100,7 +100,7 @@ export function parseProviderOptions(options: LockProviderOptions = {}): Setting
       2 * leaseMs,
       3_650 * DAY_MS,
     ),
-    maxMembers: integer('maxMembers', options.maxMembers ?? 10_000, 2, 100_000),
+    maxMembers: integer('maxMembers', options.maxMembers ?? 10_000, 1, 100_000),
     label: optional(options.label, (label) => shortText('label', label)),
     createIndexes: boolean('createIndexes', options.createIndexes ?? true),
   });

@@ -28,13 +28,11 @@ import type { Seats } from './protocol/seats.js';
 import type { LockSnapshot } from './protocol/snapshot.js';
 import { Combiner } from './store/combiner.js';
 import { LockCollection } from './store/lock-collection.js';
+import { PurgeIndex } from './store/purge-index.js';
 import { WakeStream } from './store/wake-stream.js';
 
 /** The primitives that a document may hold. */
 const KINDS: readonly Seats[] = [mutexSeats];
-
-/** A failed index is tried again at the next grant after this long. */
-const INDEX_RETRY_MS = 60_000;
 
 /**
  * Binds one collection of a MongoDB database and makes locks on it.
@@ -62,8 +60,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   readonly #poller: Poller;
   readonly #requester: Requester;
   readonly #inspector: Inspector;
+  readonly #purgeIndex: PurgeIndex;
   readonly #closing = new AbortController();
-  #indexTriedAtMs: number | undefined;
   #closed: Promise<void> | undefined;
 
   /**
@@ -82,6 +80,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
       this.emit(event, ...(payload as EventEmitter.EventArgs<LockProviderEvents, typeof event>));
     };
     this.#collection = new LockCollection(db, settings, clock, report);
+    this.#purgeIndex = new PurgeIndex(this.#collection, clock, report);
     const combiner = new Combiner(this.#collection, process, (name, answer, sentAtMs) => {
       this.#room.answered(name, answer, sentAtMs, process);
     });
@@ -114,7 +113,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     this.#requester = new Requester(
       context,
       (grant, waitedMs) => {
-        this.#indexInBackground();
+        if (settings.createIndexes) this.#purgeIndex.wanted();
         return this.#holds.take(grant, waitedMs);
       },
       (name) => this.inspect(name),
@@ -199,10 +198,10 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * abort, and their leases are left to expire: a lock is never given away under a running owner. Then streams, timers
    * and listeners are gone. May be called again.
    */
-  close(options: { drainMs?: number | undefined } = {}): Promise<void> {
+  async close(options: { drainMs?: number | undefined } = {}): Promise<void> {
     const drainMs = checkDrain(options.drainMs ?? 5_000);
     this.#closed ??= this.#close(drainMs);
-    return this.#closed;
+    await this.#closed;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -229,22 +228,11 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
 
   async #released(): Promise<void> {
     await this.#holds.emptied();
-    await this.#releases.drained();
+    await Promise.all([this.#releases.drained(), this.#purgeIndex.close()]);
   }
 
   #assertOpen(): void {
     if (this.#closing.signal.aborted) throw new ProviderClosedError(null);
-  }
-
-  #indexInBackground(): void {
-    const nowMs = this.#clock.nowMs();
-    const isDone = this.#indexTriedAtMs !== undefined && nowMs < this.#indexTriedAtMs + INDEX_RETRY_MS;
-    if (isDone || !this.#settings.createIndexes) return;
-    this.#indexTriedAtMs = nowMs;
-    void this.#collection.ensureIndex().then((outcome) => {
-      if (outcome.type === 'done') this.#indexTriedAtMs = Infinity;
-      else this.emit('indexError', { error: outcome.error });
-    });
   }
 }
 
@@ -258,6 +246,9 @@ function newProcessId(): string {
 
 /** A change stream occupies a connection: in a pool of one, nothing else would ever be sent (E36). */
 function settingsFor(db: Db, settings: Settings): Settings {
+  if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') {
+    throw new TypeError("db must be a Db of the driver, as client.db('name') gives it");
+  }
   const { maxPoolSize } = db.client.options;
   if (maxPoolSize !== 1 || settings.wakeups === 'polling') return settings;
   if (settings.wakeups === 'change-stream') {

@@ -136,6 +136,11 @@ export class Acquisition implements Wait {
     return this.#options.timeoutMs === 0;
   }
 
+  /** A single try has had its time; a longer wait rides out trouble of the store until its timeout. */
+  get #isSpent(): boolean {
+    return this.#isTry && this.waitedMs >= this.#context.settings.storeTimeoutMs;
+  }
+
   async #ask(): Promise<void> {
     const { room, combiner, collection } = this.#context;
     if (!collection.serverClock.isKnown) {
@@ -218,7 +223,9 @@ export class Acquisition implements Wait {
         this.#endAsTimeout();
         break;
       case 'late':
-        this.#again();
+        if (this.#isSpent)
+          this.#end(new StoreUnavailableError(this.name, true, new Error('answered too late')));
+        else this.#again();
         break;
       case 'full':
         this.#end(new QueueFullError(this.name, this.#context.settings.maxMembers));
@@ -247,10 +254,9 @@ export class Acquisition implements Wait {
   }
 
   #failed(failure: Exclude<Outcome<unknown>, { type: 'done' }>): void {
-    const { clock, settings } = this.#context;
+    const { clock } = this.#context;
     this.#storeError = failure.error;
-    const isSpent = this.#isTry && this.waitedMs >= settings.storeTimeoutMs;
-    if (failure.type === 'refused' || isSpent) {
+    if (failure.type === 'refused' || this.#isSpent) {
       const wasApplied = failure.type === 'unknown' && failure.maybeApplied;
       this.#end(asLeaseholdError(this.name, failure.error, !wasApplied));
       return;

@@ -41,7 +41,7 @@ export const mutexSeats: Seats = {
   stored: when(hasType('$holder', 'object'), ['$holder'], []),
   leasesIn: ({ holder }) => (holder === null ? [] : [holder]),
   leases: when(isFree, [], ['$holder']),
-  count: 1,
+  count: when(isFree, 0, 1),
   isHeldBy: (id) => equal('$holder.id', id),
   tokenOf: (id) => when(equal('$holder.id', id), '$holder.token', 0),
   admissible: when(isFree, 1, 0),

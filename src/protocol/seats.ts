@@ -31,7 +31,7 @@ export interface Seats {
   /** All leases of the state, as an array. */
   readonly leases: Expression;
 
-  /** How many leases there are, at the most one too many: the bound of the queue is no exact figure. */
+  /** How many leases there are. */
   readonly count: Expression;
 
   /** Whether this attempt has a lease. */

@@ -136,9 +136,12 @@ export class WakeStream {
       if (isCurrent()) this.#dispatch(event);
     });
     readable.on('error', onTrouble);
-    readable.on('close', () => {
-      onTrouble(new Error('the change stream ended'));
-    });
+    // The driver turns some errors, a killed cursor among them, into a plain end.
+    for (const ending of ['end', 'close']) {
+      readable.on(ending, () => {
+        onTrouble(new Error('the change stream ended'));
+      });
+    }
     this.#setTimer(this.#settings.storeTimeoutMs, () => {
       this.#retry(new Error('the change stream did not open in time'));
     });

@@ -120,7 +120,9 @@ describe('an extension', () => {
     await expect(lock.confirm()).rejects.toMatchObject({ code: 'LOCK_LOST', why });
     expect(lock.isHeld).toBe(false);
     expect(lock.signal.reason).toMatchObject({ why });
-    expect(() => lock.assertHeld()).toThrow(LockLostError);
+    expect(() => {
+      lock.assertHeld();
+    }).toThrow(LockLostError);
   });
 
   it('notices by itself, within one period, that the document is gone; the next token is still higher', async () => {
@@ -161,7 +163,9 @@ describe('confirm', () => {
     const lock = await locks.acquireMutex('a');
     await lock.release();
     await expect(lock.confirm()).rejects.toMatchObject({ why: 'released' });
-    expect(() => lock.assertHeld()).toThrow(expect.objectContaining({ why: 'released' }));
+    expect(() => {
+      lock.assertHeld();
+    }).toThrow(expect.objectContaining({ why: 'released' }));
     expect(lock.signal.aborted).toBe(false);
   });
 });

@@ -1,0 +1,117 @@
+import type { Document } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import { testProvider, twoProviders, until } from '../support/test-provider.js';
+import type { TestProvider } from '../support/test-provider.js';
+
+/** The server's cursors of this client's change stream. */
+async function streams({ client, db, appName }: TestProvider): Promise<readonly Document[]> {
+  const pipeline = [
+    { $currentOp: { idleCursors: true, allUsers: true, idleConnections: true } },
+    { $match: { appName, 'cursor.originatingCommand.aggregate': { $exists: true } } },
+    { $match: { ns: `${db.databaseName}.distributed.locks` } },
+  ];
+  return await client.db('admin').aggregate(pipeline).toArray();
+}
+
+async function killStreams(provider: TestProvider): Promise<number> {
+  const cursors = (await streams(provider)).map(({ cursor }) => (cursor as Document)['cursorId'] as unknown);
+  if (cursors.length > 0) await provider.db.command({ killCursors: 'distributed.locks', cursors });
+  return cursors.length;
+}
+
+describe('the wake stream', () => {
+  it('is opened at the first wait, one per provider, and closed when nobody has waited for a while', async () => {
+    const [one, other] = await twoProviders({ wakeIdleMs: 300 });
+    const lock = await one.locks.acquireMutex('a');
+    const second = await other.locks.acquireMutex('b');
+    expect(await streams(one)).toEqual([]);
+    expect(await streams(other)).toEqual([]);
+    const waits = [other.locks.acquireMutex('a'), other.locks.acquireMutex('a')];
+    const third = one.locks.acquireMutex('b');
+    await until(async () => (await streams(other)).length === 1, 'its stream');
+    await until(async () => (await streams(one)).length === 1, 'the other stream');
+    await Promise.all([lock.release(), second.release()]);
+    for (const wait of waits) {
+      const next = await Promise.race([...waits, wait]);
+      await next.release();
+    }
+    await (await third).release();
+    await until(async () => (await streams(other)).length === 0, 'its end');
+    await until(async () => (await streams(one)).length === 0, 'the end of the other');
+  });
+
+  it('loses no wake-up though its cursor is killed again and again (L2)', { timeout: 120_000 }, async () => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000 });
+    let kills = 0;
+    for (let round = 0; kills < 100; round += 1) {
+      const lock = await one.locks.acquireMutex('a');
+      const waiting = other.locks.acquireMutex('a', { timeoutMs: 4_000 });
+      if (round === 0) await until(async () => (await streams(other)).length === 1, 'the stream');
+      else await until(async () => (await other.locks.inspect('a'))?.waiters.length === 1, 'a waiter');
+      const [killed] = await Promise.all([killStreams(other), lock.release()]);
+      kills += killed;
+      // Its own lease and place go on for a minute: only the wake-up, or the look after the reopening, can tell it.
+      const next = await waiting;
+      expect(await next.release()).toBe(true);
+      await until(async () => (await streams(other)).length <= 1, 'the old cursors are gone');
+    }
+    await other.locks.close();
+    await until(async () => (await streams(other)).length === 0, 'no cursor is left');
+  });
+
+  it('finds what happened to a deleted document: the waiter queues again, the holder is told', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000 });
+    const lock = await one.locks.acquireMutex('a');
+    const waiting = other.locks.acquireMutex('a');
+    const mine = await other.locks.acquireMutex('b');
+    await until(async () => (await streams(other)).length === 1, 'the stream');
+    await until(async () => (await other.locks.inspect('a'))?.waiters.length === 1, 'a waiter');
+    await one.db.collection('distributed.locks').deleteMany({});
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await until(() => mine.signal.aborted, 'the loss');
+    expect(mine.signal.reason).toMatchObject({ why: 'document-missing' });
+  });
+
+  it('survives the drop of the collection', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000 });
+    const lock = await one.locks.acquireMutex('a');
+    const waiting = other.locks.acquireMutex('a');
+    await until(async () => (await streams(other)).length === 1, 'the stream');
+    await one.db.collection('distributed.locks').drop();
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    const after = one.locks.acquireMutex('a', { timeoutMs: 20_000 });
+    await until(async () => (await one.locks.inspect('a'))?.waiters.length === 1, 'a waiter');
+    await next.release();
+    expect((await after).isHeld).toBe(true);
+  });
+
+  it('says once how waiters are woken', async () => {
+    const [one, other] = await twoProviders();
+    const modes: string[] = [];
+    other.locks.on('wakeups', ({ mode }) => modes.push(mode));
+    const lock = await one.locks.acquireMutex('a');
+    const waiting = other.locks.acquireMutex('a');
+    await until(() => modes.length === 1, 'the announcement');
+    await lock.release();
+    await (await waiting).release();
+    expect(modes).toEqual(['change-stream']);
+  });
+});
+
+describe('polling', () => {
+  it('opens no stream, and asks a majority', async () => {
+    const database = (await testProvider()).db.databaseName;
+    const one = await testProvider({ wakeups: 'polling', leaseMs: 60_000 }, { database });
+    const other = await testProvider({ wakeups: 'polling', leaseMs: 60_000 }, { database });
+    const lock = await one.locks.acquireMutex('a');
+    const waiting = other.locks.acquireMutex('a');
+    const reads = () => other.commands.filter(({ commandName }) => commandName === 'find');
+    await until(() => reads().length >= 2, 'polls');
+    expect(await streams(other)).toEqual([]);
+    for (const { command } of reads()) expect(command['readConcern']).toEqual({ level: 'majority' });
+    await lock.release();
+    expect((await waiting).isHeld).toBe(true);
+  });
+});
