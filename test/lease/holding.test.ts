@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { LockLostError, StoreUnavailableError } from '../../src/index.js';
 import type { LockHandle, LockProvider } from '../../src/index.js';
-import { failCommands, testProvider, twoProviders, until } from '../support/test-provider.js';
+import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
+
+useOwnServer();
 
 /** How long the stored lease goes on, by the server's own clock. */
 async function storedLeaseMs(locks: LockProvider, name: string): Promise<number> {

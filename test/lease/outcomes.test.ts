@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ProviderClosedError, StoreUnavailableError } from '../../src/index.js';
-import { failCommands, testProvider, twoProviders, until } from '../support/test-provider.js';
+import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
+
+useOwnServer();
 
 const attempts = ({ commands }: TestProvider): { _id: string; ids: readonly string[] }[] =>
   commands

@@ -7,8 +7,10 @@ import type { Reply } from '../../src/protocol/reply.js';
 import { Combiner } from '../../src/store/combiner.js';
 import { LockCollection } from '../../src/store/lock-collection.js';
 import { parseProviderOptions } from '../../src/options.js';
-import { failCommands, testProvider, twoProviders, until } from '../support/test-provider.js';
+import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
+
+useOwnServer();
 
 const waiters = async ({ locks }: TestProvider, name = 'a'): Promise<number> =>
   (await locks.inspect(name))?.waiters.length ?? 0;

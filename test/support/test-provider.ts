@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import type { CommandStartedEvent, Db, Document, MongoClientOptions } from 'mongodb';
-import { inject, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import { LockProvider } from '../../src/index.js';
 import type { LockProviderOptions } from '../../src/index.js';
+import { startReplicaSet } from './mongo-server/start.js';
+import type { MongoServer } from './mongo-server/start.js';
 
 /** A provider on a client of its own, both closed when the test ends. */
 export interface TestProvider {
@@ -26,12 +28,32 @@ const COLLECTION = 'distributed.locks';
 
 export const randomName = (prefix: string): string => `${prefix}-${randomBytes(4).toString('hex')}`;
 
+let ownServer: MongoServer | undefined;
+
+/**
+ * Gives a test file a server of its own. A server has one `failCommand` fail point, so files that set it would switch
+ * off each other's on a shared one.
+ */
+export function useOwnServer(): void {
+  beforeAll(async () => {
+    ownServer = await startReplicaSet({ say: () => undefined });
+  });
+  afterAll(async () => {
+    await ownServer?.stop();
+    ownServer = undefined;
+  });
+}
+
 export async function testProvider(
   options: LockProviderOptions = {},
   { database = randomName('test'), ...clientOptions }: MongoClientOptions & { database?: string } = {},
 ): Promise<TestProvider> {
   const appName = randomName('app');
-  const client = new MongoClient(inject('mongoUri'), { appName, monitorCommands: true, ...clientOptions });
+  const client = new MongoClient(ownServer?.uri ?? inject('mongoUri'), {
+    appName,
+    monitorCommands: true,
+    ...clientOptions,
+  });
   const commands: CommandStartedEvent[] = [];
   client.on('commandStarted', (event) => {
     if (!BACKGROUND.includes(event.commandName)) commands.push(event);
