@@ -27,10 +27,15 @@ export class WorkerProcess<Order extends object, Report extends object> {
     this.#child.on('message', (report) => {
       this.#hear(report as Report);
     });
+    // Its last messages may arrive after its end; the end of the channel comes after them all.
+    const disconnected = new Promise((resolve) => this.#child.once('disconnect', resolve));
     this.ended = new Promise((resolve, reject) => {
       this.#child.on('error', reject);
       this.#child.on('exit', (code, signal) => {
-        resolve({ code, signal, atMs: monotonicMs() });
+        const ending: Ending = { code, signal, atMs: monotonicMs() };
+        void disconnected.then(() => {
+          resolve(ending);
+        });
       });
     });
     // Whoever waits for the end hears of it; nobody else needs to.

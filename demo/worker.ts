@@ -1,14 +1,14 @@
 // One process that wants the lock again and again, and tells the demo what it believes and when.
 import { MongoClient } from 'mongodb';
 import { ParentProcess, monotonicMs, sleep } from '../benchmarks/worker-process.js';
-import { LockLostError, LockProvider } from '../src/index.js';
+import { LockProvider } from '../src/index.js';
 import type { LockHandle, Mutex } from '../src/index.js';
 import { LOCK_NAME } from './messages.js';
 import type { Order, Report } from './messages.js';
 
 const stop = new AbortController();
 let pace = { holdMs: 0, thinkMs: 0 };
-let keepNext = false;
+let keepsNext = false;
 let start!: () => void;
 const started = new Promise<void>((resolve) => {
   start = resolve;
@@ -26,7 +26,7 @@ const parent = new ParentProcess<Order, Report>((order) => {
       start();
       break;
     case 'keep':
-      keepNext = true;
+      keepsNext = true;
       break;
     case 'stop':
       stop.abort();
@@ -43,11 +43,12 @@ async function run({ uri, collectionName, leaseMs }: Extract<Order, { type: 'con
     locks.on('extended', ({ fencingToken, remainingMs }) => {
       parent.report({ type: 'extended', token: fencingToken, remainingMs });
     });
-    // The first look at the server also connects, so that all start alike.
+    // A look at the server connects, so that all start alike.
     await locks.inspect(LOCK_NAME);
     parent.report({ type: 'ready' });
     await started;
-    while (!stop.signal.aborted) await holdOnce(locks.createMutex(LOCK_NAME));
+    const mutex = locks.createMutex(LOCK_NAME);
+    while (!stop.signal.aborted) await holdOnce(mutex);
     await locks.close();
   } finally {
     await client.close();
@@ -57,25 +58,30 @@ async function run({ uri, collectionName, leaseMs }: Extract<Order, { type: 'con
 
 async function holdOnce(mutex: Mutex): Promise<void> {
   const askedMs = monotonicMs();
-  const lock = await mutex.acquire({ signal: stop.signal, why: 'demo' }).catch(ignoreStop);
+  const lock = await mutex.acquire({ signal: stop.signal, why: 'demo' }).catch(nullIfStopped);
   if (lock === null) return;
   const token = lock.fencingToken;
-  parent.report({ type: 'granted', token, askedMs, atMs: monotonicMs() });
+  parent.report({ type: 'granted', token, askedMs, atMs: monotonicMs(), keeps: keepsNext });
   lock.signal.addEventListener('abort', () => {
-    const why = lock.signal.reason instanceof LockLostError ? lock.signal.reason.why : 'unknown';
-    parent.report({ type: 'lost', token, atMs: monotonicMs(), why });
+    parent.report({ type: 'ended', token, atMs: monotonicMs(), by: 'loss' });
   });
-  await (keepNext ? forEver() : sleep(pace.holdMs));
+  await (keepsNext ? keep(lock) : sleep(pace.holdMs));
   const atMs = monotonicMs();
   const released = lock.release();
-  parent.report({ type: 'released', token, atMs });
+  parent.report({ type: 'ended', token, atMs, by: 'release' });
   await released;
   await sleep(pace.thinkMs);
 }
 
-function ignoreStop(error: unknown): LockHandle | null {
+function nullIfStopped(error: unknown): LockHandle | null {
   if (stop.signal.aborted && error === stop.signal.reason) return null;
   throw error;
 }
 
-const forEver = (): Promise<never> => new Promise(() => undefined);
+/** Until the process ends. Asking goes on holding: a handle that nobody refers to any more is given back. */
+async function keep(lock: LockHandle): Promise<never> {
+  for (;;) {
+    lock.assertHeld();
+    await sleep(50);
+  }
+}

@@ -1,3 +1,4 @@
+import { Long } from 'mongodb';
 import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { testProvider, twoProviders, until } from '../support/test-provider.js';
@@ -14,7 +15,10 @@ async function streams({ client, db, appName }: TestProvider): Promise<readonly 
 }
 
 async function killStreams(provider: TestProvider): Promise<number> {
-  const cursors = (await streams(provider)).map(({ cursor }) => (cursor as Document)['cursorId'] as unknown);
+  // The driver reads a cursor id that happens to be small as a number, and would write it back as a double.
+  const cursors = (await streams(provider)).map(({ cursor }) =>
+    Long.fromString(String((cursor as Document)['cursorId'])),
+  );
   if (cursors.length > 0) await provider.db.command({ killCursors: 'distributed.locks', cursors });
   return cursors.length;
 }
