@@ -1,5 +1,4 @@
 import type { Clock, Timer } from '../clock.js';
-import { LockLostError } from '../errors.js';
 import type { LossCause } from '../errors.js';
 import type { LeaseTerms } from '../options.js';
 import type { Seats } from '../protocol/seats.js';
@@ -17,7 +16,7 @@ export interface Grant {
 
 /** Whoever holds the object in memory; told at most once of each. */
 export interface HoldObserver {
-  lost(error: LockLostError): void;
+  lost(why: LossCause): void;
   releaseRequestedNow(): void;
 }
 
@@ -43,7 +42,7 @@ export class HeldLease {
   #wallAheadMs: number;
   #doubted = false;
   #releaseRequested = false;
-  #lossError: LockLostError | undefined;
+  #ended: LossCause | undefined;
   // Weak, so that a handle that everybody has forgotten can be collected and given back.
   #observer: WeakRef<HoldObserver> | undefined;
 
@@ -104,9 +103,9 @@ export class HeldLease {
   }
 
   /** Why the hold is over; `undefined` while it is not. */
-  get lossError(): LockLostError | undefined {
+  get ended(): LossCause | undefined {
     if (this.#state === 'held' && this.#clock.nowMs() >= this.#deadlineMs) this.lose('expired');
-    return this.#lossError;
+    return this.#ended;
   }
 
   observe(observer: HoldObserver): void {
@@ -128,12 +127,12 @@ export class HeldLease {
     if (this.#state !== 'held') return;
     this.#end('lost', why);
     this.#onLost(this, why);
-    if (this.#lossError !== undefined) this.#observer?.deref()?.lost(this.#lossError);
+    this.#observer?.deref()?.lost(why);
   }
 
   /** Ends the hold by its owner's will. False: it was over before. */
   release(): boolean {
-    if (this.lossError !== undefined || this.#state !== 'held') return false;
+    if (this.ended !== undefined) return false;
     this.#end('released', 'released');
     return true;
   }
@@ -147,7 +146,7 @@ export class HeldLease {
 
   #end(state: 'lost' | 'released', why: LossCause): void {
     this.#state = state;
-    this.#lossError = new LockLostError(this.name, why);
+    this.#ended = why;
     this.#timer?.cancel();
     this.#timer = undefined;
   }

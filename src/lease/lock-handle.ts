@@ -1,4 +1,5 @@
 import { LockLostError, StoreUnavailableError } from '../errors.js';
+import type { LossCause } from '../errors.js';
 import type { HeldLease, HoldObserver } from './held-lease.js';
 import type { Confirmation } from './lease-monitor.js';
 
@@ -106,8 +107,8 @@ export class LeaseHandle implements LockHandle, HoldObserver {
     if (this.#lossSignal === undefined) {
       this.#lossSignal = new AbortController();
       handleOfSignal.set(this.#lossSignal.signal, this);
-      const { lossError } = this.#hold;
-      if (lossError !== undefined && lossError.why !== 'released') this.#lossSignal.abort(lossError);
+      const { ended } = this.#hold;
+      if (ended !== undefined && ended !== 'released') this.lost(ended);
     }
     return this.#lossSignal.signal;
   }
@@ -145,8 +146,8 @@ export class LeaseHandle implements LockHandle, HoldObserver {
     await this.release();
   }
 
-  lost(error: LockLostError): void {
-    this.#lossSignal?.abort(error);
+  lost(why: LossCause): void {
+    this.#lossSignal?.abort(new LockLostError(this.name, why));
   }
 
   releaseRequestedNow(): void {
@@ -154,12 +155,12 @@ export class LeaseHandle implements LockHandle, HoldObserver {
   }
 
   #throwIfOver(): void {
-    if (this.#hold.lossError !== undefined) throw this.#lossError();
+    if (this.#hold.ended !== undefined) throw this.#lossError();
   }
 
   /** A fresh error, whose stack shows who asked. */
   #lossError(): LockLostError {
-    const why = this.#hold.lossError?.why;
+    const why = this.#hold.ended;
     if (why !== undefined) return new LockLostError(this.name, why);
     return new LockLostError(
       this.name,

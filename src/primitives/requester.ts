@@ -34,12 +34,16 @@ export class Requester {
     this.#inspect = inspect;
   }
 
-  async acquire(
+  acquire(name: string, seats: Seats, terms: LeaseTerms, options: AcquireOptions = {}): Promise<LockHandle> {
+    return this.#acquire(name, seats, terms, options, Infinity);
+  }
+
+  async #acquire(
     name: string,
     seats: Seats,
     terms: LeaseTerms,
-    options: AcquireOptions = {},
-    defaultTimeoutMs = Infinity,
+    options: AcquireOptions,
+    defaultTimeoutMs: number,
   ): Promise<LockHandle> {
     const parsed = parseAcquireOptions(this.#context.settings, terms, options, defaultTimeoutMs);
     const waitsForItself = parsed.timeoutMs === Infinity && this.#isHeldByChain(name);
@@ -62,7 +66,7 @@ export class Requester {
     options: AcquireOptions = {},
   ): Promise<LockHandle | null> {
     try {
-      return await this.acquire(name, seats, terms, options, 0);
+      return await this.#acquire(name, seats, terms, options, 0);
     } catch (error) {
       if (error instanceof AcquireTimeoutError) return null;
       throw error;

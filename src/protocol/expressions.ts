@@ -19,7 +19,7 @@ export const NOW = '$$NOW';
 /** A caller's value, never read as a path or an operator (E25). */
 export const literal = (value: Expression): Expression => ({ $literal: value });
 
-export const EMPTY_OBJECT = literal({});
+export const EMPTY_OBJECT: Expression = literal({});
 
 export const when = (condition: Expression, then: Expression, otherwise: Expression): Expression => ({
   $cond: [condition, then, otherwise],

@@ -101,7 +101,7 @@ export class LockCollection {
     names: readonly string[],
     projection: Fields,
     level: 'local' | 'majority',
-    boundMs = this.#settings.storeTimeoutMs,
+    boundMs: number = this.#settings.storeTimeoutMs,
   ): Promise<Outcome<readonly Document[]>> {
     const command = {
       find: this.name,
