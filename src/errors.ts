@@ -15,6 +15,7 @@ export type LeaseholdErrorCode =
 
 /** What every error of this library has in common. Wrong arguments are `TypeError` and `RangeError` instead. */
 export abstract class LeaseholdError extends Error {
+  /** Tells the failures apart, also between two copies of this package. */
   abstract readonly code: LeaseholdErrorCode;
 
   /** The lock concerned; `null` where the failure is not about one lock. */
@@ -44,6 +45,7 @@ function describeHolder({ label, process, why, acquiredAt }: LeaseInfo): string 
  * withdrawn at once is withdrawn in the background and lives at most one lease.
  */
 export class AcquireTimeoutError extends LeaseholdError {
+  /** Always `ACQUIRE_TIMEOUT`. */
   readonly code = 'ACQUIRE_TIMEOUT';
 
   /** Who held the lock when it was last looked at. Empty if the store never answered. */
@@ -93,7 +95,10 @@ const LOSSES: Readonly<Record<LossCause, string>> = {
 
 /** The lock is not held any more: stop the work that it protects. */
 export class LockLostError extends LeaseholdError {
+  /** Always `LOCK_LOST`. */
   readonly code = 'LOCK_LOST';
+
+  /** Which way the hold ended. */
   readonly why: LossCause;
 
   /** @internal */
@@ -105,8 +110,13 @@ export class LockLostError extends LeaseholdError {
 
 /** The lock is in use as another kind of lock. An idle lock changes its kind without an error. */
 export class LockKindMismatchError extends LeaseholdError {
+  /** Always `LOCK_KIND_MISMATCH`. */
   readonly code = 'LOCK_KIND_MISMATCH';
+
+  /** What it was asked for as. */
   readonly expected: LockKind;
+
+  /** What it is in use as. */
   readonly actual: LockKind;
 
   /** @internal */
@@ -119,7 +129,10 @@ export class LockKindMismatchError extends LeaseholdError {
 
 /** The lock has as many holders and waiters as `maxMembers` allows. */
 export class QueueFullError extends LeaseholdError {
+  /** Always `QUEUE_FULL`. */
   readonly code = 'QUEUE_FULL';
+
+  /** The option that was reached. */
   readonly maxMembers: number;
 
   /** @internal */
@@ -131,6 +144,7 @@ export class QueueFullError extends LeaseholdError {
 
 /** The stored document is no lock document that this version understands. It was left untouched. */
 export class CorruptLockDocumentError extends LeaseholdError {
+  /** Always `CORRUPT_LOCK_DOCUMENT`. */
   readonly code = 'CORRUPT_LOCK_DOCUMENT';
 
   /** @internal */
@@ -144,6 +158,7 @@ export class CorruptLockDocumentError extends LeaseholdError {
 
 /** The provider is closed, or was closed while this request waited. */
 export class ProviderClosedError extends LeaseholdError {
+  /** Always `PROVIDER_CLOSED`. */
   readonly code = 'PROVIDER_CLOSED';
 
   /** @internal */
@@ -157,6 +172,7 @@ export class ProviderClosedError extends LeaseholdError {
  * applied; what it may have left behind is given back in the background and lives at most one lease.
  */
 export class StoreUnavailableError extends LeaseholdError {
+  /** Always `STORE_UNAVAILABLE`. */
   readonly code = 'STORE_UNAVAILABLE';
 
   /** True: the command had no effect. False: it may have been applied. */
@@ -176,6 +192,7 @@ export class StoreUnavailableError extends LeaseholdError {
 
 /** The server, or the client's configuration, cannot carry this library. */
 export class UnsupportedServerError extends LeaseholdError {
+  /** Always `UNSUPPORTED_SERVER`. */
   readonly code = 'UNSUPPORTED_SERVER';
 
   /** @internal */
@@ -186,6 +203,7 @@ export class UnsupportedServerError extends LeaseholdError {
 
 /** The caller's own chain of calls holds the lock that it waits for without a timeout: it would wait for ever. */
 export class DeadlockError extends LeaseholdError {
+  /** Always `DEADLOCK`. */
   readonly code = 'DEADLOCK';
 
   /** @internal */

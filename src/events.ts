@@ -5,7 +5,9 @@ import type { LockKind } from './protocol/lock-document.js';
 
 /** What every event about one attempt or hold carries. */
 export interface AttemptEvent {
+  /** The name of the lock. */
   readonly lockName: string;
+  /** What it is used as. */
   readonly kind: LockKind;
   /** The attempt id: the same from the queue to the release. */
   readonly id: string;
@@ -19,77 +21,107 @@ export interface WaitingEvent extends AttemptEvent {
 
 /** The lock was granted. */
 export interface AcquiredEvent extends AttemptEvent {
+  /** The token of the hold. */
   readonly fencingToken: number;
+  /** From the call to the grant, in ms. */
   readonly waitedMs: number;
 }
 
 /** The hold has been extended. */
 export interface ExtendedEvent extends AttemptEvent {
+  /** The token of the hold. */
   readonly fencingToken: number;
+  /** How long it can be relied on from now, in ms. */
   readonly remainingMs: number;
 }
 
 /** The hold was released by its owner. `confirmed` false: the store has not answered, the background goes on. */
 export interface ReleasedEvent extends AttemptEvent {
+  /** The token of the hold. */
   readonly fencingToken: number;
+  /** From the grant to the release, in ms. */
   readonly heldMs: number;
+  /** Whether the store has confirmed it. */
   readonly confirmed: boolean;
 }
 
 /** The hold was lost. */
 export interface LostEvent extends AttemptEvent {
+  /** The token of the hold. */
   readonly fencingToken: number;
+  /** From the grant to the loss, in ms. */
   readonly heldMs: number;
+  /** Which way it was lost. */
   readonly why: LossCause;
 }
 
 /** A handle was garbage-collected without a release; its lock has been given back. */
 export interface AbandonedEvent extends AttemptEvent {
+  /** The token of the hold. */
   readonly fencingToken: number;
+  /** From the grant to the garbage collection, in ms. */
   readonly heldMs: number;
 }
 
 /** A request ran out of time. */
 export interface TimeoutEvent extends AttemptEvent {
+  /** From the call to its end, in ms. */
   readonly waitedMs: number;
 }
 
 /** Somebody asked the holder to release. */
 export interface ReleaseRequestedEvent extends AttemptEvent {
+  /** The token of the hold. */
   readonly fencingToken: number;
 }
 
 /** How waiters are woken has been decided, or has changed. */
 export interface WakeupsEvent {
+  /** The way in use from now on. */
   readonly mode: Wakeups;
+  /** What decided it. */
   readonly why: string;
 }
 
 /** A command to the store failed or was not answered; the library goes on by itself. */
 export interface StoreErrorEvent {
+  /** The lock concerned; `null` where it is not one lock. */
   readonly lockName: string | null;
   /** What was being done: `transition`, `extension`, `read`, `stream`. */
   readonly during: string;
+  /** What the driver or the server said. */
   readonly error: unknown;
 }
 
 /** The index for purging could not be made. Locks work without it; unused documents stay. */
 export interface IndexErrorEvent {
+  /** What the driver or the server said. */
   readonly error: unknown;
 }
 
 /** The events of a provider: one typed payload each. */
 export interface LockProviderEvents {
+  /** A request was queued. */
   waiting: [WaitingEvent];
+  /** A lock was granted. */
   acquired: [AcquiredEvent];
+  /** A hold was extended. */
   extended: [ExtendedEvent];
+  /** A hold was released by its owner. */
   released: [ReleasedEvent];
+  /** A hold was lost. */
   lost: [LostEvent];
+  /** A forgotten handle was found; its lock is given back. */
   abandoned: [AbandonedEvent];
+  /** A request that waited ran out of time. */
   timeout: [TimeoutEvent];
+  /** Somebody asked a holder to release. */
   releaseRequested: [ReleaseRequestedEvent];
+  /** How waiters are woken was decided, or has changed. */
   wakeups: [WakeupsEvent];
+  /** A command failed or was not answered. */
   storeError: [StoreErrorEvent];
+  /** The index for purging could not be made. */
   indexError: [IndexErrorEvent];
 }
 
@@ -123,6 +155,7 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     return super.on(event, this.#isolate(event, fn), context);
   }
 
+  /** `on`. */
   override addListener<E extends EventEmitter.EventNames<Events>>(
     event: E,
     fn: Listener<Events, E>,
@@ -139,6 +172,7 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     return super.once(event, this.#isolate(event, fn), context);
   }
 
+  /** Takes a listener off; without one, all of the event. */
   override off<E extends EventEmitter.EventNames<Events>>(
     event: E,
     fn?: Listener<Events, E>,

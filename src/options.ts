@@ -19,7 +19,14 @@ export interface LockProviderOptions {
   /** The bound of one call to the store, in ms: 10 to 600,000, default 5,000. */
   storeTimeoutMs?: number | undefined;
   /** The shortest and the longest pause between two polls, in ms, where polling is in use. Default 10 and 800. */
-  pollMs?: { min?: number | undefined; max?: number | undefined } | undefined;
+  pollMs?:
+    | {
+        /** The first pause of a wait, in ms. */
+        min?: number | undefined;
+        /** The longest pause of a wait, in ms. */
+        max?: number | undefined;
+      }
+    | undefined;
   /** `auto` (default) waits by a change stream where the server has one, and polls where it has not. */
   wakeups?: 'auto' | Wakeups | undefined;
   /** How long the change stream stays open after the last wait, in ms: 0 to 24 h, default 10,000. */

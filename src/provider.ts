@@ -204,6 +204,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     await this.#closed;
   }
 
+  /** `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -12,6 +12,7 @@ import type { LockCollection } from '../store/lock-collection.js';
 export interface ListFilter {
   /** Only locks whose names begin with this. */
   prefix?: string | undefined;
+  /** Only locks that are used as this. */
   kind?: LockKind | undefined;
   /** Only locks that somebody holds. */
   heldOnly?: boolean | undefined;
@@ -29,8 +30,11 @@ export interface RevokeOptions {
 
 /** What a revocation found: attempt ids, sorted into those asked, those already gone, and those evicted. */
 export interface RevokeResult {
+  /** Asked to release. */
   readonly asked: string[];
+  /** Not held any more when the revocation came. */
   readonly gone: string[];
+  /** Emptied by force. */
   readonly evicted: string[];
 }
 

@@ -46,6 +46,7 @@ export interface Hold extends AsyncDisposable {
 
 /** One lock held. */
 export interface LockHandle extends Hold {
+  /** The name of the lock. */
   readonly name: string;
 
   /** The attempt id: what the lease is stored under. */

@@ -12,6 +12,7 @@ import type { Requester } from './requester.js';
  * beyond that.
  */
 export interface Mutex {
+  /** As it was given to `createMutex`. */
   readonly name: string;
 
   /**

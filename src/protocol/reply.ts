@@ -25,7 +25,7 @@ export interface Reply {
   readonly places: readonly Place[];
   /** All waiters, also those of other processes. */
   readonly waiters: number;
-  /** The earliest expiry in the way of this process's first waiter: of a seat, or of a waiter before it. */
+  /** The earliest expiry of a seat or a waiter: before then, nobody's time is over. */
   readonly earliestMs: number | null;
 }
 
@@ -38,28 +38,45 @@ export type Fate =
 /** Why a request was not let in, and not queued either. */
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'corrupt';
 
-/** The projection with which a transition is sent; the server computes it, so a reply stays small. */
-export function replyProjection(seats: Seats, process: string): Fields {
-  const mine: Expression = {
-    $map: {
-      input: those('$$waiters', equal('$$this.v.process', process)),
-      in: {
-        id: '$$this.k',
-        expiresAt: '$$this.v.expiresAt',
-        place: { $indexOfArray: ['$$waiters.k', '$$this.k'] },
-      },
-    },
+/**
+ * The projection with which a transition that concerns these attempts is sent; the server computes it, so a reply
+ * stays small. Asking for one attempt costs half of what looking for all of the process's does, and is the common case.
+ */
+export function replyProjection(seats: Seats, process: string, ids: readonly string[]): Fields {
+  const [id] = ids;
+  const mine = ids.length === 1 && id !== undefined ? [placeOf(id)] : placesOf(process);
+  const queue = {
+    mine,
+    length: { $size: '$$waiters' },
+    earliest: { $min: '$$waiters.v.expiresAt' },
   };
-  const earliestAhead: Expression = {
-    $min: { $slice: ['$$waiters.v.expiresAt', { $max: [0, { $first: '$$mine.place' }] }] },
-  };
-  const queue = bind(
-    { waiters: STORED_WAITERS },
-    bind({ mine }, { mine: '$$mine', length: { $size: '$$waiters' }, earliest: earliestAhead }),
-  );
   const seatFields = Object.fromEntries(Object.keys(seats.vacant).map((field) => [field, 1]));
-  return { _id: 0, now: NOW, kind: 1, v: 1, fence: 1, wake: 1, ...seatFields, queue };
+  return {
+    _id: 0,
+    now: NOW,
+    kind: 1,
+    v: 1,
+    fence: 1,
+    wake: 1,
+    ...seatFields,
+    queue: bind({ waiters: STORED_WAITERS }, queue),
+  };
 }
+
+const placeNamed = (id: string): Expression => ({ $indexOfArray: ['$$waiters.k', id] });
+
+const placeOf = (id: string): Expression => ({
+  id,
+  expiresAt: `$queue.${id}.expiresAt`,
+  place: placeNamed(id),
+});
+
+const placesOf = (process: string): Expression => ({
+  $map: {
+    input: those('$$waiters', equal('$$this.v.process', process)),
+    in: { id: '$$this.k', expiresAt: '$$this.v.expiresAt', place: placeNamed('$$this.k') },
+  },
+});
 
 /** The projection for operations that only leave: `wake` tells what they gave back. */
 export const LEAVE_PROJECTION: Fields = { _id: 0, wake: 1 };
@@ -91,7 +108,7 @@ export function readReply(seats: Seats, document: Readonly<Record<string, unknow
     fence: Number(fence),
     wake: readWake(wake),
     leases,
-    places: queue.mine,
+    places: queue.mine.filter(({ expiresAt }) => isDate(expiresAt)),
     waiters: queue.length,
     earliestMs: expiries.length === 0 ? null : Math.min(...expiries.map((date) => date.getTime())),
   };

@@ -5,39 +5,61 @@ import type { Seats } from './seats.js';
 
 /** One lease as it is stored. Times are the server's. */
 export interface LeaseInfo {
+  /** The attempt id, which the handle has too. */
   readonly id: string;
   /** `host:pid:random` of the provider that holds it. */
   readonly process: string;
+  /** The label of that provider. */
   readonly label?: string | undefined;
+  /** What the lock was asked for. */
   readonly why?: string | undefined;
+  /** The fencing token. */
   readonly token: number;
+  /** Of a reader-writer lock: how it is held. */
   readonly mode?: 'read' | 'upgradeable' | 'write' | undefined;
+  /** Of a semaphore: how many permits are held. */
   readonly permits?: number | undefined;
+  /** When it was granted. */
   readonly acquiredAt: Date;
+  /** When it was last extended; the time of the grant, or before it, if never. */
   readonly extendedAt: Date;
+  /** When it ends unless it is extended. */
   readonly expiresAt: Date;
 }
 
 /** One waiter as it is stored, in the order of the queue. */
 export interface WaiterInfo {
+  /** The attempt id, which becomes that of the lease. */
   readonly id: string;
+  /** `host:pid:random` of the provider that waits. */
   readonly process: string;
+  /** The label of that provider. */
   readonly label?: string | undefined;
+  /** What the lock is wanted for. */
   readonly why?: string | undefined;
+  /** Of a reader-writer lock: how it is wanted. */
   readonly mode?: 'read' | 'upgradeable' | 'write' | undefined;
+  /** Of a semaphore: how many permits are wanted. */
   readonly permits?: number | undefined;
+  /** When it was queued. */
   readonly since: Date;
+  /** When its place lapses unless it is extended. */
   readonly expiresAt: Date;
 }
 
 /** What a lock looked like at one moment. Only live holders and waiters are listed. */
 export interface LockSnapshot {
+  /** The name of the lock. */
   readonly name: string;
+  /** What it is used as. */
   readonly kind: LockKind;
   /** The server's time of the look. */
   readonly asOf: Date;
+  /** Of a semaphore: how many permits there are. */
   readonly limit?: number | undefined;
+  /** Who holds it. */
   readonly holders: readonly LeaseInfo[];
+  /** Who waits for it, first come first. */
   readonly waiters: readonly WaiterInfo[];
 }
 

@@ -71,11 +71,8 @@ export function transition(
   operations: readonly Operation[],
   { adopting = false }: { readonly adopting?: boolean } = {},
 ): readonly Stage[] {
-  // An id that this very update queues is not named in `wake`: its reply tells, or the repeat by the same id does.
-  const toldByReply = operations.flatMap((operation) =>
-    'request' in operation ? [operation.request.id] : [],
-  );
-  const admission = admit(seats, toldByReply);
+  const requested = operations.flatMap((operation) => ('request' in operation ? [operation.request.id] : []));
+  const admission = admit(seats, requested);
   return [
     ...(adopting ? [adopt(seats)] : []),
     ...expire(seats, operations),
@@ -228,13 +225,18 @@ const EVERYTHING = 2_147_483_647;
  * Gives free seats to the first waiters, in order. A grant takes over the expiry that the waiter had and never
  * extends it: the grant of a dead waiter ends when its own last sign of life does (E5).
  */
-function admit(seats: Seats, toldByReply: readonly string[]): readonly Stage[] {
+function admit(seats: Seats, requested: readonly string[]): readonly Stage[] {
   const lease = merge({ id: '$$this.k' }, '$$this.v', {
     token: { $add: [{ $max: ['$fence', CLOCK_TOKEN] }, { $indexOfArray: ['$entering', '$$this'] }, 1] },
     acquiredAt: NOW,
   });
+  // Whoever this very update has queued learns of its grant by the reply, or by the repeat of its request. One that was
+  // queued before is named though its request is here: this may be a late copy, whose reply nobody awaits (E2).
+  const wasThereBefore = { $lt: ['$$this.expiresAt', { $add: [NOW, '$$this.leaseMs'] }] };
   const toName =
-    toldByReply.length === 0 ? '$granted' : those('$granted', not(isIn('$$this.id', toldByReply)));
+    requested.length === 0
+      ? '$granted'
+      : those('$granted', any(not(isIn('$$this.id', requested)), wasThereBefore));
   return [
     { $set: { entering: { $slice: ['$queue', seats.admissible] } } },
     { $set: { granted: { $map: { input: '$entering', in: without('since', lease) } } } },

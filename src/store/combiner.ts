@@ -105,7 +105,7 @@ export class Combiner {
       const outcome = await this.#collection.transition(
         name,
         transition(seats, operations, { adopting }),
-        onlyLeaves ? LEAVE_PROJECTION : replyProjection(seats, this.#process),
+        onlyLeaves ? LEAVE_PROJECTION : replyProjection(seats, this.#process, operations.flatMap(idsOf)),
         mayCreate(operations),
       );
       return outcome.type === 'done' ? this.#read(seats, outcome, onlyLeaves) : outcome;
@@ -129,6 +129,11 @@ export class Combiner {
     this.#collection.serverClock.learn(reply.nowMs, sentAtMs);
     return { ...outcome, value: { wake: reply.wake, reply, exists: true } };
   }
+}
+
+function idsOf(operation: Operation): readonly string[] {
+  if ('request' in operation) return [operation.request.id];
+  return 'ids' in operation ? operation.ids : [operation.id];
 }
 
 /** The next operations of one kind of lock, from the front; the others wait for an update of their own. */
