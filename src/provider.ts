@@ -10,7 +10,7 @@ import type { Clock, Timer } from './clock.js';
 import { ProviderClosedError, StoreUnavailableError } from './errors.js';
 import { IsolatedEmitter } from './events.js';
 import type { LockProviderEvents, Report } from './events.js';
-import type { AcquisitionContext } from './lease/acquisition.js';
+import type { AcquisitionContext } from './lease/attempt.js';
 import { Holds } from './lease/holds.js';
 import { LeaseMonitor } from './lease/lease-monitor.js';
 import type { LockHandle } from './lease/lock-handle.js';
@@ -82,12 +82,12 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     this.#collection = new LockCollection(db, settings, clock, report);
     this.#purgeIndex = new PurgeIndex(this.#collection, clock, report);
     const combiner = new Combiner(this.#collection, process, (name, answer, sentAtMs) => {
-      this.#room.answered(name, answer, sentAtMs, process);
+      this.#room.answered(name, answer, sentAtMs);
     });
     this.#releases = new ReleaseQueue(combiner, clock);
     this.#monitor = new LeaseMonitor(this.#collection, KINDS, process, settings, clock, report);
     this.#holds = new Holds(settings, clock, report, this.#monitor, this.#releases);
-    this.#room = new WaitingRoom(combiner, clock, {
+    this.#room = new WaitingRoom(combiner, process, clock, {
       unclaimed: (name, seats, id) =>
         void this.#releases.giveBack({ name, seats, id, untilMs: clock.nowMs() + MAX_LEASE_MS }),
       told: (id) => void this.#holds.look(id),

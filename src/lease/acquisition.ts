@@ -1,42 +1,26 @@
-import { randomBytes } from 'node:crypto';
-import type { Clock, Timer } from '../clock.js';
+import type { Timer } from '../clock.js';
 import {
   AcquireTimeoutError,
   CorruptLockDocumentError,
+  LeaseholdError,
   LockKindMismatchError,
   ProviderClosedError,
   QueueFullError,
   StoreUnavailableError,
 } from '../errors.js';
-import type { Report } from '../events.js';
-import type { LeaseTerms, ParsedAcquireOptions, Settings } from '../options.js';
+import type { LeaseTerms, ParsedAcquireOptions } from '../options.js';
 import type { LockKind } from '../protocol/lock-document.js';
 import { fateOf, refusalOf } from '../protocol/reply.js';
 import type { Refusal, Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import { describeLease } from '../protocol/snapshot.js';
 import type { LeaseInfo } from '../protocol/snapshot.js';
-import type { Request } from '../protocol/transition.js';
-import type { Answer, Combiner } from '../store/combiner.js';
-import type { LockCollection } from '../store/lock-collection.js';
-import type { Done, Outcome } from '../store/outcome.js';
+import type { Answer } from '../store/combiner.js';
+import type { Outcome, Refused, Unknown } from '../store/outcome.js';
+import { Attempt } from './attempt.js';
+import type { AcquisitionContext } from './attempt.js';
+import type { Wait } from './bench.js';
 import type { Grant } from './held-lease.js';
-import type { ReleaseQueue } from './release-queue.js';
-import type { Wait, WaitingRoom } from './waiting-room.js';
-
-/** The parts of a provider that an acquisition works with. */
-export interface AcquisitionContext {
-  readonly settings: Settings;
-  readonly process: string;
-  readonly clock: Clock;
-  readonly report: Report;
-  readonly collection: LockCollection;
-  readonly combiner: Combiner;
-  readonly room: WaitingRoom;
-  readonly releases: ReleaseQueue;
-  /** Aborts when the provider closes. */
-  readonly closing: AbortSignal;
-}
 
 /** How long the answer to a cancel is awaited once the time to wait is up. */
 const CANCEL_GRACE_MS = 1_000;
@@ -65,17 +49,15 @@ export class Acquisition implements Wait {
   #resolve!: (grant: Grant) => void;
   #reject!: (error: unknown) => void;
   #state: State = 'requesting';
-  #id = newAttemptId();
-  #request: Request | undefined;
-  #withdraw: () => void = () => undefined;
+  #attempt: Attempt;
   #adopting = false;
-  /** Whether the document may hold this attempt: from its first sending until the server shows that it does not. */
-  #mayRemain = false;
   #repeats = 0;
   #place: number | null = null;
   #holders: readonly LeaseInfo[] = [];
+  #hasAnswer = false;
   #storeError: unknown;
-  #timers: Timer[] = [];
+  #timeout: Timer | undefined;
+  #pause: Timer | undefined;
 
   constructor(context: AcquisitionContext, name: string, seats: Seats, options: ParsedAcquireOptions) {
     this.#context = context;
@@ -84,6 +66,7 @@ export class Acquisition implements Wait {
     this.terms = options.terms;
     this.#options = options;
     this.#startedMs = context.clock.nowMs();
+    this.#attempt = this.#newAttempt();
     this.#settled = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -91,11 +74,7 @@ export class Acquisition implements Wait {
   }
 
   get id(): string {
-    return this.#id;
-  }
-
-  get kind(): LockKind {
-    return this.seats.kind;
+    return this.#attempt.id;
   }
 
   get waitedMs(): number {
@@ -117,8 +96,7 @@ export class Acquisition implements Wait {
     signal?.addEventListener('abort', onAbort, { once: true });
     closing.addEventListener('abort', onClosing, { once: true });
     if (timeoutMs > 0 && timeoutMs < Infinity) {
-      const timer = clock.at(this.#startedMs + timeoutMs, () => void this.#timeUp());
-      this.#timers.push(timer);
+      this.#timeout = clock.at(this.#startedMs + timeoutMs, () => void this.#timeUp());
     }
     void this.#ask();
     try {
@@ -126,7 +104,8 @@ export class Acquisition implements Wait {
     } finally {
       signal?.removeEventListener('abort', onAbort);
       closing.removeEventListener('abort', onClosing);
-      for (const timer of this.#timers) timer.cancel();
+      this.#timeout?.cancel();
+      this.#pause?.cancel();
     }
   }
 
@@ -141,8 +120,14 @@ export class Acquisition implements Wait {
     return this.#isTry && this.waitedMs >= this.#context.settings.storeTimeoutMs;
   }
 
+  #newAttempt(): Attempt {
+    const { name, seats, terms } = this;
+    const type = this.#isTry ? 'try' : 'enqueue';
+    return new Attempt(this.#context, { name, seats, terms, type, why: this.#options.why });
+  }
+
   async #ask(): Promise<void> {
-    const { room, combiner, collection } = this.#context;
+    const { collection, room } = this.#context;
     if (!collection.serverClock.isKnown) {
       const met = await collection.meet();
       if (this.#state !== 'requesting') return;
@@ -151,40 +136,13 @@ export class Acquisition implements Wait {
         return;
       }
     }
-    this.#request ??= this.#newRequest();
     room.enter(this);
-    const type = this.#isTry ? 'try' : 'enqueue';
-    const submission = combiner.submit(
-      this.name,
-      this.seats,
-      { type, request: this.#request },
-      { adopting: this.#adopting },
-    );
-    const mayHaveRemained = this.#mayRemain;
-    this.#mayRemain = true;
-    this.#withdraw = () => {
-      if (submission.withdraw()) this.#mayRemain = mayHaveRemained;
-    };
-    const outcome = await submission.outcome;
-    if (this.#state === 'requesting') this.#answered(outcome, this.#request);
+    const attempt = this.#attempt;
+    const outcome = await attempt.ask(this.#adopting);
+    if (this.#state === 'requesting' && this.#attempt === attempt) this.#answered(outcome);
   }
 
-  #newRequest(): Request {
-    const { settings, process, collection } = this.#context;
-    const { leaseMs, retentionMs, clockAllowanceMs } = this.terms;
-    return {
-      id: this.#id,
-      process,
-      leaseMs,
-      label: settings.label,
-      why: this.#options.why,
-      notAfter: new Date(collection.serverClock.nowMs() + leaseMs - clockAllowanceMs),
-      maxMembers: settings.maxMembers,
-      retentionMs,
-    };
-  }
-
-  #answered(outcome: Outcome<Answer>, request: Request): void {
+  #answered(outcome: Outcome<Answer>): void {
     if (outcome.type !== 'done') {
       this.#failed(outcome);
       return;
@@ -192,32 +150,33 @@ export class Acquisition implements Wait {
     this.#repeats = 0;
     const { reply } = outcome.value;
     // An enqueue creates what is missing, so there always is a document.
-    if (reply === null)
+    if (reply === null) {
       this.#failed({ type: 'unknown', error: new Error('no document'), maybeApplied: true });
-    else this.#read(reply, outcome, request);
-  }
-
-  #read(reply: Reply, { sentAtMs }: Done<Answer>, request: Request): void {
-    const fate = fateOf(reply, this.#id);
+      return;
+    }
+    this.#note(reply);
+    const fate = fateOf(reply, this.id);
     switch (fate.type) {
-      case 'granted': {
-        const leftMs = fate.lease.expiresAt.getTime() - reply.nowMs;
-        this.granted(fate.lease.token, sentAtMs + leftMs - this.terms.clockAllowanceMs);
+      case 'granted':
+        this.granted(fate.lease.token, this.#deadlineMs(fate.lease.expiresAt, reply, outcome.sentAtMs));
         break;
-      }
       case 'queued':
         this.#state = 'queued';
-        this.#context.room.queued(this, fate.place, reply, sentAtMs);
         this.#context.report('waiting', { ...this.#event(), place: fate.place.place });
+        this.#context.room.queued(this, fate.place, reply, outcome.sentAtMs);
         break;
-      case 'absent':
-        this.#mayRemain = false;
-        this.#note(reply);
-        this.#refused(refusalOf(reply, this.seats, this.#isTry ? 'try' : 'enqueue', request), reply);
+      case 'absent': {
+        const type = this.#isTry ? 'try' : 'enqueue';
+        this.#refused(refusalOf(reply, this.seats, type, this.#attempt.request), reply.kind);
+      }
     }
   }
 
-  #refused(refusal: Refusal, reply: Reply): void {
+  #deadlineMs(expiresAt: Date, reply: Reply, sentAtMs: number): number {
+    return sentAtMs + (expiresAt.getTime() - reply.nowMs) - this.terms.clockAllowanceMs;
+  }
+
+  #refused(refusal: Refusal, kind: LockKind): void {
     switch (refusal) {
       case 'busy':
         this.#endAsTimeout();
@@ -232,7 +191,7 @@ export class Acquisition implements Wait {
         break;
       case 'other-kind':
         if (this.#adopting) {
-          this.#end(new LockKindMismatchError(this.name, this.seats.kind, reply.kind));
+          this.#end(new LockKindMismatchError(this.name, this.seats.kind, kind));
         } else {
           this.#adopting = true;
           void this.#ask();
@@ -246,27 +205,24 @@ export class Acquisition implements Wait {
   /** A new attempt within the same call: what is known of the old id must not be taken for the new one. */
   #again(): void {
     this.#context.room.leave(this, true);
-    this.#id = newAttemptId();
-    this.#mayRemain = false;
-    this.#request = undefined;
+    this.#attempt = this.#newAttempt();
     this.#state = 'requesting';
     void this.#ask();
   }
 
-  #failed(failure: Exclude<Outcome<unknown>, { type: 'done' }>): void {
-    const { clock } = this.#context;
+  #failed(failure: Refused | Unknown): void {
     this.#storeError = failure.error;
     if (failure.type === 'refused' || this.#isSpent) {
-      const wasApplied = failure.type === 'unknown' && failure.maybeApplied;
-      this.#end(asLeaseholdError(this.name, failure.error, !wasApplied));
+      const outcomeKnown = failure.type === 'refused' || !this.#attempt.mayRemain;
+      this.#end(asLeaseholdError(this.name, outcomeKnown, failure.error));
       return;
     }
+    const { clock } = this.#context;
     const pauseMs = Math.min(FIRST_REPEAT_MS * 2 ** this.#repeats, MAX_REPEAT_MS);
     this.#repeats = Math.min(this.#repeats + 1, 10);
-    const repeat = clock.at(clock.nowMs() + pauseMs * (0.5 + Math.random() / 2), () => {
+    this.#pause = clock.at(clock.nowMs() + pauseMs * (0.5 + Math.random() / 2), () => {
       if (this.#state === 'requesting') void this.#ask();
     });
-    this.#timers.push(repeat);
   }
 
   // ---- what the waiting room tells
@@ -274,27 +230,27 @@ export class Acquisition implements Wait {
   granted(token: number, deadlineMs: number): void {
     if (this.#state === 'over') return;
     const { clock, room } = this.#context;
-    room.leave(this, false);
+    const { name, seats, terms, id } = this;
     // The answer came when the hold was over already: it is given back, and asked for again.
     if (deadlineMs <= clock.nowMs()) {
-      this.#giveBack();
+      this.#attempt.giveBack();
       if (this.#state === 'cancelling' || this.#isTry) this.#endAsTimeout();
       else this.#again();
       return;
     }
+    room.leave(this, false);
     this.#state = 'over';
-    const { name, seats, terms } = this;
-    this.#resolve({ name, seats, id: this.#id, token, terms, deadlineMs });
+    this.#resolve({ name, seats, id, token, terms, deadlineMs });
   }
 
   lapsed(): void {
-    this.#mayRemain = false;
+    this.#attempt.forget();
     // Whoever cancels learns of it by the answer to that.
     if (this.#state === 'queued') this.#again();
   }
 
   failed(error: unknown): void {
-    this.#end(asLeaseholdError(this.name, error, true));
+    this.#end(asLeaseholdError(this.name, true, error));
   }
 
   placed(place: number, reply: Reply): void {
@@ -303,6 +259,7 @@ export class Acquisition implements Wait {
   }
 
   #note({ leases }: Reply): void {
+    this.#hasAnswer = true;
     this.#holders = leases.map(describeLease);
   }
 
@@ -314,29 +271,27 @@ export class Acquisition implements Wait {
    */
   async #timeUp(): Promise<void> {
     if (this.#state === 'over') return;
-    this.#withdraw();
-    if (!this.#mayRemain) {
+    this.#attempt.withdraw();
+    if (!this.#attempt.mayRemain) {
       this.#endAsTimeout();
       return;
     }
     this.#state = 'cancelling';
-    const { combiner, clock } = this.#context;
-    const grace = clock.at(clock.nowMs() + CANCEL_GRACE_MS, () => {
+    const { clock } = this.#context;
+    this.#pause?.cancel();
+    this.#pause = clock.at(clock.nowMs() + CANCEL_GRACE_MS, () => {
       this.#endAsTimeout();
     });
-    this.#timers.push(grace);
-    const outcome = await combiner.submit(this.name, this.seats, { type: 'cancel', id: this.#id }).outcome;
+    const outcome = await this.#attempt.cancel();
     if (this.#isOver()) return;
     const reply = outcome.type === 'done' ? outcome.value.reply : null;
-    const fate = reply === null ? undefined : fateOf(reply, this.#id);
+    const fate = reply === null ? undefined : fateOf(reply, this.id);
     if (outcome.type === 'done' && reply !== null && fate?.type === 'granted') {
-      const leftMs = fate.lease.expiresAt.getTime() - reply.nowMs;
-      this.granted(fate.lease.token, outcome.sentAtMs + leftMs - this.terms.clockAllowanceMs);
+      this.granted(fate.lease.token, this.#deadlineMs(fate.lease.expiresAt, reply, outcome.sentAtMs));
       return;
     }
     if (reply !== null) this.#note(reply);
-    if (outcome.type === 'done') this.#mayRemain = fate?.type === 'queued';
-    else this.#storeError = outcome.error;
+    if (outcome.type !== 'done') this.#storeError = outcome.error;
     this.#endAsTimeout();
   }
 
@@ -345,46 +300,28 @@ export class Acquisition implements Wait {
   }
 
   #endAsTimeout(): void {
+    if (this.#state === 'over') return;
     const { waitedMs } = this;
-    const answered = this.#holders.length > 0 || this.#place !== null;
-    if (this.#state !== 'over' && !this.#isTry)
-      this.#context.report('timeout', { ...this.#event(), waitedMs });
-    this.#end(
-      new AcquireTimeoutError(this.name, {
-        holders: this.#holders,
-        place: this.#place,
-        waitedMs,
-        ...(answered ? {} : { cause: this.#storeError }),
-      }),
-    );
+    if (!this.#isTry) this.#context.report('timeout', { ...this.#event(), waitedMs });
+    const details = { holders: this.#holders, place: this.#place, waitedMs };
+    const cause = this.#hasAnswer ? undefined : this.#storeError;
+    this.#end(new AcquireTimeoutError(this.name, { ...details, cause }));
   }
 
   /** Ends without a lock. What may be in the document is taken out in the background. */
   #end(error: unknown): void {
     if (this.#state === 'over') return;
-    this.#withdraw();
     this.#state = 'over';
+    this.#attempt.withdraw();
     this.#context.room.leave(this, true);
-    if (this.#mayRemain) this.#giveBack();
+    this.#attempt.giveBack();
     this.#reject(error);
   }
 
-  #giveBack(): void {
-    const { clock, releases, settings } = this.#context;
-    const untilMs = clock.nowMs() + 2 * this.terms.leaseMs + settings.storeTimeoutMs;
-    void releases.giveBack({ name: this.name, seats: this.seats, id: this.#id, untilMs });
-  }
-
   #event(): { lockName: string; kind: LockKind; id: string } {
-    return { lockName: this.name, kind: this.seats.kind, id: this.#id };
+    return { lockName: this.name, kind: this.seats.kind, id: this.id };
   }
 }
 
-/** 96 random bits, drawn at use: a cloned process must not repeat them (E34). */
-const newAttemptId = (): string => `w${randomBytes(12).toString('hex')}`;
-
-function asLeaseholdError(name: string, error: unknown, outcomeKnown: boolean): unknown {
-  return error instanceof Error && 'lockName' in error
-    ? error
-    : new StoreUnavailableError(name, outcomeKnown, error);
-}
+const asLeaseholdError = (name: string, outcomeKnown: boolean, error: unknown): LeaseholdError =>
+  error instanceof LeaseholdError ? error : new StoreUnavailableError(name, outcomeKnown, error);

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { AcquireTimeoutError, DeadlockError, LockLostError } from '../errors.js';
 import { Acquisition } from '../lease/acquisition.js';
-import type { AcquisitionContext } from '../lease/acquisition.js';
+import type { AcquisitionContext } from '../lease/attempt.js';
 import type { Grant } from '../lease/held-lease.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import { parseAcquireOptions } from '../options.js';

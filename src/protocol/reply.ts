@@ -117,6 +117,13 @@ export function readReply(seats: Seats, document: Readonly<Record<string, unknow
 export const readWake = (wake: unknown): readonly string[] =>
   typeof wake === 'string' ? wake.split(' ').filter((word) => word !== '') : [];
 
+/** Whom a word of `wake` names, if it is an attempt of this process: its id and token, 0 for "look again". */
+export function readWakeWord(process: string, word: string): { id: string; token: number } | undefined {
+  if (!word.startsWith(`${process}:`)) return undefined;
+  const [id = '', token = ''] = word.slice(process.length + 1).split(':');
+  return { id, token: Number(token) };
+}
+
 /** The token of the lease that a `leave` gave back; 0 if there was none, `undefined` if it did not take effect. */
 export function tokenGivenBack(wake: readonly string[], id: string): number | undefined {
   const word = wake.find((entry) => entry.startsWith(`-${id}:`));

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import type { Clock, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options.js';
-import { readWake } from '../protocol/reply.js';
+import { readWake, readWakeWord } from '../protocol/reply.js';
 import type { LockCollection } from './lock-collection.js';
 import { outcomeOfError } from './outcome.js';
 
@@ -237,9 +237,10 @@ export class WakeStream {
     if (operationType === 'delete') this.#listener.vanished(documentKey?._id ?? null);
     else if (documentKey === undefined) this.#listener.vanished(null);
     for (const word of readWake(wake)) {
-      if (documentKey === undefined || !word.startsWith(`${this.#process}:`)) continue;
-      const [id = '', token = ''] = word.slice(this.#process.length + 1).split(':');
-      this.#listener.woken(documentKey._id, id, Number(token));
+      const told = readWakeWord(this.#process, word);
+      if (told !== undefined && documentKey !== undefined) {
+        this.#listener.woken(documentKey._id, told.id, told.token);
+      }
     }
   }
 }

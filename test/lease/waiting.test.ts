@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/clock.js';
 import { WaitingRoom } from '../../src/lease/waiting-room.js';
-import type { Wait } from '../../src/lease/waiting-room.js';
+import type { Wait } from '../../src/lease/bench.js';
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';
 import type { Reply } from '../../src/protocol/reply.js';
 import { Combiner } from '../../src/store/combiner.js';
@@ -231,7 +231,7 @@ describe('the waiting room', () => {
     const collection = new LockCollection(db, settings, systemClock, () => undefined);
     const combiner = new Combiner(collection, 'p', () => undefined);
     const outside = { unclaimed: vi.fn(), told: vi.fn(), vanished: vi.fn() };
-    const waiting = new WaitingRoom(combiner, systemClock, outside);
+    const waiting = new WaitingRoom(combiner, 'p', systemClock, outside);
     waiting.wakeBy({ openedAtMs: 0, isPolling: false, listen: vi.fn() }, { hurry: vi.fn() });
     const wait = {
       name: 'a',
