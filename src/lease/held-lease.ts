@@ -20,6 +20,13 @@ export interface HoldObserver {
   releaseRequestedNow(): void;
 }
 
+/** Who sees to how a hold ends. */
+export interface HoldOwner {
+  lost(hold: HeldLease, why: LossCause): void;
+  /** The hold has to be confirmed before it can be relied on again. */
+  doubtful(hold: HeldLease): void;
+}
+
 /**
  * One hold, as this process believes it.
  *
@@ -34,8 +41,7 @@ export class HeldLease {
   readonly grant: Grant;
   readonly heldSinceMs: number;
   readonly #clock: Clock;
-  readonly #onLost: (hold: HeldLease, why: LossCause) => void;
-  readonly #onDoubt: (hold: HeldLease) => void;
+  readonly #owner: HoldOwner;
   #state: 'held' | 'lost' | 'released' = 'held';
   #deadlineMs: number;
   #timer: Timer | undefined;
@@ -46,16 +52,10 @@ export class HeldLease {
   // Weak, so that a handle that everybody has forgotten can be collected and given back.
   #observer: WeakRef<HoldObserver> | undefined;
 
-  constructor(
-    grant: Grant,
-    clock: Clock,
-    onLost: (hold: HeldLease, why: LossCause) => void,
-    onDoubt: (hold: HeldLease) => void,
-  ) {
+  constructor(grant: Grant, clock: Clock, owner: HoldOwner) {
     this.grant = grant;
     this.#clock = clock;
-    this.#onLost = onLost;
-    this.#onDoubt = onDoubt;
+    this.#owner = owner;
     this.heldSinceMs = clock.nowMs();
     this.#deadlineMs = grant.deadlineMs;
     this.#wallAheadMs = this.#wallAhead();
@@ -126,7 +126,7 @@ export class HeldLease {
   lose(why: Exclude<LossCause, 'released'>): void {
     if (this.#state !== 'held') return;
     this.#end('lost', why);
-    this.#onLost(this, why);
+    this.#owner.lost(this, why);
     this.#observer?.deref()?.lost(why);
   }
 
@@ -165,7 +165,7 @@ export class HeldLease {
   #isDoubtful(): boolean {
     if (!this.#doubted && this.#wallAhead() - this.#wallAheadMs > this.grant.terms.clockAllowanceMs) {
       this.#doubted = true;
-      this.#onDoubt(this);
+      this.#owner.doubtful(this);
     }
     return this.#doubted;
   }

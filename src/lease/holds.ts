@@ -3,14 +3,14 @@ import type { LossCause } from '../errors.js';
 import type { AttemptEvent, Report } from '../events.js';
 import type { Settings } from '../options.js';
 import { HeldLease } from './held-lease.js';
-import type { Grant } from './held-lease.js';
+import type { Grant, HoldOwner } from './held-lease.js';
 import type { Confirmation, LeaseMonitor } from './lease-monitor.js';
 import { LeaseHandle } from './lock-handle.js';
 import type { HandleOwner, LockHandle } from './lock-handle.js';
 import type { GivenBack, ReleaseQueue } from './release-queue.js';
 
 /** Everything this process holds: makes the handles, and sees to how each hold ends. */
-export class Holds implements HandleOwner {
+export class Holds implements HandleOwner, HoldOwner {
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #report: Report;
@@ -36,17 +36,21 @@ export class Holds implements HandleOwner {
   }
 
   take(grant: Grant, waitedMs: number): LockHandle {
-    const hold = new HeldLease(
-      grant,
-      this.#clock,
-      (lost, why) => {
-        this.#lost(lost, why);
-      },
-      (doubtful) => void this.confirm(doubtful),
-    );
+    const hold = new HeldLease(grant, this.#clock, this);
     this.#monitor.add(hold);
     this.#report('acquired', { ...eventOf(hold), waitedMs });
     return new LeaseHandle(hold, this);
+  }
+
+  lost(hold: HeldLease, why: LossCause): void {
+    this.#remove(hold);
+    this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why });
+    // The next in line need not wait for the rest of a lease that nobody uses. Final: nothing revives the hold.
+    if (why === 'expired') void this.#giveBack(hold);
+  }
+
+  doubtful(hold: HeldLease): void {
+    void this.confirm(hold);
   }
 
   confirm(hold: HeldLease): Promise<Confirmation> {
@@ -102,13 +106,6 @@ export class Holds implements HandleOwner {
   /** Stops vouching for what is still held. It is left to expire: a lock is never given away under a running owner. */
   loseAll(): void {
     for (const hold of this.#monitor.holds) hold.lose('provider-closed');
-  }
-
-  #lost(hold: HeldLease, why: LossCause): void {
-    this.#remove(hold);
-    this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why });
-    // The next in line need not wait for the rest of a lease that nobody uses. Final: nothing revives the hold.
-    if (why === 'expired') void this.#giveBack(hold);
   }
 
   #abandon(hold: HeldLease): void {

@@ -6,8 +6,7 @@ import { ManualClock } from '../support/manual-clock.js';
 const TERMS = { leaseMs: 3_000, extendEveryMs: 1_000, clockAllowanceMs: 300, retentionMs: 6_000 };
 
 function hold(clock: ManualClock, leftMs = 2_700) {
-  const onLost = vi.fn();
-  const onDoubt = vi.fn();
+  const owner = { lost: vi.fn(), doubtful: vi.fn() };
   const grant = {
     name: 'n',
     seats: mutexSeats,
@@ -16,10 +15,10 @@ function hold(clock: ManualClock, leftMs = 2_700) {
     terms: TERMS,
     deadlineMs: clock.nowMs() + leftMs,
   };
-  const lease = new HeldLease(grant, clock, onLost, onDoubt);
+  const lease = new HeldLease(grant, clock, owner);
   const observer = { lost: vi.fn(), releaseRequestedNow: vi.fn() };
   lease.observe(observer);
-  return { lease, onLost, onDoubt, observer };
+  return { lease, onLost: owner.lost, onDoubt: owner.doubtful, observer };
 }
 
 describe('a hold', () => {
