@@ -32,7 +32,10 @@ export abstract class LeaseholdError extends Error {
 /** How long somebody has held or waited, for a message. */
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
-const quoted = (name: string): string => JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);
+const quoted = (name: string): string => JSON.stringify(shortened(name));
+
+/** A server that refuses a command repeats it, which may be pages; the cause keeps them. */
+const shortened = (message: string): string => (message.length > 200 ? `${message.slice(0, 200)}…` : message);
 
 function describeHolder({ label, process, why, acquiredAt }: LeaseInfo): string {
   const who = label === undefined ? process : `${label} (${process})`;
@@ -184,7 +187,7 @@ export class StoreUnavailableError extends LeaseholdError {
     const outcome = outcomeKnown
       ? 'nothing was changed'
       : 'the outcome is unknown; whatever it left behind is given back in the background';
-    const detail = cause instanceof Error ? `: ${cause.message}` : '';
+    const detail = cause instanceof Error ? `: ${shortened(cause.message)}` : '';
     super(lockName, `The store could not serve a request${about}${detail} (${outcome})`, { cause });
     this.outcomeKnown = outcomeKnown;
   }
@@ -196,8 +199,8 @@ export class UnsupportedServerError extends LeaseholdError {
   readonly code = 'UNSUPPORTED_SERVER';
 
   /** @internal */
-  constructor(detail: string) {
-    super(null, detail);
+  constructor(lockName: string | null, detail: string, cause?: unknown) {
+    super(lockName, detail, cause === undefined ? undefined : { cause });
   }
 }
 

@@ -98,7 +98,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     this.#poller = new Poller(this.#collection, KINDS, process, settings, clock, this.#room);
     this.#wakeStream = new WakeStream(this.#collection, process, settings, clock, report, this.#room);
     this.#room.wakeBy(this.#wakeStream, this.#poller);
-    this.#inspector = new Inspector(this.#collection, combiner, KINDS);
+    this.#inspector = new Inspector(this.#collection, combiner, KINDS, report);
     const context: AcquisitionContext = {
       settings,
       process,
@@ -160,7 +160,12 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     return await this.#inspector.inspect(parseName(name));
   }
 
-  /** All stored locks in the order of their names, as `inspect` shows each. */
+  /**
+   * All stored locks in the order of their names, as `inspect` shows each. A corrupt one is reported as a `storeError`
+   * event and left out.
+   *
+   * @throws {@link StoreUnavailableError}, {@link ProviderClosedError}.
+   */
   async *list(filter: ListFilter = {}): AsyncGenerator<LockSnapshot> {
     this.#assertOpen();
     yield* this.#inspector.list(filter);

@@ -1,4 +1,5 @@
 import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
+import type { Report } from '../events.js';
 import { NOW } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
 import type { LockKind } from '../protocol/lock-document.js';
@@ -45,8 +46,10 @@ export class Inspector {
   readonly #collection: LockCollection;
   readonly #combiner: Combiner;
   readonly #kinds: readonly Seats[];
+  readonly #report: Report;
 
-  constructor(collection: LockCollection, combiner: Combiner, kinds: readonly Seats[]) {
+  constructor(collection: LockCollection, combiner: Combiner, kinds: readonly Seats[], report: Report) {
+    this.#report = report;
     this.#collection = collection;
     this.#combiner = combiner;
     this.#kinds = kinds;
@@ -62,11 +65,31 @@ export class Inspector {
   async *list(filter: ListFilter): AsyncGenerator<LockSnapshot> {
     const { prefix = '', kind, heldOnly = false } = filter;
     const selector = { _id: { $gte: prefix }, ...(kind === undefined ? {} : { kind }) };
-    for await (const found of this.#collection.find(selector, WHOLE)) {
+    for await (const found of this.#found(selector)) {
       const name: unknown = found['_id'];
       if (typeof name !== 'string' || !name.startsWith(prefix)) return;
-      const snapshot = this.#read(name, found);
-      if (!heldOnly || snapshot.holders.length > 0) yield snapshot;
+      const snapshot = this.#readOrReport(name, found);
+      if (snapshot !== null && (!heldOnly || snapshot.holders.length > 0)) yield snapshot;
+    }
+  }
+
+  async *#found(
+    selector: Readonly<Record<string, unknown>>,
+  ): AsyncGenerator<Readonly<Record<string, unknown>>> {
+    try {
+      yield* this.#collection.find(selector, WHOLE);
+    } catch (error) {
+      throw new StoreUnavailableError(null, true, error);
+    }
+  }
+
+  /** One bad document must not hide all that come after it from whoever looks for trouble. */
+  #readOrReport(name: string, found: Readonly<Record<string, unknown>>): LockSnapshot | null {
+    try {
+      return this.#read(name, found);
+    } catch (error) {
+      this.#report('storeError', { lockName: name, during: 'list', error });
+      return null;
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.js';
+import { UnsupportedServerError } from '../errors.js';
 import { fateOf, readWakeWord } from '../protocol/reply.js';
 import type { Place, Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
@@ -156,7 +157,10 @@ export class WaitingRoom implements WakeListener {
   }
 
   impossible(error: unknown): void {
-    for (const bench of [...this.#benches.values()]) bench.fail(error);
+    const detail = 'The option wakeups demands a change stream, and the server opens none for this client';
+    for (const bench of [...this.#benches.values()]) {
+      bench.fail(new UnsupportedServerError(bench.name, detail, error));
+    }
   }
 
   close(): void {

@@ -139,7 +139,7 @@ export class LockCollection {
     if (outcome.type !== 'done') return outcome;
     const { maxWireVersion, setName, msg, localTime } = outcome.value as Readonly<Record<string, unknown>>;
     if (typeof maxWireVersion === 'number' && maxWireVersion < MIN_WIRE_VERSION) {
-      const error = new UnsupportedServerError('The server is older than MongoDB 5.0');
+      const error = new UnsupportedServerError(null, 'The server is older than MongoDB 5.0');
       return { type: 'refused', error };
     }
     if (localTime instanceof Date) this.serverClock.learn(localTime.getTime(), outcome.sentAtMs);

@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import ts from 'typescript';
+import { beforeAll, describe, expect, test } from 'vitest';
+
+import { codeBlocks, pages, root } from './pages.js';
+import { presupposed } from './presupposed.js';
+
+const examples = pages.flatMap((page) => codeBlocks(page, 'ts'));
+
+/** Beside the tests, so that `mongodb` is found, and nowhere on the disk. */
+const fileOf = (name: string): string => join(root, 'test', 'docs', `${name}.ts`).replaceAll('\\', '/');
+
+const exampleFile = (index: number): string => fileOf(`example-${index}`);
+
+/** The project's own strict options, the checks of libraries included; `leasehold` is what is checked out. */
+function compilerOptions(): ts.CompilerOptions {
+  const config = ts.getParsedCommandLineOfConfigFile(
+    join(root, 'tsconfig.json'),
+    {},
+    {
+      ...ts.sys,
+      onUnRecoverableConfigFileDiagnostic: ({ messageText }) => {
+        throw new Error(ts.flattenDiagnosticMessageText(messageText, '\n'));
+      },
+    },
+  );
+  return {
+    ...config?.options,
+    skipLibCheck: false,
+    // An example shows how to get hold of something, and need not use it.
+    noUnusedLocals: false,
+    paths: { leasehold: [join(root, 'src', 'index.ts')] },
+  };
+}
+
+/** Compiles all examples at once, each as a module of its own, and gives the complaints by file. */
+function compile(sources: ReadonlyMap<string, string>): ReadonlyMap<string, readonly string[]> {
+  const options = compilerOptions();
+  const host = ts.createCompilerHost(options);
+  const disk = { ...host };
+  host.fileExists = (file) => sources.has(file) || disk.fileExists(file);
+  host.readFile = (file) => sources.get(file) ?? disk.readFile(file);
+  host.getSourceFile = (file, target, ...rest) => {
+    const source = sources.get(file);
+    return source === undefined
+      ? disk.getSourceFile(file, target, ...rest)
+      : ts.createSourceFile(file, source, target);
+  };
+  const program = ts.createProgram({ rootNames: [...sources.keys()], options, host });
+  const complaints = new Map<string, string[]>();
+  for (const { file, start = 0, messageText } of ts.getPreEmitDiagnostics(program)) {
+    const name = file?.fileName ?? '';
+    const line = file?.getLineAndCharacterOfPosition(start).line ?? 0;
+    const complaint = `line ${line + 1}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
+    complaints.set(name, [...(complaints.get(name) ?? []), complaint]);
+  }
+  return complaints;
+}
+
+describe('under exactOptionalPropertyTypes and all other strict options', () => {
+  let complaints: ReadonlyMap<string, readonly string[]>;
+
+  beforeAll(() => {
+    const sources = new Map(examples.map(({ code }, index) => [exampleFile(index), code]));
+    complaints = compile(sources.set(fileOf('presupposed-names'), presupposed));
+  });
+
+  test.each(examples.map((example, index) => ({ index, ...example })))(
+    'the example at line $line of $page.path compiles',
+    ({ index }) => {
+      expect(complaints.get(exampleFile(index)) ?? []).toEqual([]);
+    },
+  );
+
+  test('neither the library nor what it is built on is complained of, though libraries are checked too', () => {
+    const elsewhere = [...complaints].filter(([file]) => !examples.some((_, at) => exampleFile(at) === file));
+    expect(elsewhere).toEqual([]);
+  });
+
+  test('an example that is wrong would be complained of', () => {
+    const wrong = `await locks.acquireMutex('a', { timeoutMs: '5' }).then(({ token }) => token);`;
+    const found = compile(
+      new Map([
+        [exampleFile(0), wrong],
+        [fileOf('presupposed-names'), presupposed],
+      ]),
+    );
+    expect(found.get(exampleFile(0))).toHaveLength(2);
+  });
+
+  test('there are examples at all, and on every page that teaches something', () => {
+    const taught = new Set(examples.map(({ page }) => page.path));
+    expect([...taught]).toEqual(
+      expect.arrayContaining(['README.md', 'docs/errors.md', 'docs/mutex.md', 'docs/operations.md']),
+    );
+  });
+});

@@ -1,0 +1,24 @@
+/**
+ * What the examples take for granted, so that they can be short: names of the reader's own, and a client, a database
+ * and a provider that were made before. An example that declares one of them itself hides it.
+ */
+export const presupposed = `
+import type { LockProvider } from 'leasehold';
+import type { Db, MongoClient } from 'mongodb';
+
+interface Work {
+  readonly signal: AbortSignal;
+  readonly fencingToken: number;
+}
+
+declare global {
+  const client: MongoClient;
+  const db: Db;
+  const locks: LockProvider;
+  function charge(invoice: string, work: Work): Promise<void>;
+  function sendReport(day: string, work: { readonly signal: AbortSignal }): Promise<void>;
+  function pendingMigrations(): Promise<
+    { run(work: { readonly signal: AbortSignal }): Promise<void> }[]
+  >;
+}
+`;

@@ -1,0 +1,67 @@
+import { runInNewContext } from 'node:vm';
+import type { Document } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { expectUsualBehaviour } from '../hostile/usual-behaviour.js';
+import { startAuthorizingServer } from '../support/authorizing-server.js';
+import type { AuthorizingServer } from '../support/authorizing-server.js';
+import { OwnClient, randomName } from '../support/own-database.js';
+import { rejection } from '../support/patience.js';
+import { markedBlock } from './pages.js';
+
+interface Privilege {
+  readonly resource: Document;
+  readonly actions: readonly string[];
+}
+
+/** The privileges of the printed role, on this database, without one of its actions. */
+function printedPrivileges(db: string, without?: string): readonly Privilege[] {
+  const { code } = markedBlock('docs/operations.md', 'privileges');
+  const createRole = (role: { privileges: readonly Privilege[] }): readonly Privilege[] => role.privileges;
+  const privileges = runInNewContext(code, { db: { createRole } }) as readonly Privilege[];
+  return privileges.map(({ resource, actions }) => ({
+    resource: { ...resource, db },
+    actions: actions.filter((action) => action !== without),
+  }));
+}
+
+describe('the role of docs/operations.md', () => {
+  let server: AuthorizingServer;
+
+  beforeAll(async () => {
+    server = await startAuthorizingServer();
+  });
+
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+  });
+
+  async function connect(without?: string): Promise<OwnClient> {
+    const db = randomName('leasehold-test');
+    const uri = await server.uriOfUser(randomName('user'), printedPrivileges(db, without));
+    return new OwnClient(uri, db);
+  }
+
+  test('is enough for everything', async () => {
+    await using client = await connect();
+    const [here, there] = [client.provider(), client.provider()];
+    const { storeErrors } = await expectUsualBehaviour(here, there, 'change-stream');
+    await here.ensureIndexes();
+    expect(storeErrors).toEqual([]);
+  });
+
+  test('holds nothing that is not needed for that', async () => {
+    await using client = await connect('createIndex');
+    const error = await rejection(client.provider().ensureIndexes());
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', cause: { codeName: 'Unauthorized' } });
+
+    await using polling = await connect('changeStream');
+    await expectUsualBehaviour(polling.provider(), polling.provider(), 'polling');
+  });
+
+  test.each(['find', 'insert', 'update'])('allows nothing without %s', async (action) => {
+    await using client = await connect(action);
+    const error = await rejection(client.provider().acquireMutex('a'));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', cause: { codeName: 'Unauthorized' } });
+  });
+});

@@ -1,0 +1,133 @@
+import { runInNewContext } from 'node:vm';
+import { type Document, Long } from 'mongodb';
+import { describe, expect, inject, test } from 'vitest';
+
+import { OwnDatabase } from '../support/own-database.js';
+import type { OwnClient } from '../support/own-database.js';
+import { eventually } from '../support/patience.js';
+import { markedBlock } from './pages.js';
+
+const PAGE = 'docs/protocol.md';
+const NAME = 'invoice:42';
+const DAY_MS = 86_400_000;
+const ATTEMPT = /w[0-9a-f]{24}/g;
+const PROCESS = /[\w.-]+:\d+:[0-9a-f]{16}/g;
+
+/** A value as it is printed: the words of mongosh that the page uses, and no others. */
+function printed(mark: string): Document {
+  const code = markedBlock(PAGE, mark).code.trim().replace(/;$/, '');
+  return runInNewContext(`(${code})`, {
+    db: { runCommand: (command: Document) => command },
+    ISODate: (text: string) => new Date(text),
+    Long: (text: string) => Long.fromString(text),
+  }) as Document;
+}
+
+/** What two runs have in common: ids and processes by the order in which they come, dates and Longs by type. */
+function shapeOf(value: unknown): unknown {
+  const ids = new Map<string, string>();
+  const nth = (kind: string) => (id: string) => {
+    const known = ids.get(id) ?? `<${kind} ${ids.size + 1}>`;
+    ids.set(id, known);
+    return known;
+  };
+  const anonymous = (text: string): string =>
+    text.replaceAll(/w[0-9a-f]{24}/g, nth('attempt')).replaceAll(/[\w.-]+:\d+:[0-9a-f]{16}/g, nth('process'));
+  const walk = (each: unknown): unknown => {
+    if (typeof each === 'string') return anonymous(each);
+    if (each instanceof Date) return '<date>';
+    if (Long.isLong(each)) return '<long>';
+    if (Array.isArray(each)) return each.map(walk);
+    if (typeof each !== 'object' || each === null) return each;
+    return Object.fromEntries(Object.entries(each).map(([key, inner]) => [anonymous(key), walk(inner)]));
+  };
+  return walk(value);
+}
+
+/** The command as the library gave it to the driver, which adds a session and where to send it. */
+function sentBy(client: OwnClient): Document {
+  const found = client.commands.find(({ commandName }) => commandName === 'findAndModify');
+  const driversOwn = new Set(['lsid', 'txnNumber', '$db', '$clusterTime', '$readPreference']);
+  return Object.fromEntries(Object.entries(found?.command ?? {}).filter(([key]) => !driversOwn.has(key)));
+}
+
+/** The command in the page's words and with its names, to be pasted there; prettier does the rest. */
+function toPrint(command: Document): string {
+  const show = (value: unknown): string => {
+    if (value instanceof Date) return `ISODate('2026-03-14T09:26:52.589Z')`;
+    if (Array.isArray(value)) return `[${value.map(show).join(', ')}]`;
+    if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+    return `{ ${Object.entries(value)
+      .map(([key, inner]) => `${key}: ${show(inner)}`)
+      .join(', ')} }`;
+  };
+  return `db.runCommand(${show(command)});`
+    .replaceAll(ATTEMPT, 'w1d0c4b6f2a7e95830c1b2d3e')
+    .replaceAll(PROCESS, 'shop-1:4711:9f86d081884c7d65');
+}
+
+const stored = async (database: OwnDatabase): Promise<Document | null> =>
+  await database.plain.db
+    .collection<{ _id: string }>('distributed.locks')
+    .findOne({ _id: NAME }, { promoteLongs: false });
+
+/** Expiry, token and purging, each by what it must follow from. */
+function sumsOf({ fence, holder, purgeAt }: Document): object {
+  const { acquiredAt, expiresAt, leaseMs, token } = holder as {
+    acquiredAt: Date;
+    expiresAt: Date;
+    leaseMs: number;
+    token: Long;
+  };
+  const unusedMs = expiresAt.getTime() + 7 * DAY_MS;
+  return {
+    leaseMs: expiresAt.getTime() - acquiredAt.getTime() - leaseMs,
+    token: token.toNumber() - acquiredAt.getTime() * 1_000,
+    fence: (fence as Long).toNumber() - token.toNumber(),
+    purgeAt: (purgeAt as Date).getTime() - Math.ceil(unusedMs / DAY_MS) * DAY_MS,
+  };
+}
+
+describe('what docs/protocol.md prints', () => {
+  test('is the command that an acquire of a free lock sends', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const billing = database.client();
+    await using lock = await billing
+      .provider({ label: 'billing' })
+      .createMutex(NAME)
+      .acquire({ why: 'charge' });
+
+    const sent = sentBy(billing);
+    expect(lock.isHeld).toBe(true);
+    expect(shapeOf(printed('sent: an enqueue')), `${PAGE} should print ${toPrint(sent)}`).toEqual(
+      shapeOf(sent),
+    );
+  });
+
+  test('is the document that is stored after it', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider({ label: 'billing' });
+    await using lock = await locks.createMutex(NAME).acquire({ why: 'charge' });
+
+    const document = await stored(database);
+    const onPage = printed('stored: after the enqueue');
+    expect(lock.isHeld).toBe(true);
+    expect(shapeOf(onPage)).toEqual(shapeOf(document));
+    expect(sumsOf(onPage)).toEqual(sumsOf(document ?? {}));
+  });
+
+  test('is the document with a holder and a waiter', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider({ label: 'billing' });
+    await using lock = await locks.createMutex(NAME).acquire({ why: 'charge' });
+    const waiting = database.client().provider().createMutex(NAME).acquire();
+    const document = await eventually('a waiter in the queue', async () => {
+      const found = await stored(database);
+      return Object.keys((found?.['queue'] ?? {}) as object).length === 1 ? found : null;
+    });
+    await lock.release();
+    await (await waiting).release();
+
+    expect(shapeOf(printed('stored: a holder and a waiter'))).toEqual(shapeOf(document));
+  });
+});

@@ -1,0 +1,69 @@
+import { runInThisContext } from 'node:vm';
+import type { Db, MongoClient } from 'mongodb';
+import ts from 'typescript';
+import { describe, expect, inject, test } from 'vitest';
+
+import type { LockProvider } from '../../src/index.js';
+import { OwnDatabase } from '../support/own-database.js';
+import { rejection } from '../support/patience.js';
+import { codeBlocks, page } from './pages.js';
+
+type Transfer = (from: string, to: string, cents: number, day: string) => Promise<void>;
+
+/** The function of the recipe as it stands in docs/mutex.md, given what it takes for granted. */
+function transferOf(client: MongoClient, db: Db, locks: LockProvider): Transfer {
+  const recipe = codeBlocks(page('docs/mutex.md'), 'ts').find(({ code }) =>
+    code.includes('async function transfer('),
+  );
+  const { outputText } = ts.transpileModule(recipe?.code ?? '', {
+    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
+  });
+  const make = runInThisContext(`(client, db, locks) => { ${outputText}; return transfer; }`) as (
+    ...given: readonly unknown[]
+  ) => Transfer;
+  return make(client, db, locks);
+}
+
+/** A bank with two accounts and the recipe on it. */
+class Bank extends OwnDatabase {
+  readonly #client = this.client();
+  readonly transfer: Transfer = transferOf(this.#client.client, this.#client.db, this.#client.provider());
+  readonly #accounts = this.plain.db.collection<{ _id: string; cents: number }>('accounts');
+
+  async open(): Promise<void> {
+    await this.#accounts.insertMany([
+      { _id: 'a', cents: 500_000 },
+      { _id: 'b', cents: 0 },
+    ]);
+  }
+
+  async balances(): Promise<readonly number[]> {
+    return (await this.#accounts.find().sort({ _id: 1 }).toArray()).map(({ cents }) => cents);
+  }
+
+  /** As if somebody had been granted this lock long after everybody here. */
+  async claimForSomebodyNewer(): Promise<void> {
+    const fences = this.plain.db.collection<{ _id: string; fencingToken: number }>('fences');
+    await fences.insertOne({ _id: 'a', fencingToken: Number.MAX_SAFE_INTEGER });
+  }
+}
+
+describe('the money transfer of docs/mutex.md', () => {
+  test('keeps the limit though several ask at once', async () => {
+    await using bank = new Bank(inject('mongoUri'));
+    await bank.open();
+    const ends = await Promise.allSettled(
+      Array.from({ length: 5 }, () => bank.transfer('a', 'b', 30_000, 'monday')),
+    );
+    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+    expect(await bank.balances()).toEqual([410_000, 90_000]);
+  });
+
+  test('refuses a holder that is out of date, and changes nothing', async () => {
+    await using bank = new Bank(inject('mongoUri'));
+    await bank.open();
+    await bank.claimForSomebodyNewer();
+    expect(await rejection(bank.transfer('a', 'b', 100, 'monday'))).toMatchObject({ code: 11_000 });
+    expect(await bank.balances()).toEqual([500_000, 0]);
+  });
+});
