@@ -10,6 +10,25 @@ export interface Clock {
   at(atMs: number, fire: () => void): Timer;
 }
 
+/**
+ * An instant, and how far the wall clock was ahead of the monotonic one when it was counted. Where the two have moved
+ * apart since, the process was suspended, and the instant may have passed unnoticed (E19).
+ */
+export interface Moment {
+  readonly ms: number;
+  readonly wallAheadMs: number;
+}
+
+export const momentNow = (clock: Clock): Moment => {
+  const ms = clock.nowMs();
+  return { ms, wallAheadMs: clock.wallMs() - ms };
+};
+
+export const after = ({ ms, wallAheadMs }: Moment, laterMs: number): Moment => ({
+  ms: ms + laterMs,
+  wallAheadMs,
+});
+
 export interface Timer {
   cancel(): void;
 }

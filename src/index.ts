@@ -1,5 +1,5 @@
 export { LockProvider } from './provider.js';
-export type { ListFilter, RevokeOptions, RevokeResult } from './admin/inspector.js';
+export type { RevokeResult } from './admin/inspector.js';
 export {
   AcquireTimeoutError,
   CorruptLockDocumentError,
@@ -29,7 +29,14 @@ export type {
   WakeupsEvent,
 } from './events.js';
 export type { Hold, LockHandle } from './lease/lock-handle.js';
-export type { AcquireOptions, LockProviderOptions, PrimitiveOptions, Wakeups } from './options.js';
+export type {
+  AcquireOptions,
+  ListFilter,
+  LockProviderOptions,
+  PrimitiveOptions,
+  RevokeOptions,
+  Wakeups,
+} from './options.js';
 export type { Mutex } from './primitives/mutex.js';
 export type { LockKind } from './protocol/lock-document.js';
 export type { LeaseInfo, LockSnapshot, WaiterInfo } from './protocol/snapshot.js';

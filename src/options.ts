@@ -1,4 +1,5 @@
-import { MAX_LEASE_MS, MIN_LEASE_MS } from './protocol/lock-document.js';
+import { LOCK_KINDS, MAX_LEASE_MS, MIN_LEASE_MS } from './protocol/lock-document.js';
+import type { LockKind } from './protocol/lock-document.js';
 
 /** How waiters learn of their grants. */
 export type Wakeups = 'change-stream' | 'polling';
@@ -68,6 +69,8 @@ export interface Settings {
   readonly storeTimeoutMs: number;
   readonly pollMs: { readonly min: number; readonly max: number };
   readonly wakeups: 'auto' | Wakeups;
+  /** Why it polls, where `wakeups` is polling. */
+  readonly pollingWhy: string;
   readonly wakeIdleMs: number;
   readonly retentionMs: number;
   readonly maxMembers: number;
@@ -100,6 +103,7 @@ export function parseProviderOptions(options: LockProviderOptions = {}): Setting
     storeTimeoutMs: number('storeTimeoutMs', options.storeTimeoutMs ?? 5_000, 10, 600_000),
     pollMs: Object.freeze({ min, max }),
     wakeups: oneOf('wakeups', options.wakeups ?? 'auto', ['auto', 'change-stream', 'polling']),
+    pollingWhy: 'asked for by the option wakeups',
     wakeIdleMs: number('wakeIdleMs', options.wakeIdleMs ?? 10_000, 0, DAY_MS),
     retentionMs: number(
       'retentionMs',
@@ -179,7 +183,45 @@ export function parseName(name: unknown): string {
 /** How long a close waits for holders to release. */
 export const checkDrain = (drainMs: unknown): number => number('drainMs', drainMs, 0, DAY_MS);
 
-export const checkText = (option: string, text: unknown): string => shortText(option, text);
+/** Options of a revocation. */
+export interface RevokeOptions {
+  /** Only the lease of this attempt; by default every lease of the lock. */
+  id?: string | undefined;
+  /** Stored with the leases asked, for whoever inspects them. At most 1,024 bytes of UTF-8. */
+  why?: string | undefined;
+  /** Empties the seats at once instead of asking: until the old holders hear of it, only tokens protect. */
+  force?: boolean | undefined;
+}
+
+/** What `list` picks out. */
+export interface ListFilter {
+  /** Only locks whose names begin with this. */
+  prefix?: string | undefined;
+  kind?: LockKind | undefined;
+  /** Only locks that somebody holds. */
+  heldOnly?: boolean | undefined;
+}
+
+export function parseRevokeOptions({ id, why, force = false }: RevokeOptions): RevokeOptions {
+  if (id !== undefined && typeof id !== 'string') throw wrongType('id', 'a string', id);
+  return { id, why: optional(why, (text) => shortText('why', text)), force: boolean('force', force) };
+}
+
+/** A filter, checked. */
+export interface ParsedListFilter {
+  readonly prefix: string;
+  readonly kind: LockKind | undefined;
+  readonly heldOnly: boolean;
+}
+
+export function parseListFilter({ prefix = '', kind, heldOnly = false }: ListFilter): ParsedListFilter {
+  if (typeof prefix !== 'string') throw wrongType('prefix', 'a string', prefix);
+  return {
+    prefix,
+    kind: optional(kind, (value) => oneOf('kind', value, LOCK_KINDS)),
+    heldOnly: boolean('heldOnly', heldOnly),
+  };
+}
 
 function leaseLength(option: string, value: unknown): number {
   return integer(option, value, MIN_LEASE_MS, MAX_LEASE_MS);

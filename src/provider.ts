@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import type { EventEmitter } from 'eventemitter3';
 import type { Db } from 'mongodb';
 import { Inspector } from './admin/inspector.js';
-import type { ListFilter, RevokeOptions, RevokeResult } from './admin/inspector.js';
+import type { RevokeResult } from './admin/inspector.js';
 import { systemClock } from './clock.js';
 import type { Clock, Timer } from './clock.js';
 import { ProviderClosedError, StoreUnavailableError } from './errors.js';
@@ -17,12 +17,25 @@ import type { LockHandle } from './lease/lock-handle.js';
 import { Poller } from './lease/poller.js';
 import { ReleaseQueue } from './lease/release-queue.js';
 import { WaitingRoom } from './lease/waiting-room.js';
-import { checkDrain, checkText, parseName, parsePrimitiveOptions, parseProviderOptions } from './options.js';
-import type { AcquireOptions, LockProviderOptions, PrimitiveOptions, Settings } from './options.js';
+import {
+  checkDrain,
+  parseListFilter,
+  parseName,
+  parsePrimitiveOptions,
+  parseProviderOptions,
+  parseRevokeOptions,
+} from './options.js';
+import type {
+  AcquireOptions,
+  ListFilter,
+  LockProviderOptions,
+  PrimitiveOptions,
+  RevokeOptions,
+  Settings,
+} from './options.js';
 import { MutexFace } from './primitives/mutex.js';
 import type { Mutex } from './primitives/mutex.js';
 import { Requester } from './primitives/requester.js';
-import { MAX_LEASE_MS } from './protocol/lock-document.js';
 import { mutexSeats } from './protocol/mutex-seats.js';
 import type { Seats } from './protocol/seats.js';
 import type { LockSnapshot } from './protocol/snapshot.js';
@@ -75,33 +88,33 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     // Every request listens for the end of the provider; that many are no leak.
     setMaxListeners(0, this.#closing.signal);
     this.#clock = systemClock;
-    const [settings, clock, process] = [this.#settings, this.#clock, this.processId];
+    const [settings, clock, processId] = [this.#settings, this.#clock, this.processId];
     const report: Report = (event, ...payload) => {
       this.emit(event, ...(payload as EventEmitter.EventArgs<LockProviderEvents, typeof event>));
     };
     this.#collection = new LockCollection(db, settings, clock, report);
     this.#purgeIndex = new PurgeIndex(this.#collection, clock, report);
-    const combiner = new Combiner(this.#collection, process, (name, answer, sentAtMs) => {
-      this.#room.answered(name, answer, sentAtMs);
+    const combiner = new Combiner(this.#collection, processId, (name, answer, sentAt) => {
+      this.#room.answered(name, answer, sentAt);
     });
     this.#releases = new ReleaseQueue(combiner, clock);
-    this.#monitor = new LeaseMonitor(this.#collection, KINDS, process, settings, clock, report);
+    this.#monitor = new LeaseMonitor(this.#collection, KINDS, processId, settings, clock, report);
     this.#holds = new Holds(settings, clock, report, this.#monitor, this.#releases);
-    this.#room = new WaitingRoom(combiner, process, clock, {
-      unclaimed: (name, seats, id) =>
-        void this.#releases.giveBack({ name, seats, id, untilMs: clock.nowMs() + MAX_LEASE_MS }),
+    this.#room = new WaitingRoom(combiner, processId, clock, {
+      unclaimed: (name, seats, id, leaseMs) =>
+        void this.#releases.giveBack({ name, seats, id, untilMs: clock.nowMs() + leaseMs }),
       told: (id) => void this.#holds.look(id),
       vanished: (name) => {
         this.#holds.lookAt(name);
       },
     });
-    this.#poller = new Poller(this.#collection, KINDS, process, settings, clock, this.#room);
-    this.#wakeStream = new WakeStream(this.#collection, process, settings, clock, report, this.#room);
+    this.#poller = new Poller(this.#collection, KINDS, processId, settings, clock, this.#room);
+    this.#wakeStream = new WakeStream(this.#collection, processId, settings, clock, report, this.#room);
     this.#room.wakeBy(this.#wakeStream, this.#poller);
     this.#inspector = new Inspector(this.#collection, combiner, KINDS, report);
     const context: AcquisitionContext = {
       settings,
-      process,
+      process: processId,
       clock,
       report,
       collection: this.#collection,
@@ -168,18 +181,18 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    */
   async *list(filter: ListFilter = {}): AsyncGenerator<LockSnapshot> {
     this.#assertOpen();
-    yield* this.#inspector.list(filter);
+    yield* this.#inspector.list(parseListFilter(filter));
   }
 
   /**
    * Asks the holders of a lock to release: their `releaseRequested` aborts, and their leases are not extended any more,
-   * so that each seat ends at its release or expiry. With `force` the seats are emptied at once, and until the old
+   * so that each seat ends at its release or expiry. A holder whose provider has no change stream open hears of it at its
+   * next extension. With `force` the seats are emptied at once, and until the old
    * holders hear of it only tokens protect.
    */
   async revoke(name: string, options: RevokeOptions = {}): Promise<RevokeResult> {
     this.#assertOpen();
-    if (options.why !== undefined) checkText('why', options.why);
-    const result = await this.#inspector.revoke(parseName(name), options);
+    const result = await this.#inspector.revoke(parseName(name), parseRevokeOptions(options));
     await Promise.all([...result.asked, ...result.evicted].map((id) => this.#holds.look(id)));
     return result;
   }
@@ -228,13 +241,13 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     this.#releases.close();
     this.#poller.close();
     this.#room.close();
-    await this.#wakeStream.close();
+    await Promise.all([this.#wakeStream.close(), this.#purgeIndex.close()]);
     this.removeAllListeners();
   }
 
   async #released(): Promise<void> {
     await this.#holds.emptied();
-    await Promise.all([this.#releases.drained(), this.#purgeIndex.close()]);
+    await this.#releases.drained();
   }
 
   #assertOpen(): void {
@@ -260,5 +273,5 @@ function settingsFor(db: Db, settings: Settings): Settings {
   if (settings.wakeups === 'change-stream') {
     throw new RangeError("wakeups: 'change-stream' needs a client with maxPoolSize of at least 2, got 1");
   }
-  return { ...settings, wakeups: 'polling' };
+  return { ...settings, wakeups: 'polling', pollingWhy: 'the client has a pool of one connection' };
 }

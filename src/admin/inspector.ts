@@ -1,33 +1,13 @@
 import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
 import type { Report } from '../events.js';
+import type { ParsedListFilter, RevokeOptions } from '../options.js';
 import { NOW } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
-import type { LockKind } from '../protocol/lock-document.js';
 import type { Seats } from '../protocol/seats.js';
 import { readSnapshot } from '../protocol/snapshot.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
 import type { Combiner } from '../store/combiner.js';
 import type { LockCollection } from '../store/lock-collection.js';
-
-/** What `list` picks out. */
-export interface ListFilter {
-  /** Only locks whose names begin with this. */
-  prefix?: string | undefined;
-  /** Only locks that are used as this. */
-  kind?: LockKind | undefined;
-  /** Only locks that somebody holds. */
-  heldOnly?: boolean | undefined;
-}
-
-/** Options of a revocation. */
-export interface RevokeOptions {
-  /** Only the lease of this attempt; by default every lease of the lock. */
-  id?: string | undefined;
-  /** Stored with the leases asked, for whoever inspects them. At most 1,024 bytes of UTF-8. */
-  why?: string | undefined;
-  /** Empties the seats at once instead of asking: until the old holders hear of it, only tokens protect. */
-  force?: boolean | undefined;
-}
 
 /** What a revocation found: attempt ids, sorted into those asked, those already gone, and those evicted. */
 export interface RevokeResult {
@@ -38,6 +18,9 @@ export interface RevokeResult {
   /** Emptied by force. */
   readonly evicted: string[];
 }
+
+/** Lock documents may be large, and a caller may stop early. */
+const PAGE_SIZE = 100;
 
 const WHOLE: Fields = { now: NOW, document: '$$ROOT' };
 
@@ -62,24 +45,20 @@ export class Inspector {
     return found === undefined ? null : this.#read(name, found);
   }
 
-  async *list(filter: ListFilter): AsyncGenerator<LockSnapshot> {
-    const { prefix = '', kind, heldOnly = false } = filter;
-    const selector = { _id: { $gte: prefix }, ...(kind === undefined ? {} : { kind }) };
-    for await (const found of this.#found(selector)) {
-      const name: unknown = found['_id'];
-      if (typeof name !== 'string' || !name.startsWith(prefix)) return;
-      const snapshot = this.#readOrReport(name, found);
-      if (snapshot !== null && (!heldOnly || snapshot.holders.length > 0)) yield snapshot;
-    }
-  }
-
-  async *#found(
-    selector: Readonly<Record<string, unknown>>,
-  ): AsyncGenerator<Readonly<Record<string, unknown>>> {
-    try {
-      yield* this.#collection.find(selector, WHOLE);
-    } catch (error) {
-      throw new StoreUnavailableError(null, true, error);
+  async *list({ prefix, kind, heldOnly }: ParsedListFilter): AsyncGenerator<LockSnapshot> {
+    const ofKind = kind === undefined ? {} : { kind };
+    let from: Readonly<Record<string, unknown>> = { $gte: prefix };
+    for (;;) {
+      const outcome = await this.#collection.page({ _id: from, ...ofKind }, WHOLE, PAGE_SIZE);
+      if (outcome.type !== 'done') throw new StoreUnavailableError(null, true, outcome.error);
+      for (const found of outcome.value) {
+        const name: unknown = found['_id'];
+        if (typeof name !== 'string' || !name.startsWith(prefix)) return;
+        from = { $gt: name };
+        const snapshot = this.#readOrReport(name, found);
+        if (snapshot !== null && (!heldOnly || snapshot.holders.length > 0)) yield snapshot;
+      }
+      if (outcome.value.length < PAGE_SIZE) return;
     }
   }
 
@@ -96,9 +75,11 @@ export class Inspector {
   async revoke(name: string, { id, why, force = false }: RevokeOptions): Promise<RevokeResult> {
     const snapshot = await this.inspect(name);
     const held = (snapshot?.holders ?? []).map((holder) => holder.id);
-    const ids = id === undefined ? held : [id];
+    // An id that is none of ours names nobody, and must not reach a pipeline, where it could be read as a path (E25).
+    const ids = id === undefined ? held : held.filter((each) => each === id);
+    const absent = id !== undefined && ids.length === 0 ? [id] : [];
     const seats = this.#kinds.find(({ kind }) => kind === snapshot?.kind);
-    if (seats === undefined || ids.length === 0) return { asked: [], gone: ids, evicted: [] };
+    if (seats === undefined || ids.length === 0) return { asked: [], gone: absent, evicted: [] };
     const operation = force ? ({ type: 'evict', ids } as const) : ({ type: 'ask', ids, why } as const);
     const outcome = await this.#combiner.submit(name, seats, operation).outcome;
     if (outcome.type !== 'done') {

@@ -1,4 +1,5 @@
-import type { Timer } from '../clock.js';
+import { after } from '../clock.js';
+import type { Moment, Timer } from '../clock.js';
 import {
   AcquireTimeoutError,
   CorruptLockDocumentError,
@@ -9,7 +10,9 @@ import {
   StoreUnavailableError,
 } from '../errors.js';
 import type { LeaseTerms, ParsedAcquireOptions } from '../options.js';
-import type { LockKind } from '../protocol/lock-document.js';
+import { legalProjection } from '../protocol/extension.js';
+import { leftMs } from '../protocol/lock-document.js';
+import type { Lease, LockKind } from '../protocol/lock-document.js';
 import { fateOf, refusalOf } from '../protocol/reply.js';
 import type { Refusal, Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
@@ -98,6 +101,11 @@ export class Acquisition implements Wait {
     if (timeoutMs > 0 && timeoutMs < Infinity) {
       this.#timeout = clock.at(this.#startedMs + timeoutMs, () => void this.#timeUp());
     }
+    if (this.#isTry) {
+      this.#timeout = clock.at(this.#startedMs + this.#context.settings.storeTimeoutMs, () => {
+        this.#endUnanswered(new Error('no answer in time'));
+      });
+    }
     void this.#ask();
     try {
       return await this.#settled;
@@ -109,15 +117,15 @@ export class Acquisition implements Wait {
     }
   }
 
+  /** The grant is not wanted after all. */
+  giveBack(): void {
+    this.#attempt.giveBack();
+  }
+
   // ---- the request
 
   get #isTry(): boolean {
     return this.#options.timeoutMs === 0;
-  }
-
-  /** A single try has had its time; a longer wait rides out trouble of the store until its timeout. */
-  get #isSpent(): boolean {
-    return this.#isTry && this.waitedMs >= this.#context.settings.storeTimeoutMs;
   }
 
   #newAttempt(): Attempt {
@@ -158,33 +166,56 @@ export class Acquisition implements Wait {
     const fate = fateOf(reply, this.id);
     switch (fate.type) {
       case 'granted':
-        this.granted(fate.lease.token, this.#deadlineMs(fate.lease.expiresAt, reply, outcome.sentAtMs));
+        this.#seated(fate.lease, reply, outcome.sentAt);
         break;
       case 'queued':
         this.#state = 'queued';
+        this.#context.room.queued(this, fate.place, reply, outcome.sentAt);
+        // Last, because a listener may abort, or close the provider.
         this.#context.report('waiting', { ...this.#event(), place: fate.place.place });
-        this.#context.room.queued(this, fate.place, reply, outcome.sentAtMs);
         break;
       case 'absent': {
         const type = this.#isTry ? 'try' : 'enqueue';
-        this.#refused(refusalOf(reply, this.seats, type, this.#attempt.request), reply.kind);
+        void this.#refused(refusalOf(reply, this.seats, type, this.#attempt.request), reply.kind);
       }
     }
   }
 
-  #deadlineMs(expiresAt: Date, reply: Reply, sentAtMs: number): number {
-    return sentAtMs + (expiresAt.getTime() - reply.nowMs) - this.terms.clockAllowanceMs;
+  #deadline({ expiresAt, leaseMs }: Lease, reply: Reply, sentAt: Moment): Moment {
+    return after(sentAt, leftMs(expiresAt, reply.nowMs, leaseMs) - this.terms.clockAllowanceMs);
   }
 
-  #refused(refusal: Refusal, kind: LockKind): void {
+  /** A repeat may find a seat that has been ours for long. Too little left to hand out: extend first (E7). */
+  #seated(lease: Lease, reply: Reply, sentAt: Moment): void {
+    const deadline = this.#deadline(lease, reply, sentAt);
+    if (deadline.ms - this.#context.clock.nowMs() < this.terms.leaseMs / 3) void this.#claim();
+    else this.granted(lease.token, deadline);
+  }
+
+  async #claim(): Promise<void> {
+    const attempt = this.#attempt;
+    const outcome = await attempt.extend();
+    if (this.#state !== 'requesting' || this.#attempt !== attempt) return;
+    if (outcome.type !== 'done') {
+      this.#failed(outcome);
+      return;
+    }
+    const { reply } = outcome.value;
+    const fate = reply === null ? undefined : fateOf(reply, attempt.id);
+    if (reply !== null && fate?.type === 'granted') {
+      this.granted(fate.lease.token, this.#deadline(fate.lease, reply, outcome.sentAt));
+    } else {
+      this.#again();
+    }
+  }
+
+  async #refused(refusal: Refusal, kind: LockKind): Promise<void> {
     switch (refusal) {
       case 'busy':
         this.#endAsTimeout();
         break;
       case 'late':
-        if (this.#isSpent)
-          this.#end(new StoreUnavailableError(this.name, true, new Error('answered too late')));
-        else this.#again();
+        this.#again();
         break;
       case 'full':
         this.#end(new QueueFullError(this.name, this.#context.settings.maxMembers));
@@ -199,7 +230,21 @@ export class Acquisition implements Wait {
         break;
       case 'corrupt':
         this.#end(new CorruptLockDocumentError(this.name));
+        break;
+      case 'unexplained':
+        await this.#explain();
     }
+  }
+
+  /** Asks whether the document is legal. If it is, another operation of the same update was in the way, and is gone. */
+  async #explain(): Promise<void> {
+    const outcome = await this.#context.collection.read([this.name], legalProjection(this.seats), 'local');
+    if (this.#state !== 'requesting') return;
+    if (outcome.type !== 'done') this.#failed(outcome);
+    else if (outcome.value.some((document) => document['legal'] !== true)) {
+      this.#end(new CorruptLockDocumentError(this.name));
+    } else if (this.#isTry) this.#endAsTimeout();
+    else this.#again();
   }
 
   /** A new attempt within the same call: what is known of the old id must not be taken for the new one. */
@@ -212,9 +257,8 @@ export class Acquisition implements Wait {
 
   #failed(failure: Refused | Unknown): void {
     this.#storeError = failure.error;
-    if (failure.type === 'refused' || this.#isSpent) {
-      const outcomeKnown = failure.type === 'refused' || !this.#attempt.mayRemain;
-      this.#end(asLeaseholdError(this.name, outcomeKnown, failure.error));
+    if (failure.type === 'refused') {
+      this.#endUnanswered(failure.error);
       return;
     }
     const { clock } = this.#context;
@@ -227,12 +271,12 @@ export class Acquisition implements Wait {
 
   // ---- what the waiting room tells
 
-  granted(token: number, deadlineMs: number): void {
+  granted(token: number, deadline: Moment): void {
     if (this.#state === 'over') return;
     const { clock, room } = this.#context;
     const { name, seats, terms, id } = this;
     // The answer came when the hold was over already: it is given back, and asked for again.
-    if (deadlineMs <= clock.nowMs()) {
+    if (deadline.ms <= clock.nowMs()) {
       this.#attempt.giveBack();
       if (this.#state === 'cancelling' || this.#isTry) this.#endAsTimeout();
       else this.#again();
@@ -240,7 +284,7 @@ export class Acquisition implements Wait {
     }
     room.leave(this, false);
     this.#state = 'over';
-    this.#resolve({ name, seats, id, token, terms, deadlineMs });
+    this.#resolve({ name, seats, id, token, terms, deadline });
   }
 
   lapsed(): void {
@@ -250,7 +294,7 @@ export class Acquisition implements Wait {
   }
 
   failed(error: unknown): void {
-    this.#end(asLeaseholdError(this.name, true, error));
+    this.#endUnanswered(error);
   }
 
   placed(place: number, reply: Reply): void {
@@ -287,7 +331,7 @@ export class Acquisition implements Wait {
     const reply = outcome.type === 'done' ? outcome.value.reply : null;
     const fate = reply === null ? undefined : fateOf(reply, this.id);
     if (outcome.type === 'done' && reply !== null && fate?.type === 'granted') {
-      this.granted(fate.lease.token, this.#deadlineMs(fate.lease.expiresAt, reply, outcome.sentAtMs));
+      this.granted(fate.lease.token, this.#deadline(fate.lease, reply, outcome.sentAt));
       return;
     }
     if (reply !== null) this.#note(reply);
@@ -308,6 +352,14 @@ export class Acquisition implements Wait {
     this.#end(new AcquireTimeoutError(this.name, { ...details, cause }));
   }
 
+  #endUnanswered(error: unknown): void {
+    this.#attempt.withdraw();
+    const outcomeKnown = !this.#attempt.mayRemain;
+    this.#end(
+      error instanceof LeaseholdError ? error : new StoreUnavailableError(this.name, outcomeKnown, error),
+    );
+  }
+
   /** Ends without a lock. What may be in the document is taken out in the background. */
   #end(error: unknown): void {
     if (this.#state === 'over') return;
@@ -322,6 +374,3 @@ export class Acquisition implements Wait {
     return { lockName: this.name, kind: this.seats.kind, id: this.id };
   }
 }
-
-const asLeaseholdError = (name: string, outcomeKnown: boolean, error: unknown): LeaseholdError =>
-  error instanceof LeaseholdError ? error : new StoreUnavailableError(name, outcomeKnown, error);

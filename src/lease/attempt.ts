@@ -25,6 +25,9 @@ export interface AcquisitionContext {
   readonly closing: AbortSignal;
 }
 
+/** By how much the estimate of the server's clock may be early. */
+const ARRIVAL_SLACK_MS = 100;
+
 /** What is asked for under one id. */
 export interface AttemptSpec {
   readonly name: string;
@@ -45,6 +48,7 @@ export class Attempt {
   readonly #spec: AttemptSpec;
   #request: Request | undefined;
   #mayRemain = false;
+  #mayArriveLate = false;
   #withdraw: () => void = () => undefined;
 
   constructor(context: AcquisitionContext, spec: AttemptSpec) {
@@ -73,7 +77,17 @@ export class Attempt {
     this.#withdraw = () => {
       if (submission.withdraw()) this.#mayRemain = mayHaveRemained;
     };
-    return this.#learn(await submission.outcome);
+    const outcome = await submission.outcome;
+    if (outcome.type === 'unknown' && outcome.maybeApplied) this.#mayArriveLate = true;
+    else if (outcome.type !== 'done') this.#mayRemain = mayHaveRemained;
+    return this.#learn(outcome);
+  }
+
+  /** Extends whatever there is under this id, seat or place. */
+  async extend(): Promise<Outcome<Answer>> {
+    const { name, seats, terms } = this.#spec;
+    const operation = { type: 'extend', ids: [this.id], ...terms } as const;
+    return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
   }
 
   /** Takes the request back if it has not been sent yet. */
@@ -92,9 +106,13 @@ export class Attempt {
   giveBack(): void {
     if (!this.#mayRemain) return;
     const { name, seats, terms } = this.#spec;
-    const { clock, releases, settings } = this.#context;
+    const { clock, collection, releases, settings } = this.#context;
     const untilMs = clock.nowMs() + 2 * terms.leaseMs + settings.storeTimeoutMs;
-    void releases.giveBack({ name, seats, id: this.id, untilMs });
+    // A request that nobody has answered may still be on its way; past its not-after it does nothing (E2).
+    const againAtMs = this.#mayArriveLate
+      ? collection.serverClock.toLocalMs(this.request.notAfter.getTime()) + ARRIVAL_SLACK_MS
+      : undefined;
+    void releases.giveBack({ name, seats, id: this.id, untilMs, againAtMs });
   }
 
   /** The place lapsed: nothing of this attempt is left. */
@@ -112,13 +130,15 @@ export class Attempt {
   #newRequest(): Request {
     const { settings, process, collection } = this.#context;
     const { leaseMs, retentionMs, clockAllowanceMs } = this.#spec.terms;
+    // Nobody awaits an answer for longer than this; whoever waits on asks again, under another id.
+    const patienceMs = (this.#spec.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
     return {
       id: this.id,
       process,
       leaseMs,
       label: settings.label,
       why: this.#spec.why,
-      notAfter: new Date(collection.serverClock.nowMs() + leaseMs - clockAllowanceMs),
+      notAfter: new Date(collection.serverClock.nowMs() + Math.min(leaseMs - clockAllowanceMs, patienceMs)),
       maxMembers: settings.maxMembers,
       retentionMs,
     };

@@ -1,5 +1,7 @@
-import type { Clock, Timer } from '../clock.js';
+import { after } from '../clock.js';
+import type { Clock, Moment, Timer } from '../clock.js';
 import type { LeaseTerms } from '../options.js';
+import { leftMs } from '../protocol/lock-document.js';
 import { fateOf } from '../protocol/reply.js';
 import type { Place, Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
@@ -12,7 +14,7 @@ export interface Wait {
   readonly seats: Seats;
   readonly id: string;
   readonly terms: LeaseTerms;
-  granted(token: number, deadlineMs: number): void;
+  granted(token: number, deadline: Moment): void;
   /** The place in the queue is gone: the attempt has to be made anew, under a new id. */
   lapsed(): void;
   failed(error: unknown): void;
@@ -30,13 +32,15 @@ interface Known {
   /** The highest token heard before the reply to its own request. */
   heard: number;
   /** When the place in the queue lapses: the last word of the server, counted from before the asking. */
-  aliveUntilMs: number;
+  aliveUntil: Moment;
   place: number;
 }
 
 /** How much later than the head the next in line takes its look, and the most that anybody adds. */
 const SECOND_LOOK_MS = 150;
 const LAST_LOOK_MS = 2_000;
+
+const LONG_AGO: Moment = { ms: -Infinity, wallAheadMs: 0 };
 
 /** Between two looks that nobody answered. */
 const FIRST_RETRY_MS = 50;
@@ -52,7 +56,6 @@ const MAX_RETRY_MS = 1_000;
  */
 export class Bench {
   readonly name: string;
-  readonly #seats: Seats;
   readonly #combiner: Combiner;
   readonly #clock: Clock;
   readonly #onEnded: (wait: Wait, isGranted: boolean) => void;
@@ -68,13 +71,11 @@ export class Bench {
   /** @param onEnded - Hears of every wait that leaves the bench, before the wait itself is told why. */
   constructor(
     name: string,
-    seats: Seats,
     combiner: Combiner,
     clock: Clock,
     onEnded: (wait: Wait, isGranted: boolean) => void,
   ) {
     this.name = name;
-    this.#seats = seats;
     this.#combiner = combiner;
     this.#clock = clock;
     this.#onEnded = onEnded;
@@ -95,7 +96,7 @@ export class Bench {
 
   add(wait: Wait): void {
     if (this.#waits.has(wait.id)) return;
-    const known = { wait, isQueued: false, floor: 0, heard: 0, aliveUntilMs: 0, place: 0 };
+    const known = { wait, isQueued: false, floor: 0, heard: 0, aliveUntil: LONG_AGO, place: 0 };
     this.#waits.set(wait.id, known);
   }
 
@@ -105,11 +106,11 @@ export class Bench {
   }
 
   /** The reply to its own request showed the attempt in the queue. `mustLook`: events may have been missed since. */
-  queued(id: string, place: Place, reply: Reply, sentAtMs: number, mustLook: boolean): void {
+  queued(id: string, place: Place, reply: Reply, sentAt: Moment, mustLook: boolean): void {
     const known = this.#waits.get(id);
     if (known === undefined) return;
     known.isQueued = true;
-    this.#update(known, place, reply, sentAtMs);
+    this.#update(known, place, reply, sentAt);
     if (known.heard > known.floor) this.#grantHeard(known, known.heard);
     else if (mustLook) this.look();
     else this.#schedule();
@@ -125,10 +126,10 @@ export class Bench {
   }
 
   /** Some update or read of this process showed a lease of this attempt. True: it waited for that. */
-  seated(id: string, token: number, aliveUntilMs: number): boolean {
+  seated(id: string, token: number, aliveUntil: Moment): boolean {
     const known = this.#waits.get(id);
-    if (known?.isQueued !== true) return false;
-    known.aliveUntilMs = aliveUntilMs;
+    if (known?.isQueued !== true || token <= known.floor) return false;
+    known.aliveUntil = aliveUntil;
     this.#grantHeard(known, token);
     return true;
   }
@@ -161,14 +162,14 @@ export class Bench {
 
   /** A grant by event carries no time of its own: it lasts as long as the place it came from. */
   #grantHeard(known: Known, token: number): void {
-    const { wait, aliveUntilMs } = known;
+    const { wait, aliveUntil } = known;
     const { leaseMs, clockAllowanceMs } = wait.terms;
-    const deadlineMs = aliveUntilMs - clockAllowanceMs;
+    const deadline = after(aliveUntil, -clockAllowanceMs);
     // Too little left to hand out (E7): extend first. The look's answer tells whether the seat is still there.
-    if (deadlineMs - this.#clock.nowMs() < leaseMs / 3) this.look();
+    if (deadline.ms - this.#clock.nowMs() < leaseMs / 3) this.look();
     else
       this.#end(wait, true, () => {
-        wait.granted(token, deadlineMs);
+        wait.granted(token, deadline);
       });
   }
 
@@ -179,15 +180,17 @@ export class Bench {
     tell();
   }
 
-  #update(known: Known, place: Place, reply: Reply, sentAtMs: number): void {
+  #update(known: Known, place: Place, reply: Reply, sentAt: Moment): void {
     known.floor = Math.max(known.floor, reply.fence);
-    known.aliveUntilMs = Math.max(known.aliveUntilMs, sentAtMs + place.expiresAt.getTime() - reply.nowMs);
+    const { leaseMs } = known.wait.terms;
+    const aliveUntil = after(sentAt, leftMs(place.expiresAt, reply.nowMs, leaseMs));
+    if (aliveUntil.ms > known.aliveUntil.ms) known.aliveUntil = aliveUntil;
     known.place = place.place;
-    this.#extendAtMs = Math.min(this.#extendAtMs, sentAtMs + known.wait.terms.leaseMs / 3);
+    this.#extendAtMs = Math.min(this.#extendAtMs, sentAt.ms + leaseMs / 3);
     if (this.#isFirst(known)) {
-      const leftMs = reply.earliestMs === null ? Infinity : reply.earliestMs - reply.nowMs;
+      const inTheWayMs = reply.earliestMs === null ? Infinity : reply.earliestMs - reply.nowMs;
       const delayMs = known.place === 0 ? 1 : Math.min(SECOND_LOOK_MS * known.place, LAST_LOOK_MS);
-      this.#expiryAtMs = this.#clock.nowMs() + leftMs + delayMs;
+      this.#expiryAtMs = this.#clock.nowMs() + inTheWayMs + delayMs;
     }
     known.wait.placed(known.place, reply);
   }
@@ -208,13 +211,16 @@ export class Bench {
 
   async #look(): Promise<void> {
     const asked = [...this.#waits.values()].filter(({ isQueued }) => isQueued);
+    const [first] = asked;
+    if (first === undefined) return;
+    const { seats } = first.wait;
     const ids = asked.map(({ wait }) => wait.id);
     const leaseMs = Math.max(...asked.map(({ wait }) => wait.terms.leaseMs));
     const retentionMs = Math.max(...asked.map(({ wait }) => wait.terms.retentionMs));
     this.close();
     this.#extendAtMs = this.#expiryAtMs = this.#retryAtMs = Infinity;
     const operation = { type: 'extend', ids, leaseMs, retentionMs } as const;
-    const outcome = await this.#combiner.submit(this.name, this.#seats, operation).outcome;
+    const outcome = await this.#combiner.submit(this.name, seats, operation).outcome;
     this.#looked(asked, outcome);
   }
 
@@ -236,7 +242,15 @@ export class Bench {
       if (this.#waits.get(known.wait.id) !== known) continue;
       const fate = reply === null ? undefined : fateOf(reply, known.wait.id);
       if (reply !== null && fate?.type === 'queued') {
-        this.#update(known, fate.place, reply, outcome.sentAtMs);
+        this.#update(known, fate.place, reply, outcome.sentAt);
+      } else if (reply !== null && fate?.type === 'granted') {
+        // Just extended, so whatever is left is all there is to be had.
+        const { expiresAt, leaseMs, token } = fate.lease;
+        const aliveUntil = after(outcome.sentAt, leftMs(expiresAt, reply.nowMs, leaseMs));
+        const deadline = after(aliveUntil, -known.wait.terms.clockAllowanceMs);
+        this.#end(known.wait, true, () => {
+          known.wait.granted(token, deadline);
+        });
       } else {
         this.#end(known.wait, false, () => {
           known.wait.lapsed();

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../clock.js';
+import type { Clock, Moment, Timer } from '../clock.js';
 import type { LossCause } from '../errors.js';
 import type { LeaseTerms } from '../options.js';
 import type { Seats } from '../protocol/seats.js';
@@ -11,7 +11,7 @@ export interface Grant {
   readonly token: number;
   readonly terms: LeaseTerms;
   /** When the hold counts as lost here: what was left of the lease when the request was sent, less the allowance. */
-  readonly deadlineMs: number;
+  readonly deadline: Moment;
 }
 
 /** Whoever holds the object in memory; told at most once of each. */
@@ -43,10 +43,9 @@ export class HeldLease {
   readonly #clock: Clock;
   readonly #owner: HoldOwner;
   #state: 'held' | 'lost' | 'released' = 'held';
-  #deadlineMs: number;
+  #deadline: Moment;
   #timer: Timer | undefined;
-  #wallAheadMs: number;
-  #doubted = false;
+  #isDoubted = false;
   #releaseRequested = false;
   #ended: LossCause | undefined;
   // Weak, so that a handle that everybody has forgotten can be collected and given back.
@@ -57,8 +56,7 @@ export class HeldLease {
     this.#clock = clock;
     this.#owner = owner;
     this.heldSinceMs = clock.nowMs();
-    this.#deadlineMs = grant.deadlineMs;
-    this.#wallAheadMs = this.#wallAhead();
+    this.#deadline = grant.deadline;
     this.#arm();
   }
 
@@ -78,7 +76,7 @@ export class HeldLease {
   /** How long it can be relied on without an extension, in ms. */
   get remainingMs(): number {
     if (this.#state !== 'held' || this.#isDoubtful()) return 0;
-    return Math.max(0, this.#deadlineMs - this.#clock.nowMs());
+    return Math.max(0, this.#deadline.ms - this.#clock.nowMs());
   }
 
   get isReleased(): boolean {
@@ -87,11 +85,11 @@ export class HeldLease {
 
   /** Neither released nor lost: worth extending. Past the deadline it is not, though the timer may be late. */
   get isOpen(): boolean {
-    return this.#state === 'held' && this.#clock.nowMs() < this.#deadlineMs;
+    return this.#state === 'held' && this.#clock.nowMs() < this.#deadline.ms;
   }
 
   get deadlineMs(): number {
-    return this.#deadlineMs;
+    return this.#deadline.ms;
   }
 
   get heldMs(): number {
@@ -104,7 +102,7 @@ export class HeldLease {
 
   /** Why the hold is over; `undefined` while it is not. */
   get ended(): LossCause | undefined {
-    if (this.#state === 'held' && this.#clock.nowMs() >= this.#deadlineMs) this.lose('expired');
+    if (this.#state === 'held' && this.#clock.nowMs() >= this.#deadline.ms) this.lose('expired');
     return this.#ended;
   }
 
@@ -112,13 +110,14 @@ export class HeldLease {
     this.#observer = new WeakRef(observer);
   }
 
-  /** An extension was confirmed. Without effect on a hold that is over, or past its deadline (final). */
-  extendTo(deadlineMs: number): void {
+  /**
+   * An extension was confirmed. Without effect on a hold that is over, or past its deadline (final). The doubt of a
+   * suspension goes only if the extension was sent after it: the deadline brings the clocks of its sending along.
+   */
+  extendTo(deadline: Moment): void {
     if (!this.isOpen) return;
-    this.#doubted = false;
-    this.#wallAheadMs = this.#wallAhead();
-    if (deadlineMs <= this.#deadlineMs) return;
-    this.#deadlineMs = deadlineMs;
+    this.#isDoubted = false;
+    this.#deadline = { ms: Math.max(deadline.ms, this.#deadline.ms), wallAheadMs: deadline.wallAheadMs };
     this.#arm();
   }
 
@@ -126,8 +125,9 @@ export class HeldLease {
   lose(why: Exclude<LossCause, 'released'>): void {
     if (this.#state !== 'held') return;
     this.#end('lost', why);
-    this.#owner.lost(this, why);
+    // Whoever works under the lock first.
     this.#observer?.deref()?.lost(why);
+    this.#owner.lost(this, why);
   }
 
   /** Ends the hold by its owner's will. False: it was over before. */
@@ -153,7 +153,7 @@ export class HeldLease {
 
   #arm(): void {
     this.#timer?.cancel();
-    this.#timer = this.#clock.at(this.#deadlineMs, () => {
+    this.#timer = this.#clock.at(this.#deadline.ms, () => {
       this.lose('expired');
     });
   }
@@ -163,14 +163,12 @@ export class HeldLease {
    * still meanwhile (E19). The hold cannot be relied on until it is confirmed. A wall clock set back means nothing.
    */
   #isDoubtful(): boolean {
-    if (!this.#doubted && this.#wallAhead() - this.#wallAheadMs > this.grant.terms.clockAllowanceMs) {
-      this.#doubted = true;
+    const wallAheadMs = this.#clock.wallMs() - this.#clock.nowMs();
+    const sleptMs = wallAheadMs - this.#deadline.wallAheadMs;
+    if (!this.#isDoubted && sleptMs > this.grant.terms.clockAllowanceMs) {
+      this.#isDoubted = true;
       this.#owner.doubtful(this);
     }
-    return this.#doubted;
-  }
-
-  #wallAhead(): number {
-    return this.#clock.wallMs() - this.#clock.nowMs();
+    return this.#isDoubted;
   }
 }

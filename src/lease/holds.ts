@@ -65,9 +65,7 @@ export class Holds implements HandleOwner, HoldOwner {
 
   /** Documents have vanished: the holds under this name, or all, are looked at now instead of at their next turn. */
   lookAt(name: string | null): void {
-    for (const hold of this.#monitor.holds) {
-      if (name === null || hold.name === name) void this.#monitor.confirm(hold);
-    }
+    this.#monitor.hurry(name);
   }
 
   async release(hold: HeldLease): Promise<boolean> {

@@ -1,8 +1,10 @@
-import type { Clock, Timer } from '../clock.js';
+import { after } from '../clock.js';
+import type { Clock, Moment, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options.js';
-import { extension, leasesProjection } from '../protocol/extension.js';
+import { extension, leasesProjection, readLeases } from '../protocol/extension.js';
 import type { LeasesRead } from '../protocol/extension.js';
+import { leftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
 import type { Seats } from '../protocol/seats.js';
 import type { LockCollection } from '../store/lock-collection.js';
@@ -27,6 +29,9 @@ interface Watched {
 const MAX_BATCH = 256;
 const MAX_BATCHES_IN_FLIGHT = 4;
 const MIN_RETRY_MS = 20;
+
+/** However long the update took, its read gets a chance: without it the update was for nothing. */
+const MIN_READ_MS = 50;
 
 /**
  * Extends every lease of one provider, in batches of documents: one update, then one read of the same documents that
@@ -99,6 +104,18 @@ export class LeaseMonitor {
     return confirmation;
   }
 
+  /** Extends the holds under this name, or all, at the next opportunity: something happened to their documents. */
+  hurry(name: string | null): void {
+    const nowMs = this.#clock.nowMs();
+    let isAny = false;
+    for (const watched of this.#watched.values()) {
+      if (name !== null && watched.hold.name !== name) continue;
+      watched.dueMs = nowMs;
+      isAny = true;
+    }
+    if (isAny) this.#tick();
+  }
+
   close(): void {
     this.#stopTimer();
     this.#watched.clear();
@@ -156,10 +173,8 @@ export class LeaseMonitor {
     for (const watched of batch) watched.isAsking = true;
     const shortestLeaseMs = Math.min(...batch.map(({ hold }) => hold.grant.terms.leaseMs));
     const boundMs = Math.min(this.#settings.storeTimeoutMs, shortestLeaseMs / 3);
-    const confirmations = await this.#ask(
-      batch.map(({ hold }) => hold),
-      boundMs,
-    );
+    const holds = batch.map(({ hold }) => hold);
+    const confirmations = await this.#ask(holds, boundMs);
     this.#batchesInFlight -= 1;
     for (const [index, watched] of batch.entries()) {
       watched.isAsking = false;
@@ -168,40 +183,42 @@ export class LeaseMonitor {
         watched.dueMs = this.#clock.nowMs() + retryPauseMs(watched.hold);
       } else {
         watched.batchSize = MAX_BATCH;
-        watched.dueMs = nextDueMs(watched.hold, this.#clock);
+        // Never at once: the deadline of a lease that somebody has asked for does not move.
+        const notBeforeMs = this.#clock.nowMs() + watched.hold.grant.terms.extendEveryMs / 2;
+        watched.dueMs = Math.max(nextDueMs(watched.hold, this.#clock), notBeforeMs);
       }
     }
     this.#tick();
   }
 
-  /** One update and one read; applies what they tell to the holds. */
+  /** One update and one read, bounded together; applies what they tell to the holds. */
   async #ask(holds: readonly HeldLease[], boundMs: number): Promise<readonly Confirmation[]> {
     const names = [...new Set(holds.map(({ name }) => name))];
     const leaseMs = Math.max(...holds.map(({ grant }) => grant.terms.leaseMs));
     const retentionMs = Math.max(...holds.map(({ grant }) => grant.terms.retentionMs));
     const ids = holds.map(({ id }) => id);
     const pipeline = extension(this.#kinds, ids, leaseMs, retentionMs);
+    const endMs = this.#clock.nowMs() + boundMs;
     const updated = await this.#collection.updateMany(names, pipeline, boundMs);
     if (updated.type !== 'done') return holds.map(() => ({ type: 'unknown', error: updated.error }));
     const projection = leasesProjection(this.#kinds, this.#process);
     // A local read: the update was acknowledged by a majority, and a majority's read may be older than it.
-    const read = await this.#collection.read(names, projection, 'local', boundMs);
+    const leftToReadMs = Math.max(endMs - this.#clock.nowMs(), MIN_READ_MS);
+    const read = await this.#collection.read(names, projection, 'local', leftToReadMs);
     if (read.type !== 'done') return holds.map(() => ({ type: 'unknown', error: read.error }));
-    const documents = new Map(
-      (read.value as readonly unknown[] as readonly LeasesRead[]).map((document) => [document._id, document]),
-    );
-    return holds.map((hold) => this.#apply(hold, documents.get(hold.name), read.sentAtMs));
+    const documents = new Map(read.value.map(readLeases).map((document) => [document.name, document]));
+    return holds.map((hold) => this.#apply(hold, documents.get(hold.name), read.sentAt));
   }
 
-  #apply(hold: HeldLease, document: LeasesRead | undefined, sentAtMs: number): Confirmation {
+  #apply(hold: HeldLease, document: LeasesRead | undefined, sentAt: Moment): Confirmation {
     const { grant } = hold;
     const lease = document?.leases.find(({ id, token }) => id === grant.id && token === grant.token);
     if (document === undefined || lease === undefined) {
       hold.lose(document === undefined ? 'document-missing' : 'evicted');
       return { type: 'lost' };
     }
-    const leftMs = lease.expiresAt.getTime() - document.now.getTime();
-    hold.extendTo(sentAtMs + leftMs - grant.terms.clockAllowanceMs);
+    const { leaseMs, clockAllowanceMs } = grant.terms;
+    hold.extendTo(after(sentAt, leftMs(lease.expiresAt, document.nowMs, leaseMs) - clockAllowanceMs));
     this.#tell(hold, lease);
     return { type: 'extended' };
   }

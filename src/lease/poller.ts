@@ -1,7 +1,6 @@
 import type { Clock, Timer } from '../clock.js';
 import type { Settings } from '../options.js';
-import { leasesProjection } from '../protocol/extension.js';
-import type { LeasesRead } from '../protocol/extension.js';
+import { leasesProjection, readLeases } from '../protocol/extension.js';
 import type { Seats } from '../protocol/seats.js';
 import type { LockCollection } from '../store/lock-collection.js';
 import type { WaitingRoom } from './waiting-room.js';
@@ -10,7 +9,7 @@ const MAX_NAMES_PER_READ = 256;
 const GROWTH = 1.6;
 
 /**
- * Looks for grants where there is no change stream: plain reads of all locks that this process is queued for, with
+ * Looks for grants while there is no change stream: plain reads of all locks that this process is queued for, with
  * pauses that grow. A majority's reads, because the local state of one member can show a grant that is rolled back.
  * What a read does not show proves nothing (it may be old): only grants are taken from it.
  */
@@ -57,7 +56,7 @@ export class Poller {
   #schedule(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#closed || this.#room.queuedNames.length === 0) return;
+    if (this.#closed || this.#room.namesToPoll.length === 0) return;
     const atMs = this.#clock.nowMs() + this.#pauseMs * (0.75 + Math.random() / 4);
     this.#timer = this.#clock.at(atMs, () => void this.#poll());
   }
@@ -65,7 +64,7 @@ export class Poller {
   async #poll(): Promise<void> {
     this.#isReading = true;
     this.#pauseMs = Math.min(this.#pauseMs * GROWTH, this.#settings.pollMs.max);
-    const names = this.#room.queuedNames;
+    const names = this.#room.namesToPoll;
     for (let from = 0; from < names.length; from += MAX_NAMES_PER_READ) {
       await this.#read(names.slice(from, from + MAX_NAMES_PER_READ));
     }
@@ -77,10 +76,9 @@ export class Poller {
     const projection = leasesProjection(this.#kinds, this.#process);
     const outcome = await this.#collection.read(names, projection, 'majority');
     if (outcome.type !== 'done') return;
-    for (const { _id, now, leases } of outcome.value as readonly unknown[] as readonly LeasesRead[]) {
-      if (this.#room.seen(_id, leases, now.getTime(), outcome.sentAtMs)) {
-        this.#pauseMs = this.#settings.pollMs.min;
-      }
+    for (const document of outcome.value) {
+      const isAwaited = this.#room.seen(readLeases(document), outcome.sentAt);
+      if (isAwaited) this.#pauseMs = this.#settings.pollMs.min;
     }
   }
 }

@@ -11,6 +11,8 @@ export interface Leftover {
   readonly id: string;
   /** When it will have ended by itself, and trying is of no use any more. */
   readonly untilMs: number;
+  /** When to leave once more, because a request that was not answered may have arrived after the first leave. */
+  readonly againAtMs?: number | undefined;
 }
 
 /** How giving back ended: the token of the lease, 0 if there was none, `undefined` if nobody could tell. */
@@ -44,10 +46,13 @@ export class ReleaseQueue {
   }
 
   giveBack(leftover: Leftover): Promise<GivenBack> {
-    const { id } = leftover;
+    const { id, againAtMs } = leftover;
     const running = this.#leftovers.get(id);
     if (running !== undefined) return running;
-    const settled = this.#giveBack(leftover).finally(() => this.#leftovers.delete(id));
+    const settled = this.#giveBack(leftover).finally(() => {
+      this.#leftovers.delete(id);
+      if (againAtMs !== undefined) void this.#giveBackAgain(leftover, againAtMs);
+    });
     this.#leftovers.set(id, settled);
     return settled;
   }
@@ -62,12 +67,22 @@ export class ReleaseQueue {
     this.#closed = true;
   }
 
+  async #giveBackAgain(leftover: Leftover, atMs: number): Promise<void> {
+    await sleepUntil(this.#clock, atMs);
+    if (!this.#closed) await this.#giveBack(leftover);
+  }
+
   async #giveBack({ name, seats, id, untilMs }: Leftover): Promise<GivenBack> {
+    let mayHaveLeft = false;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
       const outcome = await this.#combiner.submit(name, seats, { type: 'leave', id }).outcome;
-      if (outcome.type === 'done') return outcome.value.exists ? tokenGivenBack(outcome.value.wake, id) : 0;
-      // Refused: the server will not take it, now or later.
-      if (outcome.type === 'refused') return undefined;
+      if (outcome.type === 'done') {
+        const token = outcome.value.exists ? tokenGivenBack(outcome.value.wake, id) : 0;
+        // That there is nothing now tells nothing, if an earlier leave may have been the one that took it.
+        return token === 0 && mayHaveLeft ? undefined : token;
+      }
+      if (outcome.type === 'refused' && !outcome.byServer) return undefined;
+      mayHaveLeft ||= outcome.type === 'unknown' && outcome.maybeApplied;
       const nextMs = this.#clock.nowMs() + pauseMs * (0.5 + Math.random() / 2);
       if (this.#closed || nextMs >= untilMs) return undefined;
       await sleepUntil(this.#clock, nextMs);

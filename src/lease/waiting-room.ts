@@ -1,6 +1,10 @@
-import type { Clock } from '../clock.js';
+import { after } from '../clock.js';
+import type { Clock, Moment } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
-import { fateOf, readWakeWord } from '../protocol/reply.js';
+import type { LeasesRead } from '../protocol/extension.js';
+import { leftMs } from '../protocol/lock-document.js';
+import type { Lease } from '../protocol/lock-document.js';
+import { readWakeWord } from '../protocol/reply.js';
 import type { Place, Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import type { Answer, Combiner } from '../store/combiner.js';
@@ -25,22 +29,21 @@ export interface Polls {
 /** Whom wake-ups concern that nobody here waits for. */
 export interface Outside {
   /** A grant for an attempt that ended without one: it has to be given back. */
-  unclaimed(name: string, seats: Seats, id: string): void;
+  unclaimed(name: string, seats: Seats, id: string, leaseMs: number): void;
   /** This attempt, which does not wait, should look at its lease. */
   told(id: string): void;
   /** This document is gone; `null`: any of them may be. */
   vanished(name: string | null): void;
 }
 
-/** One of this process's leases, as a read shows it. */
-export interface SeenLease {
-  readonly id: string;
-  readonly token: number;
-  readonly expiresAt: Date;
-}
-
 /** How many attempts that ended without a lock are remembered, so that a grant that comes late is given back. */
 const MAX_REMEMBERED = 4_096;
+
+/** What is remembered of an attempt that ended without a lock. */
+interface Ended {
+  readonly seats: Seats;
+  readonly leaseMs: number;
+}
 
 /** Everything this process waits for: one bench per lock, and whatever wakes them. */
 export class WaitingRoom implements WakeListener {
@@ -50,7 +53,7 @@ export class WaitingRoom implements WakeListener {
   readonly #outside: Outside;
   readonly #benches = new Map<string, Bench>();
   readonly #queued = new Set<string>();
-  readonly #ended = new Map<string, Seats>();
+  readonly #ended = new Map<string, Ended>();
   #wakeups!: Wakeups;
   #polls!: Polls;
 
@@ -67,16 +70,16 @@ export class WaitingRoom implements WakeListener {
     this.#polls = polls;
   }
 
-  /** The locks that somebody here is queued for. */
-  get queuedNames(): readonly string[] {
-    return [...this.#queued];
+  /** The locks that have to be polled: those that somebody here is queued for, while no stream tells of them. */
+  get namesToPoll(): readonly string[] {
+    return this.#wakeups.isPolling ? [...this.#queued] : [];
   }
 
   /** Registers an attempt before its request is sent: its grant may be heard before the reply (L2). */
   enter(wait: Wait): void {
     let bench = this.#benches.get(wait.name);
     if (bench === undefined) {
-      bench = new Bench(wait.name, wait.seats, this.#combiner, this.#clock, (ended, isGranted) => {
+      bench = new Bench(wait.name, this.#combiner, this.#clock, (ended, isGranted) => {
         this.#left(ended, !isGranted);
       });
       this.#benches.set(wait.name, bench);
@@ -91,43 +94,33 @@ export class WaitingRoom implements WakeListener {
   }
 
   /** The reply to its own request showed the attempt in the queue. */
-  queued({ name, id }: Wait, place: Place, reply: Reply, sentAtMs: number): void {
+  queued({ name, id }: Wait, place: Place, reply: Reply, sentAt: Moment): void {
     const bench = this.#benches.get(name);
+    if (bench?.has(id) !== true) return;
     // Asked before the stream was there, answered after its opening look: what came between was heard by nobody.
     const { openedAtMs } = this.#wakeups;
-    const isBetween = sentAtMs < openedAtMs && openedAtMs < Infinity;
+    const isBetween = sentAt.ms < openedAtMs && openedAtMs < Infinity;
     this.#queued.add(name);
     this.#decideListening();
-    bench?.queued(id, place, reply, sentAtMs, isBetween);
+    bench.queued(id, place, reply, sentAt, isBetween);
     if (this.#wakeups.isPolling) this.#polls.hurry();
   }
 
   /** What any update of this process left behind may concern those who wait here. */
-  answered(name: string, { reply, wake }: Answer, sentAtMs: number): void {
-    const bench = this.#benches.get(name);
-    if (bench === undefined) return;
-    if (reply === null) {
-      for (const word of wake) {
-        const told = readWakeWord(this.#process, word);
-        if (told !== undefined) this.woken(name, told.id, told.token);
-      }
+  answered(name: string, { reply, wake }: Answer, sentAt: Moment): void {
+    if (reply !== null) {
+      this.#seated(name, reply.leases, reply.nowMs, sentAt);
       return;
     }
-    for (const { id } of reply.leases) {
-      const fate = bench.has(id) ? fateOf(reply, id) : undefined;
-      if (fate?.type !== 'granted') continue;
-      const leftMs = fate.lease.expiresAt.getTime() - reply.nowMs;
-      bench.seated(id, fate.lease.token, sentAtMs + leftMs);
+    for (const word of wake) {
+      const told = readWakeWord(this.#process, word);
+      if (told !== undefined) this.woken(name, told.id, told.token);
     }
   }
 
-  /** A majority's read, asked at `sentAtMs`, showed these leases of this process. True: somebody waited for one. */
-  seen(name: string, leases: readonly SeenLease[], nowMs: number, sentAtMs: number): boolean {
-    const bench = this.#benches.get(name);
-    const claims = leases.map(
-      ({ id, token, expiresAt }) => bench?.seated(id, token, sentAtMs + expiresAt.getTime() - nowMs) === true,
-    );
-    return claims.includes(true);
+  /** A majority's read, asked then, showed these leases of this process. True: somebody waited for one of them. */
+  seen({ name, leases, nowMs }: LeasesRead, sentAt: Moment): boolean {
+    return this.#seated(name, leases, nowMs, sentAt);
   }
 
   woken(name: string, id: string, token: number): void {
@@ -136,17 +129,15 @@ export class WaitingRoom implements WakeListener {
       bench.woken(id, token);
       return;
     }
-    const seats = this.#ended.get(id);
     if (token === 0) this.#outside.told(id);
-    else if (seats !== undefined) this.#outside.unclaimed(name, seats, id);
+    else this.#giveBackEnded(name, id);
   }
 
   opened(): void {
     for (const bench of this.#benches.values()) bench.look();
   }
 
-  polling(): void {
-    this.opened();
+  blind(): void {
     this.#polls.hurry();
   }
 
@@ -170,16 +161,34 @@ export class WaitingRoom implements WakeListener {
     this.#ended.clear();
   }
 
-  #left({ name, id, seats }: Wait, remember: boolean): void {
+  #seated(name: string, leases: readonly Lease[], nowMs: number, sentAt: Moment): boolean {
+    const bench = this.#benches.get(name);
+    let isAwaited = false;
+    for (const { id, token, expiresAt, leaseMs } of leases) {
+      const aliveUntil = after(sentAt, leftMs(expiresAt, nowMs, leaseMs));
+      if (bench?.has(id) === true) isAwaited = bench.seated(id, token, aliveUntil) || isAwaited;
+      else this.#giveBackEnded(name, id);
+    }
+    return isAwaited;
+  }
+
+  #giveBackEnded(name: string, id: string): void {
+    const ended = this.#ended.get(id);
+    if (ended === undefined) return;
+    this.#ended.delete(id);
+    this.#outside.unclaimed(name, ended.seats, id, ended.leaseMs);
+  }
+
+  #left({ name, id, seats, terms }: Wait, remember: boolean): void {
     const bench = this.#benches.get(name);
     if (bench?.isEmpty === true) this.#benches.delete(name);
     if (bench?.hasQueued !== true) this.#queued.delete(name);
-    if (remember) this.#remember(id, seats);
+    if (remember) this.#remember(id, { seats, leaseMs: terms.leaseMs });
     this.#decideListening();
   }
 
-  #remember(id: string, seats: Seats): void {
-    this.#ended.set(id, seats);
+  #remember(id: string, ended: Ended): void {
+    this.#ended.set(id, ended);
     if (this.#ended.size <= MAX_REMEMBERED) return;
     const [oldest = id] = this.#ended.keys();
     this.#ended.delete(oldest);

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { AcquireTimeoutError, DeadlockError, LockLostError } from '../errors.js';
+import { AcquireTimeoutError, DeadlockError, LockLostError, ProviderClosedError } from '../errors.js';
 import { Acquisition } from '../lease/acquisition.js';
 import type { AcquisitionContext } from '../lease/attempt.js';
 import type { Grant } from '../lease/held-lease.js';
@@ -52,6 +52,11 @@ export class Requester {
     const acquisition = new Acquisition(this.#context, name, seats, request);
     try {
       const grant = await acquisition.run();
+      // Closed in the very turn of the grant: nobody would see to this hold any more.
+      if (this.#context.closing.aborted) {
+        acquisition.giveBack();
+        throw new ProviderClosedError(name);
+      }
       return this.#hold(grant, acquisition.waitedMs);
     } catch (error) {
       if (waitsForItself && error instanceof AcquireTimeoutError) throw new DeadlockError(name);
@@ -82,7 +87,7 @@ export class Requester {
     try {
       const link = { requester: this, lock, outer: chain.getStore() };
       const result = await chain.run(link, () => work(lock));
-      if (!lock.isHeld) throwLoss(lock);
+      if (!lock.isHeld) await throwLoss(lock);
       return result;
     } finally {
       await lock.release();
@@ -101,11 +106,14 @@ export class Requester {
   }
 }
 
-/** The work may have released the lock itself, on purpose: that is no loss. */
-function throwLoss(lock: LockHandle): void {
+/**
+ * The work may have released the lock itself, on purpose: that is no loss. Nor is a suspended machine: such a hold is
+ * asked for, and if nobody answers it was not known to be lost before the work ended.
+ */
+async function throwLoss(lock: LockHandle): Promise<void> {
   try {
-    lock.assertHeld();
+    await lock.confirm();
   } catch (error) {
-    if (!(error instanceof LockLostError) || error.why !== 'released') throw error;
+    if (error instanceof LockLostError && error.why !== 'released') throw error;
   }
 }

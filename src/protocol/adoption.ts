@@ -1,15 +1,16 @@
 import {
   EMPTY_OBJECT,
-  STORED_WAITERS,
   all,
-  bind,
+  any,
   equal,
   hasType,
   isIn,
   isLive,
+  match,
   merge,
   not,
   those,
+  typeOf,
   when,
 } from './expressions.js';
 import type { Expression, Stage } from './expressions.js';
@@ -18,29 +19,43 @@ import type { Seats } from './seats.js';
 
 const SEAT_FIELDS = ['holder', 'readers', 'writer', 'writerWaiting', 'holders', 'limit'] as const;
 
-const arrayOrNone = (field: string): Expression => when(hasType(field, 'array'), field, []);
+/** What is no member at all: a seat field that another kind does not have, or an empty seat. */
+const isAbsent = (field: string): Expression => isIn(typeOf(field), ['missing', 'null']);
+
+const isShaped = (field: string, type: string): Expression => any(isAbsent(field), hasType(field, type));
+
+/** Whether the common fields and whatever seats there are have their types. Corrupt is never free (E26). */
+const isShapedLikeALock: Expression = all(
+  match([
+    ['$v', DOCUMENT_VERSION],
+    [typeOf('$fence'), 'long'],
+    [typeOf('$queue'), 'object'],
+    [typeOf('$wake'), 'string'],
+    [typeOf('$purgeAt'), 'date'],
+  ]),
+  { $gte: ['$fence', 0] },
+  { $lt: ['$fence', Number.MAX_SAFE_INTEGER] },
+  isShaped('$holder', 'object'),
+  isShaped('$writer', 'object'),
+  isShaped('$readers', 'array'),
+  isShaped('$holders', 'array'),
+);
 
 /** The leases and waiters of a document of any kind. */
 const MEMBERS: Expression = {
   $concatArrays: [
-    ['$holder', '$writer'],
-    arrayOrNone('$readers'),
-    arrayOrNone('$holders'),
-    bind({ waiters: STORED_WAITERS }, { $ifNull: ['$$waiters.v', []] }),
+    when(isAbsent('$holder'), [], ['$holder']),
+    when(isAbsent('$writer'), [], ['$writer']),
+    { $ifNull: ['$readers', []] },
+    { $ifNull: ['$holders', []] },
+    { $map: { input: { $objectToArray: '$queue' }, in: '$$this.v' } },
   ],
 };
 
-/** Whether nothing in the document is live. What has no readable expiry counts as live: corrupt is never free (E26). */
-const isIdle: Expression = equal(
-  those(
-    MEMBERS,
-    all(
-      { $ne: ['$$this', null] },
-      not(all(hasType('$$this.expiresAt', 'date'), not(isLive('$$this.expiresAt')))),
-    ),
-  ),
-  [],
-);
+const isOver: Expression = all(hasType('$$this.expiresAt', 'date'), not(isLive('$$this.expiresAt')));
+
+/** Whether nothing in the document is live. What has no readable expiry counts as live. */
+const isIdle: Expression = equal(those(MEMBERS, not(isOver)), []);
 
 /** Makes an idle lock of another kind a vacant one of this kind. Its fence stays, so its tokens go on rising (S3). */
 export function adopt(seats: Seats): Stage {
@@ -49,6 +64,6 @@ export function adopt(seats: Seats): Stage {
     $arrayToObject: those({ $objectToArray: '$$ROOT' }, not(isIn('$$this.k', SEAT_FIELDS))),
   };
   const adopted = merge(rest, { kind: seats.kind, ...seats.vacant, queue: EMPTY_OBJECT });
-  const mayAdopt = all(isIn('$kind', otherKinds), equal('$v', DOCUMENT_VERSION), isIdle);
+  const mayAdopt = all(isIn('$kind', otherKinds), isShapedLikeALock, isIdle);
   return { $replaceWith: when(mayAdopt, adopted, '$$ROOT') };
 }

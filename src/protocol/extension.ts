@@ -1,6 +1,7 @@
 import { NOW, all, equal, isLive, merge, those, when } from './expressions.js';
 import type { Expression, Fields, Stage } from './expressions.js';
 import type { Lease } from './lock-document.js';
+import { isLease } from './reply.js';
 import type { Seats } from './seats.js';
 import { isWellFormed, purgeAfter } from './transition.js';
 
@@ -31,13 +32,21 @@ export function extension(
   return [{ $replaceWith: extended }];
 }
 
-/** What the read after an extension tells of one document. */
+/** What a read tells of one document. */
 export interface LeasesRead {
-  readonly _id: string;
-  readonly now: Date;
-  /** Those of this process, live ones only. */
+  readonly name: string;
+  readonly nowMs: number;
+  /** Those of this process, live and well-formed ones only. */
   readonly leases: readonly Lease[];
 }
+
+export function readLeases(document: Readonly<Record<string, unknown>>): LeasesRead {
+  const { _id, now, leases } = document as { _id: string; now: Date; leases: readonly unknown[] };
+  return { name: _id, nowMs: now.getTime(), leases: leases.filter(isLease) };
+}
+
+/** Whether each of the documents is a legal one of these seats. */
+export const legalProjection = (seats: Seats): Fields => ({ legal: isWellFormed(seats) });
 
 /** The projection of the read that follows an extension: which leases are still this process's, and live. */
 export const leasesProjection = (kinds: readonly Seats[], process: string): Fields => ({

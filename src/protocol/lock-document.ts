@@ -52,6 +52,13 @@ export interface Lease extends Member {
   readonly endingWhy?: string;
 }
 
+/**
+ * How long a lease or a place goes on, by the server's clock at `nowMs`. Never more than a lease: an expiry further
+ * ahead was written by a clock that has stepped back since, and will be over at once when it is set right (E9).
+ */
+export const leftMs = (expiresAt: Date, nowMs: number, leaseMs: number): number =>
+  Math.min(expiresAt.getTime() - nowMs, leaseMs);
+
 /** A place in the queue, kept under its attempt id, with a lease of its own (E5: a dead waiter must lapse). */
 export interface Waiter extends Member {
   readonly since: Date;

@@ -25,7 +25,7 @@ export interface Reply {
   readonly places: readonly Place[];
   /** All waiters, also those of other processes. */
   readonly waiters: number;
-  /** The earliest expiry of a seat or a waiter: before then, nobody's time is over. */
+  /** The earliest expiry in the way of this process's first waiter: of a seat, or of a waiter before it. */
   readonly earliestMs: number | null;
 }
 
@@ -35,8 +35,11 @@ export type Fate =
   | { readonly type: 'queued'; readonly place: Place }
   | { readonly type: 'absent' };
 
-/** Why a request was not let in, and not queued either. */
-export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'corrupt';
+/**
+ * Why a request was not let in, and not queued either. `unexplained`: what the reply shows is no reason. The document
+ * was corrupt, or another operation of the same update has changed what was in the way.
+ */
+export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'corrupt' | 'unexplained';
 
 /**
  * The projection with which a transition that concerns these attempts is sent; the server computes it, so a reply
@@ -45,11 +48,8 @@ export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'corrupt';
 export function replyProjection(seats: Seats, process: string, ids: readonly string[]): Fields {
   const [id] = ids;
   const mine = ids.length === 1 && id !== undefined ? [placeOf(id)] : placesOf(process);
-  const queue = {
-    mine,
-    length: { $size: '$$waiters' },
-    earliest: { $min: '$$waiters.v.expiresAt' },
-  };
+  const ahead: Expression = { $slice: ['$$waiters.v.expiresAt', { $max: [0, { $first: '$$mine.place' }] }] };
+  const queue = { mine: '$$mine', length: { $size: '$$waiters' }, earliest: { $min: ahead } };
   const seatFields = Object.fromEntries(Object.keys(seats.vacant).map((field) => [field, 1]));
   return {
     _id: 0,
@@ -59,7 +59,7 @@ export function replyProjection(seats: Seats, process: string, ids: readonly str
     fence: 1,
     wake: 1,
     ...seatFields,
-    queue: bind({ waiters: STORED_WAITERS }, queue),
+    queue: bind({ waiters: STORED_WAITERS }, bind({ mine }, queue)),
   };
 }
 
@@ -138,17 +138,14 @@ export function fateOf(reply: Reply, id: string): Fate {
   return { type: 'absent' };
 }
 
-/**
- * Why this request is in neither seats nor queue, from what the reply shows. What is left when nothing else explains
- * it is a corrupt document: a transition leaves such a one untouched.
- */
+/** Why this request is in neither seats nor queue, from what the reply shows. */
 export function refusalOf(reply: Reply, seats: Seats, type: 'enqueue' | 'try', request: Request): Refusal {
   if (!reply.sound) return 'corrupt';
   if (reply.kind !== seats.kind) return 'other-kind';
   if (reply.nowMs > request.notAfter.getTime()) return 'late';
-  if (reply.leases.length + reply.waiters >= request.maxMembers) return 'full';
-  if (type === 'try' && reply.leases.length > 0) return 'busy';
-  return 'corrupt';
+  const isHeld = reply.leases.length > 0;
+  if (type === 'try') return isHeld ? 'busy' : 'unexplained';
+  return isHeld && reply.leases.length + reply.waiters >= request.maxMembers ? 'full' : 'unexplained';
 }
 
 const isDate = (value: unknown): value is Date => value instanceof Date;

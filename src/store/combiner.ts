@@ -1,3 +1,4 @@
+import type { Moment } from '../clock.js';
 import type { Seats } from '../protocol/seats.js';
 import { LEAVE_PROJECTION, readReply, readWake, replyProjection } from '../protocol/reply.js';
 import type { Reply } from '../protocol/reply.js';
@@ -44,14 +45,14 @@ const MAX_OPERATIONS = 100;
 export class Combiner {
   readonly #collection: LockCollection;
   readonly #process: string;
-  readonly #onAnswer: (name: string, answer: Answer, sentAtMs: number) => void;
+  readonly #onAnswer: (name: string, answer: Answer, sentAt: Moment) => void;
   readonly #lanes = new Map<string, Pending[]>();
 
   /** @param onAnswer - Hears every answer before those who asked: it may concern others of this process. */
   constructor(
     collection: LockCollection,
     process: string,
-    onAnswer: (name: string, answer: Answer, sentAtMs: number) => void,
+    onAnswer: (name: string, answer: Answer, sentAt: Moment) => void,
   ) {
     this.#collection = collection;
     this.#process = process;
@@ -91,7 +92,6 @@ export class Combiner {
     while (lane.length > 0) {
       const batch = takeBatch(lane);
       const outcome = await this.#send(name, batch);
-      if (outcome.type === 'done') this.#onAnswer(name, outcome.value, outcome.sentAtMs);
       for (const { settle } of batch) settle(outcome);
     }
     this.#lanes.delete(name);
@@ -108,26 +108,23 @@ export class Combiner {
         onlyLeaves ? LEAVE_PROJECTION : replyProjection(seats, this.#process, operations.flatMap(idsOf)),
         mayCreate(operations),
       );
-      return outcome.type === 'done' ? this.#read(seats, outcome, onlyLeaves) : outcome;
+      if (outcome.type !== 'done') return outcome;
+      const answer = this.#read(seats, outcome, onlyLeaves);
+      this.#onAnswer(name, answer, outcome.sentAt);
+      return { ...outcome, value: answer };
     } catch (error) {
       // An answer that cannot be read: whoever waits for it must not wait for ever.
       return { type: 'unknown', error, maybeApplied: true };
     }
   }
 
-  #read(
-    seats: Seats,
-    outcome: Done<Readonly<Record<string, unknown>> | null>,
-    onlyLeaves: boolean,
-  ): Outcome<Answer> {
-    const { value, sentAtMs } = outcome;
-    if (value === null) return { ...outcome, value: { wake: [], reply: null, exists: false } };
-    if (onlyLeaves) {
-      return { ...outcome, value: { wake: readWake(value['wake']), reply: null, exists: true } };
-    }
+  #read(seats: Seats, outcome: Done<Readonly<Record<string, unknown>> | null>, onlyLeaves: boolean): Answer {
+    const { value, sentAt } = outcome;
+    if (value === null) return { wake: [], reply: null, exists: false };
+    if (onlyLeaves) return { wake: readWake(value['wake']), reply: null, exists: true };
     const reply = readReply(seats, value);
-    this.#collection.serverClock.learn(reply.nowMs, sentAtMs);
-    return { ...outcome, value: { wake: reply.wake, reply, exists: true } };
+    this.#collection.serverClock.learn(reply.nowMs, sentAt.ms);
+    return { wake: reply.wake, reply, exists: true };
   }
 }
 

@@ -1,5 +1,6 @@
-import type { ChangeStream, Collection, Db, Document, RunCommandOptions } from 'mongodb';
-import type { Clock } from '../clock.js';
+import type { ChangeStream, Db, Document, RunCommandOptions } from 'mongodb';
+import { momentNow } from '../clock.js';
+import type { Clock, Timer } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options.js';
@@ -30,6 +31,9 @@ const BSON_OPTIONS = {
 /** `db.command` takes none of the client's options, and is never retried by the driver: our own repeat by id is. */
 const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const satisfies RunCommandOptions;
 
+/** How long an idle change stream lets the server wait before it answers that nothing has happened. */
+export const AWAIT_MS = 1_000;
+
 /** MongoDB 5.0: `$setField`, `$dateTrunc`, and updates that the oplog holds as differences. */
 const MIN_WIRE_VERSION = 13;
 
@@ -48,6 +52,7 @@ export class LockCollection {
   readonly #clock: Clock;
   readonly #report: Report;
   #serverKind: ServerKind | undefined;
+  #meeting: Promise<Outcome<ServerKind>> | undefined;
 
   constructor(db: Db, settings: Settings, clock: Clock, report: Report) {
     this.name = settings.collectionName;
@@ -103,15 +108,17 @@ export class LockCollection {
     level: 'local' | 'majority',
     boundMs: number = this.#settings.storeTimeoutMs,
   ): Promise<Outcome<readonly Document[]>> {
+    const filter = { _id: { $in: names } };
+    return await this.#find({ filter, projection, limit: names.length, readConcern: { level } }, boundMs);
+  }
+
+  async #find(find: Document & { limit: number }, boundMs: number): Promise<Outcome<readonly Document[]>> {
     const command = {
       find: this.name,
-      filter: { _id: { $in: names } },
-      projection,
-      limit: names.length,
-      batchSize: names.length,
+      ...find,
+      batchSize: find.limit,
       singleBatch: true,
       collation: COLLATION,
-      readConcern: { level },
     };
     const outcome = await this.#call('read', null, command, boundMs);
     if (outcome.type !== 'done') return outcome;
@@ -133,44 +140,45 @@ export class LockCollection {
 
   /** What kind of server this is and what time it has there. Asked once; an answer is remembered. */
   async meet(): Promise<Outcome<ServerKind>> {
-    const sentAtMs = this.#clock.nowMs();
-    if (this.#serverKind !== undefined) return { type: 'done', value: this.#serverKind, sentAtMs };
+    if (this.#serverKind !== undefined) {
+      return { type: 'done', value: this.#serverKind, sentAt: momentNow(this.#clock) };
+    }
+    this.#meeting ??= this.#meet().finally(() => (this.#meeting = undefined));
+    return await this.#meeting;
+  }
+
+  async #meet(): Promise<Outcome<ServerKind>> {
     const outcome = await this.#call('hello', null, { hello: 1 }, this.#settings.storeTimeoutMs);
     if (outcome.type !== 'done') return outcome;
     const { maxWireVersion, setName, msg, localTime } = outcome.value as Readonly<Record<string, unknown>>;
     if (typeof maxWireVersion === 'number' && maxWireVersion < MIN_WIRE_VERSION) {
       const error = new UnsupportedServerError(null, 'The server is older than MongoDB 5.0');
-      return { type: 'refused', error };
+      return { type: 'refused', error, byServer: true };
     }
-    if (localTime instanceof Date) this.serverClock.learn(localTime.getTime(), outcome.sentAtMs);
+    if (localTime instanceof Date) this.serverClock.learn(localTime.getTime(), outcome.sentAt.ms);
     this.#serverKind = { hasChangeStreams: typeof setName === 'string' || msg === 'isdbgrid' };
     return { ...outcome, value: this.#serverKind };
   }
 
   /** A change stream over the collection. Opened at its first use. */
   watch(pipeline: Document[]): ChangeStream {
-    return this.#collection().watch(pipeline, {
+    const { socketTimeoutMS } = this.#db.client.options;
+    // The server answers an idle stream after this long; a socket that gives up sooner would break it each time (E37).
+    const maxAwaitTimeMS = socketTimeoutMS > 0 ? Math.min(AWAIT_MS, socketTimeoutMS / 2) : AWAIT_MS;
+    return this.#db.collection(this.name).watch(pipeline, {
+      maxAwaitTimeMS,
       readPreference: 'primary',
       readConcern: { level: 'majority' },
       ...BSON_OPTIONS,
     });
   }
 
-  /** All lock documents whose names begin with this prefix, in the order of their names. */
-  find(filter: Document, projection: Document): AsyncIterable<Document> {
-    return this.#collection().find(filter, {
-      projection,
-      sort: { _id: 1 },
-      collation: COLLATION,
-      readPreference: 'primary',
-      readConcern: { level: 'majority' },
-      maxTimeMS: this.#settings.storeTimeoutMs,
-      ...BSON_OPTIONS,
-    });
-  }
-
-  #collection(): Collection {
-    return this.#db.collection(this.name);
+  /** The lock documents that this selects, in the order of their names, at most `limit` of them. */
+  async page(filter: Document, projection: Fields, limit: number): Promise<Outcome<readonly Document[]>> {
+    return await this.#find(
+      { filter, projection, sort: { _id: 1 }, limit, readConcern: { level: 'majority' } },
+      this.#settings.storeTimeoutMs,
+    );
   }
 
   /**
@@ -184,10 +192,10 @@ export class LockCollection {
     boundMs: number,
   ): Promise<Outcome<Document>> {
     const giveUp = new AbortController();
-    const sentAtMs = this.#clock.nowMs();
-    let timer: { cancel(): void } | undefined;
+    const sentAt = momentNow(this.#clock);
+    let timer: Timer | undefined;
     const unanswered = new Promise<never>((_, reject) => {
-      timer = this.#clock.at(sentAtMs + boundMs, () => {
+      timer = this.#clock.at(sentAt.ms + boundMs, () => {
         const error = new Error(`no answer within ${String(boundMs)} ms`);
         reject(error);
         giveUp.abort(error);
@@ -203,7 +211,7 @@ export class LockCollection {
       unanswered.catch(() => undefined);
       const reply = await Promise.race([running, unanswered]);
       throwReported(reply);
-      return { type: 'done', value: reply, sentAtMs };
+      return { type: 'done', value: reply, sentAt };
     } catch (error) {
       this.#report('storeError', { lockName, during, error });
       return outcomeOfError(error);

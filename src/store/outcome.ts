@@ -1,7 +1,9 @@
+import type { Moment } from '../clock.js';
+
 /**
  * How a call to the store ended.
  *
- * - `done`: the server did it, and a majority has it. `sentAtMs` is the clock just before sending.
+ * - `done`: the server did it, and a majority has it. `sentAt` is the moment just before sending.
  * - `refused`: the server answered no. Nothing was changed, and asking again is of no use.
  * - `unknown`: no answer, or one that does not tell. It may have been applied (`maybeApplied`); the same request by
  *   the same id may be repeated.
@@ -11,12 +13,14 @@ export type Outcome<T> = Done<T> | Refused | Unknown;
 export interface Done<T> {
   readonly type: 'done';
   readonly value: T;
-  readonly sentAtMs: number;
+  readonly sentAt: Moment;
 }
 
 export interface Refused {
   readonly type: 'refused';
   readonly error: unknown;
+  /** False: it was the driver that refused, because the client is closed or the call is wrong. */
+  readonly byServer: boolean;
 }
 
 export interface Unknown {
@@ -31,14 +35,20 @@ const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   7, // HostNotFound
   24, // LockTimeout
   50, // MaxTimeMSExpired
+  63, // StaleShardVersion
   64, // WriteConcernFailed
   89, // NetworkTimeout
   91, // ShutdownInProgress
   100, // UnsatisfiableWriteConcern: members are down
   112, // WriteConflict
+  133, // FailedToSatisfyReadPreference: a shard without a primary
   134, // ReadConcernMajorityNotAvailableYet
+  150, // StaleEpoch
+  175, // QueryPlanKilled
   189, // PrimarySteppedDown
   202, // NetworkInterfaceExceededTimeLimit
+  211, // KeyNotFound: of the cluster's signing keys
+  234, // RetryChangeStream
   262, // ExceededTimeLimit
   317, // ConnectionPoolExpired
   365, // TemporarilyUnavailable
@@ -86,14 +96,22 @@ const NOT_SENT_ERRORS: ReadonlySet<string> = new Set([
 export function outcomeOfError(error: unknown): Refused | Unknown {
   const name = error instanceof Error ? error.name : '';
   const code = codeOf(error);
-  if (PERMANENT_DRIVER_ERRORS.has(name)) return { type: 'refused', error };
-  if (name === 'MongoServerError' && code !== undefined && !TRANSIENT_CODES.has(code)) {
-    return { type: 'refused', error };
+  if (PERMANENT_DRIVER_ERRORS.has(name)) return { type: 'refused', error, byServer: false };
+  if (name === 'MongoServerError' && !isTransient(error, code)) {
+    return { type: 'refused', error, byServer: true };
   }
   const notApplied =
     NOT_SENT_ERRORS.has(name) ||
     (name === 'MongoServerError' && code !== undefined && NOT_APPLIED_CODES.has(code));
   return { type: 'unknown', error, maybeApplied: !notApplied };
+}
+
+const isTransient = (error: unknown, code: number | undefined): boolean =>
+  code === undefined || TRANSIENT_CODES.has(code) || hasLabel(error, 'RetryableWriteError');
+
+function hasLabel(error: unknown, label: string): boolean {
+  const labels = (error as { errorLabels?: unknown }).errorLabels;
+  return Array.isArray(labels) && labels.includes(label);
 }
 
 export function codeOf(error: unknown): number | undefined {

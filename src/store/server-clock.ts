@@ -25,7 +25,7 @@ export class ServerClock {
     return this.#serverMs + this.#clock.nowMs() - (this.#sentAtMs ?? this.#clock.nowMs());
   }
 
-  /** What the server's time is in ours. The answer is early by at most one round trip. */
+  /** When it will be that time on the server, in ours; early by at most one round trip. */
   toLocalMs(serverMs: number): number {
     return this.#clock.nowMs() + serverMs - this.nowMs();
   }

@@ -4,8 +4,9 @@ import type { Clock, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options.js';
 import { readWake, readWakeWord } from '../protocol/reply.js';
+import { AWAIT_MS } from './lock-collection.js';
 import type { LockCollection } from './lock-collection.js';
-import { outcomeOfError } from './outcome.js';
+import { codeOf } from './outcome.js';
 
 /** What the wake stream tells the waits of its process. */
 export interface WakeListener {
@@ -13,18 +14,21 @@ export interface WakeListener {
   woken(name: string, id: string, token: number): void;
   /** The stream has been (re)opened: what happened before is not known. */
   opened(): void;
-  /** There will be no stream: poll. */
-  polling(): void;
+  /** There is no stream, for now or for good: whoever waits has to be polled for. */
+  blind(): void;
   /** This document is gone; `null`: any of them may be. */
   vanished(name: string | null): void;
   /** A stream was demanded and cannot be had. */
   impossible(error: unknown): void;
 }
 
-/** A healthy stream answers about once a second, with events or without. */
-const AWAIT_MS = 1_000;
-
 const MAX_REOPEN_PAUSE_MS = 1_000;
+
+/** A stream that has lived for so long was a good one; the next trouble starts counting afresh. */
+const PROVEN_MS = 5_000;
+
+/** From the second failure in a row on, waits are polled for until a stream is open again. */
+const BLIND_AFTER_FAILURES = 2;
 
 /**
  * The one change stream of a provider, filtered by the server to what concerns this process.
@@ -74,8 +78,9 @@ export class WakeStream {
     this.#listener = listener;
   }
 
+  /** Whether grants have to be looked for, because no event will tell of them. */
   get isPolling(): boolean {
-    return this.#state === 'polling';
+    return this.#state === 'polling' || (this.#state === 'opening' && this.#failures >= BLIND_AFTER_FAILURES);
   }
 
   /** Since when events reach us without a gap; infinitely late if they do not. */
@@ -102,7 +107,7 @@ export class WakeStream {
   async #begin(): Promise<void> {
     this.#state = 'opening';
     if (this.#settings.wakeups === 'polling') {
-      this.#poll('asked for by the option wakeups');
+      this.#poll(this.#settings.pollingWhy);
       return;
     }
     const server = await this.#collection.meet();
@@ -148,7 +153,7 @@ export class WakeStream {
   }
 
   #answered(): void {
-    this.#failures = 0;
+    if (this.#clock.nowMs() - this.#openedAtMs > PROVEN_MS) this.#failures = 0;
     if (this.#state === 'opening') {
       this.#state = 'streaming';
       this.#openedAtMs = this.#clock.nowMs();
@@ -187,9 +192,11 @@ export class WakeStream {
       return;
     }
     this.#state = 'opening';
+    this.#openedAtMs = Infinity;
     // The first reopening is immediate: after a failover every millisecond is somebody's wait.
     const ceilingMs = Math.min(MAX_REOPEN_PAUSE_MS, 25 * (2 ** this.#failures - 1));
     this.#failures = Math.min(this.#failures + 1, 10);
+    if (this.isPolling) this.#listener.blind();
     this.#setTimer(Math.random() * ceilingMs, () => void this.#begin());
   }
 
@@ -206,7 +213,8 @@ export class WakeStream {
   #poll(why: string): void {
     this.#close('polling');
     this.#report('wakeups', { mode: 'polling', why });
-    this.#listener.polling();
+    this.#listener.opened();
+    this.#listener.blind();
   }
 
   #close(state: 'idle' | 'polling' | 'closed'): void {
@@ -277,23 +285,23 @@ function wakePipeline(process: string): Document[] {
   ];
 }
 
-/** The server will say the same next time: no privilege, no such stage, not in this API version. */
-const isHopeless = (error: unknown): boolean =>
-  outcomeOfError(error).type === 'refused' &&
-  error instanceof Error &&
-  error.name === 'MongoServerError' &&
-  !GONE_CODES.has((error as { code?: number }).code ?? 0);
-
-/** The cursor or its history is gone; a fresh one will do. */
-const GONE_CODES: ReadonlySet<number> = new Set([
-  43, // CursorNotFound
-  136, // CappedPositionLost
-  234, // RetryChangeStream
-  237, // CursorKilled
-  260, // InvalidResumeToken
-  280, // ChangeStreamFatalError
-  286, // ChangeStreamHistoryLost
+/** What the server will say the next time, too; anything else is worth another try. */
+const HOPELESS_CODES: ReadonlySet<number> = new Set([
+  9, // FailedToParse
+  13, // Unauthorized
+  72, // InvalidOptions
+  115, // CommandNotSupported
+  166, // CommandNotSupportedOnView
+  323, // APIStrictError
+  8000, // AtlasError: not in this tier
+  40324, // an unknown stage
+  40573, // change streams are for replica sets only
 ]);
+
+function isHopeless(error: unknown): boolean {
+  const code = codeOf(error);
+  return code !== undefined && HOPELESS_CODES.has(code);
+}
 
 /** Resolves when the promise has settled, or the time is over. */
 async function bounded(promise: Promise<unknown>, clock: Clock, boundMs: number): Promise<void> {

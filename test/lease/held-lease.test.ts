@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { after, momentNow } from '../../src/clock.js';
 import { HeldLease } from '../../src/lease/held-lease.js';
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -13,7 +14,7 @@ function hold(clock: ManualClock, leftMs = 2_700) {
     id: 'w1',
     token: 7,
     terms: TERMS,
-    deadlineMs: clock.nowMs() + leftMs,
+    deadline: after(momentNow(clock), leftMs),
   };
   const lease = new HeldLease(grant, clock, owner);
   const observer = { lost: vi.fn(), releaseRequestedNow: vi.fn() };
@@ -47,8 +48,8 @@ describe('a hold', () => {
   it('moves its deadline with an extension, and only forwards', () => {
     const clock = new ManualClock();
     const { lease } = hold(clock);
-    lease.extendTo(clock.nowMs() + 5_000);
-    lease.extendTo(clock.nowMs() + 1_000);
+    lease.extendTo(after(momentNow(clock), 5_000));
+    lease.extendTo(after(momentNow(clock), 1_000));
     expect(lease.remainingMs).toBe(5_000);
     clock.advance(4_999);
     expect(lease.isHeld).toBe(true);
@@ -59,11 +60,11 @@ describe('a hold', () => {
     const { lease, onLost } = hold(clock);
     // The timer has not fired yet, but the deadline has passed.
     clock.moveWithoutTimers(2_700);
-    lease.extendTo(clock.nowMs() + 3_000);
+    lease.extendTo(after(momentNow(clock), 3_000));
     expect(lease.isHeld).toBe(false);
     clock.advance(0);
     expect(onLost).toHaveBeenCalledOnce();
-    lease.extendTo(clock.nowMs() + 3_000);
+    lease.extendTo(after(momentNow(clock), 3_000));
     expect(lease.isHeld).toBe(false);
   });
 
@@ -75,9 +76,28 @@ describe('a hold', () => {
     expect(lease.remainingMs).toBe(0);
     expect(onDoubt).toHaveBeenCalledExactlyOnceWith(lease);
     expect(onLost).not.toHaveBeenCalled();
-    lease.extendTo(clock.nowMs() + 2_800);
+    lease.extendTo(after(momentNow(clock), 2_800));
     expect(lease.isHeld).toBe(true);
     expect(onDoubt).toHaveBeenCalledOnce();
+  });
+
+  it('stays doubtful when the extension that arrives was sent before the machine slept', () => {
+    const clock = new ManualClock();
+    const { lease } = hold(clock);
+    const deadline = after(momentNow(clock), 2_900);
+    clock.suspend(300_000);
+    lease.extendTo(deadline);
+    expect(lease.isHeld).toBe(false);
+  });
+
+  it('is doubtful from the start when the machine slept between the request and its grant', () => {
+    const clock = new ManualClock();
+    const deadline = after(momentNow(clock), 2_700);
+    clock.suspend(300_000);
+    const owner = { lost: vi.fn(), doubtful: vi.fn() };
+    const grant = { name: 'n', seats: mutexSeats, id: 'w1', token: 7, terms: TERMS, deadline };
+    expect(new HeldLease(grant, clock, owner).isHeld).toBe(false);
+    expect(owner.doubtful).toHaveBeenCalledOnce();
   });
 
   it('takes a wall clock that is set back, or drifts within the allowance, for nothing', () => {

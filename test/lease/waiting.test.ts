@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { systemClock } from '../../src/clock.js';
+import { after, momentNow, systemClock } from '../../src/clock.js';
 import { WaitingRoom } from '../../src/lease/waiting-room.js';
 import type { Wait } from '../../src/lease/bench.js';
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';
@@ -263,11 +263,11 @@ describe('the waiting room', () => {
   it('counts an event only if its token is above the fence that showed the attempt queued', async () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
-    waiting.queued(wait, place, reply, performance.now());
+    waiting.queued(wait, place, reply, momentNow(systemClock));
     waiting.woken('a', 'w1', 50);
     expect(wait.granted).not.toHaveBeenCalled();
     waiting.woken('a', 'w1', 51);
-    expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, expect.any(Number));
+    expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, expect.anything());
     waiting.close();
   });
 
@@ -276,25 +276,25 @@ describe('the waiting room', () => {
     waiting.enter(wait);
     waiting.woken('a', 'w1', 51);
     expect(wait.granted).not.toHaveBeenCalled();
-    waiting.queued(wait, place, reply, performance.now());
-    expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, expect.any(Number));
+    waiting.queued(wait, place, reply, momentNow(systemClock));
+    expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, expect.anything());
     waiting.close();
   });
 
   it('gives a grant by event the time that the last reply left to the place', async () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
-    const sentAtMs = performance.now() - 5_000;
-    waiting.queued(wait, place, reply, sentAtMs);
+    const sentAt = after(momentNow(systemClock), -5_000);
+    waiting.queued(wait, place, reply, sentAt);
     waiting.woken('a', 'w1', 51);
-    expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, expect.closeTo(sentAtMs + 29_000, 3));
+    expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, after(sentAt, 29_000));
     waiting.close();
   });
 
   it('hands out no grant with too little left, but extends first (E7)', async () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
-    waiting.queued(wait, place, reply, performance.now() - 25_000);
+    waiting.queued(wait, place, reply, after(momentNow(systemClock), -25_000));
     waiting.woken('a', 'w1', 51);
     expect(wait.granted).not.toHaveBeenCalled();
     // There is no such document on the server: the look finds the place gone.
@@ -305,10 +305,10 @@ describe('the waiting room', () => {
   it('passes on a grant for an attempt that nobody wants any more', async () => {
     const { waiting, wait, outside } = await room();
     waiting.enter(wait);
-    waiting.queued(wait, place, reply, performance.now());
+    waiting.queued(wait, place, reply, momentNow(systemClock));
     waiting.leave(wait, true);
     waiting.woken('a', 'w1', 51);
-    expect(outside.unclaimed).toHaveBeenCalledExactlyOnceWith('a', mutexSeats, 'w1');
+    expect(outside.unclaimed).toHaveBeenCalledExactlyOnceWith('a', mutexSeats, 'w1', 30_000);
     expect(wait.granted).not.toHaveBeenCalled();
     waiting.close();
   });
