@@ -1,0 +1,160 @@
+import { after, sleepUntil } from '../clock.js';
+import type { Moment } from '../clock.js';
+import { CorruptLockDocumentError, LockKindMismatchError, QueueFullError } from '../errors.js';
+import { legalProjection } from '../protocol/extension.js';
+import { leftMs } from '../protocol/lock-document.js';
+import type { Lease, LockKind } from '../protocol/lock-document.js';
+import { fateOf, refusalOf } from '../protocol/reply.js';
+import type { Place, Reply } from '../protocol/reply.js';
+import type { Answer } from '../store/combiner.js';
+import type { Done, Outcome } from '../store/outcome.js';
+import type { AcquisitionContext, Attempt, AttemptSpec } from './attempt.js';
+
+/** What asking for one attempt came to. */
+export type Asked =
+  | { readonly type: 'granted'; readonly token: number; readonly deadline: Moment }
+  | { readonly type: 'queued'; readonly place: Place; readonly reply: Reply; readonly sentAt: Moment }
+  /** A try found no room. */
+  | { readonly type: 'busy' }
+  /** The request did nothing, and never will: it has to be made anew, under another id. */
+  | { readonly type: 'lapsed' }
+  | { readonly type: 'failed'; readonly error: unknown };
+
+/** What asking tells on its way. */
+export interface AskingObserver {
+  /** Whether anybody still wants to know. */
+  isWanted(): boolean;
+  /** Every reply that shows the lock. */
+  note(reply: Reply): void;
+  /** The store did not answer, or not so that it tells. */
+  trouble(error: unknown): void;
+}
+
+const FIRST_REPEAT_MS = 10;
+const MAX_REPEAT_MS = 500;
+
+/** Asks for one attempt until there is an answer: an unknown outcome is settled by repeating the same request (E1). */
+export class Asking {
+  readonly #context: AcquisitionContext;
+  readonly #spec: AttemptSpec;
+  readonly #attempt: Attempt;
+  readonly #observer: AskingObserver;
+  #adopting = false;
+
+  constructor(context: AcquisitionContext, spec: AttemptSpec, attempt: Attempt, observer: AskingObserver) {
+    this.#context = context;
+    this.#spec = spec;
+    this.#attempt = attempt;
+    this.#observer = observer;
+  }
+
+  /** `undefined`: nobody wants to know any more. */
+  async run(): Promise<Asked | undefined> {
+    const { clock } = this.#context;
+    for (let repeats = 0; ; repeats += 1) {
+      const asked = await this.#ask();
+      if (!this.#observer.isWanted()) return undefined;
+      if (asked.type !== 'unknown') return asked;
+      this.#observer.trouble(asked.error);
+      const pauseMs = Math.min(FIRST_REPEAT_MS * 2 ** Math.min(repeats, 10), MAX_REPEAT_MS);
+      await sleepUntil(clock, clock.nowMs() + pauseMs * (0.5 + Math.random() / 2));
+      if (!this.#observer.isWanted()) return undefined;
+    }
+  }
+
+  async #ask(): Promise<Asked | Unanswered> {
+    const { collection } = this.#context;
+    if (!collection.serverClock.isKnown) {
+      const met = await collection.meet();
+      if (met.type !== 'done' || !this.#observer.isWanted()) return unanswered(met);
+    }
+    const outcome = await this.#attempt.ask(this.#adopting);
+    if (outcome.type !== 'done') return unanswered(outcome);
+    const { reply } = outcome.value;
+    // An enqueue creates what is missing, so there always is a document.
+    if (reply === null) return { type: 'unknown', error: new Error('no document') };
+    this.#observer.note(reply);
+    const fate = fateOf(reply, this.#attempt.id);
+    switch (fate.type) {
+      case 'granted':
+        return await this.#granted(fate.lease, reply, outcome);
+      case 'queued':
+        return { type: 'queued', place: fate.place, reply, sentAt: outcome.sentAt };
+      case 'absent':
+        return await this.#refused(reply);
+    }
+  }
+
+  /** A repeat may find a seat that has been ours for long. Too little left to hand out: extend first (E7). */
+  async #granted(lease: Lease, reply: Reply, { sentAt }: Done<Answer>): Promise<Asked | Unanswered> {
+    const deadline = deadlineOf(lease, reply, sentAt, this.#spec);
+    if (deadline.ms - this.#context.clock.nowMs() >= this.#spec.terms.leaseMs / 3) {
+      return { type: 'granted', token: lease.token, deadline };
+    }
+    const extended = await this.#attempt.extend();
+    if (extended.type !== 'done') return unanswered(extended);
+    const seated = seatOf(extended, this.#attempt.id, this.#spec);
+    return seated === undefined ? { type: 'lapsed' } : { type: 'granted', ...seated };
+  }
+
+  async #refused(reply: Reply): Promise<Asked | Unanswered> {
+    const { name, seats, type } = this.#spec;
+    switch (refusalOf(reply, seats, type, this.#attempt.request)) {
+      case 'busy':
+        return { type: 'busy' };
+      case 'late':
+        return { type: 'lapsed' };
+      case 'full':
+        return failed(new QueueFullError(name, this.#attempt.request.maxMembers));
+      case 'corrupt':
+        return failed(new CorruptLockDocumentError(name));
+      case 'other-kind':
+        return await this.#adopt(reply.kind);
+      case 'unexplained':
+        return await this.#explain();
+    }
+  }
+
+  async #adopt(kind: LockKind): Promise<Asked | Unanswered> {
+    if (this.#adopting)
+      return failed(new LockKindMismatchError(this.#spec.name, this.#spec.seats.kind, kind));
+    this.#adopting = true;
+    return await this.#ask();
+  }
+
+  /** Asks whether the document is legal. If it is, another operation of the same update was in the way, and is gone. */
+  async #explain(): Promise<Asked | Unanswered> {
+    const { name, seats, type } = this.#spec;
+    const outcome = await this.#context.collection.read([name], legalProjection(seats), 'local');
+    if (outcome.type !== 'done') return unanswered(outcome);
+    const isCorrupt = outcome.value.some((document) => document['legal'] !== true);
+    if (isCorrupt) return failed(new CorruptLockDocumentError(name));
+    return { type: type === 'try' ? 'busy' : 'lapsed' };
+  }
+}
+
+interface Unanswered {
+  readonly type: 'unknown';
+  readonly error: unknown;
+}
+
+const failed = (error: unknown): Asked => ({ type: 'failed', error });
+
+const unanswered = (outcome: Outcome<unknown>): Asked | Unanswered => {
+  if (outcome.type === 'done') return { type: 'unknown', error: undefined };
+  return outcome.type === 'refused' ? failed(outcome.error) : { type: 'unknown', error: outcome.error };
+};
+
+const deadlineOf = (lease: Lease, reply: Reply, sentAt: Moment, { terms }: AttemptSpec): Moment =>
+  after(sentAt, leftMs(lease.expiresAt, reply.nowMs, lease.leaseMs) - terms.clockAllowanceMs);
+
+/** The seat of this attempt that an answer shows. */
+export function seatOf(
+  { value: { reply }, sentAt }: Done<Answer>,
+  id: string,
+  spec: AttemptSpec,
+): { readonly token: number; readonly deadline: Moment } | undefined {
+  const fate = reply === null ? undefined : fateOf(reply, id);
+  if (reply === null || fate?.type !== 'granted') return undefined;
+  return { token: fate.lease.token, deadline: deadlineOf(fate.lease, reply, sentAt, spec) };
+}
