@@ -200,7 +200,7 @@ export class UnsupportedServerError extends LeaseholdError {
 
   /** @internal */
   constructor(lockName: string | null, detail: string, cause?: unknown) {
-    super(lockName, detail, cause === undefined ? undefined : { cause });
+    super(lockName, shortened(detail), cause === undefined ? undefined : { cause });
   }
 }
 

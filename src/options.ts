@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { LOCK_KINDS, MAX_LEASE_MS, MIN_LEASE_MS } from './protocol/lock-document.js';
 import type { LockKind } from './protocol/lock-document.js';
 
@@ -89,31 +90,33 @@ export interface LeaseTerms {
 const DAY_MS = 86_400_000;
 const MAX_TEXT_BYTES = 1_024;
 
-export function parseProviderOptions(options: LockProviderOptions = {}): Settings {
-  const leaseMs = leaseLength('leaseMs', options.leaseMs ?? 30_000);
-  const min = number('pollMs.min', options.pollMs?.min ?? 10, 1, DAY_MS);
-  const max = number('pollMs.max', options.pollMs?.max ?? Math.max(800, min), min, DAY_MS);
+export function parseProviderOptions(given?: LockProviderOptions): Settings {
+  const { leaseMs: lease = 30_000, pollMs = {}, wakeups = 'auto', retentionMs, ...options } = record(given);
+  const leaseMs = leaseLength('leaseMs', lease);
+  const polls = record(pollMs, 'pollMs');
+  const min = number('pollMs.min', orElse(polls.min, 10), 1, DAY_MS);
+  const max = number('pollMs.max', orElse(polls.max, Math.max(800, min)), min, DAY_MS);
   const settings: Settings = Object.freeze({
-    collectionName: collectionName(options.collectionName ?? 'distributed.locks'),
+    collectionName: collectionName(orElse(options.collectionName, 'distributed.locks')),
     leaseMs,
     extendEveryMs: optional(options.extendEveryMs, (ms) => number('extendEveryMs', ms, 1, MAX_LEASE_MS)),
     clockAllowanceMs: optional(options.clockAllowanceMs, (ms) =>
       number('clockAllowanceMs', ms, 0, MAX_LEASE_MS),
     ),
-    storeTimeoutMs: number('storeTimeoutMs', options.storeTimeoutMs ?? 5_000, 10, 600_000),
+    storeTimeoutMs: number('storeTimeoutMs', orElse(options.storeTimeoutMs, 5_000), 10, 600_000),
     pollMs: Object.freeze({ min, max }),
-    wakeups: oneOf('wakeups', options.wakeups ?? 'auto', ['auto', 'change-stream', 'polling']),
+    wakeups: oneOf('wakeups', wakeups, ['auto', 'change-stream', 'polling']),
     pollingWhy: 'asked for by the option wakeups',
-    wakeIdleMs: number('wakeIdleMs', options.wakeIdleMs ?? 10_000, 0, DAY_MS),
+    wakeIdleMs: number('wakeIdleMs', orElse(options.wakeIdleMs, 10_000), 0, DAY_MS),
     retentionMs: number(
       'retentionMs',
-      options.retentionMs ?? Math.max(7 * DAY_MS, 2 * leaseMs),
+      orElse(retentionMs, Math.max(7 * DAY_MS, 2 * leaseMs)),
       2 * leaseMs,
       3_650 * DAY_MS,
     ),
-    maxMembers: integer('maxMembers', options.maxMembers ?? 10_000, 1, 100_000),
+    maxMembers: integer('maxMembers', orElse(options.maxMembers, 10_000), 1, 100_000),
     label: optional(options.label, (label) => shortText('label', label)),
-    createIndexes: boolean('createIndexes', options.createIndexes ?? true),
+    createIndexes: boolean('createIndexes', orElse(options.createIndexes, true)),
   });
   leaseTerms(settings, leaseMs);
   return settings;
@@ -135,8 +138,8 @@ export function leaseTerms(settings: Settings, leaseMs: number): LeaseTerms {
   };
 }
 
-export function parsePrimitiveOptions(settings: Settings, options: PrimitiveOptions = {}): LeaseTerms {
-  return leaseTerms(settings, leaseLength('leaseMs', options.leaseMs ?? settings.leaseMs));
+export function parsePrimitiveOptions(settings: Settings, given?: PrimitiveOptions): LeaseTerms {
+  return leaseTerms(settings, leaseLength('leaseMs', orElse(record(given).leaseMs, settings.leaseMs)));
 }
 
 /** One request, checked. */
@@ -150,10 +153,10 @@ export interface ParsedAcquireOptions {
 export function parseAcquireOptions(
   settings: Settings,
   terms: LeaseTerms,
-  options: AcquireOptions,
+  given: AcquireOptions | undefined,
   defaultTimeoutMs: number,
 ): ParsedAcquireOptions {
-  const { timeoutMs = defaultTimeoutMs, signal, leaseMs, why } = options;
+  const { timeoutMs = defaultTimeoutMs, signal, leaseMs, why } = record(given);
   if (typeof timeoutMs !== 'number') throw wrongType('timeoutMs', 'a number', timeoutMs);
   if (!(timeoutMs >= 0)) throw outOfRange('timeoutMs', 'at least 0', timeoutMs);
   if (signal !== undefined && !(signal instanceof AbortSignal))
@@ -181,7 +184,8 @@ export function parseName(name: unknown): string {
 }
 
 /** How long a close waits for holders to release. */
-export const checkDrain = (drainMs: unknown): number => number('drainMs', drainMs, 0, DAY_MS);
+export const parseDrain = (given?: { drainMs?: number | undefined }): number =>
+  number('drainMs', orElse(record(given).drainMs, 5_000), 0, DAY_MS);
 
 /** Options of a revocation. */
 export interface RevokeOptions {
@@ -202,7 +206,8 @@ export interface ListFilter {
   heldOnly?: boolean | undefined;
 }
 
-export function parseRevokeOptions({ id, why, force = false }: RevokeOptions): RevokeOptions {
+export function parseRevokeOptions(given?: RevokeOptions): RevokeOptions {
+  const { id, why, force = false } = record(given);
   if (id !== undefined && typeof id !== 'string') throw wrongType('id', 'a string', id);
   return { id, why: optional(why, (text) => shortText('why', text)), force: boolean('force', force) };
 }
@@ -214,7 +219,8 @@ export interface ParsedListFilter {
   readonly heldOnly: boolean;
 }
 
-export function parseListFilter({ prefix = '', kind, heldOnly = false }: ListFilter): ParsedListFilter {
+export function parseListFilter(given?: ListFilter): ParsedListFilter {
+  const { prefix = '', kind, heldOnly = false } = record(given, 'filter');
   if (typeof prefix !== 'string') throw wrongType('prefix', 'a string', prefix);
   return {
     prefix,
@@ -271,14 +277,26 @@ function collectionName(value: unknown): string {
   return value;
 }
 
+/** The default stands for what is not given; `null` is given, and wrong. */
+const orElse = <T>(value: T | undefined, otherwise: T): T => (value === undefined ? otherwise : value);
+
+function record<T extends object>(value: T | undefined, option = 'options'): Partial<T> {
+  if (value === undefined) return {};
+  if (typeof value !== 'object' || (value as T | null) === null) throw wrongType(option, 'an object', value);
+  return value;
+}
+
 function optional<T, R>(value: T | undefined, parse: (value: T) => R): R | undefined {
   return value === undefined ? undefined : parse(value);
 }
 
-const shown = (value: unknown): string => (typeof value === 'string' ? JSON.stringify(value) : String(value));
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
+  return typeof value === 'bigint' ? String(value) : inspect(value, { depth: 0 });
+}
 
 function wrongType(option: string, rule: string, value: unknown): TypeError {
-  return new TypeError(`${option} must be ${rule}, got ${value === null ? 'null' : typeof value}`);
+  return new TypeError(`${option} must be ${rule}, got ${shown(value)}`);
 }
 
 function outOfRange(option: string, rule: string, value: unknown): RangeError {

@@ -18,7 +18,7 @@ import { Poller } from './lease/poller.js';
 import { ReleaseQueue } from './lease/release-queue.js';
 import { WaitingRoom } from './lease/waiting-room.js';
 import {
-  checkDrain,
+  parseDrain,
   parseListFilter,
   parseName,
   parsePrimitiveOptions,
@@ -179,7 +179,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    *
    * @throws {@link StoreUnavailableError}, {@link ProviderClosedError}.
    */
-  async *list(filter: ListFilter = {}): AsyncGenerator<LockSnapshot> {
+  async *list(filter?: ListFilter): AsyncGenerator<LockSnapshot> {
     this.#assertOpen();
     yield* this.#inspector.list(parseListFilter(filter));
   }
@@ -190,7 +190,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * next extension. With `force` the seats are emptied at once, and until the old
    * holders hear of it only tokens protect.
    */
-  async revoke(name: string, options: RevokeOptions = {}): Promise<RevokeResult> {
+  async revoke(name: string, options?: RevokeOptions): Promise<RevokeResult> {
     this.#assertOpen();
     const result = await this.#inspector.revoke(parseName(name), parseRevokeOptions(options));
     await Promise.all([...result.asked, ...result.evicted].map((id) => this.#holds.look(id)));
@@ -216,8 +216,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * abort, and their leases are left to expire: a lock is never given away under a running owner. Then streams, timers
    * and listeners are gone. May be called again.
    */
-  async close(options: { drainMs?: number | undefined } = {}): Promise<void> {
-    const drainMs = checkDrain(options.drainMs ?? 5_000);
+  async close(options?: { drainMs?: number | undefined }): Promise<void> {
+    const drainMs = parseDrain(options);
     this.#closed ??= this.#close(drainMs);
     await this.#closed;
   }

@@ -148,7 +148,8 @@ export class WaitingRoom implements WakeListener {
   }
 
   impossible(error: unknown): void {
-    const detail = 'The option wakeups demands a change stream, and the server opens none for this client';
+    const why = error instanceof Error ? error.message : String(error);
+    const detail = `The option wakeups demands a change stream, and there is none: ${why}`;
     for (const bench of [...this.#benches.values()]) {
       bench.fail(new UnsupportedServerError(bench.name, detail, error));
     }

@@ -42,7 +42,7 @@ export class Requester {
     name: string,
     seats: Seats,
     terms: LeaseTerms,
-    options: AcquireOptions,
+    options: AcquireOptions | undefined,
     defaultTimeoutMs: number,
   ): Promise<LockHandle> {
     const parsed = parseAcquireOptions(this.#context.settings, terms, options, defaultTimeoutMs);
@@ -68,7 +68,7 @@ export class Requester {
     name: string,
     seats: Seats,
     terms: LeaseTerms,
-    options: AcquireOptions = {},
+    options: AcquireOptions | undefined,
   ): Promise<LockHandle | null> {
     try {
       return await this.#acquire(name, seats, terms, options, 0);

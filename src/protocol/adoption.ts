@@ -22,6 +22,15 @@ const SEAT_FIELDS = ['holder', 'readers', 'writer', 'writerWaiting', 'holders', 
 /** What is no member at all: a seat field that another kind does not have, or an empty seat. */
 const isAbsent = (field: string): Expression => isIn(typeOf(field), ['missing', 'null']);
 
+const isLeaseOrNull = (field: string): Expression => isIn(typeOf(field), ['object', 'null']);
+
+/** Whether the seats are what their kind says; those that it does not have count as well, if they are there. */
+const hasItsSeats: Expression = any(
+  all(isIn('$kind', ['mutex', 'election']), isLeaseOrNull('$holder')),
+  all(equal('$kind', 'reader-writer'), hasType('$readers', 'array'), isLeaseOrNull('$writer')),
+  all(equal('$kind', 'semaphore'), hasType('$holders', 'array')),
+);
+
 const isShaped = (field: string, type: string): Expression => any(isAbsent(field), hasType(field, type));
 
 /** Whether the common fields and whatever seats there are have their types. Corrupt is never free (E26). */
@@ -35,6 +44,7 @@ const isShapedLikeALock: Expression = all(
   ]),
   { $gte: ['$fence', 0] },
   { $lt: ['$fence', Number.MAX_SAFE_INTEGER] },
+  hasItsSeats,
   isShaped('$holder', 'object'),
   isShaped('$writer', 'object'),
   isShaped('$readers', 'array'),

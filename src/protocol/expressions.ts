@@ -19,6 +19,9 @@ export const NOW = '$$NOW';
 /** A caller's value, never read as a path or an operator (E25). */
 export const literal = (value: Expression): Expression => ({ $literal: value });
 
+/** An attempt id. Ours are no paths; what a document claims to be one may be, and must not be read as such (E25). */
+export const idText = (id: string): Expression => (id.startsWith('$') ? literal(id) : id);
+
 export const EMPTY_OBJECT: Expression = literal({});
 
 export const when = (condition: Expression, then: Expression, otherwise: Expression): Expression => ({

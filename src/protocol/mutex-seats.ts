@@ -3,6 +3,7 @@ import {
   any,
   equal,
   hasType,
+  idText,
   isIn,
   isLive,
   leaseFromNow,
@@ -18,7 +19,9 @@ import type { Seats } from './seats.js';
 
 const isFree: Expression = equal('$holder', null);
 
-const holderIsOneOf = (ids: readonly string[]): Expression => isIn('$holder.id', ids);
+const holderIsOneOf = (ids: readonly string[]): Expression => isIn('$holder.id', ids.map(idText));
+
+const holderIs = (id: string): Expression => equal('$holder.id', idText(id));
 
 const wellFormedLease: Expression = all(
   match([
@@ -28,6 +31,8 @@ const wellFormedLease: Expression = all(
     [typeOf('$holder.acquiredAt'), 'date'],
     [typeOf('$holder.expiresAt'), 'date'],
   ]),
+  { $gt: ['$holder.token', 0] },
+  { $lte: ['$holder.token', '$fence'] },
   { $gte: ['$holder.leaseMs', MIN_LEASE_MS] },
   { $lte: ['$holder.leaseMs', MAX_LEASE_MS] },
 );
@@ -42,8 +47,8 @@ export const mutexSeats: Seats = {
   leasesIn: ({ holder }) => (holder === null ? [] : [holder]),
   leases: when(isFree, [], ['$holder']),
   count: when(isFree, 0, 1),
-  isHeldBy: (id) => equal('$holder.id', id),
-  tokenOf: (id) => when(equal('$holder.id', id), '$holder.token', 0),
+  isHeldBy: holderIs,
+  tokenOf: (id) => when(holderIs(id), '$holder.token', 0),
   admissible: when(isFree, 1, 0),
   hasRoom: isFree,
   occupy: (leases) => ({ holder: { $ifNull: [{ $first: leases }, '$holder'] } }),

@@ -47,7 +47,9 @@ export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'corrupt' | 'une
  */
 export function replyProjection(seats: Seats, process: string, ids: readonly string[]): Fields {
   const [id] = ids;
-  const mine = ids.length === 1 && id !== undefined ? [placeOf(id)] : placesOf(process);
+  // Only an id that we made can be part of a path.
+  const isOnlyOne = ids.length === 1 && id !== undefined && /^w[0-9a-f]+$/.test(id);
+  const mine = isOnlyOne ? [placeOf(id)] : placesOf(process);
   const ahead: Expression = { $slice: ['$$waiters.v.expiresAt', { $max: [0, { $first: '$$mine.place' }] }] };
   const queue = { mine: '$$mine', length: { $size: '$$waiters' }, earliest: { $min: ahead } };
   const seatFields = Object.fromEntries(Object.keys(seats.vacant).map((field) => [field, 1]));

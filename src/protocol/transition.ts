@@ -4,6 +4,7 @@ import {
   all,
   any,
   equal,
+  idText,
   isIn,
   isLive,
   leaseFromNow,
@@ -127,7 +128,7 @@ function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[
       $set: {
         ok: mayCreate(operations) ? any('$legal', '$new') : '$legal',
         fence: when('$legal', '$was.fence', { $toLong: 0 }),
-        ...seats.live,
+        ...unlessIllegal(seats),
         queue: when('$legal', live, []),
         wake: '',
       },
@@ -135,9 +136,15 @@ function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[
   ];
 }
 
-const isQueued = (id: string): Expression => isIn(id, '$queue.k');
+/** The live leases; none of an illegal document, whose types no later expression could trust. */
+const unlessIllegal = ({ live, vacant }: Seats): Fields =>
+  Object.fromEntries(
+    Object.entries(live).map(([field, value]) => [field, when('$legal', value, vacant[field] ?? null)]),
+  );
 
-const queueWithout = (id: string): Expression => those('$queue', { $ne: ['$$this.k', id] });
+const isQueued = (id: string): Expression => isIn(idText(id), '$queue.k');
+
+const queueWithout = (id: string): Expression => those('$queue', { $ne: ['$$this.k', idText(id)] });
 
 function operate(seats: Seats, operation: Operation): readonly Stage[] {
   switch (operation.type) {
@@ -205,13 +212,13 @@ function extend(seats: Seats, ids: readonly string[]): Fields {
   });
   return {
     ...seats.extend(ids),
-    queue: { $map: { input: '$queue', in: when(isIn('$$this.k', ids), extended, '$$this') } },
+    queue: { $map: { input: '$queue', in: when(isIn('$$this.k', ids.map(idText)), extended, '$$this') } },
   };
 }
 
 /** `process:id:0` for each of these leases: look again. */
 function tell(seats: Seats, ids: readonly string[]): Expression {
-  const concerned = those(seats.leases, isIn('$$this.id', ids));
+  const concerned = those(seats.leases, isIn('$$this.id', ids.map(idText)));
   return named(concerned, ['$$this.process', ':', '$$this.id', ':0']);
 }
 
@@ -232,14 +239,12 @@ function admit(seats: Seats, requested: readonly string[]): readonly Stage[] {
   });
   // Whoever this very update has queued learns of its grant by the reply, or by the repeat of its request. One that was
   // queued before is named though its request is here: this may be a late copy, whose reply nobody awaits (E2).
-  const wasThereBefore = { $lt: ['$$this.expiresAt', { $add: [NOW, '$$this.leaseMs'] }] };
-  const toName =
-    requested.length === 0
-      ? '$granted'
-      : those('$granted', any(not(isIn('$$this.id', requested)), wasThereBefore));
+  const isTold = all(isIn('$$this.k', requested), equal('$$this.v.since', NOW));
+  const told: Fields = requested.length === 0 ? {} : { told: those('$entering', isTold) };
+  const toName = requested.length === 0 ? '$granted' : those('$granted', not(isIn('$$this.id', '$told.k')));
   return [
     { $set: { entering: { $slice: ['$queue', seats.admissible] } } },
-    { $set: { granted: { $map: { input: '$entering', in: without('since', lease) } } } },
+    { $set: { granted: { $map: { input: '$entering', in: without('since', lease) } }, ...told } },
     {
       $set: {
         fence: { $ifNull: [{ $last: '$granted.token' }, '$fence'] },

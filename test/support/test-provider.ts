@@ -30,6 +30,8 @@ export const randomName = (prefix: string): string => `${prefix}-${randomBytes(4
 
 let ownServer: MongoServer | undefined;
 
+const serverUri = (): string => ownServer?.uri ?? inject('mongoUri');
+
 /**
  * Gives a test file a server of its own. A server has one `failCommand` fail point, so files that set it would switch
  * off each other's on a shared one.
@@ -49,7 +51,7 @@ export async function testProvider(
   { database = randomName('test'), ...clientOptions }: MongoClientOptions & { database?: string } = {},
 ): Promise<TestProvider> {
   const appName = randomName('app');
-  const client = new MongoClient(ownServer?.uri ?? inject('mongoUri'), {
+  const client = new MongoClient(serverUri(), {
     appName,
     monitorCommands: true,
     ...clientOptions,
@@ -90,16 +92,21 @@ export async function twoProviders(
 
 /** Makes commands of one client fail until the test ends, or `mode` is used up. */
 export async function failCommands(
-  { client, appName }: TestProvider,
+  { appName }: TestProvider,
   mode: 'alwaysOn' | { times: number },
   data: Document & { failCommands: string[] },
 ): Promise<() => Promise<void>> {
+  // A client of its own: the faults may clear the pool of the one that they are meant for.
+  const client = new MongoClient(serverUri());
   const admin = client.db('admin');
   await admin.command({ configureFailPoint: 'failCommand', mode, data: { ...data, appName } });
   const heal = async (): Promise<void> => {
     await admin.command({ configureFailPoint: 'failCommand', mode: 'off' });
   };
-  onTestFinished(heal);
+  onTestFinished(async () => {
+    await heal();
+    await client.close();
+  });
   return heal;
 }
 
