@@ -12,3 +12,23 @@ export function jainIndex(shares: readonly number[]): number {
   const squares = shares.reduce((total, share) => total + share * share, 0);
   return (sum * sum) / (shares.length * squares);
 }
+
+/** What is told of a series of measurements. */
+export interface Distribution {
+  readonly count: number;
+  /** What is left when nothing else happens on the machine. */
+  readonly p10: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+export const distributionOf = (values: readonly number[]): Distribution => ({
+  count: values.length,
+  p10: percentile(values, 0.1),
+  p50: percentile(values, 0.5),
+  p90: percentile(values, 0.9),
+  p99: percentile(values, 0.99),
+  max: percentile(values, 1),
+});

@@ -69,6 +69,7 @@ export class ParentProcess<Order extends object, Report extends object> {
       obey(order as Order);
     });
     process.on('disconnect', this.#orphaned);
+    if (!process.connected) this.#orphaned();
   }
 
   report(report: Report): void {

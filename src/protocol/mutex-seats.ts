@@ -30,6 +30,7 @@ const wellFormedLease: Expression = all(
     [typeOf('$holder.token'), 'long'],
     [typeOf('$holder.acquiredAt'), 'date'],
     [typeOf('$holder.expiresAt'), 'date'],
+    [typeOf('$holder.leaseMs'), 'int'],
   ]),
   { $gt: ['$holder.token', 0] },
   { $lte: ['$holder.token', '$fence'] },

@@ -59,10 +59,10 @@ export type Operation =
 /**
  * The pipeline of one atomic change: expire once → for each operation: operate, admit → publish once.
  *
- * Between the stages the document is taken apart: `was` is what is stored, `ok` whether it may be changed, and beside
- * them stand the fence, the seats, the queue as an array, and what `wake` will say. A document that is corrupt or of
- * another kind counts as an empty queue into which nothing is put, so that no expression can fail on bad data, and
- * comes out exactly as it went in.
+ * Between the stages the document is taken apart: `was` is what is stored, `ok` whether it may be changed, `before`
+ * its queue as an array; and beside them stand the fence, the seats, the queue of now as an array, and what `wake` will
+ * say. A document that is corrupt or of another kind counts as an empty queue into which nothing is put, so that no
+ * expression can fail on bad data, and comes out exactly as it went in.
  *
  * `adopting` takes over the document of an idle lock of another kind first: asked for by whoever found one, in a
  * second update, because as a part of every transition it would cost each of them.
@@ -106,14 +106,15 @@ export const isWellFormed = (seats: Seats): Expression =>
     equal(those({ $objectToArray: '$queue' }, isMalformedWaiter), []),
   );
 
-/** Looks at what transitions compute with; by the order of BSON values, what is missing or no number is out of range. */
+/** Looks at what transitions compute with; by the order of BSON values, what is missing is out of range. */
 const isMalformedWaiter: Expression = any(
-  {
-    $ne: [
-      [typeOf('$$this.v.process'), typeOf('$$this.v.expiresAt')],
-      ['string', 'date'],
-    ],
-  },
+  not(
+    match([
+      [typeOf('$$this.v.process'), 'string'],
+      [typeOf('$$this.v.expiresAt'), 'date'],
+      [typeOf('$$this.v.leaseMs'), 'int'],
+    ]),
+  ),
   { $lt: ['$$this.v.leaseMs', MIN_LEASE_MS] },
   { $gt: ['$$this.v.leaseMs', MAX_LEASE_MS] },
 );
@@ -121,18 +122,19 @@ const isMalformedWaiter: Expression = any(
 /** Takes the document apart and drops every lease and waiter whose time is over. */
 function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[] {
   const legal = isWellFormed(seats);
-  const live = those({ $objectToArray: '$was.queue' }, isLive('$$this.v.expiresAt'));
+  const mayBeNew = mayCreate(operations);
   return [
-    { $replaceWith: { was: '$$ROOT', legal, ...(mayCreate(operations) ? { new: isNew } : {}) } },
+    { $replaceWith: { was: '$$ROOT', legal, ...(mayBeNew ? { new: isNew } : {}) } },
     {
       $set: {
-        ok: mayCreate(operations) ? any('$legal', '$new') : '$legal',
+        ok: mayBeNew ? any('$legal', '$new') : '$legal',
         fence: when('$legal', '$was.fence', { $toLong: 0 }),
         ...unlessIllegal(seats),
-        queue: when('$legal', live, []),
+        before: when('$legal', { $objectToArray: '$was.queue' }, []),
         wake: '',
       },
     },
+    { $set: { queue: those('$before', isLive('$$this.v.expiresAt')) } },
   ];
 }
 
@@ -239,7 +241,7 @@ function admit(seats: Seats, requested: readonly string[]): readonly Stage[] {
   });
   // Whoever this very update has queued learns of its grant by the reply, or by the repeat of its request. One that was
   // queued before is named though its request is here: this may be a late copy, whose reply nobody awaits (E2).
-  const isTold = all(isIn('$$this.k', requested), equal('$$this.v.since', NOW));
+  const isTold = all(isIn('$$this.k', requested), not(isIn('$$this.k', '$before.k')));
   const told: Fields = requested.length === 0 ? {} : { told: those('$entering', isTold) };
   const toName = requested.length === 0 ? '$granted' : those('$granted', not(isIn('$$this.id', '$told.k')));
   return [

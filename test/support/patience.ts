@@ -44,6 +44,12 @@ export async function staysOpen(promise: Promise<unknown>, ms: number): Promise<
   return await Promise.race([settled, pause(ms).then(() => true)]);
 }
 
+/** A promise that is awaited later: until then its rejection is no unhandled one. */
+export function later<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
 /** What the promise rejects with. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   try {
