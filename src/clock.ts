@@ -6,8 +6,11 @@ export interface Clock {
   /** Milliseconds of the wall clock. Only ever compared with `nowMs`, to notice that the process was suspended. */
   wallMs(): number;
 
-  /** Calls `fire` once, when `nowMs()` has reached `atMs`; never before. Does not keep the process alive. */
-  at(atMs: number, fire: () => void): Timer;
+  /**
+   * Calls `fire` once, when `nowMs()` has reached `atMs`; never before. Does not keep the process alive, unless that is
+   * asked for: by what somebody awaits who has nothing else left to do.
+   */
+  at(atMs: number, fire: () => void, keepsAlive?: boolean): Timer;
 }
 
 /**
@@ -39,15 +42,17 @@ const MAX_DELAY_MS = 2_147_483_647;
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),
-  at: (atMs, fire) => new SystemTimer(atMs, fire),
+  at: (atMs, fire, keepsAlive = false) => new SystemTimer(atMs, fire, keepsAlive),
 };
 
 class SystemTimer implements Timer {
   readonly #atMs: number;
   readonly #fire: () => void;
+  readonly #keepsAlive: boolean;
   #timeout: NodeJS.Timeout | undefined;
 
-  constructor(atMs: number, fire: () => void) {
+  constructor(atMs: number, fire: () => void, keepsAlive: boolean) {
+    this.#keepsAlive = keepsAlive;
     this.#atMs = atMs;
     this.#fire = fire;
     this.#arm();
@@ -63,7 +68,8 @@ class SystemTimer implements Timer {
       // Timers may fire up to a millisecond early by this clock, and a slice of a long wait always does.
       if (performance.now() < this.#atMs) this.#arm();
       else this.#fire();
-    }, delayMs).unref();
+    }, delayMs);
+    if (!this.#keepsAlive) this.#timeout.unref();
   }
 }
 

@@ -232,7 +232,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     this.#holds.requestReleaseOfAll();
     let timer: Timer | undefined;
     const drained = new Promise<void>((resolve) => {
-      timer = this.#clock.at(this.#clock.nowMs() + drainMs, resolve);
+      // Whoever awaits the close may have closed the client before, and then nothing else keeps the process going.
+      timer = this.#clock.at(this.#clock.nowMs() + drainMs, resolve, true);
     });
     await Promise.race([this.#released(), drained]);
     timer?.cancel();

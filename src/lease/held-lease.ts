@@ -75,7 +75,8 @@ export class HeldLease {
 
   /** How long it can be relied on without an extension, in ms. */
   get remainingMs(): number {
-    if (this.#state !== 'held' || this.#isDoubtful()) return 0;
+    // Past the deadline the loss is told now, though the timer that would tell it is late.
+    if (this.ended !== undefined || this.#isDoubtful()) return 0;
     return Math.max(0, this.#deadline.ms - this.#clock.nowMs());
   }
 

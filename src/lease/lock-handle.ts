@@ -105,10 +105,11 @@ export class LeaseHandle implements LockHandle, HoldObserver {
   }
 
   get signal(): AbortSignal {
+    // Asked first: a loss that is due is told to a signal that exists already.
+    const { ended } = this.#hold;
     if (this.#lossSignal === undefined) {
       this.#lossSignal = new AbortController();
       handleOfSignal.set(this.#lossSignal.signal, this);
-      const { ended } = this.#hold;
       if (ended !== undefined && ended !== 'released') this.lost(ended);
     }
     return this.#lossSignal.signal;

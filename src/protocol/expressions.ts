@@ -42,10 +42,6 @@ export const bind = (vars: Fields, body: Expression): Expression => ({ $let: { v
 
 export const merge = (...objects: readonly Expression[]): Expression => ({ $mergeObjects: objects });
 
-export const without = (field: string, object: Expression): Expression => ({
-  $unsetField: { field, input: object },
-});
-
 /** The elements for which the condition on `$$this` holds, in their order. */
 export const those = (input: Expression, cond: Expression): Expression => ({ $filter: { input, cond } });
 

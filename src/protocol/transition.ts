@@ -15,7 +15,6 @@ import {
   those,
   typeOf,
   when,
-  without,
 } from './expressions.js';
 import type { Expression, Fields, Stage } from './expressions.js';
 import { adopt } from './adoption.js';
@@ -230,15 +229,22 @@ const named = (leases: Expression, name: readonly Expression[]): Expression => (
 
 const EVERYTHING = 2_147_483_647;
 
+/** What a lease has from the waiter that it was. */
+const TAKEN_OVER = ['process', 'leaseMs', 'expiresAt', 'label', 'why'] as const;
+
 /**
  * Gives free seats to the first waiters, in order. A grant takes over the expiry that the waiter had and never
  * extends it: the grant of a dead waiter ends when its own last sign of life does (E5).
  */
 function admit(seats: Seats, requested: readonly string[]): readonly Stage[] {
-  const lease = merge({ id: '$$this.k' }, '$$this.v', {
+  // Field by field, because a strict API version 1 has no `$unsetField`; what the waiter lacks, the lease does.
+  const taken = TAKEN_OVER.map((field): [string, Expression] => [field, `$$this.v.${field}`]);
+  const lease: Expression = {
+    id: '$$this.k',
+    ...Object.fromEntries(taken),
     token: { $add: [{ $max: ['$fence', CLOCK_TOKEN] }, { $indexOfArray: ['$entering', '$$this'] }, 1] },
     acquiredAt: NOW,
-  });
+  };
   // Whoever this very update has queued learns of its grant by the reply, or by the repeat of its request. One that was
   // queued before is named though its request is here: this may be a late copy, whose reply nobody awaits (E2).
   const isTold = all(isIn('$$this.k', requested), not(isIn('$$this.k', '$before.k')));
@@ -246,7 +252,7 @@ function admit(seats: Seats, requested: readonly string[]): readonly Stage[] {
   const toName = requested.length === 0 ? '$granted' : those('$granted', not(isIn('$$this.id', '$told.k')));
   return [
     { $set: { entering: { $slice: ['$queue', seats.admissible] } } },
-    { $set: { granted: { $map: { input: '$entering', in: without('since', lease) } }, ...told } },
+    { $set: { granted: { $map: { input: '$entering', in: lease } }, ...told } },
     {
       $set: {
         fence: { $ifNull: [{ $last: '$granted.token' }, '$fence'] },

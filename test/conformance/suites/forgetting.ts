@@ -1,0 +1,110 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+import { describe, expect, it } from 'vitest';
+
+import type { AbandonedEvent, Hold } from '../../../src/index.js';
+import { eventually, later } from '../../support/patience.js';
+import type { ExclusiveLock } from '../adapters.js';
+import { LockWorld } from '../lock-world.js';
+import type { Subject } from '../lock-world.js';
+
+setFlagsFromString('--expose-gc');
+const collectNow = runInNewContext('gc') as () => void;
+
+/** A full collection stops everything: more of them, and nothing else would happen any more. */
+const COLLECT_EVERY_MS = 150;
+let collectedAtMs = -Infinity;
+
+function collectGarbage(): void {
+  if (performance.now() < collectedAtMs + COLLECT_EVERY_MS) return;
+  collectNow();
+  collectedAtMs = performance.now();
+}
+
+/** In a function of its own, so that no variable of a test keeps the handle. */
+async function takeAndForget(lock: ExclusiveLock): Promise<void> {
+  await lock.acquire();
+}
+
+async function takeAndKeep(lock: ExclusiveLock, which: 'signal' | 'releaseRequested'): Promise<AbortSignal> {
+  const hold: Hold = await lock.acquire();
+  return hold[which];
+}
+
+/** A handle that nobody refers to any more gives its lock back. The leases here are far longer than the tests. */
+export function forgetting(subject: Subject): void {
+  describe.concurrent('a handle that was forgotten', () => {
+    it('is given back and reported', async () => {
+      await using world = new LockWorld(subject);
+      const name = await world.name();
+      const abandoned: AbandonedEvent[] = [];
+      world.here.on('abandoned', (event) => abandoned.push(event));
+      await takeAndForget(world.openHere(name));
+      const lock = world.openThere(name);
+      const next = await eventually('the lock is free', () => {
+        collectGarbage();
+        return lock.tryAcquire();
+      });
+      expect(next.isHeld).toBe(true);
+      expect(abandoned.map(({ lockName }) => lockName)).toContain(subject.adapter.documentsOf(name)[0]);
+    });
+
+    it('is given back to whoever waits', async () => {
+      await using world = new LockWorld(subject);
+      const name = await world.name();
+      await takeAndForget(world.openHere(name));
+      let granted: Hold | undefined;
+      const next = later(world.openThere(name).acquire());
+      void next.then((hold) => (granted = hold));
+      await eventually('the grant', () => {
+        collectGarbage();
+        return granted;
+      });
+      expect((await next).isHeld).toBe(true);
+    });
+
+    it.each(['signal', 'releaseRequested'] as const)(
+      'is not forgotten while its %s is referenced',
+      async (which) => {
+        await using world = new LockWorld(subject);
+        const name = await world.name();
+        const control = await world.name();
+        const abandoned = new Set<string>();
+        world.here.on('abandoned', ({ lockName }) => abandoned.add(lockName));
+        const signal = await takeAndKeep(world.openHere(name), which);
+        // Proves that the garbage of the same time has really been collected.
+        await takeAndForget(world.openHere(control));
+        const [controlDocument] = subject.adapter.documentsOf(control);
+        await eventually('the other handle is collected', () => {
+          collectGarbage();
+          return abandoned.has(controlDocument);
+        });
+        for (let round = 0; round < 3; round += 1) {
+          collectNow();
+          await new Promise(setImmediate);
+        }
+        expect([...abandoned]).not.toContain(subject.adapter.documentsOf(name)[0]);
+        expect(await world.openThere(name).tryAcquire()).toBeNull();
+        expect(signal.aborted).toBe(false);
+      },
+    );
+
+    it('does not give back what was released before', async () => {
+      await using world = new LockWorld(subject);
+      const name = await world.name();
+      const control = await world.name();
+      const abandoned: string[] = [];
+      world.here.on('abandoned', ({ lockName }) => abandoned.push(lockName));
+      await world.openHere(name).use(() => undefined);
+      const next = await world.openThere(name).acquire();
+      await takeAndForget(world.openHere(control));
+      await eventually('the other handle is collected', () => {
+        collectGarbage();
+        return abandoned.length > 0;
+      });
+      expect(new Set(abandoned)).toEqual(new Set(subject.adapter.documentsOf(control)));
+      await next.confirm();
+    });
+  });
+}

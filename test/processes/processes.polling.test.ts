@@ -1,0 +1,3 @@
+import { runProcessSuites } from './process-suites.js';
+
+runProcessSuites('polling');

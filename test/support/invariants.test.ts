@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
+import type { Operation } from '../../src/protocol/transition.js';
+import { judge } from './invariants.js';
+import type { Update, Version } from './invariants.js';
+
+const nowMs = Date.UTC(2030, 0, 1);
+const member = { process: 'p', leaseMs: 30_000, expiresAt: new Date(nowMs + 1_000) };
+const over = { expiresAt: new Date(nowMs) };
+
+const lease = (id: string, token: number, change: Partial<Lease> = {}): Lease => ({
+  ...member,
+  ...{ id, token, acquiredAt: new Date(nowMs - 1_000) },
+  ...change,
+});
+
+const waiting = (id: string, change: Partial<Waiter> = {}): readonly [string, Waiter] => [
+  id,
+  { ...member, since: new Date(nowMs - 1_000), ...change },
+];
+
+const version = (leases: readonly Lease[], queue: Version['queue'] = [], fence = 7): Version => ({
+  fence: leases.at(-1)?.token ?? fence,
+  leases,
+  queue,
+});
+
+const update = (before: Version, after: Version, ...operations: readonly Operation[]): Update => ({
+  ...{ before, operations, nowMs, after },
+});
+
+const leave = (id: string): Operation => ({ type: 'leave', id });
+const held = version([lease('a', 7)], [waiting('b'), waiting('c')]);
+
+describe('the judge of updates', () => {
+  it('has nothing against a hand-off, an extension, a death, and a newcomer', () => {
+    const handedOver = version([lease('b', 8)], [waiting('c')]);
+    const { expiresAt } = lease('a', 7, { expiresAt: new Date(nowMs + 30_000) });
+    const extended = version([lease('a', 7, { expiresAt })], held.queue);
+    const dead = version([lease('a', 7, over)], [waiting('b', over), waiting('c')]);
+    const extend: Operation = { type: 'extend', ids: ['a'], leaseMs: 30_000, retentionMs: 0 };
+    expect(judge(update(held, handedOver, leave('a')), 7)).toBe(8);
+    expect(judge(update(held, extended, extend), 7)).toBe(7);
+    expect(judge(update(dead, version([lease('c', 9)])), 8)).toBe(9);
+    expect(judge(update(held, version([lease('a', 7)], [...held.queue, waiting('d')])), 7)).toBe(7);
+  });
+
+  it.each<readonly [string, Update, RegExp]>([
+    ['two hold', update(held, version([lease('a', 7), lease('b', 8)], [waiting('c')])), /^S1/],
+    ['somebody holds and waits', update(held, version([lease('b', 8)], held.queue), leave('a')), /^S1/],
+    ['a token is given twice', update(held, version([lease('b', 7)], [waiting('c')]), leave('a')), /^S3/],
+    ['a token falls', update(held, version([lease('b', 6)], [waiting('c')]), leave('a')), /^S3/],
+    [
+      'a token is not kept',
+      update(held, { ...version([lease('b', 8)], [waiting('c')]), fence: 9 }, leave('a')),
+      /^S3/,
+    ],
+    ['the fence falls', update(held, version([], [], 3), leave('a'), leave('b'), leave('c')), /^S3/],
+    [
+      'a token is no exact number',
+      update(held, version([lease('b', 2 ** 53)], [waiting('c')]), leave('a')),
+      /^S3/,
+    ],
+    [
+      'a stranger takes a seat away',
+      update(held, version([lease('b', 8)], [waiting('c')]), leave('x')),
+      /^S5/,
+    ],
+    [
+      'a stranger takes a place away',
+      update(held, version([lease('a', 7)], [waiting('c')]), leave('x')),
+      /^S5/,
+    ],
+    [
+      'a lease becomes longer by nobody’s extension',
+      update(held, version([lease('a', 7, { expiresAt: new Date(nowMs + 9_000) })], held.queue), leave('x')),
+      /^S5/,
+    ],
+    [
+      'a grant is longer than the place was',
+      update(
+        held,
+        version([lease('b', 8, { expiresAt: new Date(nowMs + 9_000) })], [waiting('c')]),
+        leave('a'),
+      ),
+      /^S5/,
+    ],
+    [
+      'the second in line is first',
+      update(held, version([lease('c', 8)], [waiting('b')]), leave('a')),
+      /^L3/,
+    ],
+    [
+      'a newcomer is first',
+      update(held, version([lease('x', 8)], [waiting('b'), waiting('c')]), leave('a')),
+      /^L3/,
+    ],
+    ['two change places', update(held, version([lease('a', 7)], [waiting('c'), waiting('b')])), /^L3/],
+    [
+      'a newcomer is not at the end',
+      update(held, version([lease('a', 7)], [waiting('b'), waiting('x'), waiting('c')])),
+      /^L3/,
+    ],
+    ['a free seat waits for somebody', update(held, version([], held.queue), leave('a')), /^L2/],
+  ])('objects when %s', (_, wrong, invariant) => {
+    expect(() => judge(wrong, 7)).toThrow(invariant);
+  });
+});

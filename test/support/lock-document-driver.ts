@@ -1,0 +1,190 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { BSON, MongoClient } from 'mongodb';
+import type { Collection, Db, Document } from 'mongodb';
+
+import type { Fields, Stage } from '../../src/protocol/expressions.js';
+import { extension, legalProjection } from '../../src/protocol/extension.js';
+import { mutexSeats } from '../../src/protocol/mutex-seats.js';
+import { readReply, replyProjection } from '../../src/protocol/reply.js';
+import type { Reply } from '../../src/protocol/reply.js';
+import type { Seats } from '../../src/protocol/seats.js';
+import { mayCreate, transition } from '../../src/protocol/transition.js';
+import type { Operation } from '../../src/protocol/transition.js';
+import { versionOf } from './invariants.js';
+
+/** A lock document as it is stored; the values are whatever they are. */
+export type StoredDocument = Readonly<Record<string, unknown>> & { readonly _id: string };
+
+export interface Answer {
+  /** The server's time of the update. */
+  readonly nowMs: number;
+  readonly stored: StoredDocument;
+  readonly reply: Reply;
+}
+
+export interface SendOptions {
+  readonly seats?: Seats;
+  /** For whom the reply is projected. */
+  readonly process?: string;
+  readonly adopting?: boolean;
+}
+
+interface LockStub extends Document {
+  readonly _id: string;
+}
+
+/**
+ * Runs the pipelines of the protocol on a real server, in a database of its own, without the store around them.
+ *
+ * Acknowledged by one member only: what is under test here is what an update does, not how long it lives.
+ */
+export class LockDocumentDriver implements AsyncDisposable {
+  readonly #client: MongoClient;
+  readonly #db: Db;
+  #names = 0;
+
+  constructor(uri: string) {
+    this.#client = new MongoClient(uri, { w: 1, journal: false, maxPoolSize: 16 });
+    this.#db = this.#client.db(`pipelines-${randomBytes(6).toString('hex')}`);
+  }
+
+  get collection(): Collection<LockStub> {
+    return this.#db.collection<LockStub>('locks');
+  }
+
+  get namespace(): string {
+    return this.collection.namespace;
+  }
+
+  /** A lock that nobody else uses. */
+  newName(): string {
+    return `lock-${(this.#names += 1)}`;
+  }
+
+  /** Applies these operations in one update; `null` if there is no document and nothing that would create one. */
+  async send(
+    name: string,
+    operations: readonly Operation[],
+    { seats = mutexSeats, process = 'p0', adopting = false }: SendOptions = {},
+  ): Promise<Answer | null> {
+    const pipeline = transition(seats, operations, { adopting });
+    const fields = replyProjection(seats, process, operations.flatMap(idsOf));
+    const value = await this.#update(name, pipeline, fields, mayCreate(operations));
+    if (value === null) return null;
+    const { stored, ...projected } = value;
+    const reply = readReply(seats, projected);
+    return { nowMs: reply.nowMs, stored: stored as StoredDocument, reply };
+  }
+
+  /** The same, where there must be a document afterwards. */
+  async apply(name: string, operations: readonly Operation[], options?: SendOptions): Promise<Answer> {
+    const answer = await this.send(name, operations, options);
+    if (answer === null) throw new Error(`there is no document ${name}`);
+    return answer;
+  }
+
+  /** Applies the pipeline of the batched extension to one document, so that its time comes back with it. */
+  async extend(
+    name: string,
+    ids: readonly string[],
+    leaseMs: number,
+    retentionMs: number,
+  ): Promise<{ readonly nowMs: number; readonly stored: StoredDocument } | null> {
+    const pipeline = extension([mutexSeats], ids, leaseMs, retentionMs);
+    const value = await this.#update(name, pipeline, { now: '$$NOW' }, false);
+    if (value === null) return null;
+    return { nowMs: (value['now'] as Date).getTime(), stored: value['stored'] as StoredDocument };
+  }
+
+  /** Applies one pipeline after the other in one command, for which the server has one time. */
+  async inOneMillisecond(
+    name: string,
+    ...pipelines: readonly (readonly Stage[])[]
+  ): Promise<StoredDocument | null> {
+    await this.#db.command({
+      update: 'locks',
+      updates: pipelines.map((pipeline) => ({ q: { _id: name }, u: pipeline })),
+      writeConcern: { w: 1, j: false },
+    });
+    return this.read(name);
+  }
+
+  /** Changes the document past the protocol, as a test needs it. */
+  async tamper(name: string, change: Document[] | Document): Promise<void> {
+    await this.collection.updateOne({ _id: name }, change);
+  }
+
+  /** Moves the ends of leases and places; by default they are over, and nobody has noticed. */
+  async lapse(name: string, ids: readonly string[], to = new Date(Date.now() - 3_600_000)): Promise<void> {
+    const { leases } = versionOf(await this.read(name));
+    const fields = ids.map((id) => (leases.some((lease) => lease.id === id) ? 'holder' : `queue.${id}`));
+    await this.tamper(name, { $set: Object.fromEntries(fields.map((field) => [`${field}.expiresAt`, to])) });
+  }
+
+  /** Stores this document as it is, whatever was there before. */
+  async put(document: StoredDocument): Promise<void> {
+    await this.collection.replaceOne({ _id: document._id }, document, { upsert: true });
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.collection.deleteOne({ _id: name });
+  }
+
+  async drop(): Promise<void> {
+    await this.collection.drop();
+  }
+
+  async read(name: string): Promise<StoredDocument | null> {
+    return this.collection.findOne({ _id: name });
+  }
+
+  /** What the look finds at a document of which a reply explains nothing. */
+  async isLegal(name: string): Promise<boolean> {
+    const found = await this.collection.findOne({ _id: name }, { projection: legalProjection(mutexSeats) });
+    return found?.['legal'] === true;
+  }
+
+  /** What is stored, to the byte: in words, for people, and the hash of its bytes. */
+  async image(name: string): Promise<string> {
+    const raw = (await this.collection.findOne({ _id: name }, { raw: true })) as unknown;
+    if (!(raw instanceof Uint8Array)) throw new Error(`there is no document ${name}`);
+    const words = BSON.EJSON.stringify(BSON.deserialize(raw, { promoteValues: false }), { relaxed: false });
+    return `${words} ${createHash('sha256').update(raw).digest('hex')}`;
+  }
+
+  /** What the oplog holds of this document, oldest first. */
+  async oplog(name: string): Promise<readonly Document[]> {
+    const entries = this.#client.db('local').collection('oplog.rs');
+    const ofDocument = { ns: this.namespace, $or: [{ 'o2._id': name }, { 'o._id': name }] };
+    return entries.find(ofDocument).sort({ $natural: 1 }).toArray();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#db.dropDatabase();
+    await this.#client.close();
+  }
+
+  async #update(
+    name: string,
+    pipeline: readonly Stage[],
+    fields: Fields,
+    upsert: boolean,
+  ): Promise<Document | null> {
+    const reply = await this.#db.command({
+      findAndModify: 'locks',
+      query: { _id: name },
+      update: pipeline,
+      new: true,
+      upsert,
+      fields: { ...fields, stored: '$$ROOT' },
+      writeConcern: { w: 1, j: false },
+    });
+    return (reply['value'] ?? null) as Document | null;
+  }
+}
+
+/** The attempts that an operation concerns. */
+export function idsOf(operation: Operation): readonly string[] {
+  if ('request' in operation) return [operation.request.id];
+  return 'ids' in operation ? operation.ids : [operation.id];
+}

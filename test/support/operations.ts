@@ -1,0 +1,41 @@
+import type { Operation, Request } from '../../src/protocol/transition.js';
+
+export const DAY_MS = 86_400_000;
+export const LEASE_MS = 30_000;
+export const RETENTION_MS = 7 * DAY_MS;
+
+/** A request with everything that most tests do not care about. */
+export const requestOf = (id: string, overrides: Partial<Request> = {}): Request => ({
+  id,
+  process: 'p0',
+  leaseMs: LEASE_MS,
+  notAfter: new Date(Date.now() + DAY_MS),
+  maxMembers: 1_000,
+  retentionMs: RETENTION_MS,
+  ...overrides,
+});
+
+export const enqueue = (id: string, overrides?: Partial<Request>): Operation => ({
+  type: 'enqueue',
+  request: requestOf(id, overrides),
+});
+
+export const tryOnce = (id: string, overrides?: Partial<Request>): Operation => ({
+  type: 'try',
+  request: requestOf(id, overrides),
+});
+
+export const leave = (id: string): Operation => ({ type: 'leave', id });
+
+export const cancel = (id: string): Operation => ({ type: 'cancel', id });
+
+export const extend = (...ids: readonly string[]): Operation => ({
+  type: 'extend',
+  ids,
+  leaseMs: LEASE_MS,
+  retentionMs: RETENTION_MS,
+});
+
+export const ask = (id: string, why?: string): Operation => ({ type: 'ask', ids: [id], why });
+
+export const evict = (id: string): Operation => ({ type: 'evict', ids: [id] });

@@ -1,0 +1,8 @@
+/** What random tests draw from: `LEASEHOLD_SEED`, to see a run again, else another one every time. Printed. */
+export function drawSeed(what: string): number {
+  const given = process.env['LEASEHOLD_SEED'] ?? '';
+  const seed = given === '' ? Math.floor(Math.random() * 0x7f_ff_ff_ff) : Number(given);
+  if (!Number.isSafeInteger(seed)) throw new Error(`LEASEHOLD_SEED must be an integer, got ${given}`);
+  console.log(`${what}: LEASEHOLD_SEED=${seed}`);
+  return seed;
+}
