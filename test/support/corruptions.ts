@@ -114,4 +114,8 @@ export const CORRUPTIONS: readonly Corruption[] = Object.entries(ILLEGAL).flatMa
 );
 
 /** Paths at which anything might be put. */
-export const PATHS = [...Object.keys(ILLEGAL), 'queue.w2', 'queue.w1.since', 'holder.label', 'holder.ending'];
+export const PATHS = [
+  ...Object.keys(ILLEGAL),
+  ...['queue.w2', 'queue.w1.since', 'holder.label', 'holder.ending'],
+  ...['readers', 'writer', 'writer.expiresAt', 'holders', 'limit'],
+];

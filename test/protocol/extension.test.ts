@@ -1,0 +1,118 @@
+import { afterAll, describe, expect, inject, it } from 'vitest';
+
+import { extension, leasesProjection } from '../../src/protocol/extension.js';
+import { mutexSeats } from '../../src/protocol/mutex-seats.js';
+import { versionOf } from '../support/invariants.js';
+import { LockDocumentDriver } from '../support/lock-document-driver.js';
+import { LEASE_MS, RETENTION_MS, enqueue, extend } from '../support/operations.js';
+
+const driver = new LockDocumentDriver(inject('mongoUri'));
+
+afterAll(() => driver[Symbol.asyncDispose]());
+
+/** Leases of 30 s and of 60 s, which end in five seconds; `wh` holds, and `w1` and `w2` wait. */
+async function contended(): Promise<string> {
+  const name = driver.newName();
+  await driver.apply(name, [enqueue('wh', { leaseMs: 60_000 }), enqueue('w1'), enqueue('w2')]);
+  await driver.lapse(name, ['wh', 'w1', 'w2'], soon());
+  return name;
+}
+
+const soon = (): Date => new Date(Date.now() + 5_000);
+
+const expiriesOf = async (name: string): Promise<Readonly<Record<string, number>>> => {
+  const { leases, queue } = versionOf(await driver.read(name));
+  const all = [...leases.map((lease) => [lease.id, lease] as const), ...queue];
+  return Object.fromEntries(all.map(([id, { expiresAt }]) => [id, expiresAt.getTime()]));
+};
+
+/** Both ways in which a lease is extended; each gives the time of the update. */
+const ways = [
+  [
+    'an operation',
+    async (name: string, ...ids: readonly string[]) => (await driver.apply(name, [extend(...ids)])).nowMs,
+  ],
+  [
+    'the batch',
+    async (name: string, ...ids: readonly string[]) =>
+      (await driver.extend(name, ids, LEASE_MS, RETENTION_MS))?.nowMs ?? 0,
+  ],
+] as const;
+
+describe.each(ways)('extending by %s', (_, extendBy) => {
+  it('gives a lease its own length from now, and leaves the others alone', async () => {
+    const name = await contended();
+    const before = await expiriesOf(name);
+    const nowMs = await extendBy(name, 'wh', 'w9');
+    expect(await expiriesOf(name)).toEqual({ ...before, wh: nowMs + 60_000 });
+  });
+
+  it('never takes anything away, though the clock has stepped back', async () => {
+    const name = await contended();
+    const late = new Date(Date.now() + 3_600_000);
+    await driver.lapse(name, ['wh'], late);
+    await extendBy(name, 'wh');
+    expect(await expiriesOf(name)).toMatchObject({ wh: late.getTime() });
+  });
+
+  it('never revives a lease that is over', async () => {
+    const name = await contended();
+    await driver.lapse(name, ['wh']);
+    await extendBy(name, 'wh');
+    const { leases } = versionOf(await driver.read(name));
+    expect(leases.every(({ id, expiresAt }) => id !== 'wh' || expiresAt.getTime() < Date.now())).toBe(true);
+  });
+
+  it('changes neither token nor anything else of the lease', async () => {
+    const name = await contended();
+    const before = await driver.read(name);
+    const nowMs = await extendBy(name, 'wh');
+    const holder = { ...(before?.['holder'] as object), expiresAt: new Date(nowMs + 60_000) };
+    expect(await driver.read(name)).toEqual({ ...before, holder });
+  });
+});
+
+describe('extending by an operation', () => {
+  it('extends a place in the queue by its own lease', async () => {
+    const name = await contended();
+    const before = await expiriesOf(name);
+    const { nowMs } = await driver.apply(name, [extend('w2', 'w1')]);
+    expect(await expiriesOf(name)).toEqual({ ...before, w1: nowMs + LEASE_MS, w2: nowMs + LEASE_MS });
+  });
+});
+
+describe('extending by the batch', () => {
+  it('extends each document by its own lease, and tells which leases are still live', async () => {
+    const names = [await contended(), await contended(), await contended()] as const;
+    await driver.lapse(names[1], ['wh']);
+    const pipeline = extension([mutexSeats], ['wh'], 60_000, RETENTION_MS);
+    await driver.collection.updateMany({ _id: { $in: [...names] } }, [...pipeline]);
+    const found = await driver.collection
+      .find({ _id: { $in: [...names] } }, { projection: leasesProjection([mutexSeats], 'p0') })
+      .sort({ _id: 1 })
+      .toArray();
+    expect(found.map(({ leases }) => (leases as readonly unknown[]).length)).toEqual([1, 0, 1]);
+    const [first, , third] = found as unknown as readonly { leases: readonly { expiresAt: Date }[] }[];
+    for (const document of [first, third]) {
+      expect(document?.leases[0]?.expiresAt.getTime()).toBeGreaterThan(Date.now() + 50_000);
+    }
+  });
+
+  it('shows a process no lease of another', async () => {
+    const name = await contended();
+    const projection = leasesProjection([mutexSeats], 'p1');
+    expect(await driver.collection.findOne({ _id: name }, { projection })).toMatchObject({ leases: [] });
+  });
+
+  it('creates no document, admits nobody and passes over nobody', async () => {
+    const missing = driver.newName();
+    expect(await driver.extend(missing, ['wh'], LEASE_MS, RETENTION_MS)).toBeNull();
+    expect(await driver.read(missing)).toBeNull();
+
+    const name = await contended();
+    await driver.lapse(name, ['wh', 'w1']);
+    const before = await driver.read(name);
+    await driver.extend(name, ['w1', 'w2'], LEASE_MS, 0);
+    expect(await driver.read(name)).toEqual(before);
+  });
+});

@@ -1,0 +1,131 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { dirname, join, posix, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+
+const sourceFolder = fileURLToPath(new URL('../../src', import.meta.url));
+const MAX_LINES = 320;
+
+interface Import {
+  /** The importing file, and what it imports: a path below src, or the name of a package. */
+  readonly from: string;
+  readonly to: string;
+  readonly isTypeOnly: boolean;
+  readonly exportsAll: boolean;
+}
+
+interface SourceFile {
+  readonly path: string;
+  readonly text: string;
+  readonly imports: readonly Import[];
+}
+
+function read(path: string): SourceFile {
+  const text = readFileSync(join(sourceFolder, path), 'utf8');
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const found: Import[] = [];
+  const add = (specifier: ts.Node | undefined, isTypeOnly: boolean, exportsAll = false): void => {
+    if (specifier === undefined) return;
+    if (!ts.isStringLiteralLike(specifier)) throw new Error(`${path} imports what only running it tells`);
+    const { text: name } = specifier;
+    const to = name.startsWith('.') ? posix.join(dirname(path), name).replace(/\.js$/, '.ts') : name;
+    found.push({ from: path, to, isTypeOnly, exportsAll });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) {
+      add(node.moduleSpecifier, node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword);
+    } else if (ts.isExportDeclaration(node)) {
+      const exportsAll = node.exportClause === undefined || ts.isNamespaceExport(node.exportClause);
+      add(node.moduleSpecifier, node.isTypeOnly, exportsAll);
+    } else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
+      add(node.argument.literal, true);
+    } else if (ts.isCallExpression(node) && isLoading(node.expression)) {
+      add(node.arguments[0], false);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return { path, text, imports: found };
+}
+
+/** `import(…)`, `require(…)`, `createRequire(…)`. */
+const isLoading = (callee: ts.Expression): boolean =>
+  callee.kind === ts.SyntaxKind.ImportKeyword || ['require', 'createRequire'].includes(callee.getText());
+
+const files: readonly SourceFile[] = readdirSync(sourceFolder, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => read(relative('.', path).split(sep).join('/')));
+
+const imports = files.flatMap((file) => file.imports);
+
+/** What each layer may import, besides itself and what all may. */
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  index: ['provider', 'admin', 'primitives', 'lease', 'store', 'protocol'],
+  provider: ['admin', 'primitives', 'lease', 'store', 'protocol'],
+  admin: ['store', 'protocol'],
+  primitives: ['lease', 'store', 'protocol'],
+  lease: ['store', 'protocol'],
+  store: ['protocol'],
+  protocol: [],
+};
+
+/** Each may be imported by any, and imports, of what is above, only types from protocol and constants of one file. */
+const EVERYWHERE: readonly string[] = ['options', 'errors', 'events', 'clock'];
+const CONSTANTS = 'protocol/lock-document.ts';
+
+const layerOf = (path: string): string => path.replace(/\.ts$/, '').split('/')[0] ?? path;
+const isOwn = (path: string): boolean => path.endsWith('.ts');
+
+function isAllowed({ from, to, isTypeOnly }: Import): boolean {
+  const [importer, imported] = [layerOf(from), layerOf(to)];
+  if (importer === imported || EVERYWHERE.includes(imported)) return true;
+  if (EVERYWHERE.includes(importer)) return imported === 'protocol' && (isTypeOnly || to === CONSTANTS);
+  return LAYERS[importer]?.includes(imported) ?? false;
+}
+
+const inWords = ({ from, to }: Import): string => `${from} → ${to}`;
+
+describe('src', () => {
+  it('consists of the layers that the import rule knows', () => {
+    expect(files.length).toBeGreaterThan(20);
+    const layers = new Set(files.map(({ path }) => layerOf(path)));
+    const unknown = [...layers].filter((layer) => !(layer in LAYERS) && !EVERYWHERE.includes(layer));
+    expect(unknown).toEqual([]);
+  });
+
+  it('imports only downwards: index → provider → admin, primitives → lease → store → protocol', () => {
+    const own = imports.filter(({ to }) => isOwn(to));
+    expect(own.length).toBeGreaterThan(50);
+    expect(own.filter((each) => !isAllowed(each)).map(inWords)).toEqual([]);
+  });
+
+  it('imports only files that are there', () => {
+    const paths = new Set(files.map(({ path }) => path));
+    const missing = imports.filter(({ to }) => isOwn(to) && !paths.has(to));
+    expect(missing.map(inWords)).toEqual([]);
+  });
+
+  it('imports of the driver only types, so that it runs with whatever copy the application has', () => {
+    const driver = imports.filter(({ to }) => /^(mongodb|bson)(\/|$)/.test(to));
+    expect(driver.length).toBeGreaterThan(0);
+    expect(driver.filter(({ isTypeOnly }) => !isTypeOnly).map(inWords)).toEqual([]);
+  });
+
+  it('imports no package at run time but Node’s own and its one dependency', () => {
+    const packages = imports.filter(({ to, isTypeOnly }) => !isOwn(to) && !isTypeOnly);
+    const others = packages.filter(({ to }) => !to.startsWith('node:') && to !== 'eventemitter3');
+    expect(others.map(inWords)).toEqual([]);
+  });
+
+  it('exports by name only', () => {
+    expect(imports.filter(({ exportsAll }) => exportsAll).map(inWords)).toEqual([]);
+    const index = files.find(({ path }) => path === 'index.ts');
+    expect(index?.text).not.toMatch(/export\s*\*/);
+  });
+
+  it(`has no file of more than ${MAX_LINES} lines`, () => {
+    const long = files.map(({ path, text }) => ({ path, lines: text.trimEnd().split('\n').length }));
+    expect(long.filter(({ lines }) => lines > MAX_LINES)).toEqual([]);
+  });
+});
