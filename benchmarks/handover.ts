@@ -3,8 +3,9 @@ import { Command } from 'commander';
 import { memberCount, wholeNumber } from './arguments.js';
 import { Ring } from './handover-ring.js';
 import type { Contention } from './handover-ring.js';
+import { describeRatio, ratioOf } from './ratio.js';
 import { Report } from './report.js';
-import { jainIndex, median, percentile } from './statistics.js';
+import { jainIndex, percentile } from './statistics.js';
 import { Workbench } from './workbench.js';
 
 const HOLD_MS = 5;
@@ -25,7 +26,7 @@ const { members, rounds, blockMs } = new Command('npm run bench:handover --')
     'a hand-over of a mutex between processes, against a bare write and its event in another process',
   )
   .option('--members <n>', 'members of the replica set, 1 or 3', memberCount, 1)
-  .option('--rounds <n>', 'rounds; each is a block of the floor and a block of the lock', wholeNumber, 8)
+  .option('--rounds <n>', 'rounds; each is a block of the floor and a block of the lock', wholeNumber, 9)
   .option('--block-ms <ms>', 'how long a block is measured', wholeNumber, 1_500)
   .parse()
   .opts<{ members: 1 | 3; rounds: number; blockMs: number }>();
@@ -55,29 +56,22 @@ async function measure(ring: Ring, scenario: Scenario, report: Report): Promise<
     contentions.push(await ring.contend(pace));
   }
   const title = `${processes} processes`;
-  const floorMs = floors.flat();
-  const handOverMs = contentions.flatMap(({ handOversMs }) => handOversMs);
-  report.timing(`${title}: bare write → its event`, floorMs);
-  report.timing(`${title}: release → grant`, handOverMs);
+  const handOversMs = contentions.map((contention) => contention.handOversMs);
+  report.timing(`${title}: bare write → its event`, floors.flat());
+  report.timing(`${title}: release → grant`, handOversMs.flat());
   report.timing(
     `${title}: wait`,
     contentions.flatMap(({ waitsMs }) => waitsMs),
   );
+  const ratio = ratioOf(handOversMs.map((lockMs, round) => ({ lockMs, floorMs: floors[round] ?? [] })));
+  report.note(`${title}: hand-over / floor`, describeRatio(ratio));
   report.note(`${title}: open streams, floor and lock`, `${floorStreams ?? '?'} and ${lockStreams ?? '?'}`);
-  const ratios = contentions.map(
-    ({ handOversMs }, round) => median(handOversMs) / median(floors[round] ?? []),
-  );
-  report.note(
-    `${title}: hand-over / floor, round by round`,
-    ratios.map((ratio) => ratio.toFixed(2)).join(' '),
-  );
-  const atP10 = percentile(handOverMs, 0.1) / percentile(floorMs, 0.1);
-  report.note(`${title}: ratio at p10`, atP10.toFixed(3));
   report.gate({
     name: `hand-over p50 / floor p50, ${title}`,
-    measured: median(ratios),
+    measured: ratio.ofMedians,
     must: '≤',
     bound,
+    isSteady: ratio.isSteady,
   });
   if (processes > 2) gateFairness(report, contentions);
 }

@@ -13,6 +13,8 @@ export interface Gate {
   readonly measured: number;
   readonly must: '≤' | '≥' | '=';
   readonly bound: number;
+  /** False: the machine was too busy for the figure to mean much. */
+  readonly isSteady?: boolean;
 }
 
 interface Timing extends Distribution {
@@ -66,8 +68,7 @@ export class Report {
   #gateTable(): string {
     const table = newTable(['gate', 'measured', 'bound', '']);
     for (const gate of this.#gates) {
-      const verdict = isPassed(gate) ? pc.green('pass') : pc.bold(pc.red('missed'));
-      table.push([gate.name, shown(gate.measured), `${gate.must} ${shown(gate.bound)}`, verdict]);
+      table.push([gate.name, shown(gate.measured), `${gate.must} ${shown(gate.bound)}`, verdictOn(gate)]);
     }
     return table.toString();
   }
@@ -95,6 +96,11 @@ export class Report {
 function isPassed({ measured, must, bound }: Gate): boolean {
   if (must === '=') return measured === bound;
   return must === '≤' ? measured <= bound : measured >= bound;
+}
+
+function verdictOn(gate: Gate): string {
+  const verdict = isPassed(gate) ? pc.green('pass') : pc.bold(pc.red('missed'));
+  return gate.isSteady === false ? `${verdict}${pc.yellow(', unsteady')}` : verdict;
 }
 
 const shown = (figure: number): string => (Number.isInteger(figure) ? String(figure) : figure.toFixed(3));

@@ -4,8 +4,9 @@ import { LockProvider } from '../src/index.js';
 import type { Mutex } from '../src/index.js';
 import { memberCount, wholeNumber } from './arguments.js';
 import { BareWrite } from './floor.js';
+import { describeRatio, ratioOf } from './ratio.js';
+import type { Ratio } from './ratio.js';
 import { Report } from './report.js';
-import { median, percentile } from './statistics.js';
 import { Workbench } from './workbench.js';
 
 const WARM_UP_ROUNDS = 300;
@@ -26,7 +27,7 @@ interface Calls {
 type CallName = keyof Calls;
 
 /** How long each call took, in every round of a block. */
-type Block = Readonly<Record<CallName, number[]>>;
+type Times = Readonly<Record<CallName, number[]>>;
 
 /** Every call comes once, the floor as often before an acquire as before a release. */
 const ORDERS: readonly (readonly CallName[])[] = [
@@ -38,7 +39,7 @@ const { members, rounds, blocks } = new Command('npm run bench:uncontended --')
   .description('an acquire and a release of a free mutex, against a bare findOneAndUpdate')
   .option('--members <n>', 'members of the replica set, 1 or 3 (default: first 1, then 3)', memberCount)
   .option('--rounds <n>', 'rounds of a block; each round makes every call once', wholeNumber, 300)
-  .option('--blocks <n>', 'blocks; a ratio is the median of the blocks', wholeNumber, 8)
+  .option('--blocks <n>', 'blocks, which should agree', wholeNumber, 9)
   .parse()
   .opts<{ members?: 1 | 3; rounds: number; blocks: number }>();
 
@@ -53,7 +54,7 @@ async function measure(bench: Workbench, size: 1 | 3): Promise<void> {
   try {
     const calls = await callsOn(bench, locks.createMutex('free'));
     await runBlock(calls, WARM_UP_ROUNDS);
-    const measured: Block[] = [];
+    const measured: Times[] = [];
     for (let block = 0; block < blocks; block += 1) measured.push(await runBlock(calls, rounds));
     describe(report, measured);
     gate(report, measured, commands, size);
@@ -79,16 +80,16 @@ async function callsOn(bench: Workbench, mutex: Mutex): Promise<Calls> {
   };
 }
 
-async function runBlock(calls: Calls, count: number): Promise<Block> {
-  const block: Block = { bare: [], bareOnce: [], acquire: [], release: [] };
+async function runBlock(calls: Calls, count: number): Promise<Times> {
+  const times: Times = { bare: [], bareOnce: [], acquire: [], release: [] };
   for (let round = 0; round < count; round += 1) {
     for (const name of ORDERS[round % ORDERS.length] ?? []) {
       const startedMs = performance.now();
       await calls[name]();
-      block[name].push(performance.now() - startedMs);
+      times[name].push(performance.now() - startedMs);
     }
   }
-  return block;
+  return times;
 }
 
 /** By a connection of its own: listening to commands costs time. */
@@ -109,39 +110,38 @@ async function countCommands(bench: Workbench): Promise<number> {
   return counted / COUNTED_ROUNDS;
 }
 
-function describe(report: Report, measured: readonly Block[]): void {
-  const all = (name: CallName): number[] => measured.flatMap((block) => block[name]);
+function describe(report: Report, measured: readonly Times[]): void {
+  const all = (name: CallName): number[] => measured.flatMap((times) => times[name]);
   report.timing('bare findOneAndUpdate', all('bare'));
   report.timing('the same, retryWrites off', all('bareOnce'));
   report.timing('mutex acquire', all('acquire'));
   report.timing('mutex release', all('release'));
-  const atP10 = (name: CallName): string =>
-    (percentile(all(name), 0.1) / percentile(all('bare'), 0.1)).toFixed(3);
-  report.note('ratios at p10, acquire and release', `${atP10('acquire')} and ${atP10('release')}`);
-  const acquire = ratio(measured, 'acquire', 'bareOnce').toFixed(3);
-  const release = ratio(measured, 'release', 'bareOnce').toFixed(3);
-  report.note('ratios to the bare write with retryWrites off', `${acquire} and ${release}`);
-  const spread = measured.map((block) => (median(block.acquire) / median(block.bare)).toFixed(2)).join(' ');
-  report.note('acquire / bare write, block by block', spread);
+  report.note('acquire / bare write', describeRatio(ratio(measured, 'acquire', 'bare')));
+  report.note('release / bare write', describeRatio(ratio(measured, 'release', 'bare')));
+  report.note('acquire / retryWrites off', describeRatio(ratio(measured, 'acquire', 'bareOnce')));
+  report.note('release / retryWrites off', describeRatio(ratio(measured, 'release', 'bareOnce')));
 }
 
-function gate(report: Report, measured: readonly Block[], commands: number, size: 1 | 3): void {
+function gate(report: Report, measured: readonly Times[], commands: number, size: 1 | 3): void {
+  const acquire = ratio(measured, 'acquire', 'bare');
   report.gate({
     name: `acquire p50 / bare write p50, ${size === 1 ? 'one member' : 'three members'}`,
-    measured: ratio(measured, 'acquire', 'bare'),
+    measured: acquire.ofMedians,
     must: '≤',
     bound: ACQUIRE_BOUNDS[size],
+    isSteady: acquire.isSteady,
   });
+  const release = ratio(measured, 'release', 'bare');
   report.gate({
     name: 'release p50 / bare write p50',
-    measured: ratio(measured, 'release', 'bare'),
+    measured: release.ofMedians,
     must: '≤',
     bound: RELEASE_BOUND,
+    isSteady: release.isSteady,
   });
   report.gate({ name: 'commands per acquire + release', measured: commands, must: '=', bound: 2 });
 }
 
-/** The median of the blocks: a disturbance of some seconds spoils a block, not the ratio. */
-function ratio(measured: readonly Block[], name: CallName, floor: CallName): number {
-  return median(measured.map((block) => median(block[name]) / median(block[floor])));
+function ratio(measured: readonly Times[], lock: CallName, floor: CallName): Ratio {
+  return ratioOf(measured.map((times) => ({ lockMs: times[lock], floorMs: times[floor] })));
 }

@@ -6,13 +6,13 @@ import type { Subject } from '../lock-world.js';
 
 /** What is held stays held. */
 export function extending(subject: Subject): void {
-  describe.concurrent('a lease of one second', () => {
-    it('is extended: a second acquirer is still blocked after two seconds, until the release', async () => {
-      await using world = new LockWorld(subject, { leaseMs: 1_000, extendEveryMs: 100 });
+  describe.concurrent('a lease of two seconds', () => {
+    it('is extended: a second acquirer is still blocked after two leases, until the release', async () => {
+      await using world = new LockWorld(subject, { leaseMs: 2_000, extendEveryMs: 200 });
       const name = await world.name();
       const hold = await world.openHere(name).acquire();
       const next = later(world.openThere(name).acquire());
-      expect(await staysOpen(next, 2_000)).toBe(true);
+      expect(await staysOpen(next, 4_000)).toBe(true);
       expect(hold.isHeld).toBe(true);
       expect(hold.signal.aborted).toBe(false);
       expect(await hold.release()).toBe(true);
