@@ -201,6 +201,7 @@ export interface RevokeOptions {
 export interface ListFilter {
   /** Only locks whose names begin with this. */
   prefix?: string | undefined;
+  /** Only locks of this kind. */
   kind?: LockKind | undefined;
   /** Only locks that somebody holds. */
   heldOnly?: boolean | undefined;

@@ -50,6 +50,7 @@ export class HeldLease {
   #ended: LossCause | undefined;
   // Weak, so that a handle that everybody has forgotten can be collected and given back.
   #observer: WeakRef<HoldObserver> | undefined;
+  #kept: HoldObserver | undefined;
 
   constructor(grant: Grant, clock: Clock, owner: HoldOwner) {
     this.grant = grant;
@@ -111,6 +112,11 @@ export class HeldLease {
     this.#observer = new WeakRef(observer);
   }
 
+  /** Keeps the observer from being forgotten for as long as the hold lasts. */
+  keep(observer: HoldObserver): void {
+    if (this.#state === 'held') this.#kept = observer;
+  }
+
   /**
    * An extension was confirmed. Without effect on a hold that is over, or past its deadline (final). The doubt of a
    * suspension goes only if the extension was sent after it: the deadline brings the clocks of its sending along.
@@ -125,9 +131,10 @@ export class HeldLease {
   /** Ends the hold against its owner's will. */
   lose(why: Exclude<LossCause, 'released'>): void {
     if (this.#state !== 'held') return;
+    const observer = this.#kept ?? this.#observer?.deref();
     this.#end('lost', why);
     // Whoever works under the lock first.
-    this.#observer?.deref()?.lost(why);
+    observer?.lost(why);
     this.#owner.lost(this, why);
   }
 
@@ -141,12 +148,13 @@ export class HeldLease {
   requestRelease(): boolean {
     if (this.#state !== 'held' || this.#releaseRequested) return false;
     this.#releaseRequested = true;
-    this.#observer?.deref()?.releaseRequestedNow();
+    (this.#kept ?? this.#observer?.deref())?.releaseRequestedNow();
     return true;
   }
 
   #end(state: 'lost' | 'released', why: LossCause): void {
     this.#state = state;
+    this.#kept = undefined;
     this.#ended = why;
     this.#timer?.cancel();
     this.#timer = undefined;

@@ -65,9 +65,6 @@ export interface HandleOwner {
   untrack(handle: object): void;
 }
 
-/** A signal keeps the handle it came from: who still listens for the loss has not forgotten the lock. */
-const handleOfSignal = new WeakMap<AbortSignal, object>();
-
 /** The object that the caller holds. Nothing in the library refers to it strongly. */
 export class LeaseHandle implements LockHandle, HoldObserver {
   readonly #hold: HeldLease;
@@ -109,7 +106,7 @@ export class LeaseHandle implements LockHandle, HoldObserver {
     const { ended } = this.#hold;
     if (this.#lossSignal === undefined) {
       this.#lossSignal = new AbortController();
-      handleOfSignal.set(this.#lossSignal.signal, this);
+      this.#keepWhileHeld();
       if (ended !== undefined && ended !== 'released') this.lost(ended);
     }
     return this.#lossSignal.signal;
@@ -118,7 +115,7 @@ export class LeaseHandle implements LockHandle, HoldObserver {
   get releaseRequested(): AbortSignal {
     if (this.#requestSignal === undefined) {
       this.#requestSignal = new AbortController();
-      handleOfSignal.set(this.#requestSignal.signal, this);
+      this.#keepWhileHeld();
       if (this.#hold.wasAskedToRelease) this.#requestSignal.abort();
     }
     return this.#requestSignal.signal;
@@ -154,6 +151,14 @@ export class LeaseHandle implements LockHandle, HoldObserver {
 
   releaseRequestedNow(): void {
     this.#requestSignal?.abort();
+  }
+
+  /**
+   * Whoever asked for a signal relies on being told: a listener alone keeps neither the signal nor this handle from
+   * being collected, and the lock would be given away under work that hears nothing of it (S2).
+   */
+  #keepWhileHeld(): void {
+    this.#hold.keep(this);
   }
 
   #throwIfOver(): void {

@@ -229,8 +229,9 @@ export class WakeStream {
     if (this.#cursor === undefined) return;
     const { stream, readable } = this.#cursor;
     this.#cursor = undefined;
-    readable.destroy();
-    const closed = bounded(stream.close(), this.#clock, this.#settings.storeTimeoutMs);
+    // In this order: once the readable is destroyed, the driver ends the session and never kills the server's cursor.
+    const closing = stream.close().finally(() => readable.destroy());
+    const closed = bounded(closing, this.#clock, this.#settings.storeTimeoutMs);
     this.#closing.add(closed);
     void closed.finally(() => this.#closing.delete(closed));
   }

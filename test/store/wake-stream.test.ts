@@ -28,6 +28,10 @@ describe('the wake stream', () => {
     const [one, other] = await twoProviders({ wakeIdleMs: 300 });
     const lock = await one.locks.acquireMutex('a');
     const second = await other.locks.acquireMutex('b');
+    let killed = 0;
+    other.client.on('commandStarted', ({ commandName }) => {
+      if (commandName === 'killCursors') killed += 1;
+    });
     expect(await streams(one)).toEqual([]);
     expect(await streams(other)).toEqual([]);
     const waits = [other.locks.acquireMutex('a'), other.locks.acquireMutex('a')];
@@ -42,6 +46,8 @@ describe('the wake stream', () => {
     await (await third).release();
     await until(async () => (await streams(other)).length === 0, 'its end');
     await until(async () => (await streams(one)).length === 0, 'the end of the other');
+    // The server drops a cursor whose session ended from that list, and keeps it all the same.
+    await until(() => killed > 0, 'the end of the cursor on the server');
   });
 
   it('loses no wake-up though its cursor is killed again and again (L2)', { timeout: 120_000 }, async () => {

@@ -27,6 +27,12 @@ async function takeAndForget(lock: ExclusiveLock): Promise<void> {
   await lock.acquire();
 }
 
+/** Only a listener is left, and nothing in the program refers to it. */
+async function takeAndListen(lock: ExclusiveLock, onLost: () => void): Promise<void> {
+  const { signal } = await lock.acquire();
+  signal.addEventListener('abort', onLost);
+}
+
 async function takeAndKeep(lock: ExclusiveLock, which: 'signal' | 'releaseRequested'): Promise<AbortSignal> {
   const hold: Hold = await lock.acquire();
   return hold[which];
@@ -62,6 +68,26 @@ export function forgetting(subject: Subject): void {
         return granted;
       });
       expect((await next).isHeld).toBe(true);
+    });
+
+    it('is not forgotten while somebody listens for its loss, and tells it', async () => {
+      await using world = new LockWorld(subject);
+      const [name, control] = [await world.name(), await world.name()];
+      const abandoned = new Set<string>();
+      world.here.on('abandoned', ({ lockName }) => abandoned.add(lockName));
+      let losses = 0;
+      await takeAndListen(world.openHere(name), () => (losses += 1));
+      await takeAndForget(world.openHere(control));
+      const [document = '', controlDocument = ''] = [name, control].flatMap((each) =>
+        subject.adapter.documentsOf(each),
+      );
+      await eventually('the other handle is collected', () => {
+        collectGarbage();
+        return abandoned.has(controlDocument);
+      });
+      expect([...abandoned]).not.toContain(document);
+      await world.here.revoke(document, { force: true });
+      await eventually('the loss is told', () => losses === 1);
     });
 
     it.each(['signal', 'releaseRequested'] as const)(
