@@ -20,6 +20,9 @@ export interface HoldObserver {
   releaseRequestedNow(): void;
 }
 
+/** Clocks that are slewed, and read one after the other, drift apart by less without any suspension. */
+const MIN_SUSPENSION_MS = 100;
+
 /** Who sees to how a hold ends. */
 export interface HoldOwner {
   lost(hold: HeldLease, why: LossCause): void;
@@ -174,7 +177,7 @@ export class HeldLease {
   #isDoubtful(): boolean {
     const wallAheadMs = this.#clock.wallMs() - this.#clock.nowMs();
     const sleptMs = wallAheadMs - this.#deadline.wallAheadMs;
-    if (!this.#isDoubted && sleptMs > this.grant.terms.clockAllowanceMs) {
+    if (!this.#isDoubted && sleptMs > Math.max(this.grant.terms.clockAllowanceMs, MIN_SUSPENSION_MS)) {
       this.#isDoubted = true;
       this.#owner.doubtful(this);
     }

@@ -105,7 +105,8 @@ describe.concurrent('the document of a mutex', () => {
     const locks = database.client().provider({ createIndexes: false });
     const ids: string[] = [];
     locks.on('waiting', ({ id }) => ids.push(id));
-    await locks.acquireMutex('x');
+    // Kept, because a handle that is forgotten is given back.
+    const held = await locks.acquireMutex('x');
     for (const why of ['first', 'second', 'third']) {
       const before = ids.length;
       void locks.acquireMutex('x', { why }).catch(() => undefined);
@@ -118,6 +119,7 @@ describe.concurrent('the document of a mutex', () => {
       expect(Object.keys(waiter).sort()).toEqual(['expiresAt', 'leaseMs', 'process', 'since', 'why']);
       expect(waiter.expiresAt.getTime()).toBeGreaterThan((waiter['since'] as Date).getTime());
     }
+    expect(held.isHeld).toBe(true);
   });
 
   it('survives the release, with its fence', async () => {

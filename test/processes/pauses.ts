@@ -59,12 +59,12 @@ export function pauses(subject: Subject): void {
   });
 
   it('a holder whose event loop was blocked for two leases sees at its first look that the lock is gone', async () => {
-    await using world = new ProcessWorld(subject, { leaseMs: 1_000 });
+    await using world = new ProcessWorld(subject, { leaseMs: 3_000 });
     const worker = await world.worker();
     const { token } = await worker.tell({ do: 'acquire' }, 'granted');
     const wait = later(world.provider().createMutex(world.lockName).acquire());
     await world.untilWaiting(1);
-    const blocked = later(worker.tell({ do: 'block', ms: 2_000 }, 'look after blocking'));
+    const blocked = later(worker.tell({ do: 'block', ms: 6_000 }, 'look after blocking'));
     const hold = await within(10_000, 'the takeover', wait);
     const belief = beliefIn(hold);
     expect(await blocked).toMatchObject({ isHeld: false, remainingMs: 0, aborted: true, asserts: false });

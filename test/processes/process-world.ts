@@ -6,7 +6,7 @@ import { eventually } from '../support/patience.js';
 import { WorkerProcess } from './worker-process.js';
 
 /** The lease of whoever dies or stops: short enough to be waited out. */
-export const LEASE_MS = 2_000;
+export const LEASE_MS = 3_000;
 
 /** And extended so often that a busy machine does not lose it. */
 const EXTEND_EVERY_MS = 200;
