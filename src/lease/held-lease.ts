@@ -84,10 +84,6 @@ export class HeldLease {
     return Math.max(0, this.#deadline.ms - this.#clock.nowMs());
   }
 
-  get isReleased(): boolean {
-    return this.#state === 'released';
-  }
-
   /** Neither released nor lost: worth extending. Past the deadline it is not, though the timer may be late. */
   get isOpen(): boolean {
     return this.#state === 'held' && this.#clock.nowMs() < this.#deadline.ms;

@@ -36,15 +36,6 @@ export class ReleaseQueue {
     this.#clock = clock;
   }
 
-  get isEmpty(): boolean {
-    return this.#leftovers.size === 0;
-  }
-
-  /** Whether this attempt is being given back. */
-  has(id: string): boolean {
-    return this.#leftovers.has(id);
-  }
-
   giveBack(leftover: Leftover): Promise<GivenBack> {
     const { id, againAtMs } = leftover;
     const running = this.#leftovers.get(id);

@@ -1,5 +1,7 @@
 import {
+  COMMON_SHAPE,
   EMPTY_OBJECT,
+  FENCE_IN_RANGE,
   all,
   any,
   equal,
@@ -14,7 +16,7 @@ import {
   when,
 } from './expressions.js';
 import type { Expression, Stage } from './expressions.js';
-import { DOCUMENT_VERSION, LOCK_KINDS } from './lock-document.js';
+import { LOCK_KINDS } from './lock-document.js';
 import type { Seats } from './seats.js';
 
 const SEAT_FIELDS = ['holder', 'readers', 'writer', 'writerWaiting', 'holders', 'limit'] as const;
@@ -35,15 +37,8 @@ const isShaped = (field: string, type: string): Expression => any(isAbsent(field
 
 /** Whether the common fields and whatever seats there are have their types. Corrupt is never free (E26). */
 const isShapedLikeALock: Expression = all(
-  match([
-    ['$v', DOCUMENT_VERSION],
-    [typeOf('$fence'), 'long'],
-    [typeOf('$queue'), 'object'],
-    [typeOf('$wake'), 'string'],
-    [typeOf('$purgeAt'), 'date'],
-  ]),
-  { $gte: ['$fence', 0] },
-  { $lt: ['$fence', Number.MAX_SAFE_INTEGER] },
+  match(COMMON_SHAPE),
+  ...FENCE_IN_RANGE,
   hasItsSeats,
   isShaped('$holder', 'object'),
   isShaped('$writer', 'object'),

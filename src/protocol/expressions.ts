@@ -1,3 +1,5 @@
+import { DOCUMENT_VERSION } from './lock-document.js';
+
 /** The small words from which every transition is put together: aggregation expressions, as plain values. */
 
 export type Expression =
@@ -69,3 +71,18 @@ export const CLOCK_TOKEN: Expression = { $multiply: [{ $toLong: NOW }, 1_000] };
 
 /** The stored queue as an array of `{ k: attempt id, v: waiter }`; empty if it is no queue. */
 export const STORED_WAITERS: Expression = when(hasType('$queue', 'object'), { $objectToArray: '$queue' }, []);
+
+/** What the fields that all kinds of locks share have to be, as pairs for `match`. */
+export const COMMON_SHAPE: readonly (readonly [Expression, Expression])[] = [
+  ['$v', DOCUMENT_VERSION],
+  [typeOf('$fence'), 'long'],
+  [typeOf('$queue'), 'object'],
+  [typeOf('$wake'), 'string'],
+  [typeOf('$purgeAt'), 'date'],
+];
+
+/** Tokens are exact only below 2^53. */
+export const FENCE_IN_RANGE: readonly Expression[] = [
+  { $gte: ['$fence', 0] },
+  { $lt: ['$fence', Number.MAX_SAFE_INTEGER] },
+];

@@ -1,5 +1,7 @@
 import {
   CLOCK_TOKEN,
+  COMMON_SHAPE,
+  FENCE_IN_RANGE,
   NOW,
   all,
   any,
@@ -91,16 +93,8 @@ const isNew: Expression = equal('$$ROOT', { _id: '$_id' });
 /** Whether the stored document is legal for these seats. Never fails, whatever is stored. */
 export const isWellFormed = (seats: Seats): Expression =>
   all(
-    match([
-      ['$kind', seats.kind],
-      ['$v', DOCUMENT_VERSION],
-      [typeOf('$fence'), 'long'],
-      [typeOf('$queue'), 'object'],
-      [typeOf('$wake'), 'string'],
-      [typeOf('$purgeAt'), 'date'],
-    ]),
-    { $gte: ['$fence', 0] },
-    { $lt: ['$fence', Number.MAX_SAFE_INTEGER] },
+    match([['$kind', seats.kind], ...COMMON_SHAPE]),
+    ...FENCE_IN_RANGE,
     seats.wellFormed,
     equal(those({ $objectToArray: '$queue' }, isMalformedWaiter), []),
   );
