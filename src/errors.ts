@@ -1,11 +1,13 @@
 import type { LeaseInfo } from './protocol/snapshot.js';
-import type { LockKind } from './protocol/lock-document.js';
+import type { LockKind, Mode } from './protocol/lock-document.js';
 
 /** The stable `code` of every {@link LeaseholdError}. */
 export type LeaseholdErrorCode =
   | 'ACQUIRE_TIMEOUT'
   | 'LOCK_LOST'
   | 'LOCK_KIND_MISMATCH'
+  | 'LOCK_MODE'
+  | 'SEMAPHORE_LIMIT_MISMATCH'
   | 'QUEUE_FULL'
   | 'CORRUPT_LOCK_DOCUMENT'
   | 'PROVIDER_CLOSED'
@@ -125,6 +127,47 @@ export class LockKindMismatchError extends LeaseholdError {
   /** @internal */
   constructor(lockName: string, expected: LockKind, actual: LockKind) {
     super(lockName, `Lock ${quoted(lockName)} is in use as a ${actual} and was asked for as a ${expected}`);
+    this.expected = expected;
+    this.actual = actual;
+  }
+}
+
+/** The move is not possible from the present mode of the hold, which stays as it was. */
+export class LockModeError extends LeaseholdError {
+  /** Always `LOCK_MODE`. */
+  readonly code = 'LOCK_MODE';
+
+  /** How the lock is held. */
+  readonly mode: Mode;
+
+  /** @internal */
+  constructor(lockName: string, mode: Mode, detail: string) {
+    super(lockName, `Lock ${quoted(lockName)} is held as ${mode}: ${detail}`);
+    this.mode = mode;
+  }
+}
+
+/**
+ * The semaphore is in use with another limit than it was made with here; or a request asks for more permits than the
+ * stored limit, which may have been lowered while it waited.
+ */
+export class SemaphoreLimitMismatchError extends LeaseholdError {
+  /** Always `SEMAPHORE_LIMIT_MISMATCH`. */
+  readonly code = 'SEMAPHORE_LIMIT_MISMATCH';
+
+  /** The limit that was given here, or the permits that were asked for. */
+  readonly expected: number;
+
+  /** The limit that is stored. */
+  readonly actual: number;
+
+  /** @internal */
+  constructor(lockName: string, expected: number, actual: number, of: 'limit' | 'permits') {
+    const asked =
+      of === 'limit'
+        ? `was made with a limit of ${String(expected)}`
+        : `was asked for ${String(expected)} permits`;
+    super(lockName, `Semaphore ${quoted(lockName)} ${asked}, and its stored limit is ${String(actual)}`);
     this.expected = expected;
     this.actual = actual;
   }

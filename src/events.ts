@@ -1,7 +1,7 @@
 import { EventEmitter } from 'eventemitter3';
 import type { LossCause } from './errors.js';
-import type { Wakeups } from './options.js';
-import type { LockKind } from './protocol/lock-document.js';
+import type { Wakeups } from './options/provider-options.js';
+import type { LockKind, Mode } from './protocol/lock-document.js';
 
 /** What every event about one attempt or hold carries. */
 export interface AttemptEvent {
@@ -69,6 +69,16 @@ export interface TimeoutEvent extends AttemptEvent {
   readonly waitedMs: number;
 }
 
+/** The mode of a hold of a reader-writer lock has changed. */
+export interface ModeChangedEvent extends AttemptEvent {
+  /** The token of the hold from now on. */
+  readonly fencingToken: number;
+  /** How the lock is held from now on. */
+  readonly mode: Mode;
+  /** How it was held before. */
+  readonly previousMode: Mode;
+}
+
 /** Somebody asked the holder to release. */
 export interface ReleaseRequestedEvent extends AttemptEvent {
   /** The token of the hold. */
@@ -105,6 +115,8 @@ export interface LockProviderEvents {
   waiting: [WaitingEvent];
   /** A lock was granted. */
   acquired: [AcquiredEvent];
+  /** A hold of a reader-writer lock was upgraded or downgraded. */
+  modeChanged: [ModeChangedEvent];
   /** A hold was extended. */
   extended: [ExtendedEvent];
   /** A hold was released by its owner. */

@@ -6,9 +6,11 @@ export {
   DeadlockError,
   LeaseholdError,
   LockKindMismatchError,
+  LockModeError,
   LockLostError,
   ProviderClosedError,
   QueueFullError,
+  SemaphoreLimitMismatchError,
   StoreUnavailableError,
   UnsupportedServerError,
 } from './errors.js';
@@ -21,6 +23,7 @@ export type {
   IndexErrorEvent,
   LockProviderEvents,
   LostEvent,
+  ModeChangedEvent,
   ReleaseRequestedEvent,
   ReleasedEvent,
   StoreErrorEvent,
@@ -29,14 +32,21 @@ export type {
   WakeupsEvent,
 } from './events.js';
 export type { Hold, LockHandle } from './lease/lock-handle.js';
+export type { PermitHandle } from './lease/permit-handle.js';
+export type { ReaderWriterHandle } from './lease/reader-writer-handle.js';
+export type { ListFilter, RevokeOptions } from './options/admin-options.js';
+export type { LockProviderOptions, Wakeups } from './options/provider-options.js';
 export type {
   AcquireOptions,
-  ListFilter,
-  LockProviderOptions,
+  PermitOptions,
   PrimitiveOptions,
-  RevokeOptions,
-  Wakeups,
-} from './options.js';
+  SemaphoreOptions,
+  WhenLimitDiffers,
+} from './options/request-options.js';
+export type { LockRequest } from './primitives/all-or-nothing.js';
+export type { CompositeHandle, HandleFor } from './primitives/composite-handle.js';
 export type { Mutex } from './primitives/mutex.js';
-export type { LockKind } from './protocol/lock-document.js';
+export type { ReaderWriterLock } from './primitives/reader-writer-lock.js';
+export type { Semaphore } from './primitives/semaphore.js';
+export type { LockKind, Mode } from './protocol/lock-document.js';
 export type { LeaseInfo, LockSnapshot, WaiterInfo } from './protocol/snapshot.js';

@@ -1,51 +1,29 @@
-import { randomBytes } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
-import { hostname } from 'node:os';
 import type { EventEmitter } from 'eventemitter3';
 import type { Db } from 'mongodb';
-import { Inspector } from './admin/inspector.js';
 import type { RevokeResult } from './admin/inspector.js';
-import { systemClock } from './clock.js';
-import type { Clock, Timer } from './clock.js';
-import { ProviderClosedError, StoreUnavailableError } from './errors.js';
+import { Engine } from './engine.js';
+import { StoreUnavailableError } from './errors.js';
 import { IsolatedEmitter } from './events.js';
 import type { LockProviderEvents, Report } from './events.js';
-import type { AcquisitionContext } from './lease/attempt.js';
-import { Holds } from './lease/holds.js';
-import { LeaseMonitor } from './lease/lease-monitor.js';
 import type { LockHandle } from './lease/lock-handle.js';
-import { Poller } from './lease/poller.js';
-import { ReleaseQueue } from './lease/release-queue.js';
-import { WaitingRoom } from './lease/waiting-room.js';
-import {
-  parseDrain,
-  parseListFilter,
-  parseName,
-  parsePrimitiveOptions,
-  parseProviderOptions,
-  parseRevokeOptions,
-} from './options.js';
-import type {
-  AcquireOptions,
-  ListFilter,
-  LockProviderOptions,
-  PrimitiveOptions,
-  RevokeOptions,
-  Settings,
-} from './options.js';
+import { parseDrain, parseListFilter, parseRevokeOptions } from './options/admin-options.js';
+import type { ListFilter, RevokeOptions } from './options/admin-options.js';
+import { parseName } from './options/checks.js';
+import { parseProviderOptions } from './options/provider-options.js';
+import type { LockProviderOptions } from './options/provider-options.js';
+import { parseLimit, parsePrimitiveOptions, parseWhenLimitDiffers } from './options/request-options.js';
+import type { AcquireOptions, PrimitiveOptions, SemaphoreOptions } from './options/request-options.js';
+import { acquireAll } from './primitives/all-or-nothing.js';
+import type { LockRequest } from './primitives/all-or-nothing.js';
+import type { CompositeHandle } from './primitives/composite-handle.js';
 import { MutexFace } from './primitives/mutex.js';
 import type { Mutex } from './primitives/mutex.js';
-import { Requester } from './primitives/requester.js';
-import { mutexSeats } from './protocol/mutex-seats.js';
-import type { Seats } from './protocol/seats.js';
+import { ReaderWriterLockFace } from './primitives/reader-writer-lock.js';
+import type { ReaderWriterLock } from './primitives/reader-writer-lock.js';
+import { nullAtTimeout } from './primitives/requester.js';
+import { SemaphoreFace } from './primitives/semaphore.js';
+import type { Semaphore } from './primitives/semaphore.js';
 import type { LockSnapshot } from './protocol/snapshot.js';
-import { Combiner } from './store/combiner.js';
-import { LockCollection } from './store/lock-collection.js';
-import { PurgeIndex } from './store/purge-index.js';
-import { WakeStream } from './store/wake-stream.js';
-
-/** The primitives that a document may hold. */
-const KINDS: readonly Seats[] = [mutexSeats];
 
 /**
  * Binds one collection of a MongoDB database and makes locks on it.
@@ -62,19 +40,7 @@ const KINDS: readonly Seats[] = [mutexSeats];
 export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements AsyncDisposable {
   /** `host:pid:random`, stored with every lease and waiter of this provider. */
   readonly processId: string;
-  readonly #settings: Settings;
-  readonly #clock: Clock;
-  readonly #collection: LockCollection;
-  readonly #monitor: LeaseMonitor;
-  readonly #holds: Holds;
-  readonly #releases: ReleaseQueue;
-  readonly #room: WaitingRoom;
-  readonly #wakeStream: WakeStream;
-  readonly #poller: Poller;
-  readonly #requester: Requester;
-  readonly #inspector: Inspector;
-  readonly #purgeIndex: PurgeIndex;
-  readonly #closing = new AbortController();
+  readonly #engine: Engine;
   #closed: Promise<void> | undefined;
 
   /**
@@ -83,54 +49,11 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    */
   constructor(db: Db, options?: LockProviderOptions) {
     super();
-    this.#settings = settingsFor(db, parseProviderOptions(options));
-    this.processId = newProcessId();
-    // Every request listens for the end of the provider; that many are no leak.
-    setMaxListeners(0, this.#closing.signal);
-    this.#clock = systemClock;
-    const [settings, clock, processId] = [this.#settings, this.#clock, this.processId];
     const report: Report = (event, ...payload) => {
       this.emit(event, ...(payload as EventEmitter.EventArgs<LockProviderEvents, typeof event>));
     };
-    this.#collection = new LockCollection(db, settings, clock, report);
-    this.#purgeIndex = new PurgeIndex(this.#collection, clock, report);
-    const combiner = new Combiner(this.#collection, processId, (name, answer, sentAt) => {
-      this.#room.answered(name, answer, sentAt);
-    });
-    this.#releases = new ReleaseQueue(combiner, clock);
-    this.#monitor = new LeaseMonitor(this.#collection, KINDS, processId, settings, clock, report);
-    this.#holds = new Holds(settings, clock, report, this.#monitor, this.#releases);
-    this.#room = new WaitingRoom(combiner, processId, clock, {
-      unclaimed: (name, seats, id, leaseMs) =>
-        void this.#releases.giveBack({ name, seats, id, untilMs: clock.nowMs() + leaseMs }),
-      told: (id) => void this.#holds.look(id),
-      vanished: (name) => {
-        this.#holds.lookAt(name);
-      },
-    });
-    this.#poller = new Poller(this.#collection, KINDS, processId, settings, clock, this.#room);
-    this.#wakeStream = new WakeStream(this.#collection, processId, settings, clock, report, this.#room);
-    this.#room.wakeBy(this.#wakeStream, this.#poller);
-    this.#inspector = new Inspector(this.#collection, combiner, KINDS, report);
-    const context: AcquisitionContext = {
-      settings,
-      process: processId,
-      clock,
-      report,
-      collection: this.#collection,
-      combiner,
-      room: this.#room,
-      releases: this.#releases,
-      closing: this.#closing.signal,
-    };
-    this.#requester = new Requester(
-      context,
-      (grant, waitedMs) => {
-        if (settings.createIndexes) this.#purgeIndex.wanted();
-        return this.#holds.take(grant, waitedMs);
-      },
-      (name) => this.inspect(name),
-    );
+    this.#engine = new Engine(db, parseProviderOptions(options), report);
+    this.processId = this.#engine.processId;
   }
 
   /**
@@ -141,7 +64,43 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    */
   createMutex(name: string, options?: PrimitiveOptions): Mutex {
     const checkedName = parseName(name);
-    return new MutexFace(this.#requester, checkedName, parsePrimitiveOptions(this.#settings, options));
+    return new MutexFace(
+      this.#engine.requester,
+      checkedName,
+      parsePrimitiveOptions(this.#engine.settings, options),
+    );
+  }
+
+  /**
+   * A reader-writer lock of this name. Sends nothing; any number of objects of one name are the same lock.
+   *
+   * @throws As `createMutex`.
+   */
+  createReaderWriterLock(name: string, options?: PrimitiveOptions): ReaderWriterLock {
+    const checkedName = parseName(name);
+    return new ReaderWriterLockFace(
+      this.#engine.requester,
+      checkedName,
+      parsePrimitiveOptions(this.#engine.settings, options),
+    );
+  }
+
+  /**
+   * A semaphore of this name. Sends nothing; any number of objects of one name are the same semaphore.
+   *
+   * @param limit - How many permits there are: 1 to 2^31 − 1. Stored with the lock at its first use; afterwards the
+   *   stored one counts (see {@link SemaphoreOptions}).
+   * @throws As `createMutex`; `TypeError` or `RangeError` for a wrong limit.
+   */
+  createSemaphore(name: string, limit: number, options?: SemaphoreOptions): Semaphore {
+    const checkedName = parseName(name);
+    return new SemaphoreFace(
+      this.#engine.requester,
+      checkedName,
+      parseLimit(limit),
+      parseWhenLimitDiffers(options),
+      parsePrimitiveOptions(this.#engine.settings, options),
+    );
   }
 
   /** `createMutex(name).acquire(options)`. */
@@ -164,13 +123,39 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
+   * Acquires all of these locks, or none. They are taken one after the other in the order of their names, whatever the
+   * order in which they are given, so that callers who want the same locks never wait for each other in a circle; that
+   * does not cover what is upgraded later. `timeoutMs` and `signal` are those of the whole.
+   *
+   * @param requests - Locks of this provider, each once: `{ mutex }`, `{ read }`, `{ write }`, `{ upgradeableRead }` or
+   *   `{ semaphore, permits? }`.
+   * @returns One handle for all; `handles` are in the order of the requests.
+   * @throws `TypeError` for an empty list, a lock that is named twice or of another provider; what the acquire of each
+   *   throws. Before that everything taken is given back.
+   */
+  async acquireAll<const R extends readonly LockRequest[]>(
+    requests: R,
+    options?: AcquireOptions,
+  ): Promise<CompositeHandle<R>> {
+    return await acquireAll(this.#engine.requester, requests, options, Infinity);
+  }
+
+  /** Like `acquireAll`, with one try of each unless `timeoutMs` says otherwise; `null` where that would time out. */
+  async tryAcquireAll<const R extends readonly LockRequest[]>(
+    requests: R,
+    options?: AcquireOptions,
+  ): Promise<CompositeHandle<R> | null> {
+    return await nullAtTimeout(acquireAll(this.#engine.requester, requests, options, 0));
+  }
+
+  /**
    * What a lock of any kind looks like now, by a majority's read; `null` if it is not stored.
    *
    * @throws {@link CorruptLockDocumentError}, {@link StoreUnavailableError}, {@link ProviderClosedError}.
    */
   async inspect(name: string): Promise<LockSnapshot | null> {
-    this.#assertOpen();
-    return await this.#inspector.inspect(parseName(name));
+    this.#engine.assertOpen();
+    return await this.#engine.inspect(parseName(name));
   }
 
   /**
@@ -180,8 +165,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * @throws {@link StoreUnavailableError}, {@link ProviderClosedError}.
    */
   async *list(filter?: ListFilter): AsyncGenerator<LockSnapshot> {
-    this.#assertOpen();
-    yield* this.#inspector.list(parseListFilter(filter));
+    this.#engine.assertOpen();
+    yield* this.#engine.inspector.list(parseListFilter(filter));
   }
 
   /**
@@ -191,9 +176,9 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * holders hear of it only tokens protect.
    */
   async revoke(name: string, options?: RevokeOptions): Promise<RevokeResult> {
-    this.#assertOpen();
-    const result = await this.#inspector.revoke(parseName(name), parseRevokeOptions(options));
-    await Promise.all([...result.asked, ...result.evicted].map((id) => this.#holds.look(id)));
+    this.#engine.assertOpen();
+    const result = await this.#engine.inspector.revoke(parseName(name), parseRevokeOptions(options));
+    await Promise.all([...result.asked, ...result.evicted].map((id) => this.#engine.look(id)));
     return result;
   }
 
@@ -204,8 +189,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * @throws {@link StoreUnavailableError} if the server refuses or does not answer.
    */
   async ensureIndexes(): Promise<void> {
-    this.#assertOpen();
-    const outcome = await this.#collection.ensureIndex();
+    this.#engine.assertOpen();
+    const outcome = await this.#engine.ensureIndex();
     if (outcome.type === 'done') return;
     throw new StoreUnavailableError(null, outcome.type === 'refused', outcome.error);
   }
@@ -218,7 +203,9 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
     const drainMs = parseDrain(options);
-    this.#closed ??= this.#close(drainMs);
+    this.#closed ??= this.#engine.close(drainMs).then(() => {
+      this.removeAllListeners();
+    });
     await this.#closed;
   }
 
@@ -226,53 +213,4 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
-
-  async #close(drainMs: number): Promise<void> {
-    this.#closing.abort();
-    this.#holds.requestReleaseOfAll();
-    let timer: Timer | undefined;
-    const drained = new Promise<void>((resolve) => {
-      // Whoever awaits the close may have closed the client before, and then nothing else keeps the process going.
-      timer = this.#clock.at(this.#clock.nowMs() + drainMs, resolve, true);
-    });
-    await Promise.race([this.#released(), drained]);
-    timer?.cancel();
-    this.#holds.loseAll();
-    this.#monitor.close();
-    this.#releases.close();
-    this.#poller.close();
-    this.#room.close();
-    await Promise.all([this.#wakeStream.close(), this.#purgeIndex.close()]);
-    this.removeAllListeners();
-  }
-
-  async #released(): Promise<void> {
-    await this.#holds.emptied();
-    await this.#releases.drained();
-  }
-
-  #assertOpen(): void {
-    if (this.#closing.signal.aborted) throw new ProviderClosedError(null);
-  }
-}
-
-/** `host:pid:random`: readable by a person, unique by its random part. */
-function newProcessId(): string {
-  const host = hostname()
-    .replaceAll(/[^\w.-]/g, '_')
-    .slice(0, 64);
-  return `${host}:${String(process.pid)}:${randomBytes(8).toString('hex')}`;
-}
-
-/** A change stream occupies a connection: in a pool of one, nothing else would ever be sent (E36). */
-function settingsFor(db: Db, settings: Settings): Settings {
-  if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') {
-    throw new TypeError("db must be a Db of the driver, as client.db('name') gives it");
-  }
-  const { maxPoolSize } = db.client.options;
-  if (maxPoolSize !== 1 || settings.wakeups === 'polling') return settings;
-  if (settings.wakeups === 'change-stream') {
-    throw new RangeError("wakeups: 'change-stream' needs a client with maxPoolSize of at least 2, got 1");
-  }
-  return { ...settings, wakeups: 'polling', pollingWhy: 'the client has a pool of one connection' };
 }

@@ -1,6 +1,6 @@
 import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
 import type { Report } from '../events.js';
-import type { ParsedListFilter, RevokeOptions } from '../options.js';
+import type { ParsedListFilter, RevokeOptions } from '../options/admin-options.js';
 import { NOW } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
 import type { Seats } from '../protocol/seats.js';

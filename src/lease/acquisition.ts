@@ -5,8 +5,10 @@ import {
   ProviderClosedError,
   StoreUnavailableError,
 } from '../errors.js';
-import type { LeaseTerms, ParsedAcquireOptions } from '../options.js';
+import type { LeaseTerms } from '../options/provider-options.js';
+import type { ParsedAcquireOptions } from '../options/request-options.js';
 import type { LockKind } from '../protocol/lock-document.js';
+import type { Demand } from '../protocol/operation.js';
 import type { Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import { describeLease } from '../protocol/snapshot.js';
@@ -20,6 +22,15 @@ import type { Grant } from './held-lease.js';
 
 /** How long the answer to a cancel is awaited once the time to wait is up. */
 const CANCEL_GRACE_MS = 1_000;
+
+/** Which lock is asked for, and how much of it. */
+export interface Wanted {
+  readonly name: string;
+  readonly seats: Seats;
+  readonly demand: Demand;
+  /** Hears every reply that shows the lock. */
+  readonly onReply?: ((reply: Reply) => void) | undefined;
+}
 
 /**
  * One call of acquire, from the request to its end.
@@ -35,6 +46,7 @@ type State = 'requesting' | 'queued' | 'cancelling' | 'over';
 export class Acquisition implements Wait {
   readonly #context: AcquisitionContext;
   readonly #options: ParsedAcquireOptions;
+  readonly #onReply: ((reply: Reply) => void) | undefined;
   readonly #spec: AttemptSpec;
   readonly #startedMs: number;
   readonly #settled: Promise<Grant>;
@@ -48,11 +60,13 @@ export class Acquisition implements Wait {
   #storeError: unknown;
   #timer: Timer | undefined;
 
-  constructor(context: AcquisitionContext, name: string, seats: Seats, options: ParsedAcquireOptions) {
+  constructor(context: AcquisitionContext, wanted: Wanted, options: ParsedAcquireOptions) {
     const { terms, timeoutMs, why } = options;
+    const { name, seats, demand, onReply } = wanted;
     this.#context = context;
     this.#options = options;
-    this.#spec = { name, seats, terms, why, type: timeoutMs === 0 ? 'try' : 'enqueue' };
+    this.#onReply = onReply;
+    this.#spec = { name, seats, terms, why, demand, type: timeoutMs === 0 ? 'try' : 'enqueue' };
     this.#startedMs = context.clock.nowMs();
     this.#attempt = new Attempt(context, this.#spec);
     this.#settled = new Promise((resolve, reject) => {
@@ -189,7 +203,7 @@ export class Acquisition implements Wait {
     }
     room.leave(this, false);
     this.#state = 'over';
-    this.#resolve({ name, seats, id, token, terms, deadline });
+    this.#resolve({ name, seats, id, token, terms, demand: this.#spec.demand, deadline });
   }
 
   lapsed(): void {
@@ -211,9 +225,10 @@ export class Acquisition implements Wait {
     this.#note(reply);
   }
 
-  #note({ leases }: Reply): void {
+  #note(reply: Reply): void {
     this.#hasAnswer = true;
-    this.#holders = leases.map(describeLease);
+    this.#holders = reply.leases.map(describeLease);
+    this.#onReply?.(reply);
   }
 
   // ---- the end

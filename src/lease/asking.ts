@@ -1,7 +1,11 @@
 import { after, sleepUntil } from '../clock.js';
 import type { Moment } from '../clock.js';
-import { CorruptLockDocumentError, LockKindMismatchError, QueueFullError } from '../errors.js';
-import { legalProjection } from '../protocol/extension.js';
+import {
+  CorruptLockDocumentError,
+  LockKindMismatchError,
+  QueueFullError,
+  SemaphoreLimitMismatchError,
+} from '../errors.js';
 import { leftMs } from '../protocol/lock-document.js';
 import type { Lease, LockKind } from '../protocol/lock-document.js';
 import { fateOf, refusalOf } from '../protocol/reply.js';
@@ -106,6 +110,8 @@ export class Asking {
         return { type: 'lapsed' };
       case 'full':
         return failed(new QueueFullError(name, this.#attempt.request.maxMembers));
+      case 'other-limit':
+        return failed(this.#otherLimit(reply));
       case 'corrupt':
         return failed(new CorruptLockDocumentError(name));
       case 'other-kind':
@@ -113,6 +119,14 @@ export class Asking {
       case 'unexplained':
         return await this.#explain();
     }
+  }
+
+  #otherLimit({ limit = 0 }: Reply): SemaphoreLimitMismatchError {
+    const { name, demand } = this.#spec;
+    const { permits = 1, limit: expected = 0 } = demand;
+    return permits > limit
+      ? new SemaphoreLimitMismatchError(name, permits, limit, 'permits')
+      : new SemaphoreLimitMismatchError(name, expected, limit, 'limit');
   }
 
   async #adopt(kind: LockKind): Promise<Asked | Unanswered> {
@@ -125,10 +139,9 @@ export class Asking {
   /** Asks whether the document is legal. If it is, another operation of the same update was in the way, and is gone. */
   async #explain(): Promise<Asked | Unanswered> {
     const { name, seats, type } = this.#spec;
-    const outcome = await this.#context.collection.read([name], legalProjection(seats), 'local');
-    if (outcome.type !== 'done') return unanswered(outcome);
-    const isCorrupt = outcome.value.some((document) => document['legal'] !== true);
-    if (isCorrupt) return failed(new CorruptLockDocumentError(name));
+    const legal = await this.#context.collection.isLegal(name, seats);
+    if (legal.type !== 'done') return unanswered(legal);
+    if (!legal.value) return failed(new CorruptLockDocumentError(name));
     return { type: type === 'try' ? 'busy' : 'lapsed' };
   }
 }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../clock.js';
 import type { Report } from '../events.js';
-import type { LeaseTerms, Settings } from '../options.js';
+import type { LeaseTerms, Settings } from '../options/provider-options.js';
 import { fateOf } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
-import type { Request } from '../protocol/transition.js';
+import type { Demand, Request } from '../protocol/operation.js';
 import type { Answer, Combiner } from '../store/combiner.js';
 import type { LockCollection } from '../store/lock-collection.js';
 import type { Outcome } from '../store/outcome.js';
@@ -25,6 +25,9 @@ export interface AcquisitionContext {
   readonly closing: AbortSignal;
 }
 
+/** Of one look: no two are alike, so each of them is a real write. */
+export const newNonce = (): string => randomBytes(6).toString('hex');
+
 /** By how much the estimate of the server's clock may be early. */
 const ARRIVAL_SLACK_MS = 100;
 
@@ -35,6 +38,8 @@ export interface AttemptSpec {
   readonly terms: LeaseTerms;
   readonly type: 'enqueue' | 'try';
   readonly why: string | undefined;
+  /** How much of the lock is asked for. */
+  readonly demand: Demand;
 }
 
 /**
@@ -86,7 +91,7 @@ export class Attempt {
   /** Extends whatever there is under this id, seat or place. */
   async extend(): Promise<Outcome<Answer>> {
     const { name, seats, terms } = this.#spec;
-    const operation = { type: 'extend', ids: [this.id], ...terms } as const;
+    const operation = { type: 'extend', ids: [this.id], ...terms, nonce: newNonce() } as const;
     return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
   }
 
@@ -133,6 +138,7 @@ export class Attempt {
     // Nobody awaits an answer for longer than this; whoever waits on asks again, under another id.
     const patienceMs = (this.#spec.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
     return {
+      ...this.#spec.demand,
       id: this.id,
       process,
       leaseMs,

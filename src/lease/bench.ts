@@ -1,12 +1,13 @@
 import { after } from '../clock.js';
 import type { Clock, Moment, Timer } from '../clock.js';
-import type { LeaseTerms } from '../options.js';
+import type { LeaseTerms } from '../options/provider-options.js';
 import { leftMs } from '../protocol/lock-document.js';
 import { fateOf } from '../protocol/reply.js';
 import type { Place, Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import type { Answer, Combiner } from '../store/combiner.js';
 import type { Outcome } from '../store/outcome.js';
+import { newNonce } from './attempt.js';
 
 /** One attempt that waits. It is told once how its wait ended, by `granted`, `lapsed` or `failed`. */
 export interface Wait {
@@ -219,7 +220,7 @@ export class Bench {
     const retentionMs = Math.max(...asked.map(({ wait }) => wait.terms.retentionMs));
     this.close();
     this.#extendAtMs = this.#expiryAtMs = this.#retryAtMs = Infinity;
-    const operation = { type: 'extend', ids, leaseMs, retentionMs } as const;
+    const operation = { type: 'extend', ids, leaseMs, retentionMs, nonce: newNonce() } as const;
     const outcome = await this.#combiner.submit(this.name, seats, operation).outcome;
     this.#looked(asked, outcome);
   }

@@ -1,6 +1,8 @@
 import type { Clock, Moment, Timer } from '../clock.js';
 import type { LossCause } from '../errors.js';
-import type { LeaseTerms } from '../options.js';
+import type { LeaseTerms } from '../options/provider-options.js';
+import type { Lease } from '../protocol/lock-document.js';
+import type { Demand } from '../protocol/operation.js';
 import type { Seats } from '../protocol/seats.js';
 
 /** What a grant tells its process. */
@@ -10,6 +12,8 @@ export interface Grant {
   readonly id: string;
   readonly token: number;
   readonly terms: LeaseTerms;
+  /** How much of the lock was asked for. */
+  readonly demand: Demand;
   /** When the hold counts as lost here: what was left of the lease when the request was sent, less the allowance. */
   readonly deadline: Moment;
 }
@@ -18,6 +22,12 @@ export interface Grant {
 export interface HoldObserver {
   lost(why: LossCause): void;
   releaseRequestedNow(): void;
+}
+
+/** What was known of the token of a hold when the server was asked about it. */
+export interface Expectation {
+  readonly token: number;
+  readonly isChanging: boolean;
 }
 
 /** Clocks that are slewed, and read one after the other, drift apart by less without any suspension. */
@@ -46,6 +56,8 @@ export class HeldLease {
   readonly #clock: Clock;
   readonly #owner: HoldOwner;
   #state: 'held' | 'lost' | 'released' = 'held';
+  #token: number;
+  #isChanging = false;
   #deadline: Moment;
   #timer: Timer | undefined;
   #isDoubted = false;
@@ -54,12 +66,14 @@ export class HeldLease {
   // Weak, so that a handle that everybody has forgotten can be collected and given back.
   #observer: WeakRef<HoldObserver> | undefined;
   #kept: HoldObserver | undefined;
+  #onEnded: (() => void) | undefined;
 
   constructor(grant: Grant, clock: Clock, owner: HoldOwner) {
     this.grant = grant;
     this.#clock = clock;
     this.#owner = owner;
     this.heldSinceMs = clock.nowMs();
+    this.#token = grant.token;
     this.#deadline = grant.deadline;
     this.#arm();
   }
@@ -70,6 +84,15 @@ export class HeldLease {
 
   get name(): string {
     return this.grant.name;
+  }
+
+  /** The fencing token: another one after each change of mode. */
+  get token(): number {
+    return this.#token;
+  }
+
+  get expectation(): Expectation {
+    return { token: this.#token, isChanging: this.#isChanging };
   }
 
   /** Whether the hold can be relied on at this instant. */
@@ -105,6 +128,32 @@ export class HeldLease {
   get ended(): LossCause | undefined {
     if (this.#state === 'held' && this.#clock.nowMs() >= this.#deadline.ms) this.lose('expired');
     return this.#ended;
+  }
+
+  /**
+   * Whether this is the lease of the hold. Under one id the token only rises, by changes of mode: a higher one than was
+   * expected is that of a change on its way, a lower one than now was read before the change.
+   */
+  recognises({ id, token }: Lease, expected: Expectation): boolean {
+    if (id !== this.id) return false;
+    const isChanging = this.#isChanging || expected.isChanging;
+    return token === expected.token || token === this.#token || (isChanging && token > expected.token);
+  }
+
+  /** A change of mode is on its way: the stored token may be a higher one than is known here. */
+  changing(): void {
+    this.#isChanging = true;
+  }
+
+  /** The last change of mode is settled, with this token. */
+  changed(token: number): void {
+    this.#isChanging = false;
+    this.#token = Math.max(this.#token, token);
+  }
+
+  /** Calls back when the hold is over, whichever way. At most one at a time listens. */
+  whenEnded(callback: (() => void) | undefined): void {
+    this.#onEnded = callback;
   }
 
   observe(observer: HoldObserver): void {
@@ -157,6 +206,7 @@ export class HeldLease {
     this.#ended = why;
     this.#timer?.cancel();
     this.#timer = undefined;
+    this.#onEnded?.();
   }
 
   #arm(): void {

@@ -1,15 +1,14 @@
 import type { Clock, Timer } from '../clock.js';
 import type { LossCause } from '../errors.js';
 import type { AttemptEvent, Report } from '../events.js';
-import type { Settings } from '../options.js';
+import type { Settings } from '../options/provider-options.js';
 import { HeldLease } from './held-lease.js';
 import type { Grant, HoldOwner } from './held-lease.js';
 import type { Confirmation, LeaseMonitor } from './lease-monitor.js';
-import { LeaseHandle } from './lock-handle.js';
-import type { HandleOwner, LockHandle } from './lock-handle.js';
+import type { HandleOwner } from './lock-handle.js';
 import type { GivenBack, ReleaseQueue } from './release-queue.js';
 
-/** Everything this process holds: makes the handles, and sees to how each hold ends. */
+/** Everything this process holds, and how each hold ends. */
 export class Holds implements HandleOwner, HoldOwner {
   readonly #settings: Settings;
   readonly #clock: Clock;
@@ -35,11 +34,11 @@ export class Holds implements HandleOwner, HoldOwner {
     this.#releases = releases;
   }
 
-  take(grant: Grant, waitedMs: number): LockHandle {
+  take(grant: Grant, waitedMs: number): HeldLease {
     const hold = new HeldLease(grant, this.#clock, this);
     this.#monitor.add(hold);
     this.#report('acquired', { ...eventOf(hold), waitedMs });
-    return new LeaseHandle(hold, this);
+    return hold;
   }
 
   lost(hold: HeldLease, why: LossCause): void {
@@ -138,9 +137,14 @@ export class Holds implements HandleOwner, HoldOwner {
   }
 }
 
-const eventOf = ({ name, id, grant }: HeldLease): AttemptEvent & { readonly fencingToken: number } => ({
+const eventOf = ({
+  name,
+  id,
+  token,
+  grant,
+}: HeldLease): AttemptEvent & { readonly fencingToken: number } => ({
   lockName: name,
   kind: grant.seats.kind,
   id,
-  fencingToken: grant.token,
+  fencingToken: token,
 });

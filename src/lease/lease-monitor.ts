@@ -1,14 +1,13 @@
 import { after } from '../clock.js';
 import type { Clock, Moment, Timer } from '../clock.js';
 import type { Report } from '../events.js';
-import type { Settings } from '../options.js';
+import type { Settings } from '../options/provider-options.js';
 import { extension, leasesProjection, readLeases } from '../protocol/extension.js';
 import type { LeasesRead } from '../protocol/extension.js';
 import { leftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
-import type { Seats } from '../protocol/seats.js';
 import type { LockCollection } from '../store/lock-collection.js';
-import type { HeldLease } from './held-lease.js';
+import type { Expectation, HeldLease } from './held-lease.js';
 
 /** What asking the server about one hold told. */
 export type Confirmation =
@@ -43,7 +42,6 @@ const MIN_READ_MS = 50;
  */
 export class LeaseMonitor {
   readonly #collection: LockCollection;
-  readonly #kinds: readonly Seats[];
   readonly #process: string;
   readonly #settings: Settings;
   readonly #clock: Clock;
@@ -53,16 +51,8 @@ export class LeaseMonitor {
   #timerAtMs = Infinity;
   #batchesInFlight = 0;
 
-  constructor(
-    collection: LockCollection,
-    kinds: readonly Seats[],
-    process: string,
-    settings: Settings,
-    clock: Clock,
-    report: Report,
-  ) {
+  constructor(collection: LockCollection, process: string, settings: Settings, clock: Clock, report: Report) {
     this.#collection = collection;
-    this.#kinds = kinds;
     this.#process = process;
     this.#settings = settings;
     this.#clock = clock;
@@ -197,22 +187,32 @@ export class LeaseMonitor {
     const leaseMs = Math.max(...holds.map(({ grant }) => grant.terms.leaseMs));
     const retentionMs = Math.max(...holds.map(({ grant }) => grant.terms.retentionMs));
     const ids = holds.map(({ id }) => id);
-    const pipeline = extension(this.#kinds, ids, leaseMs, retentionMs);
+    const kinds = [...new Set(holds.map(({ grant }) => grant.seats))];
+    const pipeline = extension(kinds, ids, leaseMs, retentionMs);
+    const expected = holds.map(({ expectation }) => expectation);
     const endMs = this.#clock.nowMs() + boundMs;
     const updated = await this.#collection.updateMany(names, pipeline, boundMs);
     if (updated.type !== 'done') return holds.map(() => ({ type: 'unknown', error: updated.error }));
-    const projection = leasesProjection(this.#kinds, this.#process);
+    const projection = leasesProjection(kinds, this.#process);
     // A local read: the update was acknowledged by a majority, and a majority's read may be older than it.
     const leftToReadMs = Math.max(endMs - this.#clock.nowMs(), MIN_READ_MS);
     const read = await this.#collection.read(names, projection, 'local', leftToReadMs);
     if (read.type !== 'done') return holds.map(() => ({ type: 'unknown', error: read.error }));
     const documents = new Map(read.value.map(readLeases).map((document) => [document.name, document]));
-    return holds.map((hold) => this.#apply(hold, documents.get(hold.name), read.sentAt));
+    return holds.map((hold, index) => {
+      const { [index]: expectation = hold.expectation } = expected;
+      return this.#apply(hold, expectation, documents.get(hold.name), read.sentAt);
+    });
   }
 
-  #apply(hold: HeldLease, document: LeasesRead | undefined, sentAt: Moment): Confirmation {
+  #apply(
+    hold: HeldLease,
+    expected: Expectation,
+    document: LeasesRead | undefined,
+    sentAt: Moment,
+  ): Confirmation {
     const { grant } = hold;
-    const lease = document?.leases.find(({ id, token }) => id === grant.id && token === grant.token);
+    const lease = document?.leases.find((candidate) => hold.recognises(candidate, expected));
     if (document === undefined || lease === undefined) {
       hold.lose(document === undefined ? 'document-missing' : 'evicted');
       return { type: 'lost' };
@@ -225,7 +225,7 @@ export class LeaseMonitor {
 
   #tell(hold: HeldLease, { ending }: Lease): void {
     const { id, name, grant } = hold;
-    const event = { lockName: name, kind: grant.seats.kind, id, fencingToken: grant.token };
+    const event = { lockName: name, kind: grant.seats.kind, id, fencingToken: hold.token };
     if (ending !== true) {
       this.#report('extended', { ...event, remainingMs: hold.remainingMs });
     } else if (hold.requestRelease()) {

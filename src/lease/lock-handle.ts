@@ -52,7 +52,7 @@ export interface LockHandle extends Hold {
   /** The attempt id: what the lease is stored under. */
   readonly id: string;
 
-  /** Higher than every token granted under this name before; below 2^53. */
+  /** Higher than every token granted under this name before; below 2^53. A change of mode brings a new one. */
   readonly fencingToken: number;
 }
 
@@ -90,7 +90,7 @@ export class LeaseHandle implements LockHandle, HoldObserver {
   }
 
   get fencingToken(): number {
-    return this.#hold.grant.token;
+    return this.#hold.token;
   }
 
   get isHeld(): boolean {

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../clock.js';
-import type { Settings } from '../options.js';
+import type { Settings } from '../options/provider-options.js';
 import { leasesProjection, readLeases } from '../protocol/extension.js';
 import type { Seats } from '../protocol/seats.js';
 import type { LockCollection } from '../store/lock-collection.js';

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js';
 import { sleepUntil } from '../clock.js';
 import type { Seats } from '../protocol/seats.js';
-import { tokenGivenBack } from '../protocol/reply.js';
+import { tokenGivenBack } from '../protocol/wake.js';
 import type { Combiner } from '../store/combiner.js';
 
 /** A seat or a place that may be ours and is not wanted. */
@@ -68,7 +68,8 @@ export class ReleaseQueue {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
       const outcome = await this.#combiner.submit(name, seats, { type: 'leave', id }).outcome;
       if (outcome.type === 'done') {
-        const token = outcome.value.exists ? tokenGivenBack(outcome.value.wake, id) : 0;
+        // No word: what is stored there now is no lock of this kind, and the lease is not in it.
+        const token = tokenGivenBack(outcome.value.wake, id) ?? 0;
         // That there is nothing now tells nothing, if an earlier leave may have been the one that took it.
         return token === 0 && mayHaveLeft ? undefined : token;
       }

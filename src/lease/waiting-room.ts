@@ -4,7 +4,7 @@ import { UnsupportedServerError } from '../errors.js';
 import type { LeasesRead } from '../protocol/extension.js';
 import { leftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
-import { readWakeWord } from '../protocol/reply.js';
+import { readWakeWord } from '../protocol/wake.js';
 import type { Place, Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import type { Answer, Combiner } from '../store/combiner.js';
@@ -108,13 +108,14 @@ export class WaitingRoom implements WakeListener {
 
   /** What any update of this process left behind may concern those who wait here. */
   answered(name: string, { reply, wake }: Answer, sentAt: Moment): void {
-    if (reply !== null) {
-      this.#seated(name, reply.leases, reply.nowMs, sentAt);
-      return;
-    }
+    if (reply !== null) this.#seated(name, reply.leases, reply.nowMs, sentAt);
     for (const word of wake) {
       const told = readWakeWord(this.#process, word);
-      if (told !== undefined) this.woken(name, told.id, told.token);
+      if (told === undefined) continue;
+      // Who asked a holder of this process to look again sees to it.
+      if (told.token > 0 || this.#benches.get(name)?.has(told.id) === true) {
+        this.woken(name, told.id, told.token);
+      }
     }
   }
 

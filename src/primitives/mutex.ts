@@ -1,8 +1,10 @@
+import { LeaseHandle } from '../lease/lock-handle.js';
 import type { LockHandle } from '../lease/lock-handle.js';
-import type { AcquireOptions, LeaseTerms } from '../options.js';
+import type { LeaseTerms } from '../options/provider-options.js';
+import type { AcquireOptions } from '../options/request-options.js';
 import { mutexSeats } from '../protocol/mutex-seats.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
-import type { Requester } from './requester.js';
+import type { Requester, Target } from './requester.js';
 
 /**
  * A lock with a single holder, granted in the order of the requests.
@@ -44,20 +46,30 @@ export interface Mutex {
 export class MutexFace implements Mutex {
   readonly name: string;
   readonly #requester: Requester;
-  readonly #terms: LeaseTerms;
+  readonly #target: Target<LockHandle>;
 
   constructor(requester: Requester, name: string, terms: LeaseTerms) {
     this.name = name;
     this.#requester = requester;
-    this.#terms = terms;
+    this.#target = {
+      name,
+      terms,
+      seats: mutexSeats,
+      demand: {},
+      makeHandle: (hold, owner) => new LeaseHandle(hold, owner),
+    };
+  }
+
+  belongsTo(requester: Requester): boolean {
+    return this.#requester === requester;
   }
 
   acquire(options?: AcquireOptions): Promise<LockHandle> {
-    return this.#requester.acquire(this.name, mutexSeats, this.#terms, options);
+    return this.#requester.acquire(this.#target, options);
   }
 
   tryAcquire(options?: AcquireOptions): Promise<LockHandle | null> {
-    return this.#requester.tryAcquire(this.name, mutexSeats, this.#terms, options);
+    return this.#requester.tryAcquire(this.#target, options);
   }
 
   use<T>(work: (lock: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T> {

@@ -1,12 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { AcquireTimeoutError, DeadlockError, LockLostError, ProviderClosedError } from '../errors.js';
 import { Acquisition } from '../lease/acquisition.js';
+import type { Wanted } from '../lease/acquisition.js';
 import type { AcquisitionContext } from '../lease/attempt.js';
-import type { Grant } from '../lease/held-lease.js';
+import type { HeldLease } from '../lease/held-lease.js';
+import type { Holds } from '../lease/holds.js';
 import type { LockHandle } from '../lease/lock-handle.js';
-import { parseAcquireOptions } from '../options.js';
-import type { AcquireOptions, LeaseTerms } from '../options.js';
-import type { Seats } from '../protocol/seats.js';
+import type { LeaseTerms } from '../options/provider-options.js';
+import { parseAcquireOptions } from '../options/request-options.js';
+import type { AcquireOptions } from '../options/request-options.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
 
 /** What a chain of calls holds through `use…`, innermost last. */
@@ -18,64 +20,74 @@ interface ChainLink {
 
 const chain = new AsyncLocalStorage<ChainLink>();
 
+/** One lock, and how a primitive asks for it. */
+export interface Target<H extends LockHandle> extends Wanted {
+  readonly terms: LeaseTerms;
+  makeHandle(hold: HeldLease, owner: Holds, context: AcquisitionContext): H;
+  /** Whether these holds of the caller's own chain of calls could keep the request waiting for ever. */
+  waitsForItself?(held: readonly LockHandle[]): boolean;
+}
+
 /** What all primitives do alike: check the options, acquire, turn a timeout into `null`, run work under a lock. */
 export class Requester {
   readonly #context: AcquisitionContext;
-  readonly #hold: (grant: Grant, waitedMs: number) => LockHandle;
+  readonly #holds: Holds;
+  readonly #onGrant: () => void;
   readonly #inspect: (name: string) => Promise<LockSnapshot | null>;
 
   constructor(
     context: AcquisitionContext,
-    hold: (grant: Grant, waitedMs: number) => LockHandle,
+    holds: Holds,
+    onGrant: () => void,
     inspect: (name: string) => Promise<LockSnapshot | null>,
   ) {
     this.#context = context;
-    this.#hold = hold;
+    this.#holds = holds;
+    this.#onGrant = onGrant;
     this.#inspect = inspect;
   }
 
-  acquire(name: string, seats: Seats, terms: LeaseTerms, options: AcquireOptions = {}): Promise<LockHandle> {
-    return this.#acquire(name, seats, terms, options, Infinity);
+  get context(): AcquisitionContext {
+    return this.#context;
   }
 
-  async #acquire(
-    name: string,
-    seats: Seats,
-    terms: LeaseTerms,
+  acquire<H extends LockHandle>(target: Target<H>, options: AcquireOptions | undefined): Promise<H> {
+    return this.#acquire(target, options, Infinity);
+  }
+
+  async #acquire<H extends LockHandle>(
+    target: Target<H>,
     options: AcquireOptions | undefined,
     defaultTimeoutMs: number,
-  ): Promise<LockHandle> {
-    const parsed = parseAcquireOptions(this.#context.settings, terms, options, defaultTimeoutMs);
-    const waitsForItself = parsed.timeoutMs === Infinity && this.#isHeldByChain(name);
+  ): Promise<H> {
+    const { settings, closing } = this.#context;
+    const { name, terms } = target;
+    const parsed = parseAcquireOptions(settings, terms, options, defaultTimeoutMs);
+    const waitsForItself = parsed.timeoutMs === Infinity && this.#waitsForItself(target);
     // Nobody else could end this wait; if there is room all the same, one try finds it.
     const request = waitsForItself ? { ...parsed, timeoutMs: 0 } : parsed;
-    const acquisition = new Acquisition(this.#context, name, seats, request);
+    const acquisition = new Acquisition(this.#context, target, request);
     try {
       const grant = await acquisition.run();
       // Closed in the very turn of the grant: nobody would see to this hold any more.
-      if (this.#context.closing.aborted) {
+      if (closing.aborted) {
         acquisition.giveBack();
         throw new ProviderClosedError(name);
       }
-      return this.#hold(grant, acquisition.waitedMs);
+      this.#onGrant();
+      const hold = this.#holds.take(grant, acquisition.waitedMs);
+      return target.makeHandle(hold, this.#holds, this.#context);
     } catch (error) {
       if (waitsForItself && error instanceof AcquireTimeoutError) throw new DeadlockError(name);
       throw error;
     }
   }
 
-  async tryAcquire(
-    name: string,
-    seats: Seats,
-    terms: LeaseTerms,
+  tryAcquire<H extends LockHandle>(
+    target: Target<H>,
     options: AcquireOptions | undefined,
-  ): Promise<LockHandle | null> {
-    try {
-      return await this.#acquire(name, seats, terms, options, 0);
-    } catch (error) {
-      if (error instanceof AcquireTimeoutError) return null;
-      throw error;
-    }
+  ): Promise<H | null> {
+    return nullAtTimeout(this.#acquire(target, options, 0));
   }
 
   async use<L extends LockHandle, T>(
@@ -98,11 +110,22 @@ export class Requester {
     return this.#inspect(name);
   }
 
-  #isHeldByChain(name: string): boolean {
+  #waitsForItself(target: Target<LockHandle>): boolean {
+    const held: LockHandle[] = [];
     for (let link = chain.getStore(); link !== undefined; link = link.outer) {
-      if (link.requester === this && link.lock.name === name && link.lock.isHeld) return true;
+      if (link.requester === this && link.lock.name === target.name && link.lock.isHeld) held.push(link.lock);
     }
-    return false;
+    return target.waitsForItself?.(held) ?? held.length > 0;
+  }
+}
+
+/** `null` where an acquire would time out. */
+export async function nullAtTimeout<T>(acquired: Promise<T>): Promise<T | null> {
+  try {
+    return await acquired;
+  } catch (error) {
+    if (error instanceof AcquireTimeoutError) return null;
+    throw error;
   }
 }
 

@@ -17,6 +17,7 @@ import {
 } from './expressions.js';
 import type { Expression, Stage } from './expressions.js';
 import { LOCK_KINDS } from './lock-document.js';
+import type { Operation } from './operation.js';
 import type { Seats } from './seats.js';
 
 const SEAT_FIELDS = ['holder', 'readers', 'writer', 'writerWaiting', 'holders', 'limit'] as const;
@@ -63,12 +64,12 @@ const isOver: Expression = all(hasType('$$this.expiresAt', 'date'), not(isLive('
 const isIdle: Expression = equal(those(MEMBERS, not(isOver)), []);
 
 /** Makes an idle lock of another kind a vacant one of this kind. Its fence stays, so its tokens go on rising (S3). */
-export function adopt(seats: Seats): Stage {
+export function adopt(seats: Seats, operations: readonly Operation[]): Stage {
   const otherKinds = LOCK_KINDS.filter((kind) => kind !== seats.kind);
   const rest = {
     $arrayToObject: those({ $objectToArray: '$$ROOT' }, not(isIn('$$this.k', SEAT_FIELDS))),
   };
-  const adopted = merge(rest, { kind: seats.kind, ...seats.vacant, queue: EMPTY_OBJECT });
+  const adopted = merge(rest, { kind: seats.kind, ...seats.vacant(operations), queue: EMPTY_OBJECT });
   const mayAdopt = all(isIn('$kind', otherKinds), isShapedLikeALock, isIdle);
   return { $replaceWith: when(mayAdopt, adopted, '$$ROOT') };
 }

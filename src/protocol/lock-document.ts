@@ -2,13 +2,16 @@
  * The one document per lock name, and what must be true of every stored version of it.
  *
  * ```
- * { _id: name, kind: 'mutex', v: 1, fence: Long, holder: Lease | null,
- *   queue: { <attempt id>: Waiter, … }, wake: string, purgeAt: Date }
+ * common         { _id: name, kind, v: 1, fence: Long, queue: { <attempt id>: Waiter, … }, wake: string, purgeAt: Date }
+ * mutex          { …, holder: Lease | null }
+ * reader-writer  { …, readers: Lease[], writer: Lease | null, writerWaiting: boolean }
+ * semaphore      { …, limit: int, holders: Lease[] }
  * ```
  *
  * Invariants, cited by number in code and tests:
  *
- * - **S1** every stored version is legal (a mutex has at most one holder).
+ * - **S1** every stored version is legal: at most one holder of a mutex; a writer excludes readers, and at most one of
+ *   them is upgradeable; no grant makes the permits of a semaphore exceed its limit.
  * - **S2** the intervals in which two handles believe they hold never conflict, within the clock bounds.
  * - **S3** tokens strictly increase per name, in grant order, for ever.
  * - **S4** a resource that checks tokens loses no update.
@@ -33,6 +36,12 @@ export const DOCUMENT_VERSION = 1;
 export const MIN_LEASE_MS = 100;
 export const MAX_LEASE_MS = 86_400_000;
 
+/** How a reader-writer lock is held. */
+export type Mode = 'read' | 'upgradeable' | 'write';
+
+/** Bounds of a semaphore's limit, and of the permits of one request. */
+export const MAX_LIMIT = 2_147_483_647;
+
 /** What a request, its waiter and its lease have in common. */
 export interface Member {
   readonly process: string;
@@ -40,6 +49,10 @@ export interface Member {
   readonly expiresAt: Date;
   readonly label?: string;
   readonly why?: string;
+  /** Of a reader-writer lock. */
+  readonly mode?: Mode;
+  /** Of a semaphore. */
+  readonly permits?: number;
 }
 
 /** A seat held. `extendedAt` is not stored: it is `expiresAt − leaseMs`. */
@@ -47,6 +60,10 @@ export interface Lease extends Member {
   readonly id: string;
   readonly token: number;
   readonly acquiredAt: Date;
+  /** The number of the last change of mode that took effect; older ones do nothing any more. */
+  readonly change?: number;
+  /** An upgradeable lease that waits for the other readers to leave. */
+  readonly upgrading?: boolean;
   /** Set by a revocation: the lease is not extended any more and ends at its release or expiry. */
   readonly ending?: boolean;
   readonly endingWhy?: string;

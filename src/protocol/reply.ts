@@ -2,8 +2,9 @@ import { NOW, STORED_WAITERS, bind, equal, those } from './expressions.js';
 import type { Expression, Fields } from './expressions.js';
 import { DOCUMENT_VERSION, LOCK_KINDS } from './lock-document.js';
 import type { Lease, LockKind } from './lock-document.js';
-import type { Seats } from './seats.js';
-import type { Request } from './transition.js';
+import type { Request } from './operation.js';
+import type { Seats, StoredFields } from './seats.js';
+import { readWake } from './wake.js';
 
 /** One of this process's own places in the queue. */
 export interface Place {
@@ -21,7 +22,12 @@ export interface Reply {
   readonly sound: boolean;
   readonly fence: number;
   readonly wake: readonly string[];
+  /** Those of the attempts concerned, and a few others. */
   readonly leases: readonly Lease[];
+  /** How many leases there are. */
+  readonly seated: number;
+  /** Of a semaphore. */
+  readonly limit: number | undefined;
   readonly places: readonly Place[];
   /** All waiters, also those of other processes. */
   readonly waiters: number;
@@ -39,7 +45,7 @@ export type Fate =
  * Why a request was not let in, and not queued either. `unexplained`: what the reply shows is no reason. The document
  * was corrupt, or another operation of the same update has changed what was in the way.
  */
-export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'corrupt' | 'unexplained';
+export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt' | 'unexplained';
 
 /**
  * The projection with which a transition that concerns these attempts is sent; the server computes it, so a reply
@@ -52,7 +58,6 @@ export function replyProjection(seats: Seats, process: string, ids: readonly str
   const mine = isOnlyOne ? [placeOf(id)] : placesOf(process);
   const ahead: Expression = { $slice: ['$$waiters.v.expiresAt', { $max: [0, { $first: '$$mine.place' }] }] };
   const queue = { mine: '$$mine', length: { $size: '$$waiters' }, earliest: { $min: ahead } };
-  const seatFields = Object.fromEntries(Object.keys(seats.vacant).map((field) => [field, 1]));
   return {
     _id: 0,
     now: NOW,
@@ -60,7 +65,7 @@ export function replyProjection(seats: Seats, process: string, ids: readonly str
     v: 1,
     fence: 1,
     wake: 1,
-    ...seatFields,
+    ...seats.shown(ids),
     queue: bind({ waiters: STORED_WAITERS }, bind({ mine }, queue)),
   };
 }
@@ -89,18 +94,20 @@ interface Projected extends Readonly<Record<string, unknown>> {
   readonly queue: { readonly mine: readonly Place[]; readonly length: number; readonly earliest: unknown };
 }
 
-export function readReply(seats: Seats, document: Readonly<Record<string, unknown>>): Reply {
+export function readReply(seats: Seats, document: StoredFields): Reply {
   const { now, kind, v, fence, wake, queue } = document as Projected;
   const nowMs = now.getTime();
   // The seats of another kind are not ours to judge.
-  const stored = kind === seats.kind ? seats.leasesIn(document) : [];
-  const leases = stored.filter(isLease);
-  const expiries = [queue.earliest, ...leases.map(({ expiresAt }) => expiresAt)].filter(isDate);
+  const shown = kind === seats.kind ? seats.readShown(document) : { leases: [] };
+  const leases = shown.leases.filter(isLease);
+  const { count = leases.length, earliest, limit } = shown;
+  const expiries = [queue.earliest, earliest, ...leases.map(({ expiresAt }) => expiresAt)].filter(isDate);
   const sound =
     v === DOCUMENT_VERSION &&
     isKind(kind) &&
     Number.isSafeInteger(fence) &&
-    leases.length === stored.length &&
+    Number.isSafeInteger(count) &&
+    leases.length === shown.leases.length &&
     // A transition leaves nothing behind whose time is over, so this document did not go through one.
     leases.every(({ expiresAt }) => expiresAt.getTime() > nowMs);
   return {
@@ -110,31 +117,23 @@ export function readReply(seats: Seats, document: Readonly<Record<string, unknow
     fence: Number(fence),
     wake: readWake(wake),
     leases,
+    seated: Number(count),
+    limit: typeof limit === 'number' ? limit : undefined,
     places: queue.mine.filter(({ expiresAt }) => isDate(expiresAt)),
     waiters: queue.length,
     earliestMs: expiries.length === 0 ? null : Math.min(...expiries.map((date) => date.getTime())),
   };
 }
 
-export const readWake = (wake: unknown): readonly string[] =>
-  typeof wake === 'string' ? wake.split(' ').filter((word) => word !== '') : [];
-
-/** Whom a word of `wake` names, if it is an attempt of this process: its id and token, 0 for "look again". */
-export function readWakeWord(process: string, word: string): { id: string; token: number } | undefined {
-  if (!word.startsWith(`${process}:`)) return undefined;
-  const [id = '', token = ''] = word.slice(process.length + 1).split(':');
-  return { id, token: Number(token) };
-}
-
-/** The token of the lease that a `leave` gave back; 0 if there was none, `undefined` if it did not take effect. */
-export function tokenGivenBack(wake: readonly string[], id: string): number | undefined {
-  const word = wake.find((entry) => entry.startsWith(`-${id}:`));
-  return word === undefined ? undefined : Number(word.slice(id.length + 2));
-}
-
+/** An upgrade in progress is a place before the queue: granted when the lease has another token. */
 export function fateOf(reply: Reply, id: string): Fate {
   const lease = reply.leases.find((candidate) => candidate.id === id);
-  if (lease !== undefined && lease.expiresAt.getTime() > reply.nowMs) return { type: 'granted', lease };
+  if (lease !== undefined && lease.expiresAt.getTime() > reply.nowMs) {
+    const { expiresAt, upgrading } = lease;
+    return upgrading === true
+      ? { type: 'queued', place: { id, expiresAt, place: 0 } }
+      : { type: 'granted', lease };
+  }
   const place = reply.places.find((candidate) => candidate.id === id);
   if (place !== undefined && place.expiresAt.getTime() > reply.nowMs) return { type: 'queued', place };
   return { type: 'absent' };
@@ -145,9 +144,15 @@ export function refusalOf(reply: Reply, seats: Seats, type: 'enqueue' | 'try', r
   if (!reply.sound) return 'corrupt';
   if (reply.kind !== seats.kind) return 'other-kind';
   if (reply.nowMs > request.notAfter.getTime()) return 'late';
-  const isHeld = reply.leases.length > 0;
+  if (isOverLimit(reply, request)) return 'other-limit';
+  const isHeld = reply.seated > 0;
   if (type === 'try') return isHeld ? 'busy' : 'unexplained';
-  return isHeld && reply.leases.length + reply.waiters >= request.maxMembers ? 'full' : 'unexplained';
+  return isHeld && reply.seated + reply.waiters >= request.maxMembers ? 'full' : 'unexplained';
+}
+
+function isOverLimit({ limit }: Reply, { permits = 1, limit: wanted, mustMatch = false }: Request): boolean {
+  if (limit === undefined) return false;
+  return permits > limit || (mustMatch && limit !== wanted);
 }
 
 const isDate = (value: unknown): value is Date => value instanceof Date;

@@ -1,6 +1,6 @@
-import { literal } from './expressions.js';
-import type { Expression, Fields } from './expressions.js';
+import type { Expression, Fields, Stage } from './expressions.js';
 import type { LockKind } from './lock-document.js';
+import type { Operation, OwnOperation, Request } from './operation.js';
 
 /**
  * What differs between the primitives: how leases are stored, and how many of the first waiters may enter.
@@ -13,20 +13,35 @@ import type { LockKind } from './lock-document.js';
 export interface Seats {
   readonly kind: LockKind;
 
-  /** The seat fields of a lock that nobody holds. */
-  readonly vacant: Fields;
+  /** What a waiter and its lease have beyond what all kinds have. */
+  readonly ownFields: readonly string[];
+
+  /** The seat fields of a lock that nobody holds, as these operations would create it. */
+  vacant(operations: readonly Operation[]): Fields;
 
   /** Whether the stored seat fields have the right types and ranges. Never fails, whatever is stored. */
   readonly wellFormed: Expression;
 
-  /** The seat fields of `$was` without the leases whose time is over; vacant where there are none. */
+  /** Whether `$$this.v` has as a waiter what these seats compute with. */
+  readonly isWaiter: readonly Expression[];
+
+  /** The seat fields of `$was` without the leases whose time is over. */
   readonly live: Fields;
 
-  /** The leases of a stored document as an array, for a reply; whatever is stored there, if it is malformed. */
+  /** Fields that follow from the others, and are written anew by every transition. */
+  readonly derived: Fields;
+
+  /** The leases of a stored document as an array; whatever is stored there, if it is malformed. */
   readonly stored: Expression;
 
-  /** What a reply holds where the leases are stored, unchecked. */
-  leasesIn(document: Readonly<Record<string, unknown>>): readonly unknown[];
+  /** What is stored where the leases are, unchecked. */
+  leasesIn(document: StoredFields): readonly unknown[];
+
+  /** The projection of a reply: the leases of these attempts, a few others, and what is counted over all of them. */
+  shown(ids: readonly string[]): Fields;
+
+  /** Reads what `shown` projected, unchecked. */
+  readShown(document: StoredFields): Shown;
 
   /** All leases of the state, as an array. */
   readonly leases: Expression;
@@ -40,27 +55,51 @@ export interface Seats {
   /** The token of this attempt's lease, 0 if it has none. */
   tokenOf(id: string): Expression;
 
-  /** How many of the first waiters in `$queue`, an array of `{ k: attempt id, v: waiter }`, may enter now. */
-  readonly admissible: Expression;
+  /** Who enters now: the first of `$queue`, an array of `{ k: attempt id, v: waiter }`; or a lease that changes its seat. */
+  readonly entering: Expression;
+
+  /** How many of `$entering` come from the queue. */
+  readonly enteringFromQueue: Expression;
+
+  /** What a request must meet beyond what every request must, or it is refused. */
+  conditions(request: Request): readonly Expression[];
+
+  /** What the request brings along beyond what all kinds have: of its waiter, and of its lease. */
+  demanded(request: Request): Fields;
+
+  /** What else a request does: stages that come after it, where `$isAccepted` says whether it met its conditions. */
+  accepted(request: Request): readonly Stage[];
 
   /** Whether a newcomer would enter at once, given that nobody waits. */
-  readonly hasRoom: Expression;
+  hasRoomFor(request: Request): Expression;
 
-  /** The seat fields once these leases (an array) have entered. */
-  occupy(leases: Expression): Fields;
+  /** The seat fields once the leases at this path (an array) have entered. */
+  occupy(leases: string): Fields;
 
-  /** The seat fields once the leases of these attempts are gone. */
-  vacate(ids: readonly string[]): Fields;
+  /** The seat fields once the lease of this attempt is gone. */
+  vacate(id: string): Fields;
+
+  /** The seat fields once the leases of all these attempts are gone. */
+  evict(ids: readonly string[]): Fields;
 
   /** The seat fields once those of these leases that are live, and not ending, have a lease from now. */
   extend(ids: readonly string[]): Fields;
 
   /** The seat fields once each of these leases has been marked as ending, and why. */
   markEnding(ids: readonly string[], why: string | undefined): Fields;
+
+  /** What only this kind can do. */
+  own(operation: OwnOperation): readonly Stage[];
 }
 
-/** The mark of a lease that somebody has asked for: it is not extended any more. */
-export const ending = (why: string | undefined): Fields => ({
-  ending: true,
-  ...(why === undefined ? {} : { endingWhy: literal(why) }),
-});
+export type StoredFields = Readonly<Record<string, unknown>>;
+
+/** What a reply shows of the seats. Nothing in it can be trusted to have its type. */
+export interface Shown {
+  readonly leases: readonly unknown[];
+  /** Of all leases, also those that are not shown; `undefined`: as many as are shown. */
+  readonly count?: unknown;
+  /** The earliest expiry of all leases; `undefined`: of those shown. */
+  readonly earliest?: unknown;
+  readonly limit?: unknown;
+}

@@ -1,5 +1,5 @@
 import { DOCUMENT_VERSION } from './lock-document.js';
-import type { Lease, LockKind, Waiter } from './lock-document.js';
+import type { Lease, LockKind, Mode, Waiter } from './lock-document.js';
 import { isLease } from './reply.js';
 import type { Seats } from './seats.js';
 
@@ -16,7 +16,7 @@ export interface LeaseInfo {
   /** The fencing token. */
   readonly token: number;
   /** Of a reader-writer lock: how it is held. */
-  readonly mode?: 'read' | 'upgradeable' | 'write' | undefined;
+  readonly mode?: Mode | undefined;
   /** Of a semaphore: how many permits are held. */
   readonly permits?: number | undefined;
   /** When it was granted. */
@@ -38,7 +38,7 @@ export interface WaiterInfo {
   /** What the lock is wanted for. */
   readonly why?: string | undefined;
   /** Of a reader-writer lock: how it is wanted. */
-  readonly mode?: 'read' | 'upgradeable' | 'write' | undefined;
+  readonly mode?: Mode | undefined;
   /** Of a semaphore: how many permits are wanted. */
   readonly permits?: number | undefined;
   /** When it was queued. */
@@ -69,6 +69,8 @@ export const describeLease = (lease: Lease): LeaseInfo => ({
   label: lease.label,
   why: lease.why,
   token: lease.token,
+  mode: lease.mode,
+  permits: lease.permits,
   acquiredAt: lease.acquiredAt,
   extendedAt: new Date(lease.expiresAt.getTime() - lease.leaseMs),
   expiresAt: lease.expiresAt,
@@ -79,6 +81,8 @@ export const describeWaiter = (id: string, waiter: Waiter): WaiterInfo => ({
   process: waiter.process,
   label: waiter.label,
   why: waiter.why,
+  mode: waiter.mode,
+  permits: waiter.permits,
   since: waiter.since,
   expiresAt: waiter.expiresAt,
 });
@@ -90,7 +94,7 @@ export function readSnapshot(
   document: Readonly<Record<string, unknown>>,
   asOf: Date,
 ): LockSnapshot | null {
-  const { kind, v, queue } = document;
+  const { kind, v, queue, limit } = document;
   const seats = kinds.find((candidate) => candidate.kind === kind);
   if (seats === undefined || v !== DOCUMENT_VERSION || !isRecord(queue)) return null;
   const leases = seats.leasesIn(document);
@@ -101,6 +105,7 @@ export function readSnapshot(
     name,
     kind: seats.kind,
     asOf,
+    limit: typeof limit === 'number' ? limit : undefined,
     holders: leases.filter(isLive).map(describeLease),
     waiters: waiters.map(([id, waiter]) => describeWaiter(id, waiter)).filter(isLive),
   };

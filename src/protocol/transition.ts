@@ -21,41 +21,9 @@ import {
 import type { Expression, Fields, Stage } from './expressions.js';
 import { adopt } from './adoption.js';
 import { DOCUMENT_VERSION, MAX_LEASE_MS, MIN_LEASE_MS } from './lock-document.js';
+import type { Operation, Request } from './operation.js';
 import type { Seats } from './seats.js';
-
-/** What a request asks for: the attempt id names the waiter and then the lease, from the queue to the release. */
-export interface Request {
-  readonly id: string;
-  readonly process: string;
-  readonly leaseMs: number;
-  readonly label?: string | undefined;
-  readonly why?: string | undefined;
-  /** Server time after which the request does nothing, so that it cannot take effect after its own cleanup (E2). */
-  readonly notAfter: Date;
-  /** Holders and waiters that the lock may have, this one included. */
-  readonly maxMembers: number;
-  /** How long the document outlives its last lease. */
-  readonly retentionMs: number;
-}
-
-/** One step of a transition. `enqueue` and `try` are the only ones that create a lock document. */
-export type Operation =
-  | { readonly type: 'enqueue' | 'try'; readonly request: Request }
-  /** Removes a waiter only: at a timeout the grant may have come first, and then the seat must stay. */
-  | { readonly type: 'cancel'; readonly id: string }
-  /** Removes a lease or a waiter. */
-  | { readonly type: 'leave'; readonly id: string }
-  /** Extends leases and places, each by its own stored lease; `leaseMs` is the longest of them. */
-  | {
-      readonly type: 'extend';
-      readonly ids: readonly string[];
-      readonly leaseMs: number;
-      readonly retentionMs: number;
-    }
-  /** Asks holders to release: they are told, and not extended any more. */
-  | { readonly type: 'ask'; readonly ids: readonly string[]; readonly why?: string | undefined }
-  /** Empties seats at once; from then on only tokens protect against the old holder. */
-  | { readonly type: 'evict'; readonly ids: readonly string[] };
+import { granted, holdersTold, left, looked } from './wake.js';
 
 /**
  * The pipeline of one atomic change: expire once → for each operation: operate, admit → publish once.
@@ -76,7 +44,7 @@ export function transition(
   const requested = operations.flatMap((operation) => ('request' in operation ? [operation.request.id] : []));
   const admission = admit(seats, requested);
   return [
-    ...(adopting ? [adopt(seats)] : []),
+    ...(adopting ? [adopt(seats, operations)] : []),
     ...expire(seats, operations),
     ...(operations.length === 0 ? admission : []),
     ...operations.flatMap((operation) => [...operate(seats, operation), ...admission]),
@@ -96,21 +64,19 @@ export const isWellFormed = (seats: Seats): Expression =>
     match([['$kind', seats.kind], ...COMMON_SHAPE]),
     ...FENCE_IN_RANGE,
     seats.wellFormed,
-    equal(those({ $objectToArray: '$queue' }, isMalformedWaiter), []),
+    equal(those({ $objectToArray: '$queue' }, not(all(...IS_WAITER, ...seats.isWaiter))), []),
   );
 
 /** Looks at what transitions compute with; by the order of BSON values, what is missing is out of range. */
-const isMalformedWaiter: Expression = any(
-  not(
-    match([
-      [typeOf('$$this.v.process'), 'string'],
-      [typeOf('$$this.v.expiresAt'), 'date'],
-      [typeOf('$$this.v.leaseMs'), 'int'],
-    ]),
-  ),
-  { $lt: ['$$this.v.leaseMs', MIN_LEASE_MS] },
-  { $gt: ['$$this.v.leaseMs', MAX_LEASE_MS] },
-);
+const IS_WAITER: readonly Expression[] = [
+  match([
+    [typeOf('$$this.v.process'), 'string'],
+    [typeOf('$$this.v.expiresAt'), 'date'],
+    [typeOf('$$this.v.leaseMs'), 'int'],
+  ]),
+  { $gte: ['$$this.v.leaseMs', MIN_LEASE_MS] },
+  { $lte: ['$$this.v.leaseMs', MAX_LEASE_MS] },
+];
 
 /** Takes the document apart and drops every lease and waiter whose time is over. */
 function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[] {
@@ -122,7 +88,7 @@ function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[
       $set: {
         ok: mayBeNew ? any('$legal', '$new') : '$legal',
         fence: when('$legal', '$was.fence', { $toLong: 0 }),
-        ...unlessIllegal(seats),
+        ...unlessIllegal(seats, operations),
         before: when('$legal', { $objectToArray: '$was.queue' }, []),
         wake: '',
       },
@@ -132,10 +98,13 @@ function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[
 }
 
 /** The live leases; none of an illegal document, whose types no later expression could trust. */
-const unlessIllegal = ({ live, vacant }: Seats): Fields =>
-  Object.fromEntries(
-    Object.entries(live).map(([field, value]) => [field, when('$legal', value, vacant[field] ?? null)]),
+function unlessIllegal(seats: Seats, operations: readonly Operation[]): Fields {
+  const vacant = seats.vacant(operations);
+  const live = Object.entries(seats.live);
+  return Object.fromEntries(
+    live.map(([field, value]) => [field, when('$legal', value, vacant[field] ?? null)]),
   );
+}
 
 const isQueued = (id: string): Expression => isIn(idText(id), '$queue.k');
 
@@ -144,82 +113,92 @@ const queueWithout = (id: string): Expression => those('$queue', { $ne: ['$$this
 function operate(seats: Seats, operation: Operation): readonly Stage[] {
   switch (operation.type) {
     case 'enqueue':
-      return [{ $set: { queue: enqueue(seats, operation.request, []) } }];
-    case 'try':
+      return enqueue(seats, operation.request, []);
+    case 'try': {
       // Only into an empty queue and an open seat, so that the admission which follows always lets it in (L3).
-      return [{ $set: { queue: enqueue(seats, operation.request, [equal('$queue', []), seats.hasRoom]) } }];
+      const { request } = operation;
+      return enqueue(seats, request, [equal('$queue', []), seats.hasRoomFor(request)]);
+    }
     case 'cancel':
       return [{ $set: { queue: queueWithout(operation.id) } }];
     case 'leave':
       return [{ $set: leave(seats, operation.id) }];
     case 'extend':
-      return [{ $set: extend(seats, operation.ids) }];
-    case 'ask':
-      return [
-        { $set: { ...seats.markEnding(operation.ids, operation.why), wake: tell(seats, operation.ids) } },
-      ];
-    case 'evict':
-      return [{ $set: { ...seats.vacate(operation.ids), wake: tell(seats, operation.ids) } }];
+      return [{ $set: extend(seats, operation.ids, operation.nonce) }];
+    case 'ask': {
+      const { ids, why } = operation;
+      return [{ $set: { ...seats.markEnding(ids, why), wake: tell(seats, ids) } }];
+    }
+    case 'evict': {
+      const { ids } = operation;
+      return [{ $set: { ...seats.evict(ids), wake: tell(seats, ids) } }];
+    }
+    case 'exchange':
+    case 'resize':
+      return seats.own(operation);
   }
 }
 
 /** The queue with this request at its end; as it was if the id is known already, comes too late or finds no room. */
-function enqueue(seats: Seats, request: Request, conditions: readonly Expression[]): Expression {
-  const { id, process, leaseMs, label, why, notAfter, maxMembers } = request;
-  const waiter: Expression = {
+function enqueue(seats: Seats, request: Request, conditions: readonly Expression[]): readonly Stage[] {
+  const { id, notAfter, maxMembers } = request;
+  const members: Expression = { $add: [{ $size: '$queue' }, seats.count] };
+  const isAccepted = all(
+    '$ok',
+    not(any(seats.isHeldBy(id), isQueued(id))),
+    { $lte: [NOW, notAfter] },
+    { $lt: [members, maxMembers] },
+    ...seats.conditions(request),
+    ...conditions,
+  );
+  const appended: Expression = { $concatArrays: ['$queue', [{ k: id, v: waiterOf(seats, request) }]] };
+  const accepted = seats.accepted(request);
+  if (accepted.length === 0) return [{ $set: { queue: when(isAccepted, appended, '$queue') } }];
+  return [
+    { $set: { isAccepted } },
+    { $set: { queue: when('$isAccepted', appended, '$queue') } },
+    ...accepted,
+  ];
+}
+
+function waiterOf(seats: Seats, request: Request): Fields {
+  const { process, leaseMs, label, why } = request;
+  return {
     process,
     leaseMs,
     since: NOW,
     expiresAt: { $add: [NOW, leaseMs] },
+    ...seats.demanded(request),
     ...(label === undefined ? {} : { label: literal(label) }),
     ...(why === undefined ? {} : { why: literal(why) }),
   };
-  const members: Expression = { $add: [{ $size: '$queue' }, seats.count] };
-  return when(
-    all(
-      '$ok',
-      not(any(seats.isHeldBy(id), isQueued(id))),
-      { $lte: [NOW, notAfter] },
-      { $lt: [members, maxMembers] },
-      ...conditions,
-    ),
-    { $concatArrays: ['$queue', [{ k: id, v: waiter }]] },
-    '$queue',
-  );
 }
 
 /**
- * `-id:token` in `wake` tells the one who leaves which lease it gave back (`-id:0`: none), and makes the update a
- * real write: an update that changed nothing is acknowledged even by an isolated old primary.
+ * The word in `wake` tells the one who leaves which lease it gave back, and makes the update a real write: an update
+ * that changed nothing is acknowledged even by an isolated old primary.
  */
-function leave(seats: Seats, id: string): Fields {
-  return {
-    ...seats.vacate([id]),
-    queue: queueWithout(id),
-    wake: { $concat: ['$wake', ` -${id}:`, { $toString: seats.tokenOf(id) }] },
-  };
-}
+const leave = (seats: Seats, id: string): Fields => ({
+  ...seats.vacate(id),
+  queue: queueWithout(id),
+  wake: left(id, seats.tokenOf(id)),
+});
 
 /** Extends places in the queue and leases alike; whoever is gone stays gone. */
-function extend(seats: Seats, ids: readonly string[]): Fields {
+function extend(seats: Seats, ids: readonly string[], nonce: string): Fields {
   const extended = merge('$$this', {
     v: merge('$$this.v', { expiresAt: leaseFromNow('$$this.v.expiresAt', '$$this.v.leaseMs') }),
   });
   return {
     ...seats.extend(ids),
     queue: { $map: { input: '$queue', in: when(isIn('$$this.k', ids.map(idText)), extended, '$$this') } },
+    wake: looked(nonce),
   };
 }
 
-/** `process:id:0` for each of these leases: look again. */
-function tell(seats: Seats, ids: readonly string[]): Expression {
-  const concerned = those(seats.leases, isIn('$$this.id', ids.map(idText)));
-  return named(concerned, ['$$this.process', ':', '$$this.id', ':0']);
-}
-
-const named = (leases: Expression, name: readonly Expression[]): Expression => ({
-  $reduce: { input: leases, initialValue: '$wake', in: { $concat: ['$$value', ' ', ...name] } },
-});
+/** Each of these leases is told to look again. */
+const tell = (seats: Seats, ids: readonly string[]): Expression =>
+  holdersTold(seats.leases, isIn('$$this.id', ids.map(idText)));
 
 const EVERYTHING = 2_147_483_647;
 
@@ -227,12 +206,15 @@ const EVERYTHING = 2_147_483_647;
 const TAKEN_OVER = ['process', 'leaseMs', 'expiresAt', 'label', 'why'] as const;
 
 /**
- * Gives free seats to the first waiters, in order. A grant takes over the expiry that the waiter had and never
+ * Gives free seats to the first in line, in order. A grant takes over the expiry that the waiter had and never
  * extends it: the grant of a dead waiter ends when its own last sign of life does (E5).
  */
 function admit(seats: Seats, requested: readonly string[]): readonly Stage[] {
   // Field by field, because a strict API version 1 has no `$unsetField`; what the waiter lacks, the lease does.
-  const taken = TAKEN_OVER.map((field): [string, Expression] => [field, `$$this.v.${field}`]);
+  const taken = [...TAKEN_OVER, ...seats.ownFields].map((field): [string, Expression] => [
+    field,
+    `$$this.v.${field}`,
+  ]);
   const lease: Expression = {
     id: '$$this.k',
     ...Object.fromEntries(taken),
@@ -245,14 +227,14 @@ function admit(seats: Seats, requested: readonly string[]): readonly Stage[] {
   const told: Fields = requested.length === 0 ? {} : { told: those('$entering', isTold) };
   const toName = requested.length === 0 ? '$granted' : those('$granted', not(isIn('$$this.id', '$told.k')));
   return [
-    { $set: { entering: { $slice: ['$queue', seats.admissible] } } },
+    { $set: { entering: seats.entering } },
     { $set: { granted: { $map: { input: '$entering', in: lease } }, ...told } },
     {
       $set: {
         fence: { $ifNull: [{ $last: '$granted.token' }, '$fence'] },
         ...seats.occupy('$granted'),
-        queue: { $slice: ['$queue', { $size: '$entering' }, EVERYTHING] },
-        wake: named(toName, ['$$this.process', ':', '$$this.id', ':', { $toString: '$$this.token' }]),
+        queue: { $slice: ['$queue', seats.enteringFromQueue, EVERYTHING] },
+        wake: granted(toName),
       },
     },
   ];
@@ -278,7 +260,8 @@ function publish(seats: Seats, operations: readonly Operation[]): Stage {
   const published = merge('$was', {
     ...(mayCreate(operations) ? { kind: seats.kind, v: DOCUMENT_VERSION } : {}),
     fence: '$fence',
-    ...Object.fromEntries(Object.keys(seats.vacant).map((field) => [field, `$${field}`])),
+    ...Object.fromEntries(Object.keys(seats.live).map((field) => [field, `$${field}`])),
+    ...seats.derived,
     queue: { $arrayToObject: '$queue' },
     wake: '$wake',
     ...purgeAt,

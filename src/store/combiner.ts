@@ -1,9 +1,10 @@
 import type { Moment } from '../clock.js';
 import type { Seats } from '../protocol/seats.js';
-import { LEAVE_PROJECTION, readReply, readWake, replyProjection } from '../protocol/reply.js';
+import { LEAVE_PROJECTION, readReply, replyProjection } from '../protocol/reply.js';
 import type { Reply } from '../protocol/reply.js';
+import { readWake } from '../protocol/wake.js';
 import { mayCreate, transition } from '../protocol/transition.js';
-import type { Operation } from '../protocol/transition.js';
+import type { Operation } from '../protocol/operation.js';
 import type { LockCollection } from './lock-collection.js';
 import type { Done, Outcome } from './outcome.js';
 
@@ -130,7 +131,8 @@ export class Combiner {
 
 function idsOf(operation: Operation): readonly string[] {
   if ('request' in operation) return [operation.request.id];
-  return 'ids' in operation ? operation.ids : [operation.id];
+  if ('ids' in operation) return operation.ids;
+  return 'id' in operation ? [operation.id] : [];
 }
 
 /** The next operations of one kind of lock, from the front; the others wait for an update of their own. */

@@ -3,8 +3,10 @@ import { momentNow } from '../clock.js';
 import type { Clock, Timer } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
-import type { Settings } from '../options.js';
+import type { Settings } from '../options/provider-options.js';
 import type { Fields, Stage } from '../protocol/expressions.js';
+import { legalProjection } from '../protocol/extension.js';
+import type { Seats } from '../protocol/seats.js';
 import { outcomeOfError } from './outcome.js';
 import type { Outcome } from './outcome.js';
 import { ServerClock } from './server-clock.js';
@@ -124,6 +126,13 @@ export class LockCollection {
     if (outcome.type !== 'done') return outcome;
     const { firstBatch } = outcome.value['cursor'] as { firstBatch: readonly Document[] };
     return { ...outcome, value: firstBatch };
+  }
+
+  /** Whether every document of this name is a legal one of these seats; true if there is none. */
+  async isLegal(name: string, seats: Seats): Promise<Outcome<boolean>> {
+    const outcome = await this.read([name], legalProjection(seats), 'local');
+    if (outcome.type !== 'done') return outcome;
+    return { ...outcome, value: outcome.value.every((document) => document['legal'] === true) };
   }
 
   /** Makes the index that purges unused documents. Correctness must not depend on it, so a failure is an event. */

@@ -14,6 +14,7 @@ function hold(clock: ManualClock, leftMs = 2_700) {
     id: 'w1',
     token: 7,
     terms: TERMS,
+    demand: {},
     deadline: after(momentNow(clock), leftMs),
   };
   const lease = new HeldLease(grant, clock, owner);
@@ -95,7 +96,7 @@ describe('a hold', () => {
     const deadline = after(momentNow(clock), 2_700);
     clock.suspend(300_000);
     const owner = { lost: vi.fn(), doubtful: vi.fn() };
-    const grant = { name: 'n', seats: mutexSeats, id: 'w1', token: 7, terms: TERMS, deadline };
+    const grant = { name: 'n', seats: mutexSeats, id: 'w1', token: 7, terms: TERMS, demand: {}, deadline };
     expect(new HeldLease(grant, clock, owner).isHeld).toBe(false);
     expect(owner.doubtful).toHaveBeenCalledOnce();
   });

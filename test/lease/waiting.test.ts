@@ -6,7 +6,7 @@ import { mutexSeats } from '../../src/protocol/mutex-seats.js';
 import type { Reply } from '../../src/protocol/reply.js';
 import { Combiner } from '../../src/store/combiner.js';
 import { LockCollection } from '../../src/store/lock-collection.js';
-import { parseProviderOptions } from '../../src/options.js';
+import { parseProviderOptions } from '../../src/options/provider-options.js';
 import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
@@ -255,6 +255,8 @@ describe('the waiting room', () => {
     fence: 50,
     wake: [],
     leases: [],
+    seated: 0,
+    limit: undefined,
     places: [place],
     waiters: 1,
     earliestMs: null,

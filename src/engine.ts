@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import { hostname } from 'node:os';
+import type { Db } from 'mongodb';
+import { Inspector } from './admin/inspector.js';
+import { systemClock } from './clock.js';
+import type { Clock, Timer } from './clock.js';
+import { ProviderClosedError } from './errors.js';
+import type { Report } from './events.js';
+import { Holds } from './lease/holds.js';
+import { LeaseMonitor } from './lease/lease-monitor.js';
+import { Poller } from './lease/poller.js';
+import { ReleaseQueue } from './lease/release-queue.js';
+import { WaitingRoom } from './lease/waiting-room.js';
+import type { Settings } from './options/provider-options.js';
+import { Requester } from './primitives/requester.js';
+import { mutexSeats } from './protocol/mutex-seats.js';
+import { readerWriterSeats } from './protocol/reader-writer-seats.js';
+import type { Seats } from './protocol/seats.js';
+import { semaphoreSeats } from './protocol/semaphore-seats.js';
+import type { LockSnapshot } from './protocol/snapshot.js';
+import { Combiner } from './store/combiner.js';
+import { LockCollection } from './store/lock-collection.js';
+import type { Outcome } from './store/outcome.js';
+import { PurgeIndex } from './store/purge-index.js';
+import { WakeStream } from './store/wake-stream.js';
+
+/** The primitives that a document may hold. */
+const KINDS: readonly Seats[] = [mutexSeats, readerWriterSeats, semaphoreSeats];
+
+/** What works behind a provider: makes the parts, connects them, and ends them. */
+export class Engine {
+  /** `host:pid:random`. */
+  readonly processId: string = newProcessId();
+  readonly settings: Settings;
+  readonly requester: Requester;
+  readonly inspector: Inspector;
+  readonly #clock: Clock = systemClock;
+  readonly #collection: LockCollection;
+  readonly #monitor: LeaseMonitor;
+  readonly #holds: Holds;
+  readonly #releases: ReleaseQueue;
+  readonly #room: WaitingRoom;
+  readonly #wakeStream: WakeStream;
+  readonly #poller: Poller;
+  readonly #purgeIndex: PurgeIndex;
+  readonly #closing = new AbortController();
+
+  /** @throws `TypeError` if that is no `Db`; `RangeError` if its pool is too small for what the settings demand. */
+  constructor(db: Db, given: Settings, report: Report) {
+    this.settings = settingsFor(db, given);
+    // Every request listens for the end of the provider; that many are no leak.
+    setMaxListeners(0, this.#closing.signal);
+    const { settings, processId } = this;
+    const clock = this.#clock;
+    this.#collection = new LockCollection(db, settings, clock, report);
+    this.#purgeIndex = new PurgeIndex(this.#collection, clock, report);
+    const combiner = new Combiner(this.#collection, processId, (name, answer, sentAt) => {
+      this.#room.answered(name, answer, sentAt);
+    });
+    this.#releases = new ReleaseQueue(combiner, clock);
+    this.#monitor = new LeaseMonitor(this.#collection, processId, settings, clock, report);
+    this.#holds = new Holds(settings, clock, report, this.#monitor, this.#releases);
+    this.#room = new WaitingRoom(combiner, processId, clock, {
+      unclaimed: (name, seats, id, leaseMs) =>
+        void this.#releases.giveBack({ name, seats, id, untilMs: clock.nowMs() + leaseMs }),
+      told: (id) => void this.#holds.look(id),
+      vanished: (name) => {
+        this.#holds.lookAt(name);
+      },
+    });
+    this.#poller = new Poller(this.#collection, KINDS, processId, settings, clock, this.#room);
+    this.#wakeStream = new WakeStream(this.#collection, processId, settings, clock, report, this.#room);
+    this.#room.wakeBy(this.#wakeStream, this.#poller);
+    this.inspector = new Inspector(this.#collection, combiner, KINDS, report);
+    this.requester = new Requester(
+      {
+        settings,
+        process: processId,
+        clock,
+        report,
+        collection: this.#collection,
+        combiner,
+        room: this.#room,
+        releases: this.#releases,
+        closing: this.#closing.signal,
+      },
+      this.#holds,
+      () => {
+        if (settings.createIndexes) this.#purgeIndex.wanted();
+      },
+      (name) => this.inspect(name),
+    );
+  }
+
+  /** @throws {@link ProviderClosedError}. */
+  assertOpen(): void {
+    if (this.#closing.signal.aborted) throw new ProviderClosedError(null);
+  }
+
+  async inspect(name: string): Promise<LockSnapshot | null> {
+    this.assertOpen();
+    return await this.inspector.inspect(name);
+  }
+
+  /** Somebody says that this lease was asked for, or taken away. */
+  async look(id: string): Promise<void> {
+    await this.#holds.look(id);
+  }
+
+  async ensureIndex(): Promise<Outcome<null>> {
+    return await this.#collection.ensureIndex();
+  }
+
+  /** Waits for the holders to release, at most so long; then ends everything. */
+  async close(drainMs: number): Promise<void> {
+    this.#closing.abort();
+    this.#holds.requestReleaseOfAll();
+    let timer: Timer | undefined;
+    const drained = new Promise<void>((resolve) => {
+      // Whoever awaits the close may have closed the client before, and then nothing else keeps the process going.
+      timer = this.#clock.at(this.#clock.nowMs() + drainMs, resolve, true);
+    });
+    await Promise.race([this.#released(), drained]);
+    timer?.cancel();
+    this.#holds.loseAll();
+    this.#monitor.close();
+    this.#releases.close();
+    this.#poller.close();
+    this.#room.close();
+    await Promise.all([this.#wakeStream.close(), this.#purgeIndex.close()]);
+  }
+
+  async #released(): Promise<void> {
+    await this.#holds.emptied();
+    await this.#releases.drained();
+  }
+}
+
+/** `host:pid:random`: readable by a person, unique by its random part. */
+function newProcessId(): string {
+  const host = hostname()
+    .replaceAll(/[^\w.-]/g, '_')
+    .slice(0, 64);
+  return `${host}:${String(process.pid)}:${randomBytes(8).toString('hex')}`;
+}
+
+/** A change stream occupies a connection: in a pool of one, nothing else would ever be sent (E36). */
+function settingsFor(db: Db, settings: Settings): Settings {
+  if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') {
+    throw new TypeError("db must be a Db of the driver, as client.db('name') gives it");
+  }
+  const { maxPoolSize } = db.client.options;
+  if (maxPoolSize !== 1 || settings.wakeups === 'polling') return settings;
+  if (settings.wakeups === 'change-stream') {
+    throw new RangeError("wakeups: 'change-stream' needs a client with maxPoolSize of at least 2, got 1");
+  }
+  return { ...settings, wakeups: 'polling', pollingWhy: 'the client has a pool of one connection' };
+}

@@ -1,0 +1,225 @@
+import type { Moment, Timer } from '../clock.js';
+import {
+  AcquireTimeoutError,
+  LeaseholdError,
+  LockLostError,
+  ProviderClosedError,
+  StoreUnavailableError,
+} from '../errors.js';
+import type { LeaseTerms } from '../options/provider-options.js';
+import type { ParsedWait } from '../options/request-options.js';
+import { fateOf } from '../protocol/reply.js';
+import type { Reply } from '../protocol/reply.js';
+import type { Seats } from '../protocol/seats.js';
+import { describeLease } from '../protocol/snapshot.js';
+import type { LeaseInfo } from '../protocol/snapshot.js';
+import type { AcquisitionContext } from './attempt.js';
+import type { Wait } from './bench.js';
+import type { HeldLease } from './held-lease.js';
+import type { ModeChanges } from './mode-changes.js';
+
+/** How long the answer to a cancel is awaited once the time to wait is up. */
+const CANCEL_GRACE_MS = 1_000;
+
+/**
+ * One call of upgrade, from the request to its end. It waits as an acquire does, under the id of its hold, before the
+ * whole queue. However it fails, the upgrade is taken back, in the background if it must, and the hold stays as it is.
+ */
+export class Upgrade implements Wait {
+  readonly #context: AcquisitionContext;
+  readonly #hold: HeldLease;
+  readonly #changes: ModeChanges;
+  readonly #options: ParsedWait;
+  readonly #startedMs: number;
+  readonly #settled: Promise<void>;
+  #resolve!: () => void;
+  #reject!: (error: unknown) => void;
+  #isOver = false;
+  #holders: readonly LeaseInfo[] = [];
+  #hasAnswer = false;
+  #storeError: unknown;
+  #timer: Timer | undefined;
+
+  constructor(context: AcquisitionContext, hold: HeldLease, changes: ModeChanges, options: ParsedWait) {
+    this.#context = context;
+    this.#hold = hold;
+    this.#changes = changes;
+    this.#options = options;
+    this.#startedMs = context.clock.nowMs();
+    this.#settled = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  get name(): string {
+    return this.#hold.name;
+  }
+
+  get seats(): Seats {
+    return this.#hold.grant.seats;
+  }
+
+  get id(): string {
+    return this.#hold.id;
+  }
+
+  get terms(): LeaseTerms {
+    return this.#hold.grant.terms;
+  }
+
+  /** Resolves when the hold is a write; rejects with what kept it from it. */
+  async run(): Promise<void> {
+    const { signal } = this.#options;
+    const { closing, room } = this.#context;
+    const onAbort = (): void => {
+      this.#giveUp(signal?.reason);
+    };
+    const onClosing = (): void => {
+      this.#giveUp(new ProviderClosedError(this.name));
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    closing.addEventListener('abort', onClosing, { once: true });
+    this.#hold.whenEnded(() => {
+      this.#end(() => {
+        this.#reject(new LockLostError(this.name, this.#hold.ended ?? 'expired'));
+      });
+    });
+    this.#setTimeout();
+    // Registered before the request is sent: its grant may be heard before the reply (L2).
+    room.enter(this);
+    void this.#ask();
+    try {
+      await this.#settled;
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      closing.removeEventListener('abort', onClosing);
+      this.#hold.whenEnded(undefined);
+    }
+  }
+
+  // ---- what the waiting room tells
+
+  granted(token: number, deadline: Moment): void {
+    this.#end(() => {
+      this.#hold.extendTo(deadline);
+      this.#changes.upgraded(token);
+      this.#resolve();
+    });
+  }
+
+  /** The answer of a majority shows no lease: asking once more tells the hold why. */
+  lapsed(): void {
+    if (this.#isOver) return;
+    this.#context.room.enter(this);
+    void this.#ask();
+  }
+
+  failed(error: unknown): void {
+    this.#giveUp(
+      error instanceof LeaseholdError ? error : new StoreUnavailableError(this.name, false, error),
+    );
+  }
+
+  placed(_place: number, reply: Reply): void {
+    this.#note(reply);
+  }
+
+  get #isTry(): boolean {
+    return this.#options.timeoutMs === 0;
+  }
+
+  #setTimeout(): void {
+    const { clock, settings } = this.#context;
+    const { timeoutMs } = this.#options;
+    if (this.#isTry) {
+      this.#timer = clock.at(this.#startedMs + settings.storeTimeoutMs, () => {
+        this.failed(this.#storeError ?? new Error(`no answer within ${String(settings.storeTimeoutMs)} ms`));
+      });
+    } else if (timeoutMs < Infinity) {
+      this.#timer = clock.at(this.#startedMs + timeoutMs, () => void this.#timeUp());
+    }
+  }
+
+  async #ask(): Promise<void> {
+    const exchanged = await this.#changes.exchange('write', !this.#isTry, (error) => {
+      this.#storeError = error;
+    });
+    if (this.#isOver || exchanged.type === 'over') return;
+    if (exchanged.type === 'failed') {
+      this.failed(exchanged.error);
+      return;
+    }
+    const { lease, reply, sentAt } = exchanged;
+    this.#note(reply);
+    const fate = fateOf(reply, this.id);
+    if (lease.mode === 'write') this.granted(lease.token, this.#changes.deadlineOf(exchanged));
+    else if (fate.type === 'queued') this.#context.room.queued(this, fate.place, reply, sentAt);
+    else this.#refused();
+  }
+
+  /** A try found other readers; the server has counted it, and that is all. */
+  #refused(): void {
+    this.#hold.changed(this.#hold.token);
+    this.#end(() => {
+      this.#reject(this.#timeoutError());
+    });
+  }
+
+  /** Whatever comes first, the grant or the cancel: after the cancel the hold is upgradeable. */
+  async #timeUp(): Promise<void> {
+    if (this.#isOver) return;
+    const { clock, report } = this.#context;
+    this.#leave();
+    let timer: Timer | undefined;
+    const grace = new Promise<void>((resolve) => {
+      timer = clock.at(clock.nowMs() + CANCEL_GRACE_MS, resolve);
+    });
+    await Promise.race([this.#changes.cancelUpgrade(), grace]);
+    timer?.cancel();
+    const { ended } = this.#hold;
+    if (ended !== undefined) {
+      this.#reject(new LockLostError(this.name, ended));
+      return;
+    }
+    this.#reject(this.#timeoutError());
+    const event = { lockName: this.name, kind: this.seats.kind, id: this.id };
+    report('timeout', { ...event, waitedMs: this.#waitedMs });
+  }
+
+  #giveUp(error: unknown): void {
+    this.#end(() => {
+      void this.#changes.cancelUpgrade();
+      this.#reject(error);
+    });
+  }
+
+  #end(settle: () => void): void {
+    if (this.#isOver) return;
+    this.#leave();
+    settle();
+  }
+
+  /** A grant that comes later is not given back here: that would release the hold. The cancel takes it back. */
+  #leave(): void {
+    this.#isOver = true;
+    this.#timer?.cancel();
+    this.#context.room.leave(this, false);
+  }
+
+  get #waitedMs(): number {
+    return this.#context.clock.nowMs() - this.#startedMs;
+  }
+
+  #timeoutError(): AcquireTimeoutError {
+    const cause = this.#hasAnswer ? undefined : this.#storeError;
+    const details = { holders: this.#holders, place: null, waitedMs: this.#waitedMs, cause };
+    return new AcquireTimeoutError(this.name, details);
+  }
+
+  /** Who is in the way: everybody but the hold itself. */
+  #note({ leases }: Reply): void {
+    this.#hasAnswer = true;
+    this.#holders = leases.filter(({ id }) => id !== this.id).map(describeLease);
+  }
+}

@@ -1,0 +1,139 @@
+import { MAX_LEASE_MS } from '../protocol/lock-document.js';
+import {
+  boolean,
+  integer,
+  leaseLength,
+  number,
+  oneOf,
+  optional,
+  orElse,
+  outOfRange,
+  record,
+  shortText,
+  wrongType,
+} from './checks.js';
+
+/** How waiters learn of their grants. */
+export type Wakeups = 'change-stream' | 'polling';
+
+/** Options of a {@link LockProvider}. All are checked once, when the provider is made. */
+export interface LockProviderOptions {
+  /** The collection of the lock documents. Default `distributed.locks`. */
+  collectionName?: string | undefined;
+  /** How long a lease lives without an extension, in ms: 100 ms to 24 h, default 30,000. */
+  leaseMs?: number | undefined;
+  /** How often a lease is extended, in ms. Default, and at most, a third of the lease. */
+  extendEveryMs?: number | undefined;
+  /**
+   * How long before its expiry on the server a hold counts as lost here, in ms: room for the clocks of the replica
+   * set's members to differ at a failover. Less than half of the lease; default a tenth of it, at most 1,000.
+   */
+  clockAllowanceMs?: number | undefined;
+  /** The bound of one call to the store, in ms: 10 to 600,000, default 5,000. */
+  storeTimeoutMs?: number | undefined;
+  /** The shortest and the longest pause between two polls, in ms, where polling is in use. Default 10 and 800. */
+  pollMs?:
+    | {
+        /** The first pause of a wait, in ms. */
+        min?: number | undefined;
+        /** The longest pause of a wait, in ms. */
+        max?: number | undefined;
+      }
+    | undefined;
+  /** `auto` (default) waits by a change stream where the server has one, and polls where it has not. */
+  wakeups?: 'auto' | Wakeups | undefined;
+  /** How long the change stream stays open after the last wait, in ms: 0 to 24 h, default 10,000. */
+  wakeIdleMs?: number | undefined;
+  /** How long an unused lock document is kept, in ms: at least two leases, default 7 days. */
+  retentionMs?: number | undefined;
+  /** The most holders and waiters that one lock may have: 1 to 100,000, default 10,000. */
+  maxMembers?: number | undefined;
+  /** Who holds, for people: shown beside the process id. At most 1,024 bytes of UTF-8. */
+  label?: string | undefined;
+  /** Whether the index that purges unused lock documents is made in the background. Default true. */
+  createIndexes?: boolean | undefined;
+}
+
+/** The provider's options with every default filled in. */
+export interface Settings {
+  readonly collectionName: string;
+  readonly leaseMs: number;
+  readonly extendEveryMs: number | undefined;
+  readonly clockAllowanceMs: number | undefined;
+  readonly storeTimeoutMs: number;
+  readonly pollMs: { readonly min: number; readonly max: number };
+  readonly wakeups: 'auto' | Wakeups;
+  /** Why it polls, where `wakeups` is polling. */
+  readonly pollingWhy: string;
+  readonly wakeIdleMs: number;
+  readonly retentionMs: number;
+  readonly maxMembers: number;
+  readonly label: string | undefined;
+  readonly createIndexes: boolean;
+}
+
+/** What follows from the length of one lease. */
+export interface LeaseTerms {
+  readonly leaseMs: number;
+  readonly extendEveryMs: number;
+  readonly clockAllowanceMs: number;
+  readonly retentionMs: number;
+}
+
+const DAY_MS = 86_400_000;
+
+export function parseProviderOptions(given?: LockProviderOptions): Settings {
+  const { leaseMs: lease = 30_000, pollMs = {}, wakeups = 'auto', retentionMs, ...options } = record(given);
+  const leaseMs = leaseLength('leaseMs', lease);
+  const polls = record(pollMs, 'pollMs');
+  const min = number('pollMs.min', orElse(polls.min, 10), 1, DAY_MS);
+  const max = number('pollMs.max', orElse(polls.max, Math.max(800, min)), min, DAY_MS);
+  const settings: Settings = Object.freeze({
+    collectionName: collectionName(orElse(options.collectionName, 'distributed.locks')),
+    leaseMs,
+    extendEveryMs: optional(options.extendEveryMs, (ms) => number('extendEveryMs', ms, 1, MAX_LEASE_MS)),
+    clockAllowanceMs: optional(options.clockAllowanceMs, (ms) =>
+      number('clockAllowanceMs', ms, 0, MAX_LEASE_MS),
+    ),
+    storeTimeoutMs: number('storeTimeoutMs', orElse(options.storeTimeoutMs, 5_000), 10, 600_000),
+    pollMs: Object.freeze({ min, max }),
+    wakeups: oneOf('wakeups', wakeups, ['auto', 'change-stream', 'polling']),
+    pollingWhy: 'asked for by the option wakeups',
+    wakeIdleMs: number('wakeIdleMs', orElse(options.wakeIdleMs, 10_000), 0, DAY_MS),
+    retentionMs: number(
+      'retentionMs',
+      orElse(retentionMs, Math.max(7 * DAY_MS, 2 * leaseMs)),
+      2 * leaseMs,
+      3_650 * DAY_MS,
+    ),
+    maxMembers: integer('maxMembers', orElse(options.maxMembers, 10_000), 1, 100_000),
+    label: optional(options.label, (label) => shortText('label', label)),
+    createIndexes: boolean('createIndexes', orElse(options.createIndexes, true)),
+  });
+  leaseTerms(settings, leaseMs);
+  return settings;
+}
+
+/** The terms of a lease of this length; a longer one than the provider's keeps its document longer too. */
+export function leaseTerms(settings: Settings, leaseMs: number): LeaseTerms {
+  const { extendEveryMs = leaseMs / 3, clockAllowanceMs = Math.min(1_000, leaseMs / 10) } = settings;
+  if (clockAllowanceMs >= leaseMs / 2) {
+    throw new RangeError(
+      `clockAllowanceMs must be less than half of leaseMs, got clockAllowanceMs = ${String(clockAllowanceMs)} and leaseMs = ${String(leaseMs)}`,
+    );
+  }
+  return {
+    leaseMs,
+    extendEveryMs: Math.min(extendEveryMs, leaseMs / 3),
+    clockAllowanceMs,
+    retentionMs: Math.max(settings.retentionMs, 2 * leaseMs),
+  };
+}
+
+function collectionName(value: unknown): string {
+  if (typeof value !== 'string') throw wrongType('collectionName', 'a string', value);
+  if (value === '' || value.includes('$') || value.includes('\0') || value.startsWith('system.')) {
+    throw outOfRange('collectionName', 'a legal name of a collection', value);
+  }
+  return value;
+}

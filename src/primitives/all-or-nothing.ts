@@ -1,0 +1,169 @@
+import { inspect } from 'node:util';
+import { LockLostError } from '../errors.js';
+import type { LockHandle } from '../lease/lock-handle.js';
+import { leaseTerms } from '../options/provider-options.js';
+import { parseAcquireOptions, parsePermits } from '../options/request-options.js';
+import type { AcquireOptions } from '../options/request-options.js';
+import { CompositeLeaseHandle, releaseAll } from './composite-handle.js';
+import type { CompositeHandle } from './composite-handle.js';
+import { MutexFace } from './mutex.js';
+import type { Mutex } from './mutex.js';
+import { ReaderWriterLockFace } from './reader-writer-lock.js';
+import type { ReaderWriterLock } from './reader-writer-lock.js';
+import type { Requester } from './requester.js';
+import { SemaphoreFace } from './semaphore.js';
+import type { Semaphore } from './semaphore.js';
+
+/** One of several locks that are acquired together, and how. */
+export type LockRequest =
+  | { readonly mutex: Mutex }
+  | { readonly read: ReaderWriterLock }
+  | { readonly write: ReaderWriterLock }
+  | { readonly upgradeableRead: ReaderWriterLock }
+  | { readonly semaphore: Semaphore; readonly permits?: number | undefined };
+
+/** One request, checked. */
+interface Member {
+  readonly name: string;
+  acquire(options: AcquireOptions): Promise<LockHandle>;
+}
+
+interface Taken {
+  readonly member: Member;
+  readonly handle: LockHandle;
+}
+
+/**
+ * Takes all or none, in the canonical order, each with what is left of the time. If one is lost while others are waited
+ * for, everything is given back, and asked for again while there is time.
+ */
+export async function acquireAll<const R extends readonly LockRequest[]>(
+  requester: Requester,
+  requests: R,
+  options: AcquireOptions | undefined,
+  defaultTimeoutMs: number,
+): Promise<CompositeHandle<R>> {
+  const members = parseRequests(requester, requests);
+  const { clock, settings } = requester.context;
+  const terms = leaseTerms(settings, settings.leaseMs);
+  const { timeoutMs, signal } = parseAcquireOptions(settings, terms, options, defaultTimeoutMs);
+  const endMs = clock.nowMs() + timeoutMs;
+  const inOrder = members.toSorted(byName);
+  for (;;) {
+    const taken: Taken[] = [];
+    try {
+      for (const member of inOrder) {
+        const remainingMs = Math.max(0, endMs - clock.nowMs());
+        const held = taken.map(({ handle }) => handle);
+        const handle = await whileHeld(held, signal, (either) =>
+          member.acquire({ ...options, signal: either, timeoutMs: remainingMs }),
+        );
+        taken.push({ member, handle });
+      }
+      for (const { handle } of taken) handle.assertHeld();
+      return composite<R>(members, taken);
+    } catch (error) {
+      await releaseAll(taken.map(({ handle }) => handle));
+      if (!(error instanceof LockLostError) || clock.nowMs() >= endMs) throw error;
+    }
+  }
+}
+
+/** By the code units of the names: the same for all callers, so that none of them wait for each other in a circle. */
+const byName = (a: Member, b: Member): number => (a.name < b.name ? -1 : 1);
+
+function composite<R extends readonly LockRequest[]>(
+  members: readonly Member[],
+  taken: readonly Taken[],
+): CompositeHandle<R> {
+  const handleOf = new Map(taken.map(({ member, handle }) => [member, handle]));
+  const handles = members.map((member) => handleOf.get(member));
+  return new CompositeLeaseHandle<R>(
+    // Each member acquires what its request says, and so the handle has the type that follows from it.
+    handles as unknown as CompositeHandle<R>['handles'],
+    taken.map(({ handle }) => handle),
+  );
+}
+
+/** Waits with a signal that also aborts when one of these is lost: then the rest is not worth waiting for. */
+async function whileHeld<T>(
+  held: readonly LockHandle[],
+  signal: AbortSignal | undefined,
+  wait: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const sources = [...held.map((handle) => handle.signal), ...(signal === undefined ? [] : [signal])];
+  const listening = sources.map((source) => {
+    const onAbort = (): void => {
+      controller.abort(source.reason);
+    };
+    if (source.aborted) onAbort();
+    source.addEventListener('abort', onAbort, { once: true });
+    return { source, onAbort };
+  });
+  try {
+    return await wait(controller.signal);
+  } finally {
+    // A signal of the caller's may outlive many requests.
+    for (const { source, onAbort } of listening) source.removeEventListener('abort', onAbort);
+  }
+}
+
+const WAYS = ['mutex', 'read', 'write', 'upgradeableRead', 'semaphore'] as const;
+
+function parseRequests(requester: Requester, requests: readonly LockRequest[]): readonly Member[] {
+  if (!isList(requests)) throw new TypeError(`requests must be an array, got ${inspect(requests)}`);
+  if (requests.length === 0) throw new TypeError('requests must name at least one lock, got an empty array');
+  const members = requests.map((request, index) => parseRequest(requester, request, index));
+  const names = new Set<string>();
+  for (const { name } of members) {
+    if (names.has(name)) throw new TypeError(`requests must name each lock once, got ${inspect(name)} twice`);
+    names.add(name);
+  }
+  return members;
+}
+
+const isList = (value: unknown): boolean => Array.isArray(value);
+
+function parseRequest(requester: Requester, request: LockRequest, index: number): Member {
+  const at = `requests[${String(index)}]`;
+  if (typeof request !== 'object' || (request as LockRequest | null) === null) {
+    throw new TypeError(`${at} must be an object, got ${inspect(request)}`);
+  }
+  const ways = WAYS.filter((way) => way in request);
+  if (ways.length !== 1) {
+    const given = Object.keys(request).join(', ');
+    throw new TypeError(`${at} must have exactly one of ${WAYS.join(', ')}, got { ${given} }`);
+  }
+  return memberOf(requester, request, at);
+}
+
+function memberOf(requester: Requester, request: LockRequest, at: string): Member {
+  const own = <F extends Face>(lock: unknown, face: new (...args: never[]) => F, what: string): F => {
+    if (lock instanceof face && lock.belongsTo(requester)) return lock;
+    throw new TypeError(`${at} must name a ${what} of this provider`);
+  };
+  if ('mutex' in request) {
+    const lock = own(request.mutex, MutexFace, 'mutex');
+    return { name: lock.name, acquire: (options) => lock.acquire(options) };
+  }
+  if ('semaphore' in request) {
+    const lock = own(request.semaphore, SemaphoreFace, 'semaphore');
+    const permits = parsePermits(request, lock.limit);
+    return { name: lock.name, acquire: (options) => lock.acquire({ ...options, permits }) };
+  }
+  if ('read' in request) {
+    const lock = own(request.read, ReaderWriterLockFace, 'reader-writer lock');
+    return { name: lock.name, acquire: (options) => lock.acquireRead(options) };
+  }
+  if ('write' in request) {
+    const lock = own(request.write, ReaderWriterLockFace, 'reader-writer lock');
+    return { name: lock.name, acquire: (options) => lock.acquireWrite(options) };
+  }
+  const lock = own(request.upgradeableRead, ReaderWriterLockFace, 'reader-writer lock');
+  return { name: lock.name, acquire: (options) => lock.acquireUpgradeableRead(options) };
+}
+
+interface Face {
+  belongsTo(requester: Requester): boolean;
+}

@@ -1,0 +1,76 @@
+import type { Mode } from './lock-document.js';
+
+/** What a request asks for: the attempt id names the waiter and then the lease, from the queue to the release. */
+export interface Request extends Demand {
+  readonly id: string;
+  readonly process: string;
+  readonly leaseMs: number;
+  readonly label?: string | undefined;
+  readonly why?: string | undefined;
+  /** Server time after which the request does nothing, so that it cannot take effect after its own cleanup (E2). */
+  readonly notAfter: Date;
+  /** Holders and waiters that the lock may have, this one included. */
+  readonly maxMembers: number;
+  /** How long the document outlives its last lease. */
+  readonly retentionMs: number;
+}
+
+/** How much of a lock is asked for. A mutex knows no more or less. */
+export interface Demand {
+  /** Of a reader-writer lock. */
+  readonly mode?: Mode | undefined;
+  /** Of a semaphore. */
+  readonly permits?: number | undefined;
+  /** Of a semaphore: its limit, if it is not stored yet. */
+  readonly limit?: number | undefined;
+  /** Of a semaphore: refuse the request if another limit is stored. An idle lock takes this one over. */
+  readonly mustMatch?: boolean | undefined;
+  /** Of a semaphore: makes `limit` the stored one. */
+  readonly setsLimit?: boolean | undefined;
+}
+
+/** One step of a transition. `enqueue` and `try` are the only ones that create a lock document. */
+export type Operation =
+  | { readonly type: 'enqueue' | 'try'; readonly request: Request }
+  /** Removes a waiter only: at a timeout the grant may have come first, and then the seat must stay. */
+  | { readonly type: 'cancel'; readonly id: string }
+  /** Removes a lease or a waiter. */
+  | { readonly type: 'leave'; readonly id: string }
+  /** Extends leases and places, each by its own stored lease; `leaseMs` is the longest of them. */
+  | {
+      readonly type: 'extend';
+      readonly ids: readonly string[];
+      readonly leaseMs: number;
+      readonly retentionMs: number;
+      /** Never used twice: an update that changed nothing would be acknowledged by an isolated old primary too. */
+      readonly nonce: string;
+    }
+  /** Asks holders to release: they are told, and not extended any more. */
+  | { readonly type: 'ask'; readonly ids: readonly string[]; readonly why?: string | undefined }
+  /** Empties seats at once; from then on only tokens protect against the old holder. */
+  | { readonly type: 'evict'; readonly ids: readonly string[] }
+  | OwnOperation;
+
+/** What only one kind of lock can do; on the others it changes nothing. */
+export type OwnOperation = Exchange | Resize;
+
+/**
+ * Changes the mode of a lease of a reader-writer lock: an upgrade, its cancel, or a downgrade. The number rises from
+ * change to change of one lease, so a late or repeated one does nothing.
+ */
+export interface Exchange {
+  readonly type: 'exchange';
+  readonly id: string;
+  readonly change: number;
+  readonly to: Mode;
+  /** Of an upgrade: waits for the other readers to leave. False: it is one try. */
+  readonly waits: boolean;
+}
+
+/** Sets the limit of a semaphore. */
+export interface Resize {
+  readonly type: 'resize';
+  readonly limit: number;
+  /** Server time after which it does nothing: it must not undo a later one. */
+  readonly notAfter: Date;
+}

@@ -1,0 +1,49 @@
+import { those } from './expressions.js';
+import type { Expression } from './expressions.js';
+
+/**
+ * The words of `wake`, which tells what the last update of a document did, each preceded by a space:
+ *
+ * - `process:id:token`: granted, with this token; `process:id:0`: look again.
+ * - `-id:token`: left, and gave back the lease with this token, or none.
+ * - `~nonce`: somebody looked, so that this update changed something.
+ */
+
+/** `wake` with one more word for each of these members. */
+const named = (members: Expression, word: readonly Expression[]): Expression => ({
+  $reduce: { input: members, initialValue: '$wake', in: { $concat: ['$$value', ' ', ...word] } },
+});
+
+/** Names each of these new leases, with its token. */
+export const granted = (leases: Expression): Expression =>
+  named(leases, ['$$this.process', ':', '$$this.id', ':', { $toString: '$$this.token' }]);
+
+/** Tells those of these leases for which the condition on `$$this` holds to look again. */
+export const holdersTold = (leases: Expression, cond: Expression): Expression =>
+  named(those(leases, cond), ['$$this.process', ':', '$$this.id', ':0']);
+
+/** The same for waiters, as `{ k: attempt id, v: waiter }`. */
+export const waitersTold = (waiters: Expression, cond: Expression): Expression =>
+  named(those(waiters, cond), ['$$this.v.process', ':', '$$this.k', ':0']);
+
+export const left = (id: string, token: Expression): Expression => ({
+  $concat: ['$wake', ` -${id}:`, { $toString: token }],
+});
+
+export const looked = (nonce: string): Expression => ({ $concat: ['$wake', ` ~${nonce}`] });
+
+export const readWake = (wake: unknown): readonly string[] =>
+  typeof wake === 'string' ? wake.split(' ').filter((word) => word !== '') : [];
+
+/** Whom a word of `wake` names, if it is an attempt of this process: its id and token, 0 for "look again". */
+export function readWakeWord(process: string, word: string): { id: string; token: number } | undefined {
+  if (!word.startsWith(`${process}:`)) return undefined;
+  const [id = '', token = ''] = word.slice(process.length + 1).split(':');
+  return { id, token: Number(token) };
+}
+
+/** The token of the lease that a `leave` gave back; 0 if there was none, `undefined` if it did not take effect. */
+export function tokenGivenBack(wake: readonly string[], id: string): number | undefined {
+  const word = wake.find((entry) => entry.startsWith(`-${id}:`));
+  return word === undefined ? undefined : Number(word.slice(id.length + 2));
+}
