@@ -1,7 +1,7 @@
 // What an acquire and a release of a free lock cost, as ratios to a bare write, measured in turn.
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { LockProvider } from '../src/index.js';
-import type { Mutex } from '../src/index.js';
+import type { LockHandle } from '../src/index.js';
 import { memberCount, wholeNumber } from './arguments.js';
 import { BareWrite } from './floor.js';
 import { describeRatio, ratioOf } from './ratio.js';
@@ -13,8 +13,25 @@ const WARM_UP_ROUNDS = 300;
 const COUNTED_ROUNDS = 50;
 
 /** Of one member and of three, where a write is slower, and what a lock adds to it weighs less. */
-const ACQUIRE_BOUNDS = { 1: 1.2, 3: 1.15 } as const;
+interface Bounds {
+  readonly 1: number;
+  readonly 3: number;
+}
+
+interface Subject {
+  readonly acquireBounds: Bounds;
+  take(locks: LockProvider): Promise<LockHandle>;
+}
+
+const OF_LISTS: Bounds = { 1: 1.35, 3: 1.2 };
 const RELEASE_BOUND = 1.15;
+
+const SUBJECTS: Readonly<Record<string, Subject>> = {
+  mutex: { acquireBounds: { 1: 1.2, 3: 1.15 }, take: (locks) => locks.acquireMutex('mutex') },
+  read: { acquireBounds: OF_LISTS, take: (locks) => locks.createReaderWriterLock('read').acquireRead() },
+  write: { acquireBounds: OF_LISTS, take: (locks) => locks.createReaderWriterLock('write').acquireWrite() },
+  semaphore: { acquireBounds: OF_LISTS, take: (locks) => locks.createSemaphore('semaphore', 5).acquire() },
+};
 
 /** The calls of a round. */
 interface Calls {
@@ -35,36 +52,49 @@ const ORDERS: readonly (readonly CallName[])[] = [
   ['bareOnce', 'acquire', 'bare', 'release'],
 ];
 
-const { members, rounds, blocks } = new Command('npm run bench:uncontended --')
-  .description('an acquire and a release of a free mutex, against a bare findOneAndUpdate')
+const { members, rounds, blocks, only } = new Command('npm run bench:uncontended --')
+  .description('an acquire and a release of a free lock, against a bare findOneAndUpdate')
   .option('--members <n>', 'members of the replica set, 1 or 3 (default: first 1, then 3)', memberCount)
   .option('--rounds <n>', 'rounds of a block; each round makes every call once', wholeNumber, 300)
   .option('--blocks <n>', 'blocks, which should agree', wholeNumber, 9)
+  .addOption(new Option('--only <lock>', 'one lock instead of all').choices(Object.keys(SUBJECTS)))
   .parse()
-  .opts<{ members?: 1 | 3; rounds: number; blocks: number }>();
+  .opts<{ members?: 1 | 3; rounds: number; blocks: number; only?: string }>();
 
 // A server that runs already has the members that it has.
 const sizes = members === undefined && !process.env['MONGODB_URI'] ? ([1, 3] as const) : [members ?? 1];
-for (const size of sizes) await Workbench.with(size, (bench) => measure(bench, size));
+for (const size of sizes) await Workbench.with(size, (bench) => measureAll(bench, size));
 
-async function measure(bench: Workbench, size: 1 | 3): Promise<void> {
+async function measureAll(bench: Workbench, size: 1 | 3): Promise<void> {
   const report = new Report(`uncontended-${size}`, bench.server);
-  const commands = await countCommands(bench);
-  const locks = new LockProvider(bench.client().db(bench.dbName));
-  try {
-    const calls = await callsOn(bench, locks.createMutex('free'));
-    await runBlock(calls, WARM_UP_ROUNDS);
-    const measured: Times[] = [];
-    for (let block = 0; block < blocks; block += 1) measured.push(await runBlock(calls, rounds));
-    describe(report, measured);
-    gate(report, measured, commands, size);
-  } finally {
-    await locks.close();
+  for (const [name, subject] of Object.entries(SUBJECTS)) {
+    if (only === undefined || only === name) await measure(bench, report, name, subject, size);
   }
   await report.publish();
 }
 
-async function callsOn(bench: Workbench, mutex: Mutex): Promise<Calls> {
+async function measure(
+  bench: Workbench,
+  report: Report,
+  name: string,
+  subject: Subject,
+  size: 1 | 3,
+): Promise<void> {
+  const commands = await countCommands(bench, subject);
+  const locks = new LockProvider(bench.client().db(bench.dbName));
+  try {
+    const calls = await callsOn(bench, () => subject.take(locks));
+    await runBlock(calls, WARM_UP_ROUNDS);
+    const measured: Times[] = [];
+    for (let block = 0; block < blocks; block += 1) measured.push(await runBlock(calls, rounds));
+    describe(report, name, measured);
+    gate(report, name, measured, commands, subject.acquireBounds[size]);
+  } finally {
+    await locks.close();
+  }
+}
+
+async function callsOn(bench: Workbench, take: () => Promise<LockHandle>): Promise<Calls> {
   const bare = new BareWrite(bench.client(), bench.dbName);
   const bareOnce = new BareWrite(bench.client({ retryWrites: false }), bench.dbName);
   await bare.prepare();
@@ -73,7 +103,7 @@ async function callsOn(bench: Workbench, mutex: Mutex): Promise<Calls> {
     bare: () => bare.run(),
     bareOnce: () => bareOnce.run(),
     acquire: async () => {
-      const lock = await mutex.acquire();
+      const lock = await take();
       release = () => lock.release();
     },
     release: () => release(),
@@ -93,53 +123,55 @@ async function runBlock(calls: Calls, count: number): Promise<Times> {
 }
 
 /** By a connection of its own: listening to commands costs time. */
-async function countCommands(bench: Workbench): Promise<number> {
+async function countCommands(bench: Workbench, { take }: Subject): Promise<number> {
   const client = bench.client({ monitorCommands: true });
   const locks = new LockProvider(client.db(bench.dbName));
-  const mutex = locks.createMutex('counted');
   // The first contact also asks for the server's clock, and makes the index.
-  await (await mutex.acquire()).release();
+  await (await take(locks)).release();
   await locks.ensureIndexes();
   let commands = 0;
   client.on('commandStarted', () => {
     commands += 1;
   });
-  for (let round = 0; round < COUNTED_ROUNDS; round += 1) await (await mutex.acquire()).release();
+  for (let round = 0; round < COUNTED_ROUNDS; round += 1) await (await take(locks)).release();
   const counted = commands;
   await locks.close();
   return counted / COUNTED_ROUNDS;
 }
 
-function describe(report: Report, measured: readonly Times[]): void {
+function describe(report: Report, lock: string, measured: readonly Times[]): void {
   const all = (name: CallName): number[] => measured.flatMap((times) => times[name]);
-  report.timing('bare findOneAndUpdate', all('bare'));
+  report.timing(`bare findOneAndUpdate, beside ${lock}`, all('bare'));
   report.timing('the same, retryWrites off', all('bareOnce'));
-  report.timing('mutex acquire', all('acquire'));
-  report.timing('mutex release', all('release'));
-  report.note('acquire / bare write', describeRatio(ratio(measured, 'acquire', 'bare')));
-  report.note('release / bare write', describeRatio(ratio(measured, 'release', 'bare')));
-  report.note('acquire / retryWrites off', describeRatio(ratio(measured, 'acquire', 'bareOnce')));
-  report.note('release / retryWrites off', describeRatio(ratio(measured, 'release', 'bareOnce')));
+  report.timing(`${lock} acquire`, all('acquire'));
+  report.timing(`${lock} release`, all('release'));
+  for (const call of ['acquire', 'release'] as const) {
+    report.note(`${lock}: ${call} / bare write`, describeRatio(ratio(measured, call, 'bare')));
+    report.note(`${lock}: ${call} / retryWrites off`, describeRatio(ratio(measured, call, 'bareOnce')));
+  }
 }
 
-function gate(report: Report, measured: readonly Times[], commands: number, size: 1 | 3): void {
-  const acquire = ratio(measured, 'acquire', 'bare');
-  report.gate({
-    name: `acquire p50 / bare write p50, ${size === 1 ? 'one member' : 'three members'}`,
-    measured: acquire.ofMedians,
-    must: '≤',
-    bound: ACQUIRE_BOUNDS[size],
-    isSteady: acquire.isSteady,
-  });
-  const release = ratio(measured, 'release', 'bare');
-  report.gate({
-    name: 'release p50 / bare write p50',
-    measured: release.ofMedians,
-    must: '≤',
-    bound: RELEASE_BOUND,
-    isSteady: release.isSteady,
-  });
-  report.gate({ name: 'commands per acquire + release', measured: commands, must: '=', bound: 2 });
+function gate(
+  report: Report,
+  lock: string,
+  measured: readonly Times[],
+  commands: number,
+  acquireBound: number,
+): void {
+  for (const [call, bound] of [
+    ['acquire', acquireBound],
+    ['release', RELEASE_BOUND],
+  ] as const) {
+    const { ofMedians, isSteady } = ratio(measured, call, 'bare');
+    report.gate({
+      name: `${lock}: ${call} p50 / bare write p50`,
+      measured: ofMedians,
+      must: '≤',
+      bound,
+      isSteady,
+    });
+  }
+  report.gate({ name: `${lock}: commands per acquire + release`, measured: commands, must: '=', bound: 2 });
 }
 
 function ratio(measured: readonly Times[], lock: CallName, floor: CallName): Ratio {
