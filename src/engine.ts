@@ -55,7 +55,7 @@ export class Engine {
     const clock = this.#clock;
     this.#collection = new LockCollection(db, settings, clock, report);
     this.#purgeIndex = new PurgeIndex(this.#collection, clock, report);
-    const combiner = new Combiner(this.#collection, processId, (name, answer, sentAt) => {
+    const combiner = new Combiner(this.#collection, processId, clock, (name, answer, sentAt) => {
       this.#room.answered(name, answer, sentAt);
     });
     this.#releases = new ReleaseQueue(combiner, clock);

@@ -32,5 +32,15 @@ export const mutexSeats: Seats = {
   evict: (ids) => ({ holder: holder.without(ids) }),
   extend: (ids) => ({ holder: holder.extended(ids) }),
   markEnding: (ids, why) => ({ holder: holder.asked(ids, why) }),
+  alone: {
+    vacant: [['$holder', null]],
+    conditions: () => [],
+    taken: (lease) => ({ holder: lease }),
+    fields: { holder: 1 },
+    heldBy: (id) => [['$holder.id', id]],
+    token: '$holder.token',
+    expiresAt: '$holder.expiresAt',
+    vacated: { holder: null },
+  },
   own: () => [],
 };

@@ -113,6 +113,24 @@ export const readerWriterSeats: Seats = {
   evict: (ids) => ({ readers: readers.withoutAll(ids), writer: writer.without(ids) }),
   extend: (ids) => ({ readers: readers.extended(ids), writer: writer.extended(ids) }),
   markEnding: (ids, why) => ({ readers: readers.asked(ids, why), writer: writer.asked(ids, why) }),
+  alone: {
+    vacant: [
+      ['$readers', []],
+      ['$writer', null],
+      ['$writerWaiting', false],
+    ],
+    conditions: () => [],
+    taken: (lease, { mode }) => (mode === 'write' ? { writer: lease } : { readers: [lease] }),
+    fields: { readers: { $slice: 1 }, writer: 1 },
+    heldBy: (id) => [
+      // Well-formed, it has either readers or a writer.
+      [{ $ifNull: ['$writer.id', '$readers.id'] }, when(writer.isEmpty, [id], id)],
+      ['$writerWaiting', false],
+    ],
+    token: { $ifNull: ['$writer.token', { $first: '$readers.token' }] },
+    expiresAt: { $ifNull: ['$writer.expiresAt', { $first: '$readers.expiresAt' }] },
+    vacated: { readers: [], writer: null },
+  },
   own: (operation) => {
     if (operation.type !== 'exchange') return [];
     return operation.to === 'write' ? upgrade(operation) : downgrade(operation, operation.to);

@@ -88,8 +88,32 @@ export interface Seats {
   /** The seat fields once each of these leases has been marked as ending, and why. */
   markEnding(ids: readonly string[], why: string | undefined): Fields;
 
+  /** The lock that nobody else uses. */
+  readonly alone: Alone;
+
   /** What only this kind can do. */
   own(operation: OwnOperation): readonly Stage[];
+}
+
+type Pairs = readonly (readonly [Expression, Expression])[];
+
+/** What the short forms of a transition need to know. */
+export interface Alone {
+  /** What a lock that nobody holds is stored as. */
+  readonly vacant: Pairs;
+  /** What else must be true of a vacant lock for this request to enter. */
+  conditions(request: Request): readonly Expression[];
+  /** The seat fields of a vacant lock with this one lease. */
+  taken(lease: Expression, request: Request): Fields;
+  /** The projection of the seat fields, of one lease at most. */
+  readonly fields: Fields;
+  /** What a lock is stored as that only this attempt holds. */
+  heldBy(id: Expression): Pairs;
+  /** Of the only lease. */
+  readonly token: Expression;
+  readonly expiresAt: Expression;
+  /** The seat fields without it. */
+  readonly vacated: Fields;
 }
 
 export type StoredFields = Readonly<Record<string, unknown>>;

@@ -80,6 +80,16 @@ export const semaphoreSeats: Seats = {
   evict: (ids) => ({ holders: holders.withoutAll(ids) }),
   extend: (ids) => ({ holders: holders.extended(ids) }),
   markEnding: (ids, why) => ({ holders: holders.asked(ids, why) }),
+  alone: {
+    vacant: [['$holders', []]],
+    conditions: (request) => [isCount('$limit'), { $lte: [permitsOf(request), limitFor(request)] }],
+    taken: (lease, request) => ({ holders: [lease], limit: limitFor(request) }),
+    fields: { limit: 1, holders: { $slice: 1 } },
+    heldBy: (id) => [['$holders.id', [id]]],
+    token: { $first: '$holders.token' },
+    expiresAt: { $first: '$holders.expiresAt' },
+    vacated: { holders: [] },
+  },
   own: (operation) =>
     operation.type === 'resize' ? resize({ $lte: [NOW, operation.notAfter] }, operation.limit) : [],
 };

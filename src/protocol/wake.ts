@@ -26,8 +26,8 @@ export const holdersTold = (leases: Expression, cond: Expression): Expression =>
 export const waitersTold = (waiters: Expression, cond: Expression): Expression =>
   named(those(waiters, cond), ['$$this.v.process', ':', '$$this.k', ':0']);
 
-export const left = (id: string, token: Expression): Expression => ({
-  $concat: ['$wake', ` -${id}:`, { $toString: token }],
+export const left = (id: string, token: Expression, wake: Expression = '$wake'): Expression => ({
+  $concat: [wake, ` -${id}:`, { $toString: token }],
 });
 
 export const looked = (nonce: string): Expression => ({ $concat: ['$wake', ` ~${nonce}`] });

@@ -1,11 +1,13 @@
-import type { Moment } from '../clock.js';
+import type { Clock, Moment } from '../clock.js';
 import type { Seats } from '../protocol/seats.js';
 import { LEAVE_PROJECTION, readReply, replyProjection } from '../protocol/reply.js';
 import type { Reply } from '../protocol/reply.js';
+import { shortForm } from '../protocol/short-form.js';
 import { readWake } from '../protocol/wake.js';
 import { mayCreate, transition } from '../protocol/transition.js';
 import type { Operation } from '../protocol/operation.js';
 import type { LockCollection } from './lock-collection.js';
+import { SoleUse } from './sole-use.js';
 import type { Done, Outcome } from './outcome.js';
 
 /** What an update left behind: what `wake` says in any case, the rest unless all it did was to leave. */
@@ -46,17 +48,21 @@ const MAX_OPERATIONS = 100;
 export class Combiner {
   readonly #collection: LockCollection;
   readonly #process: string;
+  readonly #clock: Clock;
   readonly #onAnswer: (name: string, answer: Answer, sentAt: Moment) => void;
   readonly #lanes = new Map<string, Pending[]>();
+  readonly #soleUse = new SoleUse();
 
   /** @param onAnswer - Hears every answer before those who asked: it may concern others of this process. */
   constructor(
     collection: LockCollection,
     process: string,
+    clock: Clock,
     onAnswer: (name: string, answer: Answer, sentAt: Moment) => void,
   ) {
     this.#collection = collection;
     this.#process = process;
+    this.#clock = clock;
     this.#onAnswer = onAnswer;
   }
 
@@ -103,6 +109,8 @@ export class Combiner {
     const operations = batch.map(({ operation }) => operation);
     const onlyLeaves = operations.every(({ type }) => type === 'leave');
     try {
+      const short = await this.#sendShort(name, batch);
+      if (short !== undefined) return short;
       const outcome = await this.#collection.transition(
         name,
         transition(seats, operations, { adopting }),
@@ -111,12 +119,34 @@ export class Combiner {
       );
       if (outcome.type !== 'done') return outcome;
       const answer = this.#read(seats, outcome, onlyLeaves);
+      this.#soleUse.learn(name, operations, answer.reply, outcome.sentAt.ms);
       this.#onAnswer(name, answer, outcome.sentAt);
       return { ...outcome, value: answer };
     } catch (error) {
       // An answer that cannot be read: whoever waits for it must not wait for ever.
       return { type: 'unknown', error, maybeApplied: true };
     }
+  }
+
+  /** Where nobody else is likely to be, the short form is tried first; `undefined`: it is not, or did not apply. */
+  async #sendShort(
+    name: string,
+    [{ seats, operation, adopting }, ...others]: readonly [Pending, ...Pending[]],
+  ): Promise<Outcome<Answer> | undefined> {
+    const isLikely = this.#soleUse.expect(name, operation, this.#clock.nowMs());
+    const form = isLikely && !adopting && others.length === 0 ? shortForm(seats, operation) : undefined;
+    if (form === undefined) return undefined;
+    const outcome = await this.#collection.transition(name, form.pipeline, form.fields, false);
+    if (outcome.type !== 'done') return outcome;
+    const short = outcome.value === null ? undefined : form.read(outcome.value);
+    if (short === undefined) return undefined;
+    const { reply, wake } = short;
+    const { sentAt } = outcome;
+    if (reply !== null) this.#collection.serverClock.learn(reply.nowMs, sentAt.ms);
+    this.#soleUse.applied(name, operation, sentAt.ms);
+    const answer: Answer = { wake, reply, exists: true };
+    this.#onAnswer(name, answer, sentAt);
+    return { ...outcome, value: answer };
   }
 
   #read(seats: Seats, outcome: Done<Readonly<Record<string, unknown>> | null>, onlyLeaves: boolean): Answer {

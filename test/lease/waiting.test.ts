@@ -229,7 +229,7 @@ describe('the waiting room', () => {
     const { db } = await testProvider();
     const settings = parseProviderOptions({});
     const collection = new LockCollection(db, settings, systemClock, () => undefined);
-    const combiner = new Combiner(collection, 'p', () => undefined);
+    const combiner = new Combiner(collection, 'p', systemClock, () => undefined);
     const outside = { unclaimed: vi.fn(), told: vi.fn(), vanished: vi.fn() };
     const waiting = new WaitingRoom(combiner, 'p', systemClock, outside);
     waiting.wakeBy({ openedAtMs: 0, isPolling: false, listen: vi.fn() }, { hurry: vi.fn() });
