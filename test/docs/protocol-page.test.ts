@@ -32,7 +32,10 @@ function shapeOf(value: unknown): unknown {
     return known;
   };
   const anonymous = (text: string): string =>
-    text.replaceAll(/w[0-9a-f]{24}/g, nth('attempt')).replaceAll(/[\w.-]+:\d+:[0-9a-f]{16}/g, nth('process'));
+    text
+      .replaceAll(/w[0-9a-f]{24}/g, nth('attempt'))
+      .replaceAll(/[\w.-]+:\d+:[0-9a-f]{16}/g, nth('process'))
+      .replaceAll(/~[0-9a-f]{12}/g, '~<nonce>');
   const walk = (each: unknown): unknown => {
     if (typeof each === 'string') return anonymous(each);
     if (each instanceof Date) return '<date>';
@@ -121,9 +124,10 @@ describe('what docs/protocol.md prints', () => {
     const locks = database.client().provider({ label: 'billing' });
     await using lock = await locks.createMutex(NAME).acquire({ why: 'charge' });
     const waiting = database.client().provider().createMutex(NAME).acquire();
-    const document = await eventually('a waiter in the queue', async () => {
+    const document = await eventually('a waiter in the queue, who has looked', async () => {
       const found = await stored(database);
-      return Object.keys((found?.['queue'] ?? {}) as object).length === 1 ? found : null;
+      const { queue, wake } = (found ?? { queue: {}, wake: '' }) as { queue: object; wake: string };
+      return Object.keys(queue).length === 1 && wake !== '' ? found : null;
     });
     await lock.release();
     await (await waiting).release();
