@@ -65,9 +65,14 @@ export class AcquireTimeoutError extends LeaseholdError {
   /** @internal */
   constructor(
     lockName: string,
-    details: { holders: readonly LeaseInfo[]; place: number | null; waitedMs: number; cause?: unknown },
+    details: {
+      holders?: readonly LeaseInfo[];
+      place?: number | null;
+      waitedMs: number;
+      cause?: unknown;
+    },
   ) {
-    const { holders, place, waitedMs, cause } = details;
+    const { holders = [], place = null, waitedMs, cause } = details;
     const held =
       holders.length === 0 ? '' : `; held by ${holders.slice(0, 3).map(describeHolder).join(', ')}`;
     const queued = place === null ? '' : `; ${String(place)} waiting ahead`;
@@ -229,7 +234,7 @@ export class StoreUnavailableError extends LeaseholdError {
     const about = lockName === null ? '' : ` for lock ${quoted(lockName)}`;
     const outcome = outcomeKnown
       ? 'nothing was changed'
-      : 'the outcome is unknown; whatever it left behind is given back in the background';
+      : 'the outcome is unknown; what it may have left behind is settled in the background';
     const detail = cause instanceof Error ? `: ${shortened(cause.message)}` : '';
     super(lockName, `The store could not serve a request${about}${detail} (${outcome})`, { cause });
     this.outcomeKnown = outcomeKnown;

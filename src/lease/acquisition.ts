@@ -44,6 +44,7 @@ export interface Wanted {
 type State = 'requesting' | 'queued' | 'cancelling' | 'over';
 
 export class Acquisition implements Wait {
+  readonly hasLease = false;
   readonly #context: AcquisitionContext;
   readonly #options: ParsedAcquireOptions;
   readonly #onReply: ((reply: Reply) => void) | undefined;

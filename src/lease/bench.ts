@@ -15,6 +15,8 @@ export interface Wait {
   readonly seats: Seats;
   readonly id: string;
   readonly terms: LeaseTerms;
+  /** Whether it waits with a lease, for more: then what is granted after its end is no leftover to be given back. */
+  readonly hasLease: boolean;
   granted(token: number, deadline: Moment): void;
   /** The place in the queue is gone: the attempt has to be made anew, under a new id. */
   lapsed(): void;

@@ -145,6 +145,11 @@ export class LeaseHandle implements LockHandle, HoldObserver {
     await this.release();
   }
 
+  /** @internal Like a listener of `signal`, but it does not keep the handle. One at a time. */
+  whenEnded(callback: (() => void) | undefined): void {
+    this.#hold.whenEnded(callback);
+  }
+
   lost(why: LossCause): void {
     this.#lossSignal?.abort(new LockLostError(this.name, why));
   }

@@ -26,6 +26,7 @@ const CANCEL_GRACE_MS = 1_000;
  * whole queue. However it fails, the upgrade is taken back, in the background if it must, and the hold stays as it is.
  */
 export class Upgrade implements Wait {
+  readonly hasLease = true;
   readonly #context: AcquisitionContext;
   readonly #hold: HeldLease;
   readonly #changes: ModeChanges;
@@ -204,7 +205,7 @@ export class Upgrade implements Wait {
   #leave(): void {
     this.#isOver = true;
     this.#timer?.cancel();
-    this.#context.room.leave(this, false);
+    this.#context.room.leave(this, true);
   }
 
   get #waitedMs(): number {

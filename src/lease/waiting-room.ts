@@ -125,13 +125,11 @@ export class WaitingRoom implements WakeListener {
   }
 
   woken(name: string, id: string, token: number): void {
-    const bench = this.#benches.get(name);
-    if (bench?.has(id) === true) {
-      bench.woken(id, token);
-      return;
-    }
+    // Whoever waits for an upgrade has a lease, too, that may have been asked for.
     if (token === 0) this.#outside.told(id);
-    else this.#giveBackEnded(name, id);
+    const bench = this.#benches.get(name);
+    if (bench?.has(id) === true) bench.woken(id, token);
+    else if (token > 0) this.#giveBackEnded(name, id);
   }
 
   opened(): void {
@@ -181,11 +179,11 @@ export class WaitingRoom implements WakeListener {
     this.#outside.unclaimed(name, ended.seats, id, ended.leaseMs);
   }
 
-  #left({ name, id, seats, terms }: Wait, remember: boolean): void {
+  #left({ name, id, seats, terms, hasLease }: Wait, remember: boolean): void {
     const bench = this.#benches.get(name);
     if (bench?.isEmpty === true) this.#benches.delete(name);
     if (bench?.hasQueued !== true) this.#queued.delete(name);
-    if (remember) this.#remember(id, { seats, leaseMs: terms.leaseMs });
+    if (remember && !hasLease) this.#remember(id, { seats, leaseMs: terms.leaseMs });
     this.#decideListening();
   }
 

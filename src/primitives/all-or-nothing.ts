@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
-import { LockLostError } from '../errors.js';
+import { AcquireTimeoutError, LockLostError } from '../errors.js';
+import { LeaseHandle } from '../lease/lock-handle.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import { leaseTerms } from '../options/provider-options.js';
 import { parseAcquireOptions, parsePermits } from '../options/request-options.js';
@@ -47,7 +48,8 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
   const { clock, settings } = requester.context;
   const terms = leaseTerms(settings, settings.leaseMs);
   const { timeoutMs, signal } = parseAcquireOptions(settings, terms, options, defaultTimeoutMs);
-  const endMs = clock.nowMs() + timeoutMs;
+  const startedMs = clock.nowMs();
+  const endMs = startedMs + timeoutMs;
   const inOrder = members.toSorted(byName);
   for (;;) {
     const taken: Taken[] = [];
@@ -64,7 +66,10 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
       return composite<R>(members, taken);
     } catch (error) {
       await releaseAll(taken.map(({ handle }) => handle));
-      if (!(error instanceof LockLostError) || clock.nowMs() >= endMs) throw error;
+      // The caller's own reason may be the loss of another lock.
+      if (signal?.aborted === true || !(error instanceof LockLostError)) throw error;
+      const waitedMs = clock.nowMs() - startedMs;
+      if (waitedMs >= timeoutMs) throw new AcquireTimeoutError(error.lockName ?? '', { waitedMs });
     }
   }
 }
@@ -85,27 +90,45 @@ function composite<R extends readonly LockRequest[]>(
   );
 }
 
-/** Waits with a signal that also aborts when one of these is lost: then the rest is not worth waiting for. */
+/**
+ * Waits with a signal that also aborts when one of these is lost: then the rest is not worth waiting for. It does not
+ * ask for the handles' own signals, which would keep them from ever being forgotten.
+ */
 async function whileHeld<T>(
   held: readonly LockHandle[],
   signal: AbortSignal | undefined,
   wait: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController();
-  const sources = [...held.map((handle) => handle.signal), ...(signal === undefined ? [] : [signal])];
-  const listening = sources.map((source) => {
-    const onAbort = (): void => {
-      controller.abort(source.reason);
-    };
-    if (source.aborted) onAbort();
-    source.addEventListener('abort', onAbort, { once: true });
-    return { source, onAbort };
-  });
+  const onAbort = (): void => {
+    controller.abort(signal?.reason);
+  };
+  if (signal?.aborted === true) onAbort();
+  signal?.addEventListener('abort', onAbort, { once: true });
+  for (const handle of held) {
+    watch(handle, () => {
+      controller.abort(lossOf(handle));
+    });
+  }
   try {
     return await wait(controller.signal);
   } finally {
     // A signal of the caller's may outlive many requests.
-    for (const { source, onAbort } of listening) source.removeEventListener('abort', onAbort);
+    signal?.removeEventListener('abort', onAbort);
+    for (const handle of held) watch(handle, undefined);
+  }
+}
+
+function watch(handle: LockHandle, callback: (() => void) | undefined): void {
+  if (handle instanceof LeaseHandle) handle.whenEnded(callback);
+}
+
+function lossOf(handle: LockHandle): unknown {
+  try {
+    handle.assertHeld();
+    return undefined;
+  } catch (error) {
+    return error;
   }
 }
 

@@ -119,7 +119,7 @@ export class Combiner {
       );
       if (outcome.type !== 'done') return outcome;
       const answer = this.#read(seats, outcome, onlyLeaves);
-      this.#soleUse.learn(name, operations, answer.reply, outcome.sentAt.ms);
+      this.#soleUse.learn(name, operations, answer.reply, this.#clock.nowMs());
       this.#onAnswer(name, answer, outcome.sentAt);
       return { ...outcome, value: answer };
     } catch (error) {
@@ -143,7 +143,7 @@ export class Combiner {
     const { reply, wake } = short;
     const { sentAt } = outcome;
     if (reply !== null) this.#collection.serverClock.learn(reply.nowMs, sentAt.ms);
-    this.#soleUse.applied(name, operation, sentAt.ms);
+    this.#soleUse.applied(name, operation, this.#clock.nowMs());
     const answer: Answer = { wake, reply, exists: true };
     this.#onAnswer(name, answer, sentAt);
     return { ...outcome, value: answer };

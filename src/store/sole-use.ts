@@ -8,8 +8,8 @@ type Seen =
 /** So many locks are remembered; of one that is forgotten, the next transition is sent as it is. */
 const MAX_REMEMBERED = 4_096;
 
-/** For so long a hold that had no company is expected to have none. */
-const ALONE_FOR_MS = 50;
+/** For so long a hold that began without company is expected to have none. Of a longer one, the release hardly counts. */
+const ALONE_FOR_MS = 5;
 
 /**
  * Which locks nobody else is likely to use at this moment, so that the short form of a transition is worth trying.

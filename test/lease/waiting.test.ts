@@ -242,6 +242,7 @@ describe('the waiting room', () => {
       lapsed: vi.fn<Wait['lapsed']>(),
       failed: vi.fn<Wait['failed']>(),
       placed: vi.fn<Wait['placed']>(),
+      hasLease: false,
     };
     return { waiting, wait, outside };
   }
