@@ -20,5 +20,13 @@ declare global {
   function pendingMigrations(): Promise<
     { run(work: { readonly signal: AbortSignal }): Promise<void> }[]
   >;
+  function readShelves(): Promise<readonly string[]>;
+  function areShelvesSorted(): Promise<boolean>;
+  function sortShelves(work: Work): Promise<void>;
+  function fetchForecast(city: string, work: { readonly signal: AbortSignal }): Promise<string>;
+  function fetchProducts(
+    day: string,
+    work: { readonly signal: AbortSignal },
+  ): Promise<readonly { readonly sku: string; readonly cents: number }[]>;
 }
 `;

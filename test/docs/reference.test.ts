@@ -1,33 +1,51 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
 
 import * as leasehold from '../../src/index.js';
 import { firstCells, page, root } from './pages.js';
 
-function sourceOf(file: string): ts.SourceFile {
-  const text = readFileSync(join(root, 'src', file), 'utf8');
-  return ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
-}
+const files = ts.sys.readDirectory(join(root, 'src'), ['.ts']);
 
-/** The members of an exported interface, in the order in which they are written. */
-function membersOf(file: string, name: string): readonly string[] {
-  const found = sourceOf(file).statements.find(
-    (statement) => ts.isInterfaceDeclaration(statement) && statement.name.text === name,
-  );
-  if (found === undefined || !ts.isInterfaceDeclaration(found)) throw new Error(`${file}: no ${name}`);
+const statements = files.flatMap((file) => {
+  const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true);
+  return [...source.statements];
+});
+
+/** The members of an interface, in the order in which they are written. */
+function membersOf(name: string): readonly string[] {
+  const found = statements.filter(ts.isInterfaceDeclaration).find((each) => each.name.text === name);
+  if (found === undefined) throw new Error(`no interface ${name}`);
   return found.members.map((member) => member.name?.getText() ?? '');
 }
 
-/** The strings of an exported union. */
-function stringsOf(file: string, name: string): readonly string[] {
-  const found = sourceOf(file).statements.find(
-    (statement) => ts.isTypeAliasDeclaration(statement) && statement.name.text === name,
-  );
-  if (found === undefined || !ts.isTypeAliasDeclaration(found)) throw new Error(`${file}: no ${name}`);
-  return [...found.type.getText().matchAll(/'([^']+)'/g)].map(([, text = '']) => text);
+function typeOf(name: string): ts.TypeNode {
+  const found = statements.filter(ts.isTypeAliasDeclaration).find((each) => each.name.text === name);
+  if (found === undefined) throw new Error(`no type ${name}`);
+  return found.type;
 }
+
+/** The strings of a union. */
+const stringsOf = (name: string): readonly string[] =>
+  [
+    ...typeOf(name)
+      .getText()
+      .matchAll(/'([^']+)'/g),
+  ].map(([, text = '']) => text);
+
+/** The first members of the types of a union. */
+function waysOf(name: string): readonly string[] {
+  const type = typeOf(name);
+  if (!ts.isUnionTypeNode(type)) throw new Error(`${name} is no union`);
+  return type.types.map((way) => (ts.isTypeLiteralNode(way) ? (way.members[0]?.name?.getText() ?? '') : ''));
+}
+
+/** Names of methods and getters, from cells like `await lock.confirm()`. */
+const calls = (cells: readonly string[]): readonly string[] =>
+  cells.map((cell) => /(?:^|\.)(\w+)(?:\(|$)/.exec(cell)?.[1] ?? cell);
+
+const sorted = (all: readonly string[]): readonly string[] => [...new Set(all)].sort();
 
 const errorClasses = Object.entries(leasehold)
   .filter(([, value]) => value.prototype instanceof leasehold.LeaseholdError)
@@ -37,12 +55,12 @@ describe('docs/operations.md', () => {
   const operations = page('docs/operations.md');
 
   test('describes every option of a provider, and no other', () => {
-    const options = membersOf('options.ts', 'LockProviderOptions');
+    const options = membersOf('LockProviderOptions');
     expect(firstCells(operations, 'Options')).toEqual(options);
   });
 
   test('describes every event, and no other', () => {
-    expect(firstCells(operations, 'Events')).toEqual(membersOf('events.ts', 'LockProviderEvents'));
+    expect(firstCells(operations, 'Events')).toEqual(membersOf('LockProviderEvents'));
   });
 });
 
@@ -54,14 +72,54 @@ describe('docs/errors.md', () => {
   });
 
   test('names every code', () => {
-    const missing = stringsOf('errors.ts', 'LeaseholdErrorCode').filter(
-      (code) => !errors.text.includes(`\`${code}\``),
-    );
+    const missing = stringsOf('LeaseholdErrorCode').filter((code) => !errors.text.includes(`\`${code}\``));
     expect(missing).toEqual([]);
   });
 
   test('describes every way to lose, and no other', () => {
-    expect(firstCells(errors, 'Ways to lose')).toEqual(stringsOf('errors.ts', 'LossCause'));
+    expect(firstCells(errors, 'Ways to lose')).toEqual(stringsOf('LossCause'));
+  });
+});
+
+describe.each([
+  { path: 'docs/mutex.md', title: 'The mutex', of: 'Mutex' },
+  { path: 'docs/reader-writer-lock.md', title: 'The reader-writer lock', of: 'ReaderWriterLock' },
+  { path: 'docs/semaphore.md', title: 'The semaphore', of: 'Semaphore' },
+])('$path', ({ path, title, of }) => {
+  test('has every method of the primitive in its table, and no other', () => {
+    const methods = membersOf(of).filter((member) => member !== 'name' && member !== 'limit');
+    expect(sorted(calls(firstCells(page(path), title)))).toEqual(sorted(methods));
+  });
+});
+
+describe('docs/reader-writer-lock.md', () => {
+  test('has every method of the handle in its table, and no other', () => {
+    const asked = calls(firstCells(page('docs/reader-writer-lock.md'), 'While you hold it'));
+    expect(sorted(asked)).toEqual(sorted(membersOf('ReaderWriterHandle')));
+  });
+});
+
+describe('docs/semaphore.md', () => {
+  test('has every way to meet another limit in its table, and no other', () => {
+    const ways = firstCells(page('docs/semaphore.md'), 'The limit').map((cell) => cell.split("'")[1] ?? '');
+    expect(sorted(ways)).toEqual(sorted(stringsOf('WhenLimitDiffers')));
+  });
+});
+
+describe('docs/all-or-nothing.md', () => {
+  const allOrNothing = page('docs/all-or-nothing.md');
+
+  test('has every kind of request in its table, and no other', () => {
+    const [, , ...requests] = firstCells(allOrNothing, 'Several locks, all or nothing').filter((cell) =>
+      /^\{|^acquire|^try/.test(cell),
+    );
+    const ways = requests.map((cell) => /\w+/.exec(cell)?.[0] ?? '');
+    expect(sorted(ways)).toEqual(sorted(waysOf('LockRequest')));
+  });
+
+  test('has every member of the handle in its table, and no other', () => {
+    const asked = calls(firstCells(allOrNothing, 'While you hold them'));
+    expect(sorted(asked)).toEqual(sorted([...membersOf('Hold'), ...membersOf('CompositeHandle')]));
   });
 });
 
@@ -70,7 +128,6 @@ describe('docs/architecture.md', () => {
     const [, picture = ''] = page('docs/architecture.md').text.split('```');
     const [source = ''] = picture.split(/^test\//m);
     const shown = [...source.matchAll(/^ +([\w-]+\.ts) /gm)].map(([, name = '']) => name);
-    const files = ts.sys.readDirectory(join(root, 'src'), ['.ts']);
-    expect(shown.sort()).toEqual(files.map((file) => file.split('/').at(-1)).sort());
+    expect(shown.sort()).toEqual(files.map((file) => basename(file)).sort());
   });
 });

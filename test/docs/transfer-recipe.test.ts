@@ -1,33 +1,19 @@
-import { runInThisContext } from 'node:vm';
-import type { Db, MongoClient } from 'mongodb';
-import ts from 'typescript';
 import { describe, expect, inject, test } from 'vitest';
 
-import type { LockProvider } from '../../src/index.js';
 import { OwnDatabase } from '../support/own-database.js';
 import { rejection } from '../support/patience.js';
-import { codeBlocks, page } from './pages.js';
+import { recipe } from './recipe.js';
 
 type Transfer = (from: string, to: string, cents: number, day: string) => Promise<void>;
-
-/** The function of the recipe as it stands in docs/mutex.md, given what it takes for granted. */
-function transferOf(client: MongoClient, db: Db, locks: LockProvider): Transfer {
-  const recipe = codeBlocks(page('docs/mutex.md'), 'ts').find(({ code }) =>
-    code.includes('async function transfer('),
-  );
-  const { outputText } = ts.transpileModule(recipe?.code ?? '', {
-    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
-  });
-  const make = runInThisContext(`(client, db, locks) => { ${outputText}; return transfer; }`) as (
-    ...given: readonly unknown[]
-  ) => Transfer;
-  return make(client, db, locks);
-}
 
 /** A bank with two accounts and the recipe on it. */
 class Bank extends OwnDatabase {
   readonly #client = this.client();
-  readonly transfer: Transfer = transferOf(this.#client.client, this.#client.db, this.#client.provider());
+  readonly transfer = recipe('docs/mutex.md', 'transfer', {
+    client: this.#client.client,
+    db: this.#client.db,
+    locks: this.#client.provider(),
+  }) as Transfer;
   readonly #accounts = this.plain.db.collection<{ _id: string; cents: number }>('accounts');
 
   async open(): Promise<void> {

@@ -1,0 +1,91 @@
+import { describe, expect, inject, test } from 'vitest';
+
+import { OwnDatabase } from '../support/own-database.js';
+import { rejection } from '../support/patience.js';
+import { recipe } from './recipe.js';
+
+type Transfer = (from: string, to: string, cents: number) => Promise<void>;
+
+interface Booking {
+  readonly account: string;
+  readonly cents: number;
+}
+
+/** A bank whose instances transfer by the recipe. */
+class Bank extends OwnDatabase {
+  readonly #bookings = this.plain.db.collection<Booking>('bookings');
+
+  instance(): Transfer {
+    const own = this.client();
+    const given = { client: own.client, db: own.db, locks: own.provider() };
+    return recipe('docs/all-or-nothing.md', 'transfer', given) as Transfer;
+  }
+
+  async open(accounts: Readonly<Record<string, number>>): Promise<void> {
+    await this.#bookings.insertMany(Object.entries(accounts).map(([account, cents]) => ({ account, cents })));
+  }
+
+  async balances(): Promise<Readonly<Record<string, number>>> {
+    const balances: Record<string, number> = {};
+    for (const { account, cents } of await this.#bookings.find().sort({ account: 1 }).toArray()) {
+      balances[account] = (balances[account] ?? 0) + cents;
+    }
+    return balances;
+  }
+
+  /** As if somebody had been granted the lock of this account long after everybody here. */
+  async claimForSomebodyNewer(account: string): Promise<void> {
+    const fences = this.plain.db.collection<{ _id: string; fencingToken: number }>('fences');
+    await fences.insertOne({ _id: account, fencingToken: Number.MAX_SAFE_INTEGER });
+  }
+}
+
+describe('the transfer of docs/all-or-nothing.md', () => {
+  test('neither waits in a circle nor loses money, though many go in both directions at once', async () => {
+    await using bank = new Bank(inject('mongoUri'));
+    await bank.open({ a: 50_000, b: 50_000 });
+    const instances = [bank.instance(), bank.instance(), bank.instance()];
+    const transfers = instances.flatMap((transfer) =>
+      Array.from({ length: 8 }, (_, index) =>
+        index % 2 === 0 ? transfer('a', 'b', 300) : transfer('b', 'a', 100),
+      ),
+    );
+    const ends = await Promise.allSettled(transfers);
+
+    expect(ends.filter(({ status }) => status === 'rejected')).toEqual([]);
+    expect(await bank.balances()).toEqual({ a: 50_000 - 12 * 200, b: 50_000 + 12 * 200 });
+  });
+
+  test('does not let an account below zero, though several take from it at once', async () => {
+    await using bank = new Bank(inject('mongoUri'));
+    await bank.open({ a: 50_000, b: 0, c: 0, d: 0 });
+    const transfers = ['b', 'c', 'd'].map((to) => bank.instance()('a', to, 30_000));
+    const ends = await Promise.allSettled(transfers);
+
+    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await bank.balances()).toMatchObject({ a: 20_000 });
+  });
+
+  test('does not let an account above its maximum, though several give to it at once', async () => {
+    await using bank = new Bank(inject('mongoUri'));
+    await bank.open({ a: 60_000, b: 60_000, c: 60_000, d: 0 });
+    const transfers = ['a', 'b', 'c'].map((from) => bank.instance()(from, 'd', 60_000));
+    const ends = await Promise.allSettled(transfers);
+
+    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await bank.balances()).toMatchObject({ d: 60_000 });
+  });
+
+  test.each(['a', 'b'])('changes nothing where it is out of date for account %s', async (account) => {
+    await using bank = new Bank(inject('mongoUri'));
+    await bank.open({ a: 50_000, b: 50_000 });
+    await bank.claimForSomebodyNewer(account);
+    expect(await rejection(bank.instance()('a', 'b', 100))).toMatchObject({ code: 11_000 });
+    expect(await bank.balances()).toEqual({ a: 50_000, b: 50_000 });
+  });
+
+  test('refuses an account that gives to itself', async () => {
+    await using bank = new Bank(inject('mongoUri'));
+    expect(await rejection(bank.instance()('a', 'a', 100))).toBeInstanceOf(TypeError);
+  });
+});
