@@ -150,8 +150,10 @@ export function refusalOf(reply: Reply, seats: Seats, type: 'enqueue' | 'try', r
   return isHeld && reply.seated + reply.waiters >= request.maxMembers ? 'full' : 'unexplained';
 }
 
-function isOverLimit({ limit }: Reply, { permits = 1, limit: wanted, mustMatch = false }: Request): boolean {
-  if (limit === undefined) return false;
+/** A request that sets the limit is refused by none. */
+function isOverLimit({ limit }: Reply, request: Request): boolean {
+  const { permits = 1, limit: wanted, mustMatch = false, setsLimit = false } = request;
+  if (limit === undefined || setsLimit) return false;
   return permits > limit || (mustMatch && limit !== wanted);
 }
 

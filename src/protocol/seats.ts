@@ -67,7 +67,7 @@ export interface Seats {
   /** What the request brings along beyond what all kinds have: of its waiter, and of its lease. */
   demanded(request: Request): Fields;
 
-  /** What else a request does: stages that come after it, where `$isAccepted` says whether it met its conditions. */
+  /** What a request does before it is queued, if it is or not: `$isAccepted` says whether it met its conditions. */
   accepted(request: Request): readonly Stage[];
 
   /** Whether a newcomer would enter at once, given that nobody waits. */

@@ -15,7 +15,7 @@ const isCount = (path: string): Expression =>
 
 const permitsOf = ({ permits = 1 }: Request): number => permits;
 
-/** The limit that counts for a request which meets its conditions. */
+/** The limit of a vacant semaphore once this request has entered. */
 const limitFor = ({ mustMatch, setsLimit, limit }: Request): Expression =>
   (mustMatch === true || setsLimit === true) && limit !== undefined ? limit : '$limit';
 
@@ -74,7 +74,7 @@ export const semaphoreSeats: Seats = {
   // Where the limits must match, only an idle lock can have another one.
   accepted: ({ mustMatch, setsLimit, limit }) =>
     (mustMatch === true || setsLimit === true) && limit !== undefined ? resize('$isAccepted', limit) : [],
-  hasRoomFor: (request) => ({ $lte: [{ $add: [inUse, permitsOf(request)] }, limitFor(request)] }),
+  hasRoomFor: (request) => ({ $lte: [{ $add: [inUse, permitsOf(request)] }, '$limit'] }),
   occupy: (leases) => ({ holders: { $concatArrays: ['$holders', leases] } }),
   vacate: (id) => ({ holders: holders.without(id) }),
   evict: (ids) => ({ holders: holders.withoutAll(ids) }),

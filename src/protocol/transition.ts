@@ -139,7 +139,10 @@ function operate(seats: Seats, operation: Operation): readonly Stage[] {
   }
 }
 
-/** The queue with this request at its end; as it was if the id is known already, comes too late or finds no room. */
+/**
+ * The queue with this request at its end; as it was if the id is known already, comes too late, finds no room among the
+ * members, or does not meet what its kind or these conditions demand.
+ */
 function enqueue(seats: Seats, request: Request, conditions: readonly Expression[]): readonly Stage[] {
   const { id, notAfter, maxMembers } = request;
   const members: Expression = { $add: [{ $size: '$queue' }, seats.count] };
@@ -149,16 +152,19 @@ function enqueue(seats: Seats, request: Request, conditions: readonly Expression
     { $lte: [NOW, notAfter] },
     { $lt: [members, maxMembers] },
     ...seats.conditions(request),
-    ...conditions,
   );
-  const appended: Expression = { $concatArrays: ['$queue', [{ k: id, v: waiterOf(seats, request) }]] };
+  const queueIf = (condition: Expression): Stage => ({
+    $set: {
+      queue: when(
+        all(condition, ...conditions),
+        { $concatArrays: ['$queue', [{ k: id, v: waiterOf(seats, request) }]] },
+        '$queue',
+      ),
+    },
+  });
   const accepted = seats.accepted(request);
-  if (accepted.length === 0) return [{ $set: { queue: when(isAccepted, appended, '$queue') } }];
-  return [
-    { $set: { isAccepted } },
-    { $set: { queue: when('$isAccepted', appended, '$queue') } },
-    ...accepted,
-  ];
+  if (accepted.length === 0) return [queueIf(isAccepted)];
+  return [{ $set: { isAccepted } }, ...accepted, queueIf('$isAccepted')];
 }
 
 function waiterOf(seats: Seats, request: Request): Fields {
@@ -224,7 +230,8 @@ function admit(seats: Seats, requested: readonly string[]): readonly Stage[] {
   // Whoever this very update has queued learns of its grant by the reply, or by the repeat of its request. One that was
   // queued before is named though its request is here: this may be a late copy, whose reply nobody awaits (E2).
   const isTold = all(isIn('$$this.k', requested), not(isIn('$$this.k', '$before.k')));
-  const told: Fields = requested.length === 0 ? {} : { told: those('$entering', isTold) };
+  const fromQueue: Expression = { $slice: ['$entering', seats.enteringFromQueue] };
+  const told: Fields = requested.length === 0 ? {} : { told: those(fromQueue, isTold) };
   const toName = requested.length === 0 ? '$granted' : those('$granted', not(isIn('$$this.id', '$told.k')));
   return [
     { $set: { entering: seats.entering } },
