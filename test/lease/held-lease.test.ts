@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { after, momentNow } from '../../src/clock.js';
 import { HeldLease } from '../../src/lease/held-lease.js';
+import type { Lease } from '../../src/protocol/lock-document.js';
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';
 import { ManualClock } from '../support/manual-clock.js';
 
@@ -139,5 +140,47 @@ describe('a hold', () => {
     expect(lease.requestRelease()).toBe(false);
     expect(observer.releaseRequestedNow).toHaveBeenCalledOnce();
     expect(lease.wasAskedToRelease).toBe(true);
+  });
+
+  describe('asks whether a stored lease is its own', () => {
+    const stored = (token: number, id = 'w1'): Lease => ({
+      id,
+      process: 'p',
+      leaseMs: 3_000,
+      acquiredAt: new Date(0),
+      expiresAt: new Date(3_000),
+      token,
+    });
+
+    it('by id and token', () => {
+      const { lease } = hold(new ManualClock());
+      const asked = lease.expectation;
+      expect(lease.recognises(stored(7), asked)).toBe(true);
+      expect(lease.recognises(stored(8), asked)).toBe(false);
+      expect(lease.recognises(stored(6), asked)).toBe(false);
+      expect(lease.recognises(stored(7, 'w2'), asked)).toBe(false);
+    });
+
+    it('and takes a higher token for its own while a change of mode is on its way, or was when it asked', () => {
+      const { lease } = hold(new ManualClock());
+      lease.changing();
+      const during = lease.expectation;
+      expect(lease.recognises(stored(8), during)).toBe(true);
+      expect(lease.recognises(stored(6), during)).toBe(false);
+      lease.changed(8);
+      expect(lease.recognises(stored(8), during)).toBe(true);
+      expect(lease.recognises(stored(7), during)).toBe(true);
+    });
+
+    it('and after a change takes neither the old token nor a higher one', () => {
+      const { lease } = hold(new ManualClock());
+      lease.changing();
+      lease.changed(8);
+      expect(lease.token).toBe(8);
+      const after = lease.expectation;
+      expect(lease.recognises(stored(8), after)).toBe(true);
+      expect(lease.recognises(stored(7), after)).toBe(false);
+      expect(lease.recognises(stored(9), after)).toBe(false);
+    });
   });
 });
