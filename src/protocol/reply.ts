@@ -150,11 +150,11 @@ export function refusalOf(reply: Reply, seats: Seats, type: 'enqueue' | 'try', r
   return isHeld && reply.seated + reply.waiters >= request.maxMembers ? 'full' : 'unexplained';
 }
 
-/** A request that sets the limit is refused by none. */
 function isOverLimit({ limit }: Reply, request: Request): boolean {
   const { permits = 1, limit: wanted, mustMatch = false, setsLimit = false } = request;
-  if (limit === undefined || setsLimit) return false;
-  return permits > limit || (mustMatch && limit !== wanted);
+  if (limit === undefined) return false;
+  const most = setsLimit || mustMatch ? (wanted ?? limit) : limit;
+  return permits > most || (mustMatch && limit !== wanted);
 }
 
 const isDate = (value: unknown): value is Date => value instanceof Date;

@@ -15,7 +15,7 @@ const isCount = (path: string): Expression =>
 
 const permitsOf = ({ permits = 1 }: Request): number => permits;
 
-/** The limit of a vacant semaphore once this request has entered. */
+/** The limit that counts once this request has been accepted. */
 const limitFor = ({ mustMatch, setsLimit, limit }: Request): Expression =>
   (mustMatch === true || setsLimit === true) && limit !== undefined ? limit : '$limit';
 
@@ -72,8 +72,10 @@ export const semaphoreSeats: Seats = {
   conditions,
   demanded: (request) => ({ permits: permitsOf(request) }),
   // Where the limits must match, only an idle lock can have another one.
-  accepted: ({ mustMatch, setsLimit, limit }) =>
-    (mustMatch === true || setsLimit === true) && limit !== undefined ? resize('$isAccepted', limit) : [],
+  accepted: (request) => {
+    const limit = limitFor(request);
+    return typeof limit === 'number' ? resize('$isAccepted', limit) : [];
+  },
   hasRoomFor: (request) => ({ $lte: [{ $add: [inUse, permitsOf(request)] }, '$limit'] }),
   occupy: (leases) => ({ holders: { $concatArrays: ['$holders', leases] } }),
   vacate: (id) => ({ holders: holders.without(id) }),
@@ -95,11 +97,11 @@ export const semaphoreSeats: Seats = {
 };
 
 function conditions(request: Request): readonly Expression[] {
-  const { mustMatch, setsLimit, limit } = request;
-  if (setsLimit === true) return [];
-  if (mustMatch !== true) return [{ $lte: [permitsOf(request), '$limit'] }];
+  // Whoever asks for more than there will be would keep the queue waiting for ever.
+  const fits: Expression = { $lte: [permitsOf(request), limitFor(request)] };
+  if (request.mustMatch !== true) return [fits];
   const isIdle = all(equal('$queue', []), holders.isEmpty);
-  return [any(equal('$limit', limit ?? null), isIdle)];
+  return [fits, any(equal('$limit', limitFor(request)), isIdle)];
 }
 
 /** A new document has the limit of whoever makes it. */
