@@ -123,17 +123,17 @@ async function runBlock(calls: Calls, count: number): Promise<Times> {
 }
 
 /** By a connection of its own: listening to commands costs time. */
-async function countCommands(bench: Workbench, { take }: Subject): Promise<number> {
+async function countCommands(bench: Workbench, subject: Subject): Promise<number> {
   const client = bench.client({ monitorCommands: true });
   const locks = new LockProvider(client.db(bench.dbName));
   // The first contact also asks for the server's clock, and makes the index.
-  await (await take(locks)).release();
+  await (await subject.take(locks)).release();
   await locks.ensureIndexes();
   let commands = 0;
   client.on('commandStarted', () => {
     commands += 1;
   });
-  for (let round = 0; round < COUNTED_ROUNDS; round += 1) await (await take(locks)).release();
+  for (let round = 0; round < COUNTED_ROUNDS; round += 1) await (await subject.take(locks)).release();
   const counted = commands;
   await locks.close();
   return counted / COUNTED_ROUNDS;

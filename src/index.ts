@@ -43,7 +43,14 @@ export type {
   SemaphoreOptions,
   WhenLimitDiffers,
 } from './options/request-options.js';
-export type { LockRequest } from './primitives/all-or-nothing.js';
+export type {
+  LockRequest,
+  MutexRequest,
+  PermitRequest,
+  ReadRequest,
+  UpgradeableReadRequest,
+  WriteRequest,
+} from './primitives/all-or-nothing.js';
 export type { CompositeHandle, HandleFor } from './primitives/composite-handle.js';
 export type { Mutex } from './primitives/mutex.js';
 export type { ReaderWriterLock } from './primitives/reader-writer-lock.js';

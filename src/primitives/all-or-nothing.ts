@@ -15,13 +15,40 @@ import type { Requester } from './requester.js';
 import { SemaphoreFace } from './semaphore.js';
 import type { Semaphore } from './semaphore.js';
 
+/** A mutex among locks that are acquired together. */
+export interface MutexRequest {
+  /** The mutex to hold. */
+  readonly mutex: Mutex;
+}
+
+/** A read among locks that are acquired together. */
+export interface ReadRequest {
+  /** The lock to read under. */
+  readonly read: ReaderWriterLock;
+}
+
+/** A write among locks that are acquired together. */
+export interface WriteRequest {
+  /** The lock to write under. */
+  readonly write: ReaderWriterLock;
+}
+
+/** An upgradeable read among locks that are acquired together. */
+export interface UpgradeableReadRequest {
+  /** The lock to read under until it is upgraded. */
+  readonly upgradeableRead: ReaderWriterLock;
+}
+
+/** Permits among locks that are acquired together. */
+export interface PermitRequest {
+  /** The semaphore to take them from. */
+  readonly semaphore: Semaphore;
+  /** How many: 1 to the limit, default 1. */
+  readonly permits?: number | undefined;
+}
+
 /** One of several locks that are acquired together, and how. */
-export type LockRequest =
-  | { readonly mutex: Mutex }
-  | { readonly read: ReaderWriterLock }
-  | { readonly write: ReaderWriterLock }
-  | { readonly upgradeableRead: ReaderWriterLock }
-  | { readonly semaphore: Semaphore; readonly permits?: number | undefined };
+export type LockRequest = MutexRequest | ReadRequest | WriteRequest | UpgradeableReadRequest | PermitRequest;
 
 /** One request, checked. */
 interface Member {

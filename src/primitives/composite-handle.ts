@@ -1,12 +1,12 @@
 import type { Hold, LockHandle } from '../lease/lock-handle.js';
 import type { PermitHandle } from '../lease/permit-handle.js';
 import type { ReaderWriterHandle } from '../lease/reader-writer-handle.js';
-import type { LockRequest } from './all-or-nothing.js';
+import type { LockRequest, PermitRequest, UpgradeableReadRequest, WriteRequest } from './all-or-nothing.js';
 
 /** The handle that a request for one lock gives. */
-export type HandleFor<R extends LockRequest> = R extends { readonly semaphore: object }
+export type HandleFor<R extends LockRequest> = R extends PermitRequest
   ? PermitHandle
-  : R extends { readonly write: object } | { readonly upgradeableRead: object }
+  : R extends WriteRequest | UpgradeableReadRequest
     ? ReaderWriterHandle
     : LockHandle;
 

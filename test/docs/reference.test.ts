@@ -38,7 +38,7 @@ const stringsOf = (name: string): readonly string[] =>
 function waysOf(name: string): readonly string[] {
   const type = typeOf(name);
   if (!ts.isUnionTypeNode(type)) throw new Error(`${name} is no union`);
-  return type.types.map((way) => (ts.isTypeLiteralNode(way) ? (way.members[0]?.name?.getText() ?? '') : ''));
+  return type.types.map((way) => membersOf(way.getText())[0] ?? '');
 }
 
 /** Names of methods and getters, from cells like `await lock.confirm()`. */
