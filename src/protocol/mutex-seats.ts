@@ -1,4 +1,4 @@
-import { when } from './expressions.js';
+import { typeOf, when } from './expressions.js';
 import { leaseSlot } from './lease-slot.js';
 import type { Seats } from './seats.js';
 
@@ -33,7 +33,8 @@ export const mutexSeats: Seats = {
   extend: (ids) => ({ holder: holder.extended(ids) }),
   markEnding: (ids, why) => ({ holder: holder.asked(ids, why) }),
   alone: {
-    vacant: [['$holder', null]],
+    // By type: among the elements of an array a missing field equals null, and corrupt is never free (E26).
+    vacant: [[typeOf('$holder'), 'null']],
     conditions: () => [],
     taken: (lease) => ({ holder: lease }),
     fields: { holder: 1 },

@@ -9,6 +9,7 @@ import {
   isIn,
   merge,
   not,
+  typeOf,
   when,
 } from './expressions.js';
 import type { Expression, Fields, Stage } from './expressions.js';
@@ -116,11 +117,11 @@ export const readerWriterSeats: Seats = {
   alone: {
     vacant: [
       ['$readers', []],
-      ['$writer', null],
+      [typeOf('$writer'), 'null'],
       ['$writerWaiting', false],
     ],
     conditions: () => [],
-    taken: (lease, { mode }) => (mode === 'write' ? { writer: lease } : { readers: [lease] }),
+    taken: (lease, { mode = 'write' }) => (mode === 'write' ? { writer: lease } : { readers: [lease] }),
     fields: { readers: { $slice: 1 }, writer: 1 },
     heldBy: (id) => [
       // Well-formed, it has either readers or a writer.

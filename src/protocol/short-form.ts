@@ -135,6 +135,7 @@ function leaving(seats: Seats, id: string): ShortForm {
   return {
     pipeline: [{ $replaceWith: when(condition, vacated, '$$ROOT') }],
     fields: { _id: 0, wake: 1 },
+    // The word of an earlier leave would look the same: a repeat must be the whole transition.
     read: (document) => {
       const wake = readWake(document['wake']);
       const isLeft = wake.length === 1 && wake[0]?.startsWith(`-${id}:`) === true;

@@ -17,10 +17,13 @@ const past = new Date(Date.now() - 60_000);
 const future = new Date(Date.now() + 3_600_000);
 const ahead = Long.fromNumber((Date.now() + 3_600_000) * 1_000);
 
-const lease = (expiresAt: Date): Fields => ({
+const lease = (expiresAt: Date, own: Fields = {}): Fields => ({
   ...{ id: 'w9', process: 'p9', token: Long.fromNumber(7), leaseMs: 30_000 },
-  ...{ acquiredAt: past, expiresAt },
+  ...{ acquiredAt: past, expiresAt, ...own },
 });
+const permit = (expiresAt: Date): Fields => lease(expiresAt, { permits: 1 });
+const read = (expiresAt: Date): Fields => lease(expiresAt, { mode: 'read' });
+const write = (expiresAt: Date): Fields => lease(expiresAt, { mode: 'write' });
 const waiter = (expiresAt: Date): Fields => ({ process: 'p9', leaseMs: 30_000, since: past, expiresAt });
 
 /** A document of another kind, as that kind stores it. */
@@ -41,37 +44,37 @@ const readerWriter = (readers: readonly Fields[], writer: Fields | null): Fields
 const idle: Readonly<Record<string, () => Promise<string>>> = {
   'a semaphore nobody holds': () => put('semaphore', { limit: 3, holders: [] }),
   'a semaphore whose holders are dead': () =>
-    put('semaphore', { limit: 3, holders: [lease(past), lease(past)] }),
+    put('semaphore', { limit: 3, holders: [permit(past), permit(past)] }),
   'a semaphore whose waiters are dead': () =>
     put('semaphore', { limit: 3, holders: [] }, { queue: { w8: waiter(past) } }),
   'a reader-writer lock nobody holds': () => put('reader-writer', readerWriter([], null)),
   'a reader-writer lock whose readers and writer are dead': () =>
-    put('reader-writer', readerWriter([lease(past)], lease(past))),
+    put('reader-writer', readerWriter([read(past)], write(past))),
   'an election without a leader': () => put('election', { holder: null }),
   'an election whose leader is dead': () => put('election', { holder: lease(past) }),
 };
 
 const live: Readonly<Record<string, () => Promise<string>>> = {
   'a semaphore with one live holder': () =>
-    put('semaphore', { limit: 3, holders: [lease(past), lease(future)] }),
+    put('semaphore', { limit: 3, holders: [permit(past), permit(future)] }),
   'a semaphore with a live waiter': () =>
     put('semaphore', { limit: 3, holders: [] }, { queue: { w7: waiter(past), w8: waiter(future) } }),
   'a reader-writer lock with a live reader': () =>
-    put('reader-writer', readerWriter([lease(past), lease(future)], null)),
-  'a reader-writer lock with a live writer': () => put('reader-writer', readerWriter([], lease(future))),
+    put('reader-writer', readerWriter([read(past), read(future)], null)),
+  'a reader-writer lock with a live writer': () => put('reader-writer', readerWriter([], write(future))),
   'an election with a live leader': () => put('election', { holder: lease(future) }),
 };
 
 const corrupt: Readonly<Record<string, () => Promise<string>>> = {
   'of an unknown kind': () => put('turnstile', { holders: [] }),
   'of another version': () => put('semaphore', { limit: 3, holders: [] }, { v: 2 }),
-  'whose holders are no array': () => put('semaphore', { limit: 3, holders: lease(future) }),
+  'whose holders are no array': () => put('semaphore', { limit: 3, holders: permit(future) }),
   'whose holders are missing': () => put('semaphore', { limit: 3 }),
   'whose readers are no array': () => put('reader-writer', { ...readerWriter([], null), readers: 'one' }),
   'whose writer is missing': () => put('reader-writer', { readers: [], writerWaiting: false }),
   'whose holder is missing': () => put('election', {}),
   'with a lease whose expiry is no date': () =>
-    put('semaphore', { limit: 3, holders: [{ ...lease(past), expiresAt: past.toISOString() }] }),
+    put('semaphore', { limit: 3, holders: [{ ...permit(past), expiresAt: past.toISOString() }] }),
   'with a lease that is none': () => put('semaphore', { limit: 3, holders: ['w9'] }),
   'with a waiter without an expiry': () =>
     put('semaphore', { limit: 3, holders: [] }, { queue: { w8: { process: 'p9' } } }),
@@ -99,7 +102,7 @@ describe('a document of another kind', () => {
     const name = await make();
     const before = await driver.image(name);
     const { reply } = await driver.apply(name, [enqueue('w1'), leave('w9'), cancel('w8')]);
-    await driver.extend(name, ['w9'], 30_000, 86_400_000);
+    await driver.extend(name, ['w9'], 30_000, 86_400_000, [mutexSeats]);
     expect(await driver.image(name)).toBe(before);
     expect(refusalOf(reply, mutexSeats, 'enqueue', requestOf('w1'))).toBe('other-kind');
   });

@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { versionOf } from '../support/invariants.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
-import { ask, enqueue, evict, leave, tryOnce } from '../support/operations.js';
+import { KINDS } from '../support/lock-kinds.js';
+import { versionOf } from '../support/lock-version.js';
+import { ask, enqueue, evict, exchange, leave, tryOnce } from '../support/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));
 
@@ -86,16 +87,20 @@ describe('why, and the label', () => {
   });
 });
 
-describe('an attempt id that somebody makes up', () => {
+describe.each(KINDS)('an attempt id of a $model.kind that somebody makes up', ({ seats }) => {
+  const own = new LockDocumentDriver(inject('mongoUri'), seats);
+
+  afterAll(() => own[Symbol.asyncDispose]());
+
   it.each(shown)('is data, names nobody and breaks nothing: %s', async (_, id) => {
-    const name = driver.newName();
-    await driver.apply(name, [enqueue('wh'), enqueue('w1')]);
-    const before = versionOf(await driver.read(name));
-    for (const operation of [evict(id), ask(id, 'why')]) {
-      const { reply } = await driver.apply(name, [operation]);
+    const name = own.newName();
+    await own.apply(name, [enqueue('wh', { limit: 1 }), enqueue('w1')]);
+    const before = versionOf(await own.read(name));
+    for (const operation of [evict(id), ask(id, 'why'), exchange(id, 1, 'read'), exchange(id, 2, 'write')]) {
+      const { reply } = await own.apply(name, [operation]);
       expect(reply.wake).toEqual([]);
     }
-    await driver.extend(name, [id], 30_000, 0);
-    expect(versionOf(await driver.read(name))).toEqual(before);
+    await own.extend(name, [id], 30_000, 0);
+    expect(versionOf(await own.read(name))).toEqual(before);
   });
 });

@@ -1,10 +1,12 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { extension, leasesProjection } from '../../src/protocol/extension.js';
+import { extension, leasesProjection, readLeases } from '../../src/protocol/extension.js';
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';
-import { versionOf } from '../support/invariants.js';
+import { transition } from '../../src/protocol/transition.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
-import { LEASE_MS, RETENTION_MS, enqueue, extend } from '../support/operations.js';
+import { versionOf } from '../support/lock-version.js';
+import { ALL_SEATS, KINDS, READER_WRITER } from '../support/lock-kinds.js';
+import { LEASE_MS, NONCE, RETENTION_MS, enqueue, extend } from '../support/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));
 
@@ -26,20 +28,22 @@ const expiriesOf = async (name: string): Promise<Readonly<Record<string, number>
   return Object.fromEntries(all.map(([id, { expiresAt }]) => [id, expiresAt.getTime()]));
 };
 
-/** Both ways in which a lease is extended; each gives the time of the update. */
+/** Both ways in which a lease is extended, with what `wake` says then; each gives the time of the update. */
 const ways = [
   [
     'an operation',
+    ` ~${NONCE}`,
     async (name: string, ...ids: readonly string[]) => (await driver.apply(name, [extend(...ids)])).nowMs,
   ],
   [
     'the batch',
+    '',
     async (name: string, ...ids: readonly string[]) =>
       (await driver.extend(name, ids, LEASE_MS, RETENTION_MS))?.nowMs ?? 0,
   ],
 ] as const;
 
-describe.each(ways)('extending by %s', (_, extendBy) => {
+describe.each(ways)('extending by %s', (_, wake, extendBy) => {
   it('gives a lease its own length from now, and leaves the others alone', async () => {
     const name = await contended();
     const before = await expiriesOf(name);
@@ -68,11 +72,19 @@ describe.each(ways)('extending by %s', (_, extendBy) => {
     const before = await driver.read(name);
     const nowMs = await extendBy(name, 'wh');
     const holder = { ...(before?.['holder'] as object), expiresAt: new Date(nowMs + 60_000) };
-    expect(await driver.read(name)).toEqual({ ...before, holder });
+    expect(await driver.read(name)).toEqual({ ...before, holder, wake });
   });
 });
 
 describe('extending by an operation', () => {
+  it('surely writes, so that looking by it means something, even if nobody is there any more', async () => {
+    const name = await contended();
+    const before = (await driver.oplog(name)).length;
+    await driver.apply(name, [{ ...extend('w9'), nonce: '1' }]);
+    await driver.apply(name, [{ ...extend('w9'), nonce: '2' }]);
+    expect((await driver.oplog(name)).length).toBe(before + 2);
+  });
+
   it('extends a place in the queue by its own lease', async () => {
     const name = await contended();
     const before = await expiriesOf(name);
@@ -96,6 +108,38 @@ describe('extending by the batch', () => {
     for (const document of [first, third]) {
       expect(document?.leases[0]?.expiresAt.getTime()).toBeGreaterThan(Date.now() + 50_000);
     }
+  });
+
+  it('extends locks of all kinds in one command, and tells how each is held', async () => {
+    await using readers = new LockDocumentDriver(inject('mongoUri'), READER_WRITER.seats);
+    const demand = { permits: 2, limit: 3, mode: 'read' } as const;
+    const names: string[] = [];
+    for (const { seats } of KINDS) {
+      const name = readers.newName();
+      const pipeline = transition(seats, [
+        enqueue('wh', demand),
+        enqueue('w1', demand),
+        enqueue('w2', demand),
+      ]);
+      await readers.collection.updateOne({ _id: name }, [...pipeline], { upsert: true });
+      await readers.lapse(name, ['wh'], soon());
+      names.push(name);
+    }
+    await readers.collection.updateMany({ _id: { $in: names } }, [
+      ...extension(ALL_SEATS, ['wh'], LEASE_MS, RETENTION_MS),
+    ]);
+    const found = await readers.collection
+      .find({ _id: { $in: names } }, { projection: leasesProjection(ALL_SEATS, 'p0') })
+      .sort({ _id: 1 })
+      .toArray();
+    const leases = found.map((document) => readLeases(document).leases);
+    expect(leases.map((each) => each.map(({ id }) => id))).toEqual([['wh'], ['wh', 'w1', 'w2'], ['wh']]);
+    expect(leases.map(([first]) => [first?.mode, first?.permits])).toEqual([
+      [undefined, undefined],
+      ['read', undefined],
+      [undefined, 2],
+    ]);
+    for (const [first] of leases) expect(first?.expiresAt.getTime()).toBeGreaterThan(Date.now() + 20_000);
   });
 
   it('shows a process no lease of another', async () => {

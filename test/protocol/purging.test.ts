@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { versionOf } from '../support/invariants.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import type { StoredDocument } from '../support/lock-document-driver.js';
+import { versionOf } from '../support/lock-version.js';
 import {
   DAY_MS,
   LEASE_MS,
@@ -73,7 +73,7 @@ describe('purgeAt', () => {
   it('is raised by whoever extends a place or a lease, alone or in a batch', async () => {
     const name = driver.newName();
     await driver.apply(name, [enqueue('w1')]);
-    const extension = { type: 'extend', ids: ['w1'], leaseMs: DAY_MS, retentionMs: 10 * DAY_MS } as const;
+    const extension = { ...extend('w1'), leaseMs: DAY_MS, retentionMs: 10 * DAY_MS };
     const alone = await driver.apply(name, [extension]);
     expect(purgeMs(alone.stored)).toBe(dayFrom(alone.nowMs + 11 * DAY_MS));
     const batch = await driver.extend(name, ['w1'], DAY_MS, LONG_MS);

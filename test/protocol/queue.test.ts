@@ -3,10 +3,10 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';
 import { transition } from '../../src/protocol/transition.js';
-import type { Operation } from '../../src/protocol/transition.js';
-import { versionOf } from '../support/invariants.js';
+import type { Operation } from '../../src/protocol/operation.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import type { StoredDocument } from '../support/lock-document-driver.js';
+import { versionOf } from '../support/lock-version.js';
 import { ask, cancel, enqueue, evict, extend, leave, tryOnce } from '../support/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));

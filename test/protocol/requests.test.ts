@@ -2,9 +2,9 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';
 import { fateOf, refusalOf } from '../../src/protocol/reply.js';
-import type { Operation, Request } from '../../src/protocol/transition.js';
-import { versionOf } from '../support/invariants.js';
+import type { Operation, Request } from '../../src/protocol/operation.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
+import { versionOf } from '../support/lock-version.js';
 import { cancel, enqueue, leave, tryOnce } from '../support/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));

@@ -1,9 +1,9 @@
 import { Long } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { versionOf } from '../support/invariants.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import type { StoredDocument } from '../support/lock-document-driver.js';
+import { versionOf } from '../support/lock-version.js';
 import { ask, cancel, enqueue, evict, extend, leave, tryOnce } from '../support/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));

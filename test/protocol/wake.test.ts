@@ -1,12 +1,13 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';
-import { readWake, tokenGivenBack } from '../../src/protocol/reply.js';
+
 import { transition } from '../../src/protocol/transition.js';
-import { versionOf } from '../support/invariants.js';
+import { readWake, tokenGivenBack } from '../../src/protocol/wake.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import type { StoredDocument } from '../support/lock-document-driver.js';
-import { ask, cancel, enqueue, evict, extend, leave, tryOnce } from '../support/operations.js';
+import { versionOf } from '../support/lock-version.js';
+import { NONCE, ask, cancel, enqueue, evict, extend, leave, tryOnce } from '../support/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));
 
@@ -91,20 +92,21 @@ describe('wake', () => {
 
   it('is written whole by every update, and mostly empty', async () => {
     const name = await contended();
-    const calm = [
-      [],
-      [enqueue('w3')],
-      [enqueue('w3')],
-      [tryOnce('w4')],
-      [cancel('w3')],
-      [extend('w1', 'wh')],
-    ];
+    const calm = [[], [enqueue('w3')], [enqueue('w3')], [tryOnce('w4')], [cancel('w3')]];
     for (const operations of calm) {
       await driver.tamper(name, { $set: { wake: ' p1:w1:7' } });
       expect((await driver.apply(name, operations)).stored['wake']).toBe('');
     }
     await driver.tamper(name, { $set: { wake: ' p1:w1:7' } });
     expect((await driver.extend(name, ['wh'], 30_000, 0))?.stored['wake']).toBe('');
+  });
+
+  it('tells that somebody looked, before it names whom that let in', async () => {
+    const name = await contended();
+    expect((await driver.apply(name, [extend('w1', 'wh')])).reply.wake).toEqual([`~${NONCE}`]);
+    await driver.lapse(name, ['wh']);
+    const { stored, reply } = await driver.apply(name, [extend('w1')]);
+    expect(reply.wake).toEqual([`~${NONCE}`, `p1:w1:${fenceOf(stored)}`]);
   });
 
   it('tells a leaver which lease it gave back, and a holder that it was asked or evicted', async () => {

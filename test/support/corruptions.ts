@@ -1,5 +1,6 @@
 import { Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp } from 'mongodb';
 
+import type { LockKind } from '../../src/protocol/lock-document.js';
 import type { StoredDocument } from './lock-document-driver.js';
 
 /** Stands for a field that is not there. */
@@ -43,53 +44,141 @@ const noLease = [
   ...[[30_000], {}, far, stamp, Long.MAX_VALUE, Long.MIN_VALUE, ...decimals, ...odd],
 ];
 
-/** What no lock document may hold in a field, by the path of the field. */
-const ILLEGAL: Readonly<Record<string, readonly unknown[]>> = {
-  kind: [...noString, '', 'turnstile', 'Mutex', ['mutex']],
-  v: [MISSING, null, '1', 0, 2, -1, 1.5, NaN, Infinity, true, [1], {}, far, Long.MAX_VALUE, new MinKey()],
-  fence: noToken,
-  queue: [...noObject, [{ k: 'w1', v: {} }]],
-  wake: noString,
-  purgeAt: noDate,
-  holder: noObject.filter((value) => value !== null),
-  'holder.id': noString,
-  'holder.process': noString,
-  'holder.token': noToken,
-  'holder.leaseMs': noLease,
-  'holder.acquiredAt': noDate,
-  'holder.expiresAt': noDate,
-  'queue.w1': noObject.filter((value) => value !== MISSING),
-  'queue.w1.process': noString,
-  'queue.w1.leaseMs': noLease,
-  'queue.w1.expiresAt': noDate,
+const noList = [MISSING, null, 'x', 7, NaN, true, {}, { 0: {} }, far, new ObjectId()];
+const noMember = [null, 'x', 7, true, [], far, {}];
+const noMode = [MISSING, null, '', 'Read', 'turnstile', 7, true, [], ['read'], {}];
+const noCount = [
+  ...[MISSING, null, '3', 0, -1, -2_147_483_648, 2_147_483_648, 2.5, 1e300, NaN, Infinity, -Infinity],
+  ...[true, [3], {}, far, stamp, new Double(3), Long.fromNumber(3), Long.fromNumber(2_147_483_648)],
+  ...[Long.MAX_VALUE, Long.NEG_ONE, ...decimals, Decimal128.fromString('3'), ...odd],
+];
+
+type Illegal = Readonly<Record<string, readonly unknown[]>>;
+
+const member = (path: string): Illegal => ({
+  [`${path}.process`]: noString,
+  [`${path}.leaseMs`]: noLease,
+  [`${path}.expiresAt`]: noDate,
+});
+
+const lease = (path: string): Illegal => ({
+  ...member(path),
+  [`${path}.id`]: noString,
+  [`${path}.token`]: noToken,
+  [`${path}.acquiredAt`]: noDate,
+});
+
+const notNull = (value: unknown): boolean => value !== null;
+
+/** What no lock document of this kind may hold in a field, by the path of the field. */
+const ILLEGAL: Readonly<Record<Exclude<LockKind, 'election'>, Illegal>> = {
+  // What all kinds share is looked at by the same expression, so one of them will do.
+  mutex: {
+    kind: [...noString, '', 'turnstile', 'Mutex', ['mutex']],
+    v: [MISSING, null, '1', 0, 2, -1, 1.5, NaN, Infinity, true, [1], {}, far, Long.MAX_VALUE, new MinKey()],
+    fence: noToken,
+    queue: [...noObject, [{ k: 'w1', v: {} }]],
+    wake: noString,
+    purgeAt: noDate,
+    holder: noObject.filter(notNull),
+    ...lease('holder'),
+    'queue.w1': noObject.filter((value) => value !== MISSING),
+    ...member('queue.w1'),
+  },
+  'reader-writer': {
+    readers: noList,
+    'readers.0': noMember,
+    ...lease('readers.1'),
+    'readers.1.mode': [...noMode, 'write'],
+    writer: noObject.filter(notNull),
+    writerWaiting: [MISSING, null, 'yes', 0, 1, NaN, [], [true], {}, far],
+    ...lease('writer'),
+    'writer.mode': [...noMode, 'read', 'upgradeable'],
+    'queue.w1.mode': noMode,
+    'queue.w2.mode': noMode,
+  },
+  semaphore: {
+    holders: noList,
+    'holders.0': noMember,
+    ...lease('holders.1'),
+    'holders.1.permits': noCount,
+    limit: noCount,
+    'queue.w1.permits': noCount,
+    'queue.w2.permits': noCount,
+  },
 };
 
-/** Held by `wh` of p0; `w1` of p1 and `w2` of p0 wait. Times are given, so that the dead may be among them. */
-export function lockDocument(name: string, holderEnds = far, waitersEnd = far): StoredDocument {
-  const member = { process: 'p0', leaseMs: new Int32(30_000) };
-  const waiter = { ...member, since: past, expiresAt: waitersEnd };
-  const grant = { token: Long.fromNumber(5_000_000), acquiredAt: past };
+/** The kinds of lock whose documents are corrupted here. */
+export type CorruptedKind = keyof typeof ILLEGAL;
+
+/** Until when the holders and the waiters of a document are alive. */
+export interface Lives {
+  readonly holdersEnd?: Date;
+  readonly waitersEnd?: Date;
+}
+
+/**
+ * Held by `wh` of p0, with `wr` beside it where several may be in; `w1` of p1 and `w2` of p0 wait. Times are given, so
+ * that the dead may be among them.
+ */
+export function lockDocument(
+  kind: CorruptedKind,
+  name: string,
+  { holdersEnd = far, waitersEnd = far }: Lives = {},
+): StoredDocument {
+  const own = (mode: string, permits: number) => {
+    if (kind === 'mutex') return {};
+    return kind === 'semaphore' ? { permits: new Int32(permits) } : { mode };
+  };
+  const both = { process: 'p0', leaseMs: new Int32(30_000) };
+  const grant = { token: Long.fromNumber(5_000_000), acquiredAt: past, expiresAt: holdersEnd };
+  const waiter = { ...both, since: past, expiresAt: waitersEnd };
+  const holder = { id: 'wh', ...both, ...grant, ...own('upgradeable', 1) };
+  const other = { ...holder, id: 'wr', ...own('read', 2) };
+  const seats = {
+    mutex: { holder },
+    'reader-writer': { readers: [{ ...holder, upgrading: true }, other], writer: null, writerWaiting: true },
+    semaphore: { limit: new Int32(3), holders: [holder, other] },
+  };
   return {
-    ...{ _id: name, kind: 'mutex', v: new Int32(1), fence: Long.fromNumber(5_000_000) },
-    holder: { id: 'wh', ...member, expiresAt: holderEnds, ...grant },
-    queue: { w1: { ...waiter, process: 'p1' }, w2: waiter },
+    ...{ _id: name, kind, v: new Int32(1), fence: Long.fromNumber(5_000_000) },
+    ...seats[kind],
+    queue: { w1: { ...waiter, process: 'p1', ...own('write', 2) }, w2: { ...waiter, ...own('read', 1) } },
     ...{ wake: ' p0:wh:5000000', purgeAt: far },
   };
 }
 
-/** The document with another value at a path. */
-export function withValue(document: StoredDocument, path: string, value: unknown): StoredDocument {
-  return changed(document, path.split('.'), value) as StoredDocument;
+/** The same lock with nobody in it and nobody waiting. */
+export function idleDocument(kind: CorruptedKind, name: string): StoredDocument {
+  const seats = {
+    mutex: { holder: null },
+    'reader-writer': { readers: [], writerWaiting: false },
+    semaphore: { holders: [] },
+  };
+  return { ...lockDocument(kind, name), ...seats[kind], queue: {} };
 }
 
-function changed(object: unknown, [field = '', ...rest]: readonly string[], value: unknown): object {
-  const entries = Object.entries(object ?? {});
+/** The document with another value at a path. Where there is a writer, it is alone. */
+export function withValue(document: StoredDocument, path: string, value: unknown): StoredDocument {
+  const { readers } = document as { readers?: readonly object[] };
+  const isOfWriter = path.startsWith('writer.') && readers?.[0] !== undefined;
+  const written = isOfWriter ? { writer: { ...readers[0], mode: 'write' }, readers: [] } : {};
+  return changed({ ...document, ...written }, path.split('.'), value) as StoredDocument;
+}
+
+function changed(object: unknown, [field = '', ...rest]: readonly string[], value: unknown): unknown {
+  const next = (old: unknown): unknown => (rest.length > 0 ? changed(old, rest, value) : value);
+  if (Array.isArray(object)) {
+    const list: readonly unknown[] = object;
+    const index = Math.min(Number(field), list.length);
+    return [...list.slice(0, index), next(list[index]), ...list.slice(index + 1)];
+  }
+  const entries = Object.entries((object ?? {}) as Readonly<Record<string, unknown>>);
   const known = entries.some(([key]) => key === field) ? entries : [...entries, [field, undefined] as const];
   return Object.fromEntries(
     known.flatMap(([key, old]): (readonly [string, unknown])[] => {
-      if (key !== field) return [[key, old]];
-      if (rest.length > 0) return [[key, changed(old, rest, value)]];
-      return value === MISSING ? [] : [[key, value]];
+      const is = key === field ? next(old) : old;
+      return is === MISSING ? [] : [[key, is]];
     }),
   );
 }
@@ -109,13 +198,21 @@ export interface Corruption {
 }
 
 /** Every illegal value in every field. */
-export const CORRUPTIONS: readonly Corruption[] = Object.entries(ILLEGAL).flatMap(([path, values]) =>
-  values.map((value) => ({ path, value, words: `${path} = ${shown(value)}` })),
-);
+export const corruptionsOf = (kind: CorruptedKind): readonly Corruption[] =>
+  Object.entries(ILLEGAL[kind]).flatMap(([path, values]) =>
+    values.map((value) => ({ path, value, words: `${path} = ${shown(value)}` })),
+  );
 
 /** Paths at which anything might be put. */
-export const PATHS = [
-  ...Object.keys(ILLEGAL),
-  ...['queue.w2', 'queue.w1.since', 'holder.label', 'holder.ending'],
-  ...['readers', 'writer', 'writer.expiresAt', 'holders', 'limit'],
+export const pathsOf = (kind: CorruptedKind): readonly string[] => [
+  ...Object.keys({ ...ILLEGAL.mutex, ...ILLEGAL[kind] }),
+  ...[
+    'queue.w2',
+    'queue.w1.since',
+    'holder.label',
+    'holder.ending',
+    'readers.0.upgrading',
+    'readers.0.change',
+  ],
+  ...['readers', 'writer', 'writer.expiresAt', 'writer.change', 'holders', 'limit'],
 ];

@@ -1,138 +1,121 @@
-import type { Lease } from '../../src/protocol/lock-document.js';
-import type { Operation } from '../../src/protocol/transition.js';
-import { judge, versionOf } from './invariants.js';
+import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
+import { judge } from './invariants.js';
+import { versionOf } from './lock-version.js';
+import { omit } from './model-draft.js';
 import { toStored } from './model-views.js';
-import { mutexModel } from './mutex-model.js';
-import { settle } from './random-updates.js';
-import type { Event } from './random-updates.js';
+import { settle } from './planned-operation.js';
+import type { Event } from './planned-operation.js';
 import { transition } from './reference-model.js';
-import type { Stored } from './reference-model.js';
+import type { ModelDocument, ModelKind, Stored } from './reference-model.js';
 
-type Model = Stored<readonly Lease[]>;
+/** What one client does, in its own order. */
+export type Script = readonly Event[];
 
-/** What one client does, in its own order. It asks under `w<client>`, and again under `w<client + 3>`. */
-export type Script = (client: number) => readonly Event[];
-
-const LEASE_MS = 30_000;
-const DAY_MS = 86_400_000;
 /** What a step takes: much less than a lease, so that only who lapses lapses. */
 const STEP_MS = 1;
 const START_MS = Date.UTC(2030, 0, 1);
 
-type Request = 'enqueue' | 'try';
-
-const update = (client: number, operations: Extract<Event, { type: 'update' }>['operations']): Event => ({
-  type: 'update',
-  process: `p${client}`,
-  operations,
-  adopting: false,
-});
-
-const ask = (type: Request, client: number, id: string, notAfterMs = DAY_MS): Event =>
-  update(client, [
-    { type, target: id, leaseMs: LEASE_MS, notAfterMs, maxMembers: 99, retentionMs: 7 * DAY_MS },
-  ]);
-
-const enqueue = (client: number, id = `w${client}`): Event => ask('enqueue', client, id);
-const cancel = (client: number): Event => update(client, [{ type: 'cancel', target: `w${client}` }]);
-const leave = (client: number, id = `w${client}`): Event => update(client, [{ type: 'leave', target: id }]);
-const lapse = (client: number): Event => ({ type: 'lapse', target: `w${client}`, when: 'past' });
-const extend = (client: number): Event =>
-  update(client, [{ type: 'extend', targets: [`w${client}`], leaseMs: LEASE_MS, retentionMs: DAY_MS }]);
-
-/** Every client ends with nothing: what it does last gives back, cancels, or lapses. */
-export const SCRIPTS: Readonly<Record<string, Script>> = {
-  'takes and gives back': (client) => [enqueue(client), leave(client)],
-  'asks twice': (client) => [enqueue(client), enqueue(client), leave(client)],
-  'takes it if it is free': (client) => [ask('try', client, `w${client}`), extend(client), leave(client)],
-  'gives up waiting, or got it': (client) => [enqueue(client), cancel(client), leave(client)],
-  'dies, and is heard once more': (client) => [enqueue(client), lapse(client), leave(client)],
-  'lapses and comes back': (client) => [
-    enqueue(client),
-    lapse(client),
-    enqueue(client, `w${client + 3}`),
-    leave(client, `w${client + 3}`),
-  ],
-  'is asked for late, after it gave up': (client) => [
-    enqueue(client),
-    leave(client),
-    ask('enqueue', client, `w${client}`, -1),
-  ],
-};
-
 interface State {
-  readonly model: Model;
+  readonly model: Stored;
   readonly lastToken: number;
 }
 
 /** How much there was to look at. */
 export interface Exploration {
-  schedules: number;
-  states: number;
+  /** Interleavings; many lead through the same states. */
+  readonly schedules: number;
+  /** Different ones, judged one by one with every step out of them. */
+  readonly states: number;
 }
 
 /**
  * Plays every interleaving of these clients on the reference model and judges every step of it.
  *
- * @param visit - Given every complete schedule.
+ * Interleavings that come to the same state go on together: with the same steps behind them, the same leases in the
+ * same seats and the same queue. Tokens and times tell them apart, but matter to nothing that follows: the clock alone
+ * puts every next token above all before it, and nobody's time is over who has not lapsed.
  */
-export function explore(
-  clients: readonly (readonly Event[])[],
-  visit: (schedule: readonly Event[]) => void,
-): Exploration {
-  const explored: Exploration = { schedules: 0, states: 0 };
-  const go = (positions: readonly number[], schedule: readonly Event[], state: State): void => {
-    explored.states += 1;
-    let isOver = true;
+export function explore(kind: ModelKind, clients: readonly Script[]): Exploration {
+  const schedulesFrom = new Map<string, number>();
+  const go = (positions: readonly number[], state: State): number => {
+    const key = keyOf(positions, state.model);
+    const known = schedulesFrom.get(key);
+    if (known !== undefined) return known;
+    const steps = positions.reduce((sum, position) => sum + position, 0);
+    const nowMs = START_MS + steps * STEP_MS;
+    let schedules = 0;
     for (const [client, script] of clients.entries()) {
-      const event = script[positions[client] ?? 0];
+      const position = positions[client] ?? 0;
+      const event = script[position];
       if (event === undefined) continue;
-      isOver = false;
-      const next = positions.with(client, (positions[client] ?? 0) + 1);
-      go(next, [...schedule, event], step(state, event, START_MS + schedule.length * STEP_MS));
+      schedules += go(positions.with(client, position + 1), step(kind, state, event, nowMs));
     }
-    if (!isOver) return;
-    explored.schedules += 1;
-    nobodyIsLeft(state.model, START_MS + schedule.length * STEP_MS);
-    visit(schedule);
+    if (clients.every((script, client) => positions[client] === script.length)) {
+      nobodyIsLeft(kind, state.model, nowMs);
+      schedules = 1;
+    }
+    schedulesFrom.set(key, schedules);
+    return schedules;
   };
   const start: State = { model: { type: 'missing' }, lastToken: 0 };
-  go(
+  const schedules = go(
     clients.map(() => 0),
-    [],
     start,
   );
-  return explored;
+  return { schedules, states: schedulesFrom.size };
 }
 
-function step({ model, lastToken }: State, event: Event, nowMs: number): State {
-  if (event.type === 'lapse') return { model: lapsed(model, event.target, nowMs), lastToken };
+/** One interleaving of these clients. `draw` gives a number from 0 to below its argument. */
+export function drawSchedule(clients: readonly Script[], draw: (below: number) => number): readonly Event[] {
+  const rests = clients.map((script) => [...script]);
+  const schedule: Event[] = [];
+  for (;;) {
+    const busy = rests.filter((rest) => rest.length > 0);
+    const event = busy[draw(busy.length)]?.shift();
+    if (event === undefined) return schedule;
+    schedule.push(event);
+  }
+}
+
+function keyOf(positions: readonly number[], model: Stored): string {
+  if (model.type !== 'lock') return JSON.stringify([positions, model.type]);
+  const { leases, queue, limit } = model.document;
+  const isOver = ({ expiresAt }: Lease | Waiter): boolean => expiresAt.getTime() < START_MS;
+  const seats = leases.map((lease) => [omit(lease, 'token', 'acquiredAt', 'expiresAt'), isOver(lease)]);
+  const places = queue.map(({ id, waiter }) => [id, omit(waiter, 'since', 'expiresAt'), isOver(waiter)]);
+  return JSON.stringify([positions, limit, seats, places]);
+}
+
+function step(kind: ModelKind, { model, lastToken }: State, event: Event, nowMs: number): State {
+  if (event.type === 'lapse') return { model: lapsed(model, event.target), lastToken };
   if (event.type !== 'update') throw new Error(`no client does ${event.type}`);
-  const operations: readonly Operation[] = event.operations.map((planned) =>
-    settle(planned, nowMs, (target) => target),
-  );
-  const { after } = transition(mutexModel, model, operations, nowMs);
-  const before = versionOf(storedOf(model));
-  const judged = judge({ before, operations, nowMs, after: versionOf(storedOf(after)) }, lastToken);
+  const knowledge = { nowMs, resolve: (target: string) => target, lastChangeOf: () => 0 };
+  const operations = event.operations.map((planned) => settle(planned, knowledge));
+  const { after } = transition(kind, model, operations, nowMs);
+  const before = versionOf(storedOf(kind, model));
+  const judged = judge({ before, operations, nowMs, after: versionOf(storedOf(kind, after)) }, lastToken);
   return { model: after, lastToken: judged };
 }
 
-function lapsed(model: Model, id: string, nowMs: number): Model {
+/** Its time is over, whenever that is. */
+function lapsed(model: Stored, id: string): Stored {
   if (model.type !== 'lock') return model;
-  const expiresAt = new Date(nowMs);
+  const expiresAt = new Date(START_MS - 1);
   const { document } = model;
-  const seats = document.seats.map((lease) => (lease.id === id ? { ...lease, expiresAt } : lease));
-  const queue = document.queue.map((queued) =>
-    queued.id === id ? { id, waiter: { ...queued.waiter, expiresAt } } : queued,
-  );
-  return { type: 'lock', document: { ...document, seats, queue } };
+  const change: Partial<ModelDocument> = {
+    leases: document.leases.map((lease) => (lease.id === id ? { ...lease, expiresAt } : lease)),
+    queue: document.queue.map((queued) =>
+      queued.id === id ? { id, waiter: { ...queued.waiter, expiresAt } } : queued,
+    ),
+  };
+  return { type: 'lock', document: { ...document, ...change } };
 }
 
-const storedOf = (model: Model): Readonly<Record<string, unknown>> | null =>
-  model.type === 'lock' ? toStored(mutexModel, 'm', model.document) : null;
+const storedOf = (kind: ModelKind, model: Stored): Readonly<Record<string, unknown>> | null =>
+  model.type === 'lock' ? toStored(kind, 'm', model.document) : null;
 
 /** L1, as far as a document shows it: once all have given back, given up or lapsed, a look finds it empty. */
-function nobodyIsLeft(model: Model, nowMs: number): void {
-  const { leases, queue } = versionOf(storedOf(transition(mutexModel, model, [], nowMs).after));
+function nobodyIsLeft(kind: ModelKind, model: Stored, nowMs: number): void {
+  const { leases, queue } = versionOf(storedOf(kind, transition(kind, model, [], nowMs).after));
   if (leases.length + queue.length > 0) throw new Error('L1: somebody is left');
 }

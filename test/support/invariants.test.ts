@@ -1,36 +1,11 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
-import type { Operation } from '../../src/protocol/transition.js';
+import type { Operation } from '../../src/protocol/operation.js';
 import { judge } from './invariants.js';
-import type { Update, Version } from './invariants.js';
+import { lease, nowMs, over, update, version, waiting } from './judged-updates.js';
+import type { Case } from './judged-updates.js';
+import { enqueue, leave, tryOnce } from './operations.js';
 
-const nowMs = Date.UTC(2030, 0, 1);
-const member = { process: 'p', leaseMs: 30_000, expiresAt: new Date(nowMs + 1_000) };
-const over = { expiresAt: new Date(nowMs) };
-
-const lease = (id: string, token: number, change: Partial<Lease> = {}): Lease => ({
-  ...member,
-  ...{ id, token, acquiredAt: new Date(nowMs - 1_000) },
-  ...change,
-});
-
-const waiting = (id: string, change: Partial<Waiter> = {}): readonly [string, Waiter] => [
-  id,
-  { ...member, since: new Date(nowMs - 1_000), ...change },
-];
-
-const version = (leases: readonly Lease[], queue: Version['queue'] = [], fence = 7): Version => ({
-  fence: leases.at(-1)?.token ?? fence,
-  leases,
-  queue,
-});
-
-const update = (before: Version, after: Version, ...operations: readonly Operation[]): Update => ({
-  ...{ before, operations, nowMs, after },
-});
-
-const leave = (id: string): Operation => ({ type: 'leave', id });
 const held = version([lease('a', 7)], [waiting('b'), waiting('c')]);
 
 describe('the judge of updates', () => {
@@ -39,24 +14,29 @@ describe('the judge of updates', () => {
     const { expiresAt } = lease('a', 7, { expiresAt: new Date(nowMs + 30_000) });
     const extended = version([lease('a', 7, { expiresAt })], held.queue);
     const dead = version([lease('a', 7, over)], [waiting('b', over), waiting('c')]);
-    const extend: Operation = { type: 'extend', ids: ['a'], leaseMs: 30_000, retentionMs: 0 };
+    const extend: Operation = { type: 'extend', ids: ['a'], leaseMs: 30_000, retentionMs: 0, nonce: '1' };
     expect(judge(update(held, handedOver, leave('a')), 7)).toBe(8);
     expect(judge(update(held, extended, extend), 7)).toBe(7);
     expect(judge(update(dead, version([lease('c', 9)])), 8)).toBe(9);
-    expect(judge(update(held, version([lease('a', 7)], [...held.queue, waiting('d')])), 7)).toBe(7);
+    const longer = version([lease('a', 7)], [...held.queue, waiting('d')]);
+    expect(judge(update(held, longer, enqueue('d')), 7)).toBe(7);
   });
 
-  it.each<readonly [string, Update, RegExp]>([
+  it.each<Case>([
     ['two hold', update(held, version([lease('a', 7), lease('b', 8)], [waiting('c')])), /^S1/],
     ['somebody holds and waits', update(held, version([lease('b', 8)], held.queue), leave('a')), /^S1/],
     ['a token is given twice', update(held, version([lease('b', 7)], [waiting('c')]), leave('a')), /^S3/],
     ['a token falls', update(held, version([lease('b', 6)], [waiting('c')]), leave('a')), /^S3/],
     [
       'a token is not kept',
-      update(held, { ...version([lease('b', 8)], [waiting('c')]), fence: 9 }, leave('a')),
+      update(held, version([lease('b', 8)], [waiting('c')], { fence: 9 }), leave('a')),
       /^S3/,
     ],
-    ['the fence falls', update(held, version([], [], 3), leave('a'), leave('b'), leave('c')), /^S3/],
+    [
+      'the fence falls',
+      update(held, version([], [], { fence: 3 }), leave('a'), leave('b'), leave('c')),
+      /^S3/,
+    ],
     [
       'a token is no exact number',
       update(held, version([lease('b', 2 ** 53)], [waiting('c')]), leave('a')),
@@ -100,6 +80,16 @@ describe('the judge of updates', () => {
     [
       'a newcomer is not at the end',
       update(held, version([lease('a', 7)], [waiting('b'), waiting('x'), waiting('c')])),
+      /^L3/,
+    ],
+    [
+      'of two newcomers the second is first',
+      update(version([]), version([lease('y', 8)], [waiting('x')]), enqueue('x'), enqueue('y')),
+      /^L3/,
+    ],
+    [
+      'somebody who only tried waits',
+      update(held, version([lease('a', 7)], [...held.queue, waiting('d')]), tryOnce('d')),
       /^L3/,
     ],
     ['a free seat waits for somebody', update(held, version([], held.queue), leave('a')), /^L2/],

@@ -1,24 +1,7 @@
 import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
-import type { Operation } from '../../src/protocol/transition.js';
-
-/** What can be seen of a lock document from outside. */
-export interface Version {
-  readonly fence: number;
-  readonly leases: readonly Lease[];
-  /** First come, first. */
-  readonly queue: readonly (readonly [id: string, waiter: Waiter])[];
-}
-
-/** Reads a version from the fields that a mutex is stored in; `null` if there is no document. */
-export function versionOf(stored: Readonly<Record<string, unknown>> | null): Version {
-  if (stored === null) return { fence: 0, leases: [], queue: [] };
-  const { fence, holder, queue } = stored as { fence: number; holder: Lease | null; queue: object };
-  return {
-    fence,
-    leases: holder === null ? [] : [holder],
-    queue: Object.entries(queue as Record<string, Waiter>),
-  };
-}
+import type { Exchange, Operation } from '../../src/protocol/operation.js';
+import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from './legality.js';
+import type { Version } from './lock-version.js';
 
 /** One update: what was stored before, what was asked for, the server's time of it, and what it left. */
 export interface Update {
@@ -29,83 +12,214 @@ export interface Update {
 }
 
 /**
- * Judges one update of a mutex by the invariants alone, knowing nothing of how an update works; throws an error that
- * names the invariant broken.
+ * Judges one update by the invariants alone, knowing nothing of how an update works; throws an error that names the
+ * invariant broken.
  *
  * @param lastToken - The highest token given under this name so far; the result is the one to go on with.
  */
 export function judge(update: Update, lastToken: number): number {
-  oneHolder(update);
+  checkLegal(update.after);
+  noGrantExceedsTheLimit(update);
   tokensRise(update, lastToken);
   onlyTheNamedAreTouched(update);
+  theLimitIsTouchedOnlyByName(update);
   firstComeFirstServed(update);
-  noSeatStaysEmpty(update);
+  nobodyOvertakesAnUpgrade(update);
+  noTryWaits(update);
+  checkNoSeatStaysEmpty(update.after);
   return Math.max(lastToken, update.after.fence);
 }
 
-/** S1: at most one holder, and nobody both holds and waits. */
-function oneHolder({ after: { leases, queue } }: Update): void {
-  check(leases.length <= 1, 'S1: more than one holder');
-  check(!queue.some(([id]) => leases.some((lease) => lease.id === id)), 'S1: a holder waits');
+const isLive = ({ expiresAt }: Lease | Waiter, nowMs: number): boolean => expiresAt.getTime() > nowMs;
+
+/** Those who were not in before, or whose time there was over. */
+export const newcomersIn = ({ before, nowMs, after }: Update): readonly Lease[] =>
+  after.leases.filter(({ id }) => !before.leases.some((held) => held.id === id && isLive(held, nowMs)));
+
+/** S1: what is held may exceed the limit, which may have been lowered; but then nobody new was let in. */
+function noGrantExceedsTheLimit(update: Update): void {
+  const { before, operations, after } = update;
+  if (after.limit === undefined || newcomersIn(update).length === 0) return;
+  // Without a document before, whoever came first has said what the limit is.
+  const meanwhile =
+    before.limit === undefined ? operations.map(limitOf) : [before.limit, ...limitsNamed(update)];
+  const limits = [after.limit, ...(operations.length > 1 ? meanwhile : [])];
+  const permits = permitsOf(after.leases);
+  check(permits <= Math.max(...limits), `S1: ${permits} permits of ${after.limit}`);
 }
 
-/** S3: every grant's token is above every token before it. */
-function tokensRise({ before, after }: Update, lastToken: number): void {
-  for (const { id, token } of after.leases) {
-    if (before.leases.some((held) => held.id === id && held.token === token)) continue;
+/** S3: every grant's token is above every token before it, and those of one update rise in the order of the queue. */
+function tokensRise(update: Update, lastToken: number): void {
+  const { before, operations, after } = update;
+  const given = after.leases.filter(
+    ({ id, token }) => !before.leases.some((held) => held.id === id && held.token === token),
+  );
+  for (const { token } of given) {
     check(token > lastToken, `S3: token ${token} after ${lastToken}`);
     check(Number.isSafeInteger(token), `S3: token ${token} is no exact number`);
-    check(token === after.fence, `S3: token ${token} is not kept as fence ${after.fence}`);
+    check(token <= after.fence, `S3: token ${token} is not kept, the fence is ${after.fence}`);
   }
+  check(new Set(given.map(({ token }) => token)).size === given.length, 'S3: two have the same token');
+  const highest = Math.max(before.fence, ...given.map(({ token }) => token));
+  const mustBeHighest = operations.length <= 1 && before.fence > 0;
+  check(!mustBeHighest || after.fence === highest, `S3: the fence is ${after.fence}, not ${highest}`);
   check(after.fence === 0 || after.fence >= lastToken, 'S3: the fence fell');
+  const placeOf = placesIn(update);
+  const admitted = newcomersIn(update).filter(({ id }) => exchangesOf(operations, id, 0).length === 0);
+  for (const one of admitted) {
+    for (const other of admitted) {
+      if (isBehind(placeOf(one.id), placeOf(other.id))) {
+        check(one.token > other.token, `S3: ${one.id} came after ${other.id} and has the lower token`);
+      }
+    }
+  }
 }
 
 /** S5: whoever is live stays what it is, unless an operation of this update names it. */
 function onlyTheNamedAreTouched({ before, operations, nowMs, after }: Update): void {
   for (const lease of before.leases) {
-    if (lease.expiresAt.getTime() <= nowMs || isNamed(operations, lease.id, ['leave', 'evict'])) continue;
-    const kept = after.leases.find(({ id }) => id === lease.id);
-    if (kept === undefined) throw new Error(`S5: ${lease.id} lost its seat to somebody else's operation`);
-    const marks = isNamed(operations, lease.id, ['ask']) ? ['ending', 'endingWhy'] : [];
-    const extension = isNamed(operations, lease.id, ['extend']) ? ['expiresAt'] : [];
-    checkSame(lease, kept, [...marks, ...extension], `S5: the lease of ${lease.id} changed`);
+    const { id } = lease;
+    if (!isLive(lease, nowMs) || isNamed(operations, id, ['leave', 'evict'])) continue;
+    const kept = after.leases.find((held) => held.id === id);
+    if (kept === undefined) throw new Error(`S5: ${id} lost its seat to somebody else's operation`);
+    const marks = isNamed(operations, id, ['ask']) ? ['ending', 'endingWhy'] : [];
+    const extension = isNamed(operations, id, ['extend']) ? ['expiresAt'] : [];
+    const exchanges = exchangesOf(operations, id, lease.change ?? 0);
+    checkSame(lease, kept, [...marks, ...extension, ...movedBy(lease, kept, exchanges)], `S5: ${id} changed`);
   }
   for (const [id, waiter] of before.queue) {
-    if (waiter.expiresAt.getTime() <= nowMs || isNamed(operations, id, ['leave', 'cancel', 'evict']))
-      continue;
+    if (!isLive(waiter, nowMs) || isNamed(operations, id, ['leave', 'cancel', 'evict'])) continue;
+    if (operations.some((operation) => isTooBigFor(waiter, operation))) continue;
     const kept =
-      after.queue.find(([queued]) => queued === id)?.[1] ?? after.leases.find((lease) => lease.id === id);
+      after.queue.find(([queued]) => queued === id)?.[1] ?? after.leases.find((held) => held.id === id);
     if (kept === undefined) throw new Error(`S5: ${id} lost its place to somebody else's operation`);
-    const isGranted = 'token' in kept;
-    const grant = isGranted ? ['since', 'id', 'token', 'acquiredAt', 'ending', 'endingWhy'] : [];
+    const grant = 'token' in kept ? ['since', 'id', 'token', 'acquiredAt', 'ending', 'endingWhy'] : [];
+    const isMoved = 'token' in kept && exchangesOf(operations, id, 0).length > 0;
     const extension = isNamed(operations, id, ['extend']) ? ['expiresAt'] : [];
-    checkSame(waiter, kept, [...grant, ...extension], `S5: the place of ${id} changed`);
+    const moved = isMoved ? ['mode', 'change', 'upgrading'] : [];
+    checkSame(waiter, kept, [...grant, ...extension, ...moved], `S5: the place of ${id} changed`);
   }
 }
+
+const isTooBigFor = ({ permits = 0 }: Waiter, operation: Operation): boolean =>
+  setsLimit(operation) && permits > limitOf(operation);
+
+/** Whether it makes its own limit the stored one, whatever that was. */
+export const setsLimit = (operation: Operation): boolean =>
+  operation.type === 'resize' || ('request' in operation && operation.request.setsLimit === true);
+
+/** The limit that an operation names. */
+function limitOf(operation: Operation): number {
+  if (operation.type === 'resize') return operation.limit;
+  return 'request' in operation ? (operation.request.limit ?? 0) : 0;
+}
+
+/**
+ * The fields of a lease that these exchanges may have changed, which must be those that its own number does not put in
+ * the past. Without any, only an upgrade that was pending before may have come true. A new mode comes with a new token.
+ */
+function movedBy(lease: Lease, kept: Lease, exchanges: readonly Exchange[]): readonly string[] {
+  if (kept.mode !== lease.mode) {
+    const aims = exchanges.map(({ to }) => to);
+    const isDue = kept.mode === 'write' && lease.upgrading === true;
+    const isAsked = isDue || aims.some((to) => to === kept.mode);
+    check(isAsked && lease.mode !== 'read', `S5: ${lease.id} is moved to ${kept.mode ?? ''} by nobody`);
+    check(kept.token !== lease.token, `S3: ${lease.id} is moved without a new token`);
+    return ['mode', 'token', 'acquiredAt', 'upgrading', ...(exchanges.length > 0 ? ['change'] : [])];
+  }
+  if (exchanges.length === 0 || lease.mode === 'read') return [];
+  // It may have become a writer and come back.
+  const mayBeBack = exchanges.length > 1 || lease.upgrading === true;
+  return ['change', 'upgrading', ...(mayBeBack ? ['token', 'acquiredAt'] : [])];
+}
+
+/** S5: the limit stays what it is, unless an operation names another one; a request only while the lock is idle. */
+function theLimitIsTouchedOnlyByName(update: Update): void {
+  const { before, operations, nowMs, after } = update;
+  if (before.limit === undefined || after.limit === undefined || after.limit === before.limit) return;
+  check(limitsNamed(update).includes(after.limit), `S5: nobody named the limit ${after.limit}`);
+  const [only, ...others] = operations;
+  if (only === undefined || others.length > 0 || setsLimit(only)) return;
+  const members = [...before.leases, ...before.queue.map(([, waiter]) => waiter)];
+  check(!members.some((member) => isLive(member, nowMs)), 'S5: a request changed the limit of a lock in use');
+}
+
+/** The limits that these operations may have made the stored one. */
+const limitsNamed = ({ operations, nowMs }: Update): readonly number[] =>
+  operations.flatMap((operation) => {
+    const mayBeLate = operation.type === 'resize' && operation.notAfter.getTime() < nowMs;
+    const mayNameIt =
+      setsLimit(operation) || ('request' in operation && operation.request.mustMatch === true);
+    return mayNameIt && !mayBeLate ? [limitOf(operation)] : [];
+  });
 
 /** L3: nobody overtakes a waiter that is still there. */
-function firstComeFirstServed({ before, nowMs, after }: Update): void {
-  const order = before.queue.flatMap(([id, waiter]) => (waiter.expiresAt.getTime() > nowMs ? [id] : []));
-  const placeOf = (id: string): number => (order.includes(id) ? order.indexOf(id) : Infinity);
-  const waiting = after.queue.map(([id]) => id);
+function firstComeFirstServed(update: Update): void {
+  const placeOf = placesIn(update);
+  const waiting = update.after.queue.map(([id]) => id);
   for (const [index, id] of waiting.entries()) {
     const next = waiting[index + 1] ?? id;
-    check(placeOf(id) <= placeOf(next), `L3: ${id} overtook ${next} in the queue`);
+    check(!isBehind(placeOf(id), placeOf(next)), `L3: ${id} overtook ${next} in the queue`);
   }
   const [first] = waiting;
-  for (const { id } of after.leases) {
-    const isNew = !before.leases.some((held) => held.id === id);
-    check(
-      !isNew || first === undefined || placeOf(id) <= placeOf(first),
-      `L3: ${id} overtook ${first ?? ''}`,
-    );
+  if (first === undefined) return;
+  for (const { id } of newcomersIn(update)) {
+    check(!isBehind(placeOf(id), placeOf(first)), `L3: ${id} overtook ${first}`);
   }
 }
 
-/** L2 begins here: the update that frees a seat gives it to the next in line. */
-function noSeatStaysEmpty({ after: { leases, queue } }: Update): void {
-  check(leases.length > 0 || queue.length === 0, 'L2: the seat is free, and somebody waits');
+/** L3: an upgrade that waits stands before the queue. */
+function nobodyOvertakesAnUpgrade(update: Update): void {
+  const { before, operations, nowMs } = update;
+  for (const { id, upgrading, change = 0, ...lease } of before.leases) {
+    const stood = upgrading === true && lease.expiresAt.getTime() > nowMs;
+    if (!stood || isNamed(operations, id, ['leave', 'evict'])) continue;
+    if (exchangesOf(operations, id, change).length > 0) continue;
+    const [other] = newcomersIn(update);
+    check(other === undefined, `L3: ${other?.id ?? ''} overtook the upgrade of ${id}`);
+  }
 }
+
+/** L3: a try is let in or not, and takes no place in the queue. */
+function noTryWaits({ before, operations, after }: Update): void {
+  for (const [id] of after.queue) {
+    const isNew = !before.queue.some(([known]) => known === id);
+    const isEnqueued = operations.some(
+      (operation) => operation.type === 'enqueue' && operation.request.id === id,
+    );
+    check(!isNew || isEnqueued, `L3: ${id} waits and did not ask to`);
+  }
+}
+
+/** Where in the order of arrival somebody can stand: who asked several times, after the first and the last of them. */
+interface Arrival {
+  readonly first: number;
+  readonly last: number;
+}
+
+const isBehind = (one: Arrival, other: Arrival): boolean => one.first > other.last;
+
+/** Who was waiting and is live came before all who ask now, in the order in which they do. */
+function placesIn({ before, operations, nowMs }: Update): (id: string) => Arrival {
+  const order = before.queue.flatMap(([id, waiter]) => (isLive(waiter, nowMs) ? [id] : []));
+  const asking = operations.map((operation) => ('request' in operation ? operation.request.id : ''));
+  return (id) => {
+    const place = order.indexOf(id);
+    if (place >= 0) return { first: place, last: place };
+    const isAsking = asking.includes(id);
+    return {
+      first: isAsking ? order.length + asking.indexOf(id) : Infinity,
+      last: isAsking ? order.length + asking.lastIndexOf(id) : Infinity,
+    };
+  };
+}
+
+/** The changes of mode asked for under this id that are not past, given the number of the last one. */
+const exchangesOf = (operations: readonly Operation[], id: string, change: number): readonly Exchange[] =>
+  operations.filter(
+    (operation): operation is Exchange =>
+      operation.type === 'exchange' && operation.id === id && operation.change > change,
+  );
 
 export function isNamed(
   operations: readonly Operation[],

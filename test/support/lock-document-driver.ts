@@ -5,12 +5,15 @@ import type { Collection, Db, Document } from 'mongodb';
 import type { Fields, Stage } from '../../src/protocol/expressions.js';
 import { extension, legalProjection } from '../../src/protocol/extension.js';
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';
+import type { Operation } from '../../src/protocol/operation.js';
 import { readReply, replyProjection } from '../../src/protocol/reply.js';
 import type { Reply } from '../../src/protocol/reply.js';
 import type { Seats } from '../../src/protocol/seats.js';
+import { shortForm } from '../../src/protocol/short-form.js';
+import type { ShortAnswer } from '../../src/protocol/short-form.js';
 import { mayCreate, transition } from '../../src/protocol/transition.js';
-import type { Operation } from '../../src/protocol/transition.js';
-import { versionOf } from './invariants.js';
+import { ALL_SEATS } from './lock-kinds.js';
+import { fieldOf } from './lock-version.js';
 
 /** A lock document as it is stored; the values are whatever they are. */
 export type StoredDocument = Readonly<Record<string, unknown>> & { readonly _id: string };
@@ -22,8 +25,15 @@ export interface Answer {
   readonly reply: Reply;
 }
 
+/** What a short form that was sent has come to. */
+export interface ShortOutcome {
+  readonly nowMs: number;
+  readonly stored: StoredDocument;
+  /** `undefined`: it did not apply. */
+  readonly answer: ShortAnswer | undefined;
+}
+
 export interface SendOptions {
-  readonly seats?: Seats;
   /** For whom the reply is projected. */
   readonly process?: string;
   readonly adopting?: boolean;
@@ -41,9 +51,11 @@ interface LockStub extends Document {
 export class LockDocumentDriver implements AsyncDisposable {
   readonly #client: MongoClient;
   readonly #db: Db;
+  readonly #seats: Seats;
   #names = 0;
 
-  constructor(uri: string) {
+  constructor(uri: string, seats: Seats = mutexSeats) {
+    this.#seats = seats;
     this.#client = new MongoClient(uri, { w: 1, journal: false, maxPoolSize: 16 });
     this.#db = this.#client.db(`pipelines-${randomBytes(6).toString('hex')}`);
   }
@@ -65,8 +77,9 @@ export class LockDocumentDriver implements AsyncDisposable {
   async send(
     name: string,
     operations: readonly Operation[],
-    { seats = mutexSeats, process = 'p0', adopting = false }: SendOptions = {},
+    { process = 'p0', adopting = false }: SendOptions = {},
   ): Promise<Answer | null> {
+    const seats = this.#seats;
     const pipeline = transition(seats, operations, { adopting });
     const fields = replyProjection(seats, process, operations.flatMap(idsOf));
     const value = await this.#update(name, pipeline, fields, mayCreate(operations));
@@ -83,14 +96,26 @@ export class LockDocumentDriver implements AsyncDisposable {
     return answer;
   }
 
-  /** Applies the pipeline of the batched extension to one document, so that its time comes back with it. */
+  /** Sends the short form of an operation; `undefined` if it has none, or there is no document. */
+  async sendShort(name: string, operation: Operation): Promise<ShortOutcome | undefined> {
+    const form = shortForm(this.#seats, operation);
+    if (form === undefined) return undefined;
+    const value = await this.#update(name, form.pipeline, { ...form.fields, now: '$$NOW' }, false);
+    if (value === null) return undefined;
+    const { stored, ...projected } = value;
+    const nowMs = (projected['now'] as Date).getTime();
+    return { nowMs, stored: stored as StoredDocument, answer: form.read(projected) };
+  }
+
+  /** Applies the batched extension of these kinds to one document, so that its time comes back with it. */
   async extend(
     name: string,
     ids: readonly string[],
     leaseMs: number,
     retentionMs: number,
+    kinds: readonly Seats[] = ALL_SEATS,
   ): Promise<{ readonly nowMs: number; readonly stored: StoredDocument } | null> {
-    const pipeline = extension([mutexSeats], ids, leaseMs, retentionMs);
+    const pipeline = extension(kinds, ids, leaseMs, retentionMs);
     const value = await this.#update(name, pipeline, { now: '$$NOW' }, false);
     if (value === null) return null;
     return { nowMs: (value['now'] as Date).getTime(), stored: value['stored'] as StoredDocument };
@@ -115,10 +140,25 @@ export class LockDocumentDriver implements AsyncDisposable {
   }
 
   /** Moves the ends of leases and places; by default they are over, and nobody has noticed. */
-  async lapse(name: string, ids: readonly string[], to = new Date(Date.now() - 3_600_000)): Promise<void> {
-    const { leases } = versionOf(await this.read(name));
-    const fields = ids.map((id) => (leases.some((lease) => lease.id === id) ? 'holder' : `queue.${id}`));
-    await this.tamper(name, { $set: Object.fromEntries(fields.map((field) => [`${field}.expiresAt`, to])) });
+  async lapse(
+    name: string,
+    ids: readonly string[],
+    to: Date | '$$NOW' = new Date(Date.now() - 3_600_000),
+  ): Promise<void> {
+    const stored = await this.read(name);
+    const stages = ids.map((id): Document => {
+      const field = fieldOf(stored ?? { queue: {} }, id);
+      if (field === undefined) throw new Error(`${id} has neither lease nor place in ${name}`);
+      const isList = Array.isArray(stored?.[field]);
+      const moved = { $mergeObjects: ['$$this', { expiresAt: to }] };
+      const each = { $cond: [{ $eq: ['$$this.id', id] }, moved, '$$this'] };
+      return {
+        $set: isList
+          ? { [field]: { $map: { input: `$${field}`, in: each } } }
+          : { [`${field}.expiresAt`]: to },
+      };
+    });
+    await this.tamper(name, stages);
   }
 
   /** Stores this document as it is, whatever was there before. */
@@ -140,7 +180,7 @@ export class LockDocumentDriver implements AsyncDisposable {
 
   /** What the look finds at a document of which a reply explains nothing. */
   async isLegal(name: string): Promise<boolean> {
-    const found = await this.collection.findOne({ _id: name }, { projection: legalProjection(mutexSeats) });
+    const found = await this.collection.findOne({ _id: name }, { projection: legalProjection(this.#seats) });
     return found?.['legal'] === true;
   }
 
@@ -186,5 +226,6 @@ export class LockDocumentDriver implements AsyncDisposable {
 /** The attempts that an operation concerns. */
 export function idsOf(operation: Operation): readonly string[] {
   if ('request' in operation) return [operation.request.id];
-  return 'ids' in operation ? operation.ids : [operation.id];
+  if ('ids' in operation) return operation.ids;
+  return 'id' in operation ? [operation.id] : [];
 }

@@ -1,17 +1,19 @@
-import type { ModelDocument, ModelSeats } from './reference-model.js';
+import type { Lease } from '../../src/protocol/lock-document.js';
+import type { ModelDocument, ModelKind } from './reference-model.js';
 
 /** The document as the server stores it. */
-export function toStored<S>(
-  seats: ModelSeats<S>,
+export function toStored(
+  kind: ModelKind,
   name: string,
-  { fence, seats: state, queue, wake, purgeAt }: ModelDocument<S>,
+  document: ModelDocument,
 ): Readonly<Record<string, unknown>> {
+  const { fence, queue, wake, purgeAt } = document;
   return {
     _id: name,
-    kind: seats.kind,
+    kind: kind.kind,
     v: 1,
     fence,
-    ...seats.stored(state),
+    ...kind.stored(document),
     queue: Object.fromEntries(queue.map(({ id, waiter }) => [id, waiter])),
     wake: wake.map((word) => ` ${word}`).join(''),
     purgeAt,
@@ -25,21 +27,24 @@ export interface ModelPlace {
   readonly place: number;
 }
 
-export const placesIn = <S>({ queue }: ModelDocument<S>): readonly ModelPlace[] =>
+export const placesIn = ({ queue }: ModelDocument): readonly ModelPlace[] =>
   queue.map(({ id, waiter: { expiresAt } }, place) => ({ id, expiresAt, place }));
 
 /** What everybody is told of the document. */
-export const toReply = <S>(seats: ModelSeats<S>, { fence, wake, seats: state, queue }: ModelDocument<S>) => ({
-  ...{ fence, wake, waiters: queue.length },
-  leases: seats.leasesOf(state),
+export const toReply = (kind: ModelKind, { fence, wake, leases, limit, queue }: ModelDocument) => ({
+  ...{ fence, wake, waiters: queue.length, seated: leases.length },
+  limit: kind.kind === 'semaphore' ? limit : undefined,
 });
 
+/** How many leases a reply shows whoever asks; beyond them it shows those of the attempts concerned. */
+const SHOWN_TO_ALL = 10;
+
+/** The leases that a reply about these attempts has to show. */
+export const shownIn = ({ leases }: ModelDocument, ids: readonly string[]): readonly Lease[] =>
+  leases.filter(({ id, mode }, index) => index < SHOWN_TO_ALL || mode === 'write' || ids.includes(id));
+
 /** The earliest expiry of a seat, or of a waiter before this place. */
-export function earliestInTheWay<S>(
-  seats: ModelSeats<S>,
-  document: ModelDocument<S>,
-  place: number,
-): number | null {
-  const members = [...seats.leasesOf(document.seats), ...placesIn(document).slice(0, place)];
+export function earliestInTheWay(document: ModelDocument, place: number): number | null {
+  const members = [...document.leases, ...placesIn(document).slice(0, place)];
   return members.length === 0 ? null : Math.min(...members.map(({ expiresAt }) => expiresAt.getTime()));
 }

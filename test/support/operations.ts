@@ -1,4 +1,5 @@
-import type { Operation, Request } from '../../src/protocol/transition.js';
+import type { Mode } from '../../src/protocol/lock-document.js';
+import type { Operation, Request } from '../../src/protocol/operation.js';
 
 export const DAY_MS = 86_400_000;
 export const LEASE_MS = 30_000;
@@ -29,13 +30,25 @@ export const leave = (id: string): Operation => ({ type: 'leave', id });
 
 export const cancel = (id: string): Operation => ({ type: 'cancel', id });
 
-export const extend = (...ids: readonly string[]): Operation => ({
+/** Of every extension here that does not say otherwise. */
+export const NONCE = '7f';
+
+export const extend = (...ids: readonly string[]): Extract<Operation, { type: 'extend' }> => ({
   type: 'extend',
   ids,
   leaseMs: LEASE_MS,
   retentionMs: RETENTION_MS,
+  nonce: NONCE,
 });
 
 export const ask = (id: string, why?: string): Operation => ({ type: 'ask', ids: [id], why });
 
 export const evict = (id: string): Operation => ({ type: 'evict', ids: [id] });
+
+export const exchange = (id: string, change: number, to: Mode, waits = true): Operation => ({
+  ...{ type: 'exchange', id, change, to, waits },
+});
+
+export const resize = (limit: number, notAfter = new Date(Date.now() + DAY_MS)): Operation => ({
+  ...{ type: 'resize', limit, notAfter },
+});

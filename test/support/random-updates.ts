@@ -1,149 +1,179 @@
 import fc from 'fast-check';
 
-import type { Operation } from '../../src/protocol/transition.js';
+import type { LockKind, Mode } from '../../src/protocol/lock-document.js';
+import type { Demand } from '../../src/protocol/operation.js';
+import type { Event, PlannedOperation, Target } from './planned-operation.js';
+import { PROCESSES } from './planned-operation.js';
 
-/** An attempt, or whoever holds the lock or waits first when it comes to it. */
-type Target = string;
+/** Random histories of one lock, weighted so that whatever can happen to a lock of its kind does happen. */
 
-/** An operation whose times and targets are settled when it is sent. */
-type PlannedOperation =
-  | {
-      readonly type: 'enqueue' | 'try';
-      readonly target: Target;
-      readonly leaseMs: number;
-      readonly notAfterMs: number;
-      readonly maxMembers: number;
-      readonly retentionMs: number;
-      readonly label?: string | undefined;
-      readonly why?: string | undefined;
-    }
-  | { readonly type: 'cancel' | 'leave'; readonly target: Target }
-  | {
-      readonly type: 'extend';
-      readonly targets: readonly Target[];
-      readonly leaseMs: number;
-      readonly retentionMs: number;
-    }
-  | { readonly type: 'evict'; readonly targets: readonly Target[] }
-  | { readonly type: 'ask'; readonly targets: readonly Target[]; readonly why?: string | undefined };
-
-/** One step of a random history: mostly updates, and now and then something that befalls the document. */
-export type Event =
-  | {
-      readonly type: 'update';
-      readonly process: string;
-      readonly operations: readonly PlannedOperation[];
-      readonly adopting: boolean;
-    }
-  | {
-      readonly type: 'extension';
-      readonly targets: readonly Target[];
-      readonly leaseMs: number;
-      readonly retentionMs: number;
-    }
-  /** Its end is moved. `now`: to the very millisecond in which that is written. `ahead`: the clock stepped back. */
-  | { readonly type: 'lapse'; readonly target: Target; readonly when: 'past' | 'now' | 'ahead' }
-  | { readonly type: 'fence-ahead'; readonly by: number }
-  | { readonly type: 'delete' }
-  | { readonly type: 'other-kind'; readonly isLive: boolean }
-  | { readonly type: 'corruption'; readonly which: number };
-
-export const PROCESSES = ['host-a:1:p0', 'host-b:2:p1', 'host-b:3:p2'] as const;
 const ATTEMPTS = Array.from({ length: 8 }, (_, index) => `w${index}`);
 const DAY_MS = 86_400_000;
 
-/** Who asks under this attempt id. */
-export const processOf = (id: string): string => PROCESSES[Number(id.slice(1)) % PROCESSES.length] ?? '';
-
 const target: fc.Arbitrary<Target> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...ATTEMPTS) },
-  { weight: 2, arbitrary: fc.constant('holder') },
-  { weight: 1, arbitrary: fc.constant('head') },
+  { weight: 2, arbitrary: fc.constantFrom('holder', 'last', 'other') },
+  { weight: 2, arbitrary: fc.constant('head') },
 );
 const targets = fc.array(target, { minLength: 1, maxLength: 3, size: 'max' });
 const leaseMs = fc.constantFrom(100, 30_000, 30_000, 30_000, DAY_MS);
 const retentionMs = fc.constantFrom(7 * DAY_MS, 7 * DAY_MS, 2 * DAY_MS, 30 * DAY_MS, 60 * DAY_MS);
+const nonce = fc.stringMatching(/^[0-9a-f]{4}$/);
 const text = fc.option(fc.constantFrom('nightly', '$holder', '$$NOW', 'a.b', '__proto__', '', '🔒'), {
   nil: undefined,
 });
+const always = <T>(times: number, value: T): readonly T[] => Array.from({ length: times }, () => value);
+const notAfterMs = fc.constantFrom(...always(13, 60_000), 0, -1, -DAY_MS);
 
-const request: fc.Arbitrary<PlannedOperation> = fc.record({
-  type: fc.constantFrom('enqueue', 'enqueue', 'enqueue', 'try'),
-  target: fc.constantFrom(...ATTEMPTS),
-  leaseMs,
-  notAfterMs: fc.constantFrom(60_000, 60_000, 60_000, 60_000, 60_000, 0, -1, -DAY_MS),
-  maxMembers: fc.constantFrom(10_000, 10_000, 10_000, 2, 3, 4),
-  retentionMs,
-  label: text,
-  why: text,
+/** What is asked for, and what only this kind of lock can do. */
+interface Variety {
+  readonly demand: fc.Arbitrary<Demand>;
+  /** What would come about too rarely by operations that know nothing of each other, in one update. */
+  readonly scenes: readonly fc.Arbitrary<readonly PlannedOperation[]>[];
+  readonly own: readonly { readonly weight: number; readonly arbitrary: fc.Arbitrary<PlannedOperation> }[];
+}
+
+const exchange = (
+  weight: number,
+  who: fc.Arbitrary<Target>,
+  to: readonly Mode[],
+  change: readonly ('next' | number)[] = ['next', 'next', 'next', 'next', 1, 2],
+): Variety['own'][number] => ({
+  weight,
+  arbitrary: fc.record({
+    type: fc.constant('exchange'),
+    target: who,
+    change: fc.constantFrom(...change),
+    to: fc.constantFrom(...to),
+    waits: fc.constantFrom(true, true, true, false),
+  }),
 });
 
-const operation: fc.Arbitrary<PlannedOperation> = fc.oneof(
-  { weight: 8, arbitrary: request },
-  { weight: 5, arbitrary: fc.record({ type: fc.constant('leave'), target }) },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('cancel'), target }) },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('extend'), targets, leaseMs, retentionMs }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('ask'), targets, why: text }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('evict'), targets }) },
+const request = (demand: fc.Arbitrary<Demand>): fc.Arbitrary<PlannedOperation> =>
+  fc.record({
+    type: fc.constantFrom('enqueue', 'enqueue', 'enqueue', 'try'),
+    target: fc.constantFrom(...ATTEMPTS),
+    leaseMs,
+    notAfterMs,
+    maxMembers: fc.constantFrom(...always(9, 10_000), 2, 3, 4),
+    retentionMs,
+    label: text,
+    why: text,
+    demand,
+  });
+
+/** Somebody reads, somebody else wants to upgrade, and perhaps one more comes. */
+const upgradeScene = fc.tuple(
+  request(fc.constant({ mode: 'upgradeable' })),
+  request(fc.constant({ mode: 'read' })),
+  exchange(1, fc.constant('upgradeable'), ['write']).arbitrary,
+  request(fc.record({ mode: fc.constantFrom<Mode>('read', 'read', 'write') })),
 );
 
-const event: fc.Arbitrary<Event> = fc.oneof(
-  {
-    weight: 24,
-    arbitrary: fc.record({
-      type: fc.constant('update'),
-      process: fc.constantFrom(...PROCESSES),
-      operations: fc.array(operation, { maxLength: 4, size: 'max' }),
-      adopting: fc.constantFrom(false, false, true),
-    }),
-  },
-  { weight: 3, arbitrary: fc.record({ type: fc.constant('extension'), targets, leaseMs, retentionMs }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      type: fc.constant('lapse'),
-      target: fc.oneof(fc.constant('holder'), target),
-      when: fc.constantFrom('past', 'past', 'now', 'ahead'),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({ type: fc.constant('fence-ahead'), by: fc.constantFrom(1, 7, 1_000_000_000) }),
-  },
-  { weight: 1, arbitrary: fc.constant({ type: 'delete' }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('other-kind'), isLive: fc.boolean() }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('corruption'), which: fc.nat(9) }) },
-);
+const limit = fc.constantFrom(1, 2, 3, 3, 4);
 
-/** A history of up to `maxLength` events of one lock. */
-export const history = (maxLength: number): fc.Arbitrary<readonly Event[]> =>
-  fc.array(event, { minLength: 1, maxLength, size: 'max' });
+const ONE_SEAT: Variety = {
+  demand: fc.constant({}),
+  scenes: [],
+  // These are meant for other kinds, and change nothing.
+  own: [
+    exchange(1, target, ['write', 'read']),
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('resize'), limit, notAfterMs }) },
+  ],
+};
 
-/** The operation as it is sent: `nowMs` is the server's time as last heard of. */
-export function settle(
-  planned: PlannedOperation,
-  nowMs: number,
-  resolve: (target: Target) => string,
-): Operation {
-  switch (planned.type) {
-    case 'enqueue':
-    case 'try': {
-      const { type, target: id, notAfterMs, ...rest } = planned;
-      return {
-        type,
-        request: { id, process: processOf(id), notAfter: new Date(nowMs + notAfterMs), ...rest },
-      };
-    }
-    case 'cancel':
-    case 'leave':
-      return { type: planned.type, id: resolve(planned.target) };
-    case 'extend': {
-      const { type, targets: ids, ...lifetime } = planned;
-      return { type, ids: ids.map(resolve), ...lifetime };
-    }
-    case 'ask':
-      return { type: 'ask', ids: planned.targets.map(resolve), why: planned.why };
-    case 'evict':
-      return { type: 'evict', ids: planned.targets.map(resolve) };
-  }
-}
+const permitDemand: fc.Arbitrary<Demand> = fc
+  .record({
+    permits: fc.constantFrom(1, 1, 1, 2, 2, 3, 3),
+    limit,
+    about: fc.constantFrom('nothing', 'nothing', 'nothing', 'match', 'set'),
+  })
+  .map(({ permits, limit: named, about }) => ({
+    ...{ permits, limit: named },
+    ...(about === 'match' ? { mustMatch: true } : {}),
+    ...(about === 'set' ? { setsLimit: true } : {}),
+  }));
+
+/** Some come one after the other, more than there is room for. */
+const crowdScene = fc.array(request(permitDemand), { minLength: 3, maxLength: 4 });
+
+const VARIETIES: Readonly<Record<LockKind, Variety>> = {
+  mutex: ONE_SEAT,
+  election: ONE_SEAT,
+  'reader-writer': {
+    demand: fc.record({
+      mode: fc.constantFrom<Mode>('read', 'read', 'read', 'upgradeable', 'upgradeable', 'write'),
+    }),
+    scenes: [upgradeScene],
+    own: [
+      exchange(3, fc.constant('upgradeable'), ['write']),
+      exchange(2, fc.constant('upgradeable'), ['upgradeable', 'upgradeable', 'read']),
+      exchange(2, fc.constant('writer'), ['upgradeable', 'read']),
+      exchange(1, target, ['read', 'upgradeable', 'write'], ['next', 1, 2, 3, 2_147_483_647]),
+      { weight: 1, arbitrary: fc.record({ type: fc.constant('resize'), limit, notAfterMs }) },
+    ],
+  },
+  semaphore: {
+    demand: permitDemand,
+    scenes: [crowdScene],
+    own: [
+      { weight: 3, arbitrary: fc.record({ type: fc.constant('resize'), limit, notAfterMs }) },
+      exchange(1, target, ['write', 'read']),
+    ],
+  },
+};
+
+const operation = ({ demand, own }: Variety): fc.Arbitrary<PlannedOperation> =>
+  fc.oneof(
+    { weight: 14, arbitrary: request(demand) },
+    { weight: 5, arbitrary: fc.record({ type: fc.constant('leave'), target }) },
+    { weight: 2, arbitrary: fc.record({ type: fc.constant('cancel'), target }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ type: fc.constant('extend'), targets, leaseMs, retentionMs, nonce }),
+    },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('ask'), targets, why: text }) },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('evict'), targets }) },
+    ...own,
+  );
+
+const event = (variety: Variety): fc.Arbitrary<Event> =>
+  fc.oneof(
+    {
+      weight: 28,
+      arbitrary: fc.record({
+        type: fc.constant('update'),
+        process: fc.constantFrom(...PROCESSES),
+        operations: fc.oneof(
+          { weight: 4, arbitrary: fc.array(operation(variety), { maxLength: 4, size: 'max' }) },
+          { weight: 2, arbitrary: fc.tuple(operation(variety)) },
+          ...variety.scenes.map((arbitrary) => ({ weight: 2, arbitrary })),
+        ),
+        adopting: fc.constantFrom(false, false, true),
+        short: fc.constantFrom(true, true, false),
+      }),
+    },
+    { weight: 3, arbitrary: fc.record({ type: fc.constant('extension'), targets, leaseMs, retentionMs }) },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        type: fc.constant('lapse'),
+        target: fc.oneof(fc.constantFrom('holder', 'last', 'head', 'other'), target),
+        when: fc.constantFrom('past', 'past', 'now', 'ahead'),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({ type: fc.constant('fence-ahead'), by: fc.constantFrom(1, 7, 1_000_000_000) }),
+    },
+    { weight: 1, arbitrary: fc.constant({ type: 'delete' }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ type: fc.constant('other-kind'), which: fc.nat(), isLive: fc.boolean() }),
+    },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('corruption'), which: fc.nat() }) },
+  );
+
+/** A history of up to `maxLength` events of one lock of this kind. */
+export const history = (kind: LockKind, maxLength: number): fc.Arbitrary<readonly Event[]> =>
+  fc.array(event(VARIETIES[kind]), { minLength: 1, maxLength, size: 'max' });

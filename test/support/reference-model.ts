@@ -1,5 +1,7 @@
 import type { Lease, LockKind, Waiter } from '../../src/protocol/lock-document.js';
-import type { Operation, Request } from '../../src/protocol/transition.js';
+import type { Operation, OwnOperation, Request } from '../../src/protocol/operation.js';
+import { DraftedDocument, omit } from './model-draft.js';
+import { operate } from './model-operations.js';
 
 /**
  * What one update does to one lock document, in plain TypeScript: the rules of the protocol written a second time,
@@ -8,20 +10,30 @@ import type { Operation, Request } from '../../src/protocol/transition.js';
  * Time is a parameter. The server's is known only from the reply to the very update that the model then repeats.
  */
 
-/** What differs between the primitives; `S` is what a document keeps of its leases. */
-export interface ModelSeats<S> {
+/** Who is in, whatever the lock: what a kind calls its holders, its readers or its writer. */
+export interface Inside {
+  readonly leases: readonly Lease[];
+  /** Of a semaphore; 0 where there is none. */
+  readonly limit: number;
+}
+
+/** What differs between the primitives. */
+export interface ModelKind {
   readonly kind: LockKind;
-  readonly vacant: S;
-  leasesOf(seats: S): readonly Lease[];
+  /** What a waiter and its lease have beyond what all kinds have. */
+  demanded(request: Request): Pick<Waiter, 'mode' | 'permits'>;
+  /** The limit that holds once this request is accepted; `undefined` if the limit is why it is refused. */
+  limitAfter(request: Request, inside: Inside, queue: readonly Queued[]): number | undefined;
+  /** What else follows from having accepted it, before it is queued, if it is. */
+  accepted(draft: DraftedDocument, request: Request): void;
   /** How many of the first waiters may enter now. */
-  admissible(seats: S, waiters: readonly Waiter[]): number;
-  occupied(seats: S, entering: readonly Lease[]): S;
-  /** The seats with each lease changed, or gone where `change` gives `undefined`. */
-  revised(seats: S, change: (lease: Lease) => Lease | undefined): S;
-  /** S1. */
-  isLegal(seats: S): boolean;
-  /** The fields under which a document stores these seats. */
-  stored(seats: S): Readonly<Record<string, unknown>>;
+  admissible(inside: Inside, waiters: readonly Waiter[]): number;
+  /** Whoever is in and may take a stronger seat enters it, before anybody is admitted from the queue. */
+  promote(draft: DraftedDocument): void;
+  /** What only this kind can do. */
+  own(draft: DraftedDocument, operation: OwnOperation): void;
+  /** The fields under which a document stores who is in. */
+  stored(document: ModelDocument): Readonly<Record<string, unknown>>;
 }
 
 export interface Queued {
@@ -29,18 +41,17 @@ export interface Queued {
   readonly waiter: Waiter;
 }
 
-export interface ModelDocument<S> {
+export interface ModelDocument extends Inside {
   readonly fence: number;
-  readonly seats: S;
   /** First come, first. */
   readonly queue: readonly Queued[];
   readonly wake: readonly string[];
   readonly purgeAt: Date;
 }
 
-export type Stored<S> =
+export type Stored =
   | { readonly type: 'missing' }
-  | { readonly type: 'lock'; readonly document: ModelDocument<S> }
+  | { readonly type: 'lock'; readonly document: ModelDocument }
   /** A well-formed document of another kind of lock; of its leases and waiters only the expiries matter. */
   | {
       readonly type: 'other-kind';
@@ -52,98 +63,64 @@ export type Stored<S> =
     }
   | { readonly type: 'corrupt' };
 
-export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'corrupt';
+export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt';
 
-export interface Step<S> {
-  readonly after: Stored<S>;
+export interface Step {
+  readonly after: Stored;
   /** The requests that were refused, each with the reason at its turn. */
   readonly refusals: ReadonlyMap<Request, Refusal>;
-}
-
-/** The document between two operations of one update. */
-interface Draft<S> {
-  readonly nowMs: number;
-  fence: number;
-  seats: S;
-  queue: Queued[];
-  readonly wake: string[];
-  /** Who stood in the queue when the update began, dead or alive: somebody may be waiting to hear of them. */
-  readonly queuedBefore: ReadonlySet<string>;
-  readonly refusals: Map<Request, Refusal>;
 }
 
 const DAY_MS = 86_400_000;
 const MISSING = { type: 'missing' } as const;
 
 /** expire → (operate → admit)* → publish; without operations it admits once. */
-export function transition<S>(
-  seats: ModelSeats<S>,
-  before: Stored<S>,
+export function transition(
+  kind: ModelKind,
+  before: Stored,
   operations: readonly Operation[],
   nowMs: number,
   adopting = false,
-): Step<S> {
+): Step {
   const creates = operations.some(({ type }) => type === 'enqueue' || type === 'try');
   if (before.type === 'missing' && !creates) return { after: MISSING, refusals: new Map() };
   if (before.type === 'corrupt') return untouched(before, operations, 'corrupt');
-  const opened = open(seats, before, nowMs, adopting);
+  const opened = open(before, operations, nowMs, adopting);
   if (opened === undefined) return untouched(before, operations, 'other-kind');
 
-  const draft: Draft<S> = {
-    nowMs,
-    fence: opened.fence,
-    seats: seats.revised(opened.seats, (lease) => (isLive(lease, nowMs) ? lease : undefined)),
-    queue: opened.queue.filter(({ waiter }) => isLive(waiter, nowMs)),
-    wake: [],
-    queuedBefore: new Set(opened.queue.map(({ id }) => id)),
-    refusals: new Map(),
-  };
-  if (operations.length === 0) admit(seats, draft);
+  const draft = new DraftedDocument(opened, nowMs);
+  if (operations.length === 0) admit(kind, draft);
   for (const operation of operations) {
-    operate(seats, draft, operation);
-    admit(seats, draft);
+    operate(kind, draft, operation);
+    admit(kind, draft);
   }
-  const { fence, queue, wake, refusals } = draft;
+  const { fence, leases, limit, queue, wake, refusals } = draft;
   const purgeAt = raised(opened.purgeAt, nowMs, operations.map(lifetimeMs));
-  const document = { fence, seats: draft.seats, queue, wake, purgeAt };
-  return { after: { type: 'lock', document }, refusals };
+  return { after: { type: 'lock', document: { fence, leases, limit, queue, wake, purgeAt } }, refusals };
 }
 
-/** The batched extension as it concerns one document. It is no transition: it expires and admits nobody. */
-export function extension<S>(
-  seats: ModelSeats<S>,
-  before: Stored<S>,
+/** The batched extension, of all kinds, as it concerns one document. It is no transition: it expires and admits nobody. */
+export function extension(
+  before: Stored,
   ids: readonly string[],
   leaseMs: number,
   retentionMs: number,
   nowMs: number,
-): Stored<S> {
+): Stored {
+  const atLeast = [leaseMs + retentionMs];
+  if (before.type === 'other-kind') {
+    return { ...before, wake: [], purgeAt: raised(before.purgeAt, nowMs, atLeast) };
+  }
   if (before.type !== 'lock') return before;
   const { document } = before;
-  const extended = seats.revised(document.seats, (lease) =>
-    ids.includes(lease.id) && isLive(lease, nowMs) && lease.ending !== true
-      ? leasedFrom(lease, nowMs)
-      : lease,
-  );
-  const purgeAt = raised(document.purgeAt, nowMs, [leaseMs + retentionMs]);
-  return { type: 'lock', document: { ...document, seats: extended, wake: [], purgeAt } };
+  const draft = new DraftedDocument(document, nowMs);
+  draft.extendLeases(ids);
+  const leases = document.leases.map((lease) => draft.lease(lease.id) ?? lease);
+  const purgeAt = raised(document.purgeAt, nowMs, atLeast);
+  return { type: 'lock', document: { ...document, leases, wake: [], purgeAt } };
 }
 
-const isLive = ({ expiresAt }: { readonly expiresAt: Date }, nowMs: number): boolean =>
-  expiresAt.getTime() > nowMs;
-
-/** Never earlier than what is stored, though the server's clock may have stepped back. */
-const leasedFrom = <M extends Lease | Waiter>(member: M, nowMs: number): M => ({
-  ...member,
-  expiresAt: new Date(Math.max(member.expiresAt.getTime(), nowMs + member.leaseMs)),
-});
-
-const texts = (label: string | undefined, why: string | undefined): Pick<Waiter, 'label' | 'why'> => ({
-  ...(label === undefined ? {} : { label }),
-  ...(why === undefined ? {} : { why }),
-});
-
-function untouched<S>(before: Stored<S>, operations: readonly Operation[], why: Refusal): Step<S> {
+function untouched(before: Stored, operations: readonly Operation[], why: Refusal): Step {
   const refused = operations.flatMap((operation) =>
     'request' in operation ? [[operation.request, why] as const] : [],
   );
@@ -151,119 +128,40 @@ function untouched<S>(before: Stored<S>, operations: readonly Operation[], why: 
 }
 
 /** The document to work on; `undefined` if another kind of lock is in use there. */
-function open<S>(
-  seats: ModelSeats<S>,
-  before: Exclude<Stored<S>, { readonly type: 'corrupt' }>,
+function open(
+  before: Exclude<Stored, { readonly type: 'corrupt' }>,
+  operations: readonly Operation[],
   nowMs: number,
   adopting: boolean,
-): Omit<ModelDocument<S>, 'wake'> | undefined {
+): ModelDocument | undefined {
   if (before.type === 'lock') return before.document;
-  const vacant = { seats: seats.vacant, queue: [] };
+  const vacant = { leases: [], limit: firstLimit(operations), queue: [], wake: [] };
   if (before.type === 'missing') return { ...vacant, fence: 0, purgeAt: new Date(0) };
-  const isIdle = before.expiries.every((expiresAt) => !isLive({ expiresAt }, nowMs));
+  const isIdle = before.expiries.every((expiresAt) => expiresAt.getTime() <= nowMs);
   return adopting && isIdle ? { ...vacant, fence: before.fence, purgeAt: before.purgeAt } : undefined;
 }
 
-function operate<S>(seats: ModelSeats<S>, draft: Draft<S>, operation: Operation): void {
-  switch (operation.type) {
-    case 'enqueue':
-    case 'try':
-      apply(seats, draft, operation.request, operation.type);
-      break;
-    case 'cancel':
-      draft.queue = draft.queue.filter(({ id }) => id !== operation.id);
-      break;
-    case 'leave':
-      leave(seats, draft, operation.id);
-      break;
-    case 'extend':
-      extend(seats, draft, operation.ids);
-      break;
-    case 'ask':
-      ask(seats, draft, operation.ids, operation.why);
-      break;
-    case 'evict':
-      tell(seats, draft, operation.ids);
-      draft.seats = seats.revised(draft.seats, (lease) =>
-        operation.ids.includes(lease.id) ? undefined : lease,
-      );
-      break;
-  }
-}
-
-function apply<S>(seats: ModelSeats<S>, draft: Draft<S>, request: Request, type: 'enqueue' | 'try'): void {
-  const { id, process, leaseMs, label, why, notAfter, maxMembers } = request;
-  const { nowMs, queue, refusals } = draft;
-  const leases = seats.leasesOf(draft.seats);
-  if ([...leases, ...queue].some((known) => known.id === id)) return;
-  const waiter: Waiter = {
-    process,
-    leaseMs,
-    since: new Date(nowMs),
-    expiresAt: new Date(nowMs + leaseMs),
-    ...texts(label, why),
-  };
-  const mayEnter = queue.length === 0 && seats.admissible(draft.seats, [waiter]) === 1;
-  if (nowMs > notAfter.getTime()) refusals.set(request, 'late');
-  else if (type === 'try' && !mayEnter) refusals.set(request, 'busy');
-  else if (leases.length + queue.length >= maxMembers) refusals.set(request, 'full');
-  else queue.push({ id, waiter });
-}
-
-function leave<S>(seats: ModelSeats<S>, draft: Draft<S>, id: string): void {
-  const lease = seats.leasesOf(draft.seats).find((held) => held.id === id);
-  draft.wake.push(`-${id}:${lease?.token ?? 0}`);
-  draft.seats = seats.revised(draft.seats, (held) => (held.id === id ? undefined : held));
-  draft.queue = draft.queue.filter((queued) => queued.id !== id);
-}
-
-function extend<S>(seats: ModelSeats<S>, draft: Draft<S>, ids: readonly string[]): void {
-  const { nowMs } = draft;
-  draft.seats = seats.revised(draft.seats, (lease) =>
-    ids.includes(lease.id) && lease.ending !== true ? leasedFrom(lease, nowMs) : lease,
-  );
-  draft.queue = draft.queue.map(({ id, waiter }) => ({
-    id,
-    waiter: ids.includes(id) ? leasedFrom(waiter, nowMs) : waiter,
-  }));
-}
-
-function ask<S>(
-  seats: ModelSeats<S>,
-  draft: Draft<S>,
-  ids: readonly string[],
-  why: string | undefined,
-): void {
-  tell(seats, draft, ids);
-  const mark = { ending: true, ...(why === undefined ? {} : { endingWhy: why }) };
-  draft.seats = seats.revised(draft.seats, (lease) =>
-    ids.includes(lease.id) ? { ...lease, ...mark } : lease,
-  );
-}
-
-/** Look again: the lease was asked for, or taken away. */
-function tell<S>(seats: ModelSeats<S>, draft: Draft<S>, ids: readonly string[]): void {
-  for (const { id, process } of seats.leasesOf(draft.seats)) {
-    if (ids.includes(id)) draft.wake.push(`${process}:${id}:0`);
-  }
+/** A new document has the limit of the first operation of its update that knows one. */
+function firstLimit(operations: readonly Operation[]): number {
+  const limits = operations.flatMap((operation) => {
+    if (operation.type === 'resize') return [operation.limit];
+    return 'request' in operation ? [operation.request.limit ?? 0] : [];
+  });
+  return limits.find((limit) => limit > 0) ?? 0;
 }
 
 /** The first waiters take their seats, with the expiry they had as waiters. */
-function admit<S>(seats: ModelSeats<S>, draft: Draft<S>): void {
-  const { nowMs, queue, wake, queuedBefore } = draft;
-  const waiters = queue.map(({ waiter }) => waiter);
-  const entering = queue.slice(0, seats.admissible(draft.seats, waiters));
-  draft.queue = queue.slice(entering.length);
-  const leases = entering.map(({ id, waiter }): Lease => {
-    const { process, leaseMs, expiresAt, label, why } = waiter;
-    draft.fence = Math.max(draft.fence, nowMs * 1_000) + 1;
-    const grant = { token: draft.fence, acquiredAt: new Date(nowMs) };
-    return { id, process, leaseMs, expiresAt, ...texts(label, why), ...grant };
-  });
-  draft.seats = seats.occupied(draft.seats, leases);
-  for (const { id, process, token } of leases) {
+function admit(kind: ModelKind, draft: DraftedDocument): void {
+  kind.promote(draft);
+  const waiters = draft.queue.map(({ waiter }) => waiter);
+  const entering = draft.queue.slice(0, kind.admissible(draft, waiters));
+  draft.queue = draft.queue.slice(entering.length);
+  for (const { id, waiter } of entering) {
+    const token = draft.nextToken();
+    const lease = { id, ...omit(waiter, 'since'), token, acquiredAt: new Date(draft.nowMs) };
+    draft.leases = [...draft.leases, lease];
     // Whom this update has queued itself learns of its grant by the reply.
-    if (queuedBefore.has(id)) wake.push(`${process}:${id}:${token}`);
+    if (draft.queuedBefore.has(id)) draft.wake.push(`${waiter.process}:${id}:${token}`);
   }
 }
 

@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import { BSONRegExp, Binary, Decimal128, Long, MaxKey, MinKey, ObjectId, Timestamp } from 'mongodb';
+import { afterAll, describe, expect, inject, it } from 'vitest';
+
+import { leasesProjection } from '../../src/protocol/extension.js';
+import { MISSING, idleDocument, lockDocument, pathsOf, withValue } from '../support/corruptions.js';
+import { UPDATES } from '../support/every-update.js';
+import { LockDocumentDriver } from '../support/lock-document-driver.js';
+import { ALL_SEATS, MUTEX, READER_WRITER, SEMAPHORE } from '../support/lock-kinds.js';
+import { drawSeed } from '../support/seed.js';
+
+const past = new Date(Date.now() - 60_000);
+
+const scalar = fc.oneof(
+  fc.constantFrom<unknown>('semaphore', 'reader-writer', 'election', 'mutex'),
+  fc.constantFrom<unknown>(
+    MISSING,
+    null,
+    true,
+    '',
+    'x',
+    '$holder',
+    '$$NOW',
+    0,
+    1,
+    -1,
+    1.5,
+    NaN,
+    Infinity,
+    1e300,
+  ),
+  fc.constantFrom<unknown>(
+    Long.MAX_VALUE,
+    Long.MIN_VALUE,
+    Long.ONE,
+    new MinKey(),
+    new MaxKey(),
+    new ObjectId(),
+  ),
+  fc.constantFrom<unknown>(
+    Decimal128.fromString('NaN'),
+    Decimal128.fromString('30000'),
+    new BSONRegExp('^w'),
+  ),
+  fc.constantFrom<unknown>(new Timestamp({ t: 1, i: 1 }), new Binary(new Uint8Array([1])), past),
+  fc.constantFrom<unknown>(
+    new Date(8.64e15),
+    new Date(-8.64e15),
+    new Date(Date.now() + 60_000),
+    new Date(NaN),
+  ),
+);
+const KEYS = [
+  'k',
+  'v',
+  'id',
+  'expiresAt',
+  'leaseMs',
+  'process',
+  '$x',
+  '$',
+  'a.b',
+  '',
+  '0',
+  '__proto__',
+] as const;
+const key = fc.constantFrom(...KEYS);
+const anything = fc.oneof(
+  { weight: 4, arbitrary: scalar },
+  {
+    weight: 1,
+    arbitrary: fc.array(
+      scalar.filter((value) => value !== MISSING),
+      { maxLength: 3 },
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.dictionary(
+      key,
+      scalar.filter((value) => value !== MISSING),
+      { maxKeys: 3 },
+    ),
+  },
+);
+
+describe.each([
+  ['mutex', MUTEX, 1_000],
+  ['reader-writer', READER_WRITER, 700],
+  ['semaphore', SEMAPHORE, 700],
+] as const)('whatever a document of a %s holds', (kind, { seats }, numRuns) => {
+  const driver = new LockDocumentDriver(inject('mongoUri'), seats);
+  const bases = [
+    (name: string) => lockDocument(kind, name),
+    (name: string) => lockDocument(kind, name, { holdersEnd: past, waitersEnd: past }),
+    (name: string) => idleDocument(kind, name),
+  ];
+
+  afterAll(() => driver[Symbol.asyncDispose]());
+
+  it(
+    'no update fails on it, and what a reply calls corrupt has not been touched',
+    { timeout: 120_000 },
+    async () => {
+      const property = fc.asyncProperty(
+        fc.constantFrom(...bases),
+        fc.array(fc.tuple(fc.constantFrom(...pathsOf(kind)), anything), { minLength: 1, maxLength: 3 }),
+        fc.constantFrom(...UPDATES),
+        async (make, values, update) => {
+          const document = values.reduce(
+            (changed, [path, value]) => withValue(changed, path, value),
+            make(driver.newName()),
+          );
+          await driver.put(document);
+          const before = await driver.image(document._id);
+          const { reply } = await driver.apply(document._id, update.operations, update);
+          const after = await driver.image(document._id);
+          if (!reply.sound) expect(after).toBe(before);
+          await driver.extend(document._id, ['wh', 'w1'], 30_000, 0);
+          const projection = leasesProjection(ALL_SEATS, 'p0');
+          await driver.collection.findOne({ _id: document._id }, { projection });
+        },
+      );
+      await fc.assert(property, { seed: drawSeed(`corrupt documents, ${kind}`), numRuns });
+    },
+  );
+
+  it('no update fails on whatever attempts stand in the queue', async () => {
+    const failures: string[] = [];
+    for (const attempt of KEYS) {
+      for (const make of bases) {
+        for (const { operations, adopting } of UPDATES) {
+          const document = make(driver.newName());
+          const queue = document['queue'] as Readonly<Record<string, unknown>>;
+          await driver.put({ ...document, queue: { [attempt]: queue['w1'], ...queue } });
+          await driver.apply(document._id, operations, { adopting }).catch((error: unknown) => {
+            failures.push(
+              `${JSON.stringify(attempt)}, ${operations.map(({ type }) => type).join()}: ${String(error)}`,
+            );
+          });
+        }
+      }
+    }
+    expect(failures).toEqual([]);
+  });
+});

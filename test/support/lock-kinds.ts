@@ -1,0 +1,22 @@
+import { mutexSeats } from '../../src/protocol/mutex-seats.js';
+import { readerWriterSeats } from '../../src/protocol/reader-writer-seats.js';
+import type { Seats } from '../../src/protocol/seats.js';
+import { semaphoreSeats } from '../../src/protocol/semaphore-seats.js';
+import { mutexModel } from './mutex-model.js';
+import { readerWriterModel } from './reader-writer-model.js';
+import type { ModelKind } from './reference-model.js';
+import { semaphoreModel } from './semaphore-model.js';
+
+/** One kind of lock, by the pipelines and by the reference model. */
+export interface TestedKind {
+  readonly seats: Seats;
+  readonly model: ModelKind;
+}
+
+export const MUTEX: TestedKind = { seats: mutexSeats, model: mutexModel };
+export const READER_WRITER: TestedKind = { seats: readerWriterSeats, model: readerWriterModel };
+export const SEMAPHORE: TestedKind = { seats: semaphoreSeats, model: semaphoreModel };
+
+export const KINDS: readonly TestedKind[] = [MUTEX, READER_WRITER, SEMAPHORE];
+
+export const ALL_SEATS: readonly Seats[] = KINDS.map(({ seats }) => seats);

@@ -1,0 +1,48 @@
+import type { Lease, LockKind, Waiter } from '../../src/protocol/lock-document.js';
+
+/** What can be seen of a lock document from outside. */
+export interface Version {
+  readonly kind: LockKind;
+  readonly fence: number;
+  /** Everybody who is in, in whatever seat. */
+  readonly leases: readonly Lease[];
+  /** Of them, who has the seat of the writer. */
+  readonly writer: string | undefined;
+  /** Of a semaphore. */
+  readonly limit: number | undefined;
+  /** First come, first. */
+  readonly queue: readonly (readonly [id: string, waiter: Waiter])[];
+}
+
+interface StoredSeats {
+  readonly kind: LockKind;
+  readonly fence: number;
+  readonly holder?: Lease | null;
+  readonly readers?: readonly Lease[];
+  readonly writer?: Lease | null;
+  readonly holders?: readonly Lease[];
+  readonly limit?: number;
+  readonly queue: Readonly<Record<string, Waiter>>;
+}
+
+/** Reads a version from the fields that a lock is stored in; `null` if there is no document. */
+export function versionOf(stored: Readonly<Record<string, unknown>> | null): Version {
+  if (stored === null) {
+    return { kind: 'mutex', fence: 0, leases: [], writer: undefined, limit: undefined, queue: [] };
+  }
+  const { kind, fence, holder, readers, writer, holders, limit, queue } = stored as unknown as StoredSeats;
+  const seats = [holder, ...(readers ?? []), writer, ...(holders ?? [])];
+  return {
+    ...{ kind, fence, writer: writer?.id, limit },
+    leases: seats.filter((lease) => lease !== undefined && lease !== null),
+    queue: Object.entries(queue),
+  };
+}
+
+/** In which field of a document this attempt's lease or place is; `undefined` if it has none. */
+export function fieldOf(stored: Readonly<Record<string, unknown>>, id: string): string | undefined {
+  const { holder, readers, writer, holders, queue } = stored as unknown as StoredSeats;
+  const seats = { holder: [holder], readers, writer: [writer], holders };
+  const seated = Object.entries(seats).find(([, leases]) => leases?.some((lease) => lease?.id === id));
+  return seated?.[0] ?? (Object.hasOwn(queue, id) ? `queue.${id}` : undefined);
+}

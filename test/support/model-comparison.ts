@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+
+import type { Operation } from '../../src/protocol/operation.js';
+import { fateOf, refusalOf } from '../../src/protocol/reply.js';
+import type { Reply } from '../../src/protocol/reply.js';
+import { setsLimit } from './invariants.js';
+import { idsOf } from './lock-document-driver.js';
+import type { StoredDocument } from './lock-document-driver.js';
+import type { TestedKind } from './lock-kinds.js';
+import { earliestInTheWay, placesIn, shownIn, toReply, toStored } from './model-views.js';
+import { processOf } from './planned-operation.js';
+import type { ModelDocument, Refusal, Step, Stored } from './reference-model.js';
+
+/** Holds what the server stored and replied against what the reference model says. */
+
+export function compareStored(
+  { model }: TestedKind,
+  name: string,
+  document: ModelDocument,
+  stored: StoredDocument | null,
+): void {
+  const expected = toStored(model, name, document);
+  assert.ok(stored !== null, 'the document is gone');
+  assert.deepEqual(stored, expected);
+  const order = Object.keys(stored['queue'] as object);
+  assert.deepEqual(order, Object.keys(expected['queue'] as object), 'the order of the queue');
+}
+
+export function compareReply(
+  kind: TestedKind,
+  reply: Reply,
+  { after, refusals }: Step,
+  operations: readonly Operation[],
+  process: string,
+): void {
+  assert.equal(reply.sound, true);
+  assert.equal(reply.kind, after.type === 'other-kind' ? after.kind : kind.model.kind);
+  if (after.type === 'lock') {
+    const { fence, wake, waiters, seated, limit } = reply;
+    assert.deepEqual({ fence, wake, waiters, seated, limit }, toReply(kind.model, after.document));
+    compareLeases(reply, after.document, operations.flatMap(idsOf));
+    comparePlaces(reply, after.document, operations, process);
+  }
+  for (const operation of operations) {
+    if ('request' in operation && operation.request.process === process) {
+      compareFate(kind, reply, after, operations, operation, refusals.get(operation.request));
+    }
+  }
+}
+
+/** A reply shows no lease that there is not, and none twice, but not all of a long list. */
+function compareLeases(reply: Reply, document: ModelDocument, ids: readonly string[]): void {
+  const shown = reply.leases.map(({ id }) => id);
+  assert.equal(new Set(shown).size, shown.length, 'a lease is shown twice');
+  for (const lease of reply.leases) assert.deepEqual(lease, find(document.leases, lease.id));
+  for (const { id } of shownIn(document, ids)) assert.ok(shown.includes(id), `${id} is not shown`);
+}
+
+/** Of places, a reply shows those it was asked for, and may show others. */
+function comparePlaces(
+  reply: Reply,
+  document: ModelDocument,
+  operations: readonly Operation[],
+  process: string,
+): void {
+  const first = reply.places[0]?.place ?? 0;
+  assert.equal(reply.earliestMs, earliestInTheWay(document, first));
+  const places = placesIn(document);
+  const isConcerned = (id: string): boolean => operations.some((operation) => idsOf(operation).includes(id));
+  const asked = places.filter(({ id }) => processOf(id) === process && isConcerned(id));
+  for (const place of asked) assert.deepEqual(find(reply.places, place.id), place);
+  for (const place of reply.places) assert.deepEqual(place, find(places, place.id));
+}
+
+function compareFate(
+  { seats }: TestedKind,
+  reply: Reply,
+  after: Stored,
+  operations: readonly Operation[],
+  { type, request }: Extract<Operation, { request: unknown }>,
+  refusal: Refusal | undefined,
+): void {
+  const { id } = request;
+  const document = after.type === 'lock' ? after.document : undefined;
+  const fate = fateOf(reply, id);
+  const lease = find(document?.leases ?? [], id);
+  if (lease?.upgrading === true) {
+    const place = { id, expiresAt: lease.expiresAt, place: 0 };
+    assert.deepEqual(fate, { type: 'queued', place }, 'an upgrade stands before the queue');
+  } else if (lease !== undefined) assert.equal(fate.type, 'granted', id);
+  else if (find(document?.queue ?? [], id) !== undefined) assert.equal(fate.type, 'queued', id);
+  else {
+    assert.equal(fate.type, 'absent', id);
+    // Whoever was let in and left again in the same update has nobody waiting for an answer.
+    if (refusal === undefined) return;
+    const told = refusalOf(reply, seats, type, request);
+    const others = operations.filter(
+      (operation) => !('request' in operation) || operation.request !== request,
+    );
+    assert.ok(told === refusal || mayBeTold(refusal, told, others), `${id} is told ${told}, not ${refusal}`);
+  }
+}
+
+/** What was in the way of a request, another operation of the same update may have changed since. */
+function mayBeTold(refusal: Refusal, told: string, others: readonly Operation[]): boolean {
+  if (others.length === 0 || !CHANGEABLE.includes(refusal)) return false;
+  const mayHaveLimited = others.some(
+    (other) => setsLimit(other) || ('request' in other && other.request.mustMatch),
+  );
+  if (mayHaveLimited && [refusal, told].includes('other-limit'))
+    return ['unexplained', ...CHANGEABLE].includes(told);
+  return told === 'unexplained' && refusal !== 'other-limit';
+}
+
+const CHANGEABLE: readonly string[] = ['busy', 'full', 'other-limit'];
+
+const find = <P extends { readonly id: string }>(all: readonly P[], id: string): P | undefined =>
+  all.find((one) => one.id === id);

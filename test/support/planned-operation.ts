@@ -1,0 +1,105 @@
+import type { Mode } from '../../src/protocol/lock-document.js';
+import type { Demand, Operation } from '../../src/protocol/operation.js';
+
+/** An attempt, or whoever has this part when it comes to it. */
+export type Target = string;
+
+/** An operation whose times, targets and numbers are settled when it is sent. */
+export type PlannedOperation =
+  | {
+      readonly type: 'enqueue' | 'try';
+      readonly target: Target;
+      readonly leaseMs: number;
+      readonly notAfterMs: number;
+      readonly maxMembers: number;
+      readonly retentionMs: number;
+      readonly label?: string | undefined;
+      readonly why?: string | undefined;
+      readonly demand: Demand;
+    }
+  | { readonly type: 'cancel' | 'leave'; readonly target: Target }
+  | {
+      readonly type: 'extend';
+      readonly targets: readonly Target[];
+      readonly leaseMs: number;
+      readonly retentionMs: number;
+      readonly nonce: string;
+    }
+  | { readonly type: 'evict'; readonly targets: readonly Target[] }
+  | { readonly type: 'ask'; readonly targets: readonly Target[]; readonly why?: string | undefined }
+  | {
+      readonly type: 'exchange';
+      readonly target: Target;
+      /** `next`: the one after the last that took effect. A number may be in the past. */
+      readonly change: 'next' | number;
+      readonly to: Mode;
+      readonly waits: boolean;
+    }
+  | { readonly type: 'resize'; readonly limit: number; readonly notAfterMs: number };
+
+/** One step of a history: mostly updates, and now and then something that befalls the document. */
+export type Event =
+  | {
+      readonly type: 'update';
+      readonly process: string;
+      readonly operations: readonly PlannedOperation[];
+      readonly adopting: boolean;
+      /** Whether the short form is tried first, where there is one. */
+      readonly short: boolean;
+    }
+  | {
+      readonly type: 'extension';
+      readonly targets: readonly Target[];
+      readonly leaseMs: number;
+      readonly retentionMs: number;
+    }
+  /** Its end is moved. `now`: to the very millisecond in which that is written. `ahead`: the clock stepped back. */
+  | { readonly type: 'lapse'; readonly target: Target; readonly when: 'past' | 'now' | 'ahead' }
+  | { readonly type: 'fence-ahead'; readonly by: number }
+  | { readonly type: 'delete' }
+  | { readonly type: 'other-kind'; readonly which: number; readonly isLive: boolean }
+  | { readonly type: 'corruption'; readonly which: number };
+
+export const PROCESSES = ['host-a:1:p0', 'host-b:2:p1', 'host-b:3:p2'] as const;
+
+/** Who asks under this attempt id. */
+export const processOf = (id: string): string => PROCESSES[Number(id.slice(1)) % PROCESSES.length] ?? '';
+
+/** What is known when an operation is sent. */
+export interface Knowledge {
+  /** The server's time as last heard of. */
+  readonly nowMs: number;
+  readonly resolve: (target: Target) => string;
+  /** The number of the last change of mode of this lease; 0 if there was none. */
+  readonly lastChangeOf: (id: string) => number;
+}
+
+/** The operation as it is sent. */
+export function settle(planned: PlannedOperation, { nowMs, resolve, lastChangeOf }: Knowledge): Operation {
+  switch (planned.type) {
+    case 'enqueue':
+    case 'try': {
+      const { type, target: id, notAfterMs, demand, ...rest } = planned;
+      const notAfter = new Date(nowMs + notAfterMs);
+      return { type, request: { id, process: processOf(id), notAfter, ...rest, ...demand } };
+    }
+    case 'cancel':
+    case 'leave':
+      return { type: planned.type, id: resolve(planned.target) };
+    case 'extend': {
+      const { type, targets: ids, ...lifetime } = planned;
+      return { type, ids: ids.map(resolve), ...lifetime };
+    }
+    case 'ask':
+      return { type: 'ask', ids: planned.targets.map(resolve), why: planned.why };
+    case 'evict':
+      return { type: 'evict', ids: planned.targets.map(resolve) };
+    case 'exchange': {
+      const { type, target, change, to, waits } = planned;
+      const id = resolve(target);
+      return { type, id, change: change === 'next' ? lastChangeOf(id) + 1 : change, to, waits };
+    }
+    case 'resize':
+      return { type: 'resize', limit: planned.limit, notAfter: new Date(nowMs + planned.notAfterMs) };
+  }
+}

@@ -1,0 +1,36 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+
+import { Coverage } from './coverage.js';
+import { LockDocumentDriver } from './lock-document-driver.js';
+import type { TestedKind } from './lock-kinds.js';
+import { ModelRun } from './model-run.js';
+import { history } from './random-updates.js';
+import { drawSeed } from './seed.js';
+
+/** Histories run side by side on locks of their own, since a single one mostly waits for the network. */
+const LANES = 8;
+const MAX_EVENTS = 20;
+
+export const HISTORIES = Number(process.env['LEASEHOLD_HISTORIES'] ?? 2_000);
+
+/** Plays random histories of locks of this kind on the model and on this server; gives what they brought about. */
+export async function playHistories(uri: string, kind: TestedKind): Promise<Coverage> {
+  await using driver = new LockDocumentDriver(uri, kind.seats);
+  const { kind: name } = kind.model;
+  const seed = drawSeed(`reference model, ${name}`);
+  const coverage = new Coverage(name);
+  let played = 0;
+  const lane = async (index: number): Promise<void> => {
+    const property = fc.asyncProperty(history(name, MAX_EVENTS), async (events) => {
+      const run = new ModelRun(driver, kind, `lock-${index}-${(played += 1)}`, coverage);
+      for (const event of events) await run.play(event);
+      await run.finish();
+    });
+    await fc.assert(property, { seed: seed + index, numRuns: Math.ceil(HISTORIES / LANES) });
+  };
+  const lanes = await Promise.allSettled(Array.from({ length: LANES }, (_, index) => lane(index)));
+  for (const ended of lanes) if (ended.status === 'rejected') throw ended.reason;
+  expect(played).toBeGreaterThanOrEqual(HISTORIES);
+  return coverage;
+}
