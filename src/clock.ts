@@ -73,8 +73,30 @@ class SystemTimer implements Timer {
   }
 }
 
+/** What the promise gives, or `undefined` if it takes longer than that; it goes on by itself then. */
+export async function within<T>(clock: Clock, boundMs: number, promise: Promise<T>): Promise<T | undefined> {
+  let timer: Timer | undefined;
+  const over = new Promise<undefined>((resolve) => {
+    timer = clock.at(clock.nowMs() + boundMs, () => {
+      resolve(undefined);
+    });
+  });
+  const first = await Promise.race([promise, over]);
+  timer?.cancel();
+  return first;
+}
+
 /** Resolves when the clock has reached `atMs`. */
 export const sleepUntil = (clock: Clock, atMs: number): Promise<void> =>
   new Promise((resolve) => {
     clock.at(atMs, resolve);
   });
+
+const FIRST_PAUSE_MS = 10;
+const MAX_PAUSE_MS = 500;
+
+/** The pause after so many tries without an answer: it grows, with jitter. */
+export const pauseBeforeRepeat = (clock: Clock, repeats: number): Promise<void> => {
+  const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(repeats, 10), MAX_PAUSE_MS);
+  return sleepUntil(clock, clock.nowMs() + pauseMs * (0.5 + Math.random() / 2));
+};

@@ -1,6 +1,7 @@
 import type { Moment, Timer } from '../clock.js';
 import {
   AcquireTimeoutError,
+  DeadlockError,
   LeaseholdError,
   ProviderClosedError,
   StoreUnavailableError,
@@ -27,7 +28,8 @@ const CANCEL_GRACE_MS = 1_000;
 export interface Wanted {
   readonly name: string;
   readonly seats: Seats;
-  readonly demand: Demand;
+  /** As is known when an attempt begins; the first one may teach the next. */
+  demand(): Demand;
   /** Hears every reply that shows the lock. */
   readonly onReply?: ((reply: Reply) => void) | undefined;
 }
@@ -63,11 +65,12 @@ export class Acquisition implements Wait {
 
   constructor(context: AcquisitionContext, wanted: Wanted, options: ParsedAcquireOptions) {
     const { terms, timeoutMs, why } = options;
-    const { name, seats, demand, onReply } = wanted;
+    const { name, seats, onReply } = wanted;
     this.#context = context;
     this.#options = options;
     this.#onReply = onReply;
-    this.#spec = { name, seats, terms, why, demand, type: timeoutMs === 0 ? 'try' : 'enqueue' };
+    const type = timeoutMs === 0 ? 'try' : 'enqueue';
+    this.#spec = { name, seats, terms, why, type, demand: () => wanted.demand() };
     this.#startedMs = context.clock.nowMs();
     this.#attempt = new Attempt(context, this.#spec);
     this.#settled = new Promise((resolve, reject) => {
@@ -166,6 +169,11 @@ export class Acquisition implements Wait {
         break;
       case 'queued':
         this.#state = 'queued';
+        if (this.#options.isNested === true && asked.place.place > 0) {
+          // Those ahead may wait for what the caller itself holds.
+          this.#end(new DeadlockError(this.name));
+          return;
+        }
         this.#context.room.queued(this, asked.place, asked.reply, asked.sentAt);
         // Last, because a listener may abort, or close the provider.
         this.#context.report('waiting', { ...this.#event(), place: asked.place.place });
@@ -195,6 +203,7 @@ export class Acquisition implements Wait {
     if (this.#state === 'over') return;
     const { clock, room } = this.#context;
     const { name, seats, terms, id } = this;
+    const { mode, permits } = this.#attempt.request;
     // The answer came when the hold was over already: it is given back, and asked for again.
     if (deadline.ms <= clock.nowMs()) {
       this.#attempt.giveBack();
@@ -204,7 +213,7 @@ export class Acquisition implements Wait {
     }
     room.leave(this, false);
     this.#state = 'over';
-    this.#resolve({ name, seats, id, token, terms, demand: this.#spec.demand, deadline });
+    this.#resolve({ name, seats, id, token, terms, demand: { mode, permits }, deadline });
   }
 
   lapsed(): void {

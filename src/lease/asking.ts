@@ -1,4 +1,4 @@
-import { after, sleepUntil } from '../clock.js';
+import { after, pauseBeforeRepeat } from '../clock.js';
 import type { Moment } from '../clock.js';
 import {
   CorruptLockDocumentError,
@@ -34,9 +34,6 @@ export interface AskingObserver {
   trouble(error: unknown): void;
 }
 
-const FIRST_REPEAT_MS = 10;
-const MAX_REPEAT_MS = 500;
-
 /** Asks for one attempt until there is an answer: an unknown outcome is settled by repeating the same request (E1). */
 export class Asking {
   readonly #context: AcquisitionContext;
@@ -60,8 +57,7 @@ export class Asking {
       if (!this.#observer.isWanted()) return undefined;
       if (asked.type !== 'unknown') return asked;
       this.#observer.trouble(asked.error);
-      const pauseMs = Math.min(FIRST_REPEAT_MS * 2 ** Math.min(repeats, 10), MAX_REPEAT_MS);
-      await sleepUntil(clock, clock.nowMs() + pauseMs * (0.5 + Math.random() / 2));
+      await pauseBeforeRepeat(clock, repeats);
       if (!this.#observer.isWanted()) return undefined;
     }
   }
@@ -122,8 +118,8 @@ export class Asking {
   }
 
   #otherLimit({ limit = 0 }: Reply): SemaphoreLimitMismatchError {
-    const { name, demand } = this.#spec;
-    const { permits = 1, limit: expected = 0 } = demand;
+    const { name } = this.#spec;
+    const { permits = 1, limit: expected = 0 } = this.#attempt.request;
     return permits > limit
       ? new SemaphoreLimitMismatchError(name, permits, limit, 'permits')
       : new SemaphoreLimitMismatchError(name, expected, limit, 'limit');

@@ -38,8 +38,8 @@ export interface AttemptSpec {
   readonly terms: LeaseTerms;
   readonly type: 'enqueue' | 'try';
   readonly why: string | undefined;
-  /** How much of the lock is asked for. */
-  readonly demand: Demand;
+  /** How much of the lock is asked for, as is known when an attempt begins. */
+  demand(): Demand;
 }
 
 /**
@@ -138,7 +138,7 @@ export class Attempt {
     // Nobody awaits an answer for longer than this; whoever waits on asks again, under another id.
     const patienceMs = (this.#spec.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
     return {
-      ...this.#spec.demand,
+      ...this.#spec.demand(),
       id: this.id,
       process,
       leaseMs,

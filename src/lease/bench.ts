@@ -34,6 +34,8 @@ interface Known {
   floor: number;
   /** The highest token heard before the reply to its own request. */
   heard: number;
+  /** Told to look again before that reply. */
+  mustLook: boolean;
   /** When the place in the queue lapses: the last word of the server, counted from before the asking. */
   aliveUntil: Moment;
   place: number;
@@ -99,7 +101,15 @@ export class Bench {
 
   add(wait: Wait): void {
     if (this.#waits.has(wait.id)) return;
-    const known = { wait, isQueued: false, floor: 0, heard: 0, aliveUntil: LONG_AGO, place: 0 };
+    const known = {
+      wait,
+      isQueued: false,
+      floor: 0,
+      heard: 0,
+      mustLook: false,
+      aliveUntil: LONG_AGO,
+      place: 0,
+    };
     this.#waits.set(wait.id, known);
   }
 
@@ -115,7 +125,7 @@ export class Bench {
     known.isQueued = true;
     this.#update(known, place, reply, sentAt);
     if (known.heard > known.floor) this.#grantHeard(known, known.heard);
-    else if (mustLook) this.look();
+    else if (mustLook || known.mustLook) this.look();
     else this.#schedule();
   }
 
@@ -123,8 +133,10 @@ export class Bench {
   woken(id: string, token: number): void {
     const known = this.#waits.get(id);
     if (known === undefined) return;
-    if (!known.isQueued) known.heard = Math.max(known.heard, token);
-    else if (token === 0) this.look();
+    if (!known.isQueued) {
+      known.heard = Math.max(known.heard, token);
+      known.mustLook ||= token === 0;
+    } else if (token === 0) this.look();
     else if (token > known.floor) this.#grantHeard(known, token);
   }
 

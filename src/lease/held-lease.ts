@@ -24,12 +24,6 @@ export interface HoldObserver {
   releaseRequestedNow(): void;
 }
 
-/** What was known of the token of a hold when the server was asked about it. */
-export interface Expectation {
-  readonly token: number;
-  readonly isChanging: boolean;
-}
-
 /** Clocks that are slewed, and read one after the other, drift apart by less without any suspension. */
 const MIN_SUSPENSION_MS = 100;
 
@@ -66,7 +60,7 @@ export class HeldLease {
   // Weak, so that a handle that everybody has forgotten can be collected and given back.
   #observer: WeakRef<HoldObserver> | undefined;
   #kept: HoldObserver | undefined;
-  #onEnded: (() => void) | undefined;
+  readonly #onEnded = new Set<() => void>();
 
   constructor(grant: Grant, clock: Clock, owner: HoldOwner) {
     this.grant = grant;
@@ -89,10 +83,6 @@ export class HeldLease {
   /** The fencing token: another one after each change of mode. */
   get token(): number {
     return this.#token;
-  }
-
-  get expectation(): Expectation {
-    return { token: this.#token, isChanging: this.#isChanging };
   }
 
   /** Whether the hold can be relied on at this instant. */
@@ -131,13 +121,12 @@ export class HeldLease {
   }
 
   /**
-   * Whether this is the lease of the hold. Under one id the token only rises, by changes of mode: a higher one than was
-   * expected is that of a change on its way, a lower one than now was read before the change.
+   * Whether this is the lease of the hold, by an answer that was asked for when its token was `tokenThen`. Under one id
+   * the token only rises, by changes of mode: one between then and now was read on the way, and one above what is known
+   * is that of a change whose answer is still to come.
    */
-  recognises({ id, token }: Lease, expected: Expectation): boolean {
-    if (id !== this.id) return false;
-    const isChanging = this.#isChanging || expected.isChanging;
-    return token === expected.token || token === this.#token || (isChanging && token > expected.token);
+  recognises({ id, token }: Lease, tokenThen: number): boolean {
+    return id === this.id && token >= tokenThen && (this.#isChanging || token <= this.#token);
   }
 
   /** A change of mode is on its way: the stored token may be a higher one than is known here. */
@@ -151,9 +140,11 @@ export class HeldLease {
     this.#token = Math.max(this.#token, token);
   }
 
-  /** Calls back when the hold is over, whichever way. At most one at a time listens. */
-  whenEnded(callback: (() => void) | undefined): void {
-    this.#onEnded = callback;
+  /** Calls back when the hold is over, whichever way; at once if it is. Returns what ends that. */
+  onEnded(callback: () => void): () => void {
+    if (this.ended !== undefined) callback();
+    else this.#onEnded.add(callback);
+    return () => this.#onEnded.delete(callback);
   }
 
   observe(observer: HoldObserver): void {
@@ -183,6 +174,7 @@ export class HeldLease {
     this.#end('lost', why);
     // Whoever works under the lock first.
     observer?.lost(why);
+    this.#tellEnded();
     this.#owner.lost(this, why);
   }
 
@@ -190,6 +182,7 @@ export class HeldLease {
   release(): boolean {
     if (this.ended !== undefined) return false;
     this.#end('released', 'released');
+    this.#tellEnded();
     return true;
   }
 
@@ -206,7 +199,11 @@ export class HeldLease {
     this.#ended = why;
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#onEnded?.();
+  }
+
+  #tellEnded(): void {
+    for (const callback of this.#onEnded) callback();
+    this.#onEnded.clear();
   }
 
   #arm(): void {

@@ -1,4 +1,5 @@
-import type { Clock, Timer } from '../clock.js';
+import { within } from '../clock.js';
+import type { Clock } from '../clock.js';
 import type { LossCause } from '../errors.js';
 import type { AttemptEvent, Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
@@ -125,15 +126,7 @@ export class Holds implements HandleOwner, HoldOwner {
 
   /** A release does not wait for a store that does not answer; the background goes on. */
   async #boundedGiveBack(hold: HeldLease): Promise<GivenBack> {
-    let timer: Timer | undefined;
-    const over = new Promise<undefined>((resolve) => {
-      timer = this.#clock.at(this.#clock.nowMs() + this.#settings.storeTimeoutMs, () => {
-        resolve(undefined);
-      });
-    });
-    const givenBack = await Promise.race([this.#giveBack(hold), over]);
-    timer?.cancel();
-    return givenBack;
+    return await within(this.#clock, this.#settings.storeTimeoutMs, this.#giveBack(hold));
   }
 }
 

@@ -7,7 +7,7 @@ import type { LeasesRead } from '../protocol/extension.js';
 import { leftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
 import type { LockCollection } from '../store/lock-collection.js';
-import type { Expectation, HeldLease } from './held-lease.js';
+import type { HeldLease } from './held-lease.js';
 
 /** What asking the server about one hold told. */
 export type Confirmation =
@@ -189,7 +189,7 @@ export class LeaseMonitor {
     const ids = holds.map(({ id }) => id);
     const kinds = [...new Set(holds.map(({ grant }) => grant.seats))];
     const pipeline = extension(kinds, ids, leaseMs, retentionMs);
-    const expected = holds.map(({ expectation }) => expectation);
+    const tokens = holds.map(({ token }) => token);
     const endMs = this.#clock.nowMs() + boundMs;
     const updated = await this.#collection.updateMany(names, pipeline, boundMs);
     if (updated.type !== 'done') return holds.map(() => ({ type: 'unknown', error: updated.error }));
@@ -200,19 +200,14 @@ export class LeaseMonitor {
     if (read.type !== 'done') return holds.map(() => ({ type: 'unknown', error: read.error }));
     const documents = new Map(read.value.map(readLeases).map((document) => [document.name, document]));
     return holds.map((hold, index) => {
-      const { [index]: expectation = hold.expectation } = expected;
-      return this.#apply(hold, expectation, documents.get(hold.name), read.sentAt);
+      const { [index]: tokenThen = hold.token } = tokens;
+      return this.#apply(hold, tokenThen, documents.get(hold.name), read.sentAt);
     });
   }
 
-  #apply(
-    hold: HeldLease,
-    expected: Expectation,
-    document: LeasesRead | undefined,
-    sentAt: Moment,
-  ): Confirmation {
+  #apply(hold: HeldLease, tokenThen: number, document: LeasesRead | undefined, sentAt: Moment): Confirmation {
     const { grant } = hold;
-    const lease = document?.leases.find((candidate) => hold.recognises(candidate, expected));
+    const lease = document?.leases.find((candidate) => hold.recognises(candidate, tokenThen));
     if (document === undefined || lease === undefined) {
       hold.lose(document === undefined ? 'document-missing' : 'evicted');
       return { type: 'lost' };

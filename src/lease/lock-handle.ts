@@ -145,9 +145,9 @@ export class LeaseHandle implements LockHandle, HoldObserver {
     await this.release();
   }
 
-  /** @internal Like a listener of `signal`, but it does not keep the handle. One at a time. */
-  whenEnded(callback: (() => void) | undefined): void {
-    this.#hold.whenEnded(callback);
+  /** @internal Like a listener of `signal`, but it does not keep the handle. Returns what ends that. */
+  onEnded(callback: () => void): () => void {
+    return this.#hold.onEnded(callback);
   }
 
   lost(why: LossCause): void {

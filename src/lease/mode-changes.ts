@@ -1,24 +1,45 @@
-import { after, sleepUntil } from '../clock.js';
-import type { Moment, Timer } from '../clock.js';
-import { LockLostError, LockModeError, ProviderClosedError, StoreUnavailableError } from '../errors.js';
+import { after, pauseBeforeRepeat, within } from '../clock.js';
+import type { Moment } from '../clock.js';
+import {
+  CorruptLockDocumentError,
+  LeaseholdError,
+  LockLostError,
+  LockModeError,
+  ProviderClosedError,
+  StoreUnavailableError,
+} from '../errors.js';
 import type { ParsedWait } from '../options/request-options.js';
 import { leftMs } from '../protocol/lock-document.js';
 import type { Lease, Mode } from '../protocol/lock-document.js';
 import type { Reply } from '../protocol/reply.js';
+import type { Done } from '../store/outcome.js';
+import type { Answer } from '../store/combiner.js';
 import type { AcquisitionContext } from './attempt.js';
 import type { HeldLease } from './held-lease.js';
 import type { HandleOwner } from './lock-handle.js';
 import { Upgrade } from './upgrade.js';
 
-/** What an exchange came to. */
-export type Exchanged =
-  | { readonly type: 'done'; readonly lease: Lease; readonly reply: Reply; readonly sentAt: Moment }
+/** What sending a change came to. */
+export type Changed =
+  | {
+      readonly type: 'done';
+      readonly lease: Lease;
+      readonly reply: Reply;
+      readonly sentAt: Moment;
+      readonly deadline: Moment;
+    }
   /** The hold is over, or a later change has begun: nobody needs to know any more. */
   | { readonly type: 'over' }
-  | { readonly type: 'failed'; readonly error: unknown; readonly outcomeKnown: boolean };
+  | { readonly type: 'failed'; readonly error: unknown };
 
-const FIRST_REPEAT_MS = 10;
-const MAX_REPEAT_MS = 500;
+export interface SendOptions {
+  /** Of an upgrade: waits for the other readers. */
+  readonly waits?: boolean;
+  /** Whether to go on after a refusal: what is stored must not stay stronger than what is believed. */
+  readonly persists: boolean;
+  /** Hears of every time that the store has not answered. */
+  readonly onTrouble?: (error: unknown) => void;
+}
 
 const STRENGTH: Readonly<Record<Mode, number>> = { read: 0, upgradeable: 1, write: 2 };
 
@@ -35,7 +56,7 @@ export class ModeChanges {
   readonly #hold: HeldLease;
   #mode: Mode;
   #change = 0;
-  #isUpgrading = false;
+  #inProgress: 'an upgrade' | 'a downgrade' | undefined;
 
   constructor(context: AcquisitionContext, owner: HandleOwner, hold: HeldLease) {
     this.#context = context;
@@ -54,11 +75,11 @@ export class ModeChanges {
     this.#throwUnlessIdle();
     if (this.#mode !== 'upgradeable') throw this.#illegal('only an upgradeable read can be upgraded');
     if (this.#context.closing.aborted) throw new ProviderClosedError(this.#hold.name);
-    this.#isUpgrading = true;
+    this.#inProgress = 'an upgrade';
     try {
       await new Upgrade(this.#context, this.#hold, this, options).run();
     } finally {
-      this.#isUpgrading = false;
+      this.#inProgress = undefined;
     }
   }
 
@@ -68,91 +89,89 @@ export class ModeChanges {
     const from = this.#mode;
     if (STRENGTH[to] >= STRENGTH[from]) throw this.#illegal(`that cannot be downgraded to ${to}`);
     this.#mode = to;
-    const exchanged = await this.#bounded(this.#downgrade(to, from));
-    if (exchanged.type === 'failed') {
-      throw new StoreUnavailableError(this.#hold.name, exchanged.outcomeKnown, exchanged.error);
+    this.#inProgress = 'a downgrade';
+    try {
+      await this.#downgrade(to, from);
+    } finally {
+      this.#inProgress = undefined;
     }
+  }
+
+  async #downgrade(to: Mode, from: Mode): Promise<void> {
+    const { clock, settings } = this.#context;
+    const { name } = this.#hold;
+    let trouble: unknown = new Error(`no answer within ${String(settings.storeTimeoutMs)} ms`);
+    const onTrouble = (error: unknown): void => {
+      trouble = error;
+    };
+    const sent = this.send(to, { persists: true, onTrouble }).then((changed) => {
+      if (changed.type === 'done') this.settle(to, from, changed.lease.token);
+      return changed;
+    });
+    const changed = await within(clock, settings.storeTimeoutMs, sent);
     this.#throwIfOver();
-  }
-
-  /** The upgrade was granted, with this token. */
-  upgraded(token: number): void {
-    this.#settle('write', 'upgradeable', token);
-  }
-
-  /** Takes an upgrade back, granted or not: afterwards the hold is upgradeable and nobody waits for it. */
-  async cancelUpgrade(): Promise<void> {
-    const exchanged = await this.exchange('upgradeable', false);
-    if (exchanged.type === 'done') this.#hold.changed(exchanged.lease.token);
-  }
-
-  /** Sends one change until the server has answered. `onTrouble` hears of every time that it has not. */
-  async exchange(to: Mode, waits: boolean, onTrouble?: (error: unknown) => void): Promise<Exchanged> {
-    const { clock, combiner } = this.#context;
-    const { id, name, grant } = this.#hold;
-    this.#change += 1;
-    const operation = { type: 'exchange', id, change: this.#change, to, waits } as const;
-    const isOver = (): boolean => operation.change !== this.#change || this.#hold.ended !== undefined;
-    this.#hold.changing();
-    for (let repeats = 0; !isOver(); repeats += 1) {
-      const outcome = await combiner.submit(name, grant.seats, operation).outcome;
-      if (isOver()) break;
-      if (outcome.type === 'refused') return { type: 'failed', error: outcome.error, outcomeKnown: true };
-      if (outcome.type === 'done') {
-        const { reply } = outcome.value;
-        const lease = reply?.leases.find((candidate) => candidate.id === id);
-        if (reply !== null && lease !== undefined) {
-          return { type: 'done', lease, reply, sentAt: outcome.sentAt };
-        }
-        // It is gone: whichever way, this tells the hold.
-        await this.#owner.confirm(this.#hold);
-      } else {
-        onTrouble?.(outcome.error);
-      }
-      const pauseMs = Math.min(FIRST_REPEAT_MS * 2 ** Math.min(repeats, 10), MAX_REPEAT_MS);
-      if (!isOver()) await sleepUntil(clock, clock.nowMs() + pauseMs * (0.5 + Math.random() / 2));
+    if (changed === undefined) throw new StoreUnavailableError(name, false, trouble);
+    if (changed.type === 'failed') {
+      const { error } = changed;
+      throw error instanceof LeaseholdError ? error : new StoreUnavailableError(name, false, error);
     }
-    return { type: 'over' };
   }
 
-  /** Until when the hold can be relied on, by an answer that shows its lease. */
-  deadlineOf({ lease, reply, sentAt }: Extract<Exchanged, { type: 'done' }>): Moment {
-    const { clockAllowanceMs } = this.#hold.grant.terms;
-    return after(sentAt, leftMs(lease.expiresAt, reply.nowMs, lease.leaseMs) - clockAllowanceMs);
-  }
-
-  async #downgrade(to: Mode, from: Mode): Promise<Exchanged> {
-    const exchanged = await this.exchange(to, false);
-    if (exchanged.type === 'done') this.#settle(to, from, exchanged.lease.token);
-    return exchanged;
-  }
-
-  #settle(mode: Mode, previousMode: Mode, token: number): void {
+  /** The last change that was sent is known to have made the hold this, with this token. */
+  settle(mode: Mode, previousMode: Mode, token: number): void {
     this.#mode = mode;
     this.#hold.changed(token);
+    if (mode === previousMode) return;
     const { id, name, grant } = this.#hold;
     const event = { lockName: name, kind: grant.seats.kind, id, fencingToken: this.#hold.token };
     this.#context.report('modeChanged', { ...event, mode, previousMode });
   }
 
-  /** A downgrade does not wait for a store that does not answer; the background goes on. */
-  async #bounded(exchanged: Promise<Exchanged>): Promise<Exchanged> {
-    const { clock, settings } = this.#context;
-    let timer: Timer | undefined;
-    const over = new Promise<Exchanged>((resolve) => {
-      timer = clock.at(clock.nowMs() + settings.storeTimeoutMs, () => {
-        const error = new Error(`no answer within ${String(settings.storeTimeoutMs)} ms`);
-        resolve({ type: 'failed', error, outcomeKnown: false });
-      });
-    });
-    const first = await Promise.race([exchanged, over]);
-    timer?.cancel();
-    return first;
+  /** Sends a change until the server has answered it, or it does not matter any more. */
+  async send(to: Mode, { waits = false, persists, onTrouble }: SendOptions): Promise<Changed> {
+    const { clock, combiner } = this.#context;
+    const { id, name, grant } = this.#hold;
+    this.#change += 1;
+    const change = this.#change;
+    const operation = { type: 'exchange', id, change, to, waits } as const;
+    const isOver = (): boolean => change !== this.#change || this.#hold.ended !== undefined;
+    this.#hold.changing();
+    for (let repeats = 0; !isOver(); repeats += 1) {
+      const outcome = await combiner.submit(name, grant.seats, operation).outcome;
+      if (isOver()) break;
+      if (outcome.type === 'done') {
+        const changed = await this.#read(outcome, change);
+        if (changed !== undefined) return changed;
+      } else {
+        onTrouble?.(outcome.error);
+        const isFinal = outcome.type === 'refused' && !(persists && outcome.byServer);
+        if (isFinal) return { type: 'failed', error: outcome.error };
+      }
+      if (!isOver()) await pauseBeforeRepeat(clock, repeats);
+    }
+    return { type: 'over' };
+  }
+
+  /** `undefined`: the answer shows no lease that has seen the change, though it may. */
+  async #read({ value: { reply }, sentAt }: Done<Answer>, change: number): Promise<Changed | undefined> {
+    const { id, name, grant } = this.#hold;
+    const lease = reply?.leases.find((candidate) => candidate.id === id);
+    if (reply?.sound === true && lease?.change === change) {
+      const remainingMs = leftMs(lease.expiresAt, reply.nowMs, lease.leaseMs);
+      const deadline = after(sentAt, remainingMs - grant.terms.clockAllowanceMs);
+      return { type: 'done', lease, reply, sentAt, deadline };
+    }
+    // It is gone: whichever way, this tells the hold. Or an illegal document is left as it is.
+    await this.#owner.confirm(this.#hold);
+    if (this.#hold.ended !== undefined) return { type: 'over' };
+    const legal = await this.#context.collection.isLegal(name, grant.seats);
+    const isCorrupt = legal.type === 'done' && !legal.value;
+    return isCorrupt ? { type: 'failed', error: new CorruptLockDocumentError(name) } : undefined;
   }
 
   #throwUnlessIdle(): void {
     this.#throwIfOver();
-    if (this.#isUpgrading) throw this.#illegal('an upgrade is in progress');
+    if (this.#inProgress !== undefined) throw this.#illegal(`${this.#inProgress} is in progress`);
   }
 
   #throwIfOver(): void {

@@ -1,7 +1,6 @@
 import { AcquireTimeoutError } from '../errors.js';
-import { parseUpgradeOptions } from '../options/request-options.js';
+import { parseDowngrade, parseUpgradeOptions } from '../options/request-options.js';
 import type { AcquireOptions } from '../options/request-options.js';
-import { parseDowngrade } from '../options/request-options.js';
 import type { Mode } from '../protocol/lock-document.js';
 import type { HeldLease } from './held-lease.js';
 import { LeaseHandle } from './lock-handle.js';
@@ -28,7 +27,7 @@ export interface ReaderWriterHandle extends LockHandle {
    *
    * @throws {@link LockModeError} unless it is held as upgradeable and no upgrade is in progress;
    *   {@link AcquireTimeoutError}; the reason of `options.signal`; {@link ProviderClosedError};
-   *   {@link StoreUnavailableError} if the store refuses, or, of a single try, does not answer. After any of these the
+   *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses, or, of a single try, does not answer. After any of these the
    *   hold is upgradeable as before, and those whom the upgrade kept waiting go on.
    * @throws {@link LockLostError} if the hold is over.
    */
@@ -42,9 +41,10 @@ export interface ReaderWriterHandle extends LockHandle {
    * by the same update. The stronger mode is given up at the call, before the store has answered.
    *
    * @throws `TypeError` or `RangeError` for another mode; {@link LockModeError} if the hold is not stronger than that, or
-   *   an upgrade is in progress: it stays as it was. {@link LockLostError} if the hold is over.
+   *   a change of its mode is in progress: it stays as it was. {@link LockLostError} if the hold is over.
    * @throws {@link StoreUnavailableError} if the store refuses or does not answer within `storeTimeoutMs`: the hold has
-   *   the weaker mode, and an unanswered change goes on in the background.
+   *   the weaker mode, and the change goes on in the background. {@link CorruptLockDocumentError}, which leaves it at
+   *   that.
    */
   downgrade(to: 'upgradeable' | 'read'): Promise<void>;
 }

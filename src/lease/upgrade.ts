@@ -1,3 +1,4 @@
+import { within } from '../clock.js';
 import type { Moment, Timer } from '../clock.js';
 import {
   AcquireTimeoutError,
@@ -81,9 +82,9 @@ export class Upgrade implements Wait {
     };
     signal?.addEventListener('abort', onAbort, { once: true });
     closing.addEventListener('abort', onClosing, { once: true });
-    this.#hold.whenEnded(() => {
+    const unwatch = this.#hold.onEnded(() => {
       this.#end(() => {
-        this.#reject(new LockLostError(this.name, this.#hold.ended ?? 'expired'));
+        this.#reject(this.#lossError());
       });
     });
     this.#setTimeout();
@@ -95,21 +96,27 @@ export class Upgrade implements Wait {
     } finally {
       signal?.removeEventListener('abort', onAbort);
       closing.removeEventListener('abort', onClosing);
-      this.#hold.whenEnded(undefined);
+      unwatch();
     }
   }
 
   // ---- what the waiting room tells
 
   granted(token: number, deadline: Moment): void {
+    // Asking tells of a loss that is due, and ends this with it.
+    if (this.#hold.ended !== undefined) return;
+    if (token <= this.#hold.token) {
+      this.lapsed();
+      return;
+    }
     this.#end(() => {
       this.#hold.extendTo(deadline);
-      this.#changes.upgraded(token);
+      this.#changes.settle('write', 'upgradeable', token);
       this.#resolve();
     });
   }
 
-  /** The answer of a majority shows no lease: asking once more tells the hold why. */
+  /** The answer of a majority shows no lease, or none that waits: asking once more tells why. */
   lapsed(): void {
     if (this.#isOver) return;
     this.#context.room.enter(this);
@@ -143,18 +150,19 @@ export class Upgrade implements Wait {
   }
 
   async #ask(): Promise<void> {
-    const exchanged = await this.#changes.exchange('write', !this.#isTry, (error) => {
+    const onTrouble = (error: unknown): void => {
       this.#storeError = error;
-    });
-    if (this.#isOver || exchanged.type === 'over') return;
-    if (exchanged.type === 'failed') {
-      this.failed(exchanged.error);
+    };
+    const changed = await this.#changes.send('write', { waits: !this.#isTry, persists: false, onTrouble });
+    if (this.#isOver || changed.type === 'over') return;
+    if (changed.type === 'failed') {
+      this.failed(changed.error);
       return;
     }
-    const { lease, reply, sentAt } = exchanged;
+    const { lease, reply, sentAt, deadline } = changed;
     this.#note(reply);
     const fate = fateOf(reply, this.id);
-    if (lease.mode === 'write') this.granted(lease.token, this.#changes.deadlineOf(exchanged));
+    if (lease.mode === 'write') this.granted(lease.token, deadline);
     else if (fate.type === 'queued') this.#context.room.queued(this, fate.place, reply, sentAt);
     else this.#refused();
   }
@@ -172,15 +180,9 @@ export class Upgrade implements Wait {
     if (this.#isOver) return;
     const { clock, report } = this.#context;
     this.#leave();
-    let timer: Timer | undefined;
-    const grace = new Promise<void>((resolve) => {
-      timer = clock.at(clock.nowMs() + CANCEL_GRACE_MS, resolve);
-    });
-    await Promise.race([this.#changes.cancelUpgrade(), grace]);
-    timer?.cancel();
-    const { ended } = this.#hold;
-    if (ended !== undefined) {
-      this.#reject(new LockLostError(this.name, ended));
+    await within(clock, CANCEL_GRACE_MS, this.#cancel());
+    if (this.#hold.ended !== undefined) {
+      this.#reject(this.#lossError());
       return;
     }
     this.#reject(this.#timeoutError());
@@ -190,9 +192,15 @@ export class Upgrade implements Wait {
 
   #giveUp(error: unknown): void {
     this.#end(() => {
-      void this.#changes.cancelUpgrade();
+      void this.#cancel();
       this.#reject(error);
     });
+  }
+
+  /** Takes the upgrade back, granted or not: afterwards the hold is upgradeable and nobody waits for it. */
+  async #cancel(): Promise<void> {
+    const changed = await this.#changes.send('upgradeable', { persists: true });
+    if (changed.type === 'done') this.#changes.settle('upgradeable', 'upgradeable', changed.lease.token);
   }
 
   #end(settle: () => void): void {
@@ -210,6 +218,10 @@ export class Upgrade implements Wait {
 
   get #waitedMs(): number {
     return this.#context.clock.nowMs() - this.#startedMs;
+  }
+
+  #lossError(): LockLostError {
+    return new LockLostError(this.name, this.#hold.ended ?? 'expired');
   }
 
   #timeoutError(): AcquireTimeoutError {

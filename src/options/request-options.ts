@@ -65,6 +65,8 @@ export interface ParsedWait {
 export interface ParsedAcquireOptions extends ParsedWait {
   readonly terms: LeaseTerms;
   readonly why: string | undefined;
+  /** Set if the caller's own chain of calls holds the lock already, and waits without a bound. */
+  readonly isNested?: boolean | undefined;
 }
 
 export function parseAcquireOptions(

@@ -5,7 +5,7 @@ import type { LockHandle } from '../lease/lock-handle.js';
 import { leaseTerms } from '../options/provider-options.js';
 import { parseAcquireOptions, parsePermits } from '../options/request-options.js';
 import type { AcquireOptions } from '../options/request-options.js';
-import { CompositeLeaseHandle, releaseAll } from './composite-handle.js';
+import { CompositeLeaseHandle } from './composite-handle.js';
 import type { CompositeHandle } from './composite-handle.js';
 import { MutexFace } from './mutex.js';
 import type { Mutex } from './mutex.js';
@@ -76,23 +76,30 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
   const terms = leaseTerms(settings, settings.leaseMs);
   const { timeoutMs, signal } = parseAcquireOptions(settings, terms, options, defaultTimeoutMs);
   const startedMs = clock.nowMs();
-  const endMs = startedMs + timeoutMs;
+  const acquire = async (member: Member, held: readonly LockHandle[]): Promise<LockHandle> => {
+    const remainingMs = Math.max(0, startedMs + timeoutMs - clock.nowMs());
+    // A single try would wait for a store that does not answer, though the time is up.
+    if (remainingMs === 0 && timeoutMs > 0)
+      throw new AcquireTimeoutError(member.name, { waitedMs: timeoutMs });
+    return await whileHeld(held, signal, (either) =>
+      member.acquire({ ...options, signal: either, timeoutMs: remainingMs }),
+    );
+  };
   const inOrder = members.toSorted(byName);
   for (;;) {
     const taken: Taken[] = [];
+    const held = (): readonly LockHandle[] => taken.map(({ handle }) => handle);
     try {
-      for (const member of inOrder) {
-        const remainingMs = Math.max(0, endMs - clock.nowMs());
-        const held = taken.map(({ handle }) => handle);
-        const handle = await whileHeld(held, signal, (either) =>
-          member.acquire({ ...options, signal: either, timeoutMs: remainingMs }),
-        );
-        taken.push({ member, handle });
-      }
-      for (const { handle } of taken) handle.assertHeld();
+      for (const member of inOrder) taken.push({ member, handle: await acquire(member, held()) });
+      for (const handle of held()) handle.assertHeld();
       return composite<R>(members, taken);
     } catch (error) {
-      await releaseAll(taken.map(({ handle }) => handle));
+      // All at once: whoever has given up does not wait for one after the other of a store that does not answer.
+      await Promise.all(
+        held()
+          .toReversed()
+          .map((handle) => handle.release()),
+      );
       // The caller's own reason may be the loss of another lock.
       if (signal?.aborted === true || !(error instanceof LockLostError)) throw error;
       const waitedMs = clock.nowMs() - startedMs;
@@ -132,23 +139,22 @@ async function whileHeld<T>(
   };
   if (signal?.aborted === true) onAbort();
   signal?.addEventListener('abort', onAbort, { once: true });
-  for (const handle of held) {
-    watch(handle, () => {
+  const unwatch = held.map((handle) =>
+    onEnded(handle, () => {
       controller.abort(lossOf(handle));
-    });
-  }
+    }),
+  );
   try {
     return await wait(controller.signal);
   } finally {
     // A signal of the caller's may outlive many requests.
     signal?.removeEventListener('abort', onAbort);
-    for (const handle of held) watch(handle, undefined);
+    for (const end of unwatch) end();
   }
 }
 
-function watch(handle: LockHandle, callback: (() => void) | undefined): void {
-  if (handle instanceof LeaseHandle) handle.whenEnded(callback);
-}
+const onEnded = (handle: LockHandle, callback: () => void): (() => void) =>
+  handle instanceof LeaseHandle ? handle.onEnded(callback) : () => undefined;
 
 function lossOf(handle: LockHandle): unknown {
   try {

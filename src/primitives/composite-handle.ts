@@ -70,7 +70,7 @@ export class CompositeLeaseHandle<R extends readonly LockRequest[]> implements C
 }
 
 /** Releases them in reverse, all of them whatever happens. @returns Whether all were still held. */
-export async function releaseAll(taken: readonly LockHandle[]): Promise<boolean> {
+async function releaseAll(taken: readonly LockHandle[]): Promise<boolean> {
   let wereHeld = true;
   for (const handle of taken.toReversed()) wereHeld = (await handle.release()) && wereHeld;
   return wereHeld;

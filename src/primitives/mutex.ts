@@ -55,7 +55,7 @@ export class MutexFace implements Mutex {
       name,
       terms,
       seats: mutexSeats,
-      demand: {},
+      demand: () => ({}),
       makeHandle: (hold, owner) => new LeaseHandle(hold, owner),
     };
   }

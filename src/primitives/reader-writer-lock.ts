@@ -82,11 +82,11 @@ export class ReaderWriterLockFace implements ReaderWriterLock {
       new ReaderWriterLeaseHandle(hold, holds, new ModeChanges(context, holds, hold));
     this.#read = {
       ...lock,
-      demand: { mode: 'read' },
+      demand: () => ({ mode: 'read' }),
       makeHandle: (hold, holds) => new LeaseHandle(hold, holds),
     };
-    this.#write = { ...lock, demand: { mode: 'write' }, makeHandle };
-    this.#upgradeableRead = { ...lock, demand: { mode: 'upgradeable' }, makeHandle };
+    this.#write = { ...lock, demand: () => ({ mode: 'write' }), makeHandle };
+    this.#upgradeableRead = { ...lock, demand: () => ({ mode: 'upgradeable' }), makeHandle };
   }
 
   belongsTo(requester: Requester): boolean {

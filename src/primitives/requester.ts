@@ -24,8 +24,8 @@ const chain = new AsyncLocalStorage<ChainLink>();
 export interface Target<H extends LockHandle> extends Wanted {
   readonly terms: LeaseTerms;
   makeHandle(hold: HeldLease, owner: Holds, context: AcquisitionContext): H;
-  /** Whether these holds of the caller's own chain of calls could keep the request waiting for ever. */
-  waitsForItself?(held: readonly LockHandle[]): boolean;
+  /** Whether nobody but the caller could end the wait, whose own chain of calls has these holds. By default, always. */
+  isHopeless?(held: readonly LockHandle[]): boolean;
 }
 
 /** What all primitives do alike: check the options, acquire, turn a timeout into `null`, run work under a lock. */
@@ -63,9 +63,11 @@ export class Requester {
     const { settings, closing } = this.#context;
     const { name, terms } = target;
     const parsed = parseAcquireOptions(settings, terms, options, defaultTimeoutMs);
-    const waitsForItself = parsed.timeoutMs === Infinity && this.#waitsForItself(target);
-    // Nobody else could end this wait; if there is room all the same, one try finds it.
-    const request = waitsForItself ? { ...parsed, timeoutMs: 0 } : parsed;
+    const held = parsed.timeoutMs === Infinity ? this.#heldByChain(name) : [];
+    const isHopeless = held.length > 0 && (target.isHopeless?.(held) ?? true);
+    // If there is room all the same, one try finds it.
+    const timeoutMs = isHopeless ? 0 : parsed.timeoutMs;
+    const request = { ...parsed, timeoutMs, isNested: held.length > 0 };
     const acquisition = new Acquisition(this.#context, target, request);
     try {
       const grant = await acquisition.run();
@@ -78,7 +80,7 @@ export class Requester {
       const hold = this.#holds.take(grant, acquisition.waitedMs);
       return target.makeHandle(hold, this.#holds, this.#context);
     } catch (error) {
-      if (waitsForItself && error instanceof AcquireTimeoutError) throw new DeadlockError(name);
+      if (isHopeless && error instanceof AcquireTimeoutError) throw new DeadlockError(name);
       throw error;
     }
   }
@@ -110,12 +112,12 @@ export class Requester {
     return this.#inspect(name);
   }
 
-  #waitsForItself(target: Target<LockHandle>): boolean {
+  #heldByChain(name: string): readonly LockHandle[] {
     const held: LockHandle[] = [];
     for (let link = chain.getStore(); link !== undefined; link = link.outer) {
-      if (link.requester === this && link.lock.name === target.name && link.lock.isHeld) held.push(link.lock);
+      if (link.requester === this && link.lock.name === name && link.lock.isHeld) held.push(link.lock);
     }
-    return target.waitsForItself?.(held) ?? held.length > 0;
+    return held;
   }
 }
 

@@ -124,13 +124,13 @@ export class SemaphoreFace implements Semaphore {
       name: this.name,
       terms: this.#terms,
       seats: semaphoreSeats,
-      demand: this.#limit.demand(permits),
+      demand: () => this.#limit.demand(permits),
       onReply: (reply) => {
         this.#limit.note(reply);
       },
       makeHandle: (hold, holds) => new PermitLeaseHandle(hold, holds),
       // Others may give back theirs; what the chain itself holds it cannot give back while it waits.
-      waitsForItself: (held) => permitsOf(held) + permits > this.limit,
+      isHopeless: (held) => permitsOf(held) + permits > this.limit,
     };
   }
 }

@@ -25,7 +25,7 @@ export const mutexSeats: Seats = {
   enteringFromQueue: { $size: '$entering' },
   conditions: () => [],
   demanded: () => ({}),
-  accepted: () => [],
+  beforeQueued: () => [],
   hasRoomFor: () => holder.isEmpty,
   occupy: (leases) => ({ holder: { $ifNull: [{ $first: leases }, '$holder'] } }),
   vacate: (id) => ({ holder: holder.without([id]) }),

@@ -9,6 +9,7 @@ import {
   isIn,
   merge,
   not,
+  those,
   typeOf,
   when,
 } from './expressions.js';
@@ -30,6 +31,16 @@ const hasUpgradeable: Expression = isIn('upgradeable', '$readers.mode');
 
 /** A reader waits for the others to leave, to write: until then nobody new comes in (L1). */
 const isUpgrading: Expression = isIn(true, '$readers.upgrading');
+
+/** Only the upgradeable one can be upgrading. */
+const isReading: Expression = all(
+  isIn('$$this.mode', READING),
+  any(equal('$$this.mode', 'upgradeable'), { $ne: ['$$this.upgrading', true] }),
+);
+
+const hasOneUpgradeableAtMost: Expression = {
+  $lte: [{ $size: those('$readers', equal('$$this.mode', 'upgradeable')) }, 1],
+};
 
 const isAlone: Expression = equal({ $size: '$readers' }, 1);
 
@@ -76,7 +87,8 @@ export const readerWriterSeats: Seats = {
   wellFormed: all(
     hasType('$writerWaiting', 'bool'),
     writer.wellFormed,
-    readers.wellFormed(isIn('$$this.mode', READING)),
+    readers.wellFormed(isReading),
+    hasOneUpgradeableAtMost,
     any(writer.isEmpty, readers.isEmpty),
   ),
   isWaiter: [isIn('$$this.v.mode', [...READING, 'write'])],
@@ -98,10 +110,10 @@ export const readerWriterSeats: Seats = {
   isHeldBy: (id) => any(readers.has(id), writer.has(id)),
   tokenOf: (id) => ({ $add: [readers.tokenOf(id), writer.tokenOf(id)] }),
   entering,
-  enteringFromQueue: when(equal({ $first: '$entering.v.upgrading' }, true), 0, { $size: '$entering' }),
+  enteringFromQueue: when(isUpgrading, 0, { $size: '$entering' }),
   conditions: () => [],
   demanded: ({ mode = 'write' }) => ({ mode }),
-  accepted: () => [],
+  beforeQueued: () => [],
   hasRoomFor,
   occupy: (leases) => {
     const isWriter = equal({ $first: `${leases}.mode` }, 'write');
@@ -169,7 +181,16 @@ const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
 /** The change is counted though a try finds other readers: a late copy of it must not write (S2). */
 function upgrade(exchange: Exchange): readonly Stage[] {
   const upgrading = exchange.waits ? true : isAlone;
-  return [{ $set: { readers: readersWith(exchange, { upgrading }) } }];
+  const counted = merge('$writer', { change: exchange.change });
+  return [
+    {
+      $set: {
+        readers: readersWith(exchange, { upgrading }),
+        // It may be the writer already, by an earlier one: then a cancel of that, still on its way, must do nothing.
+        writer: when(isMeant('$writer', exchange), counted, '$writer'),
+      },
+    },
+  ];
 }
 
 function downgrade(exchange: Exchange, to: Mode): readonly Stage[] {

@@ -68,7 +68,7 @@ export interface Seats {
   demanded(request: Request): Fields;
 
   /** What a request does before it is queued, if it is or not: `$isAccepted` says whether it met its conditions. */
-  accepted(request: Request): readonly Stage[];
+  beforeQueued(request: Request): readonly Stage[];
 
   /** Whether a newcomer would enter at once, given that nobody waits. */
   hasRoomFor(request: Request): Expression;

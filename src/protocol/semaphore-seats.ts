@@ -72,7 +72,7 @@ export const semaphoreSeats: Seats = {
   conditions,
   demanded: (request) => ({ permits: permitsOf(request) }),
   // Where the limits must match, only an idle lock can have another one.
-  accepted: (request) => {
+  beforeQueued: (request) => {
     const limit = limitFor(request);
     return typeof limit === 'number' ? resize('$isAccepted', limit) : [];
   },

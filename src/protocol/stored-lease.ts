@@ -1,5 +1,4 @@
-import { all, isIn, isLive, leaseFromNow, literal, match, merge, typeOf } from './expressions.js';
-import { idText } from './expressions.js';
+import { all, idText, isIn, isLive, leaseFromNow, literal, match, merge, typeOf } from './expressions.js';
 import type { Expression, Fields } from './expressions.js';
 import { MAX_LEASE_MS, MIN_LEASE_MS } from './lock-document.js';
 

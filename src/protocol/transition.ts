@@ -162,9 +162,9 @@ function enqueue(seats: Seats, request: Request, conditions: readonly Expression
       ),
     },
   });
-  const accepted = seats.accepted(request);
-  if (accepted.length === 0) return [queueIf(isAccepted)];
-  return [{ $set: { isAccepted } }, ...accepted, queueIf('$isAccepted')];
+  const before = seats.beforeQueued(request);
+  if (before.length === 0) return [queueIf(isAccepted)];
+  return [{ $set: { isAccepted } }, ...before, queueIf('$isAccepted')];
 }
 
 function waiterOf(seats: Seats, request: Request): Fields {

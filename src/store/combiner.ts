@@ -37,7 +37,7 @@ interface Pending {
   readonly settle: (outcome: Outcome<Answer>) => void;
 }
 
-/** More operations than this go into the next update: each costs up to four stages, and a pipeline has at most 1,000. */
+/** More operations than this go into the next update: each costs up to six stages, and a pipeline has at most 1,000. */
 const MAX_OPERATIONS = 100;
 
 /**

@@ -290,4 +290,67 @@ describe('a change of mode', () => {
     const snapshot = await one.locks.inspect('a');
     expect(snapshot?.holders).toMatchObject([{ id: lock.id, mode: 'upgradeable', token: lock.fencingToken }]);
   });
+
+  it('that the server had made already outdates a cancel that is still on its way (S2)', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000 });
+    const [lock, reader] = await upgradeableBesideReader([one, other]);
+    const abort = new AbortController();
+    const upgrading = later(lock.upgrade({ signal: abort.signal }));
+    await until(() => isUpgrading(one), 'the upgrade waits');
+    // The cancel is lost on its way; meanwhile the reader leaves, and the upgrade is granted to nobody who knows of it.
+    const heal = await failCommands(one, 'alwaysOn', { failCommands: ['findAndModify'], errorCode: 189 });
+    abort.abort();
+    await rejection(upgrading);
+    await until(() => changes(one).includes(2), 'the cancel was sent');
+    await reader.release();
+    await heal();
+    await lock.upgrade();
+    const late = one.commands.find(({ command }) =>
+      JSON.stringify(command['update'] ?? '').includes('"change":2'),
+    );
+    const { findAndModify, query, update, fields } = (late?.command ?? {}) as Record<string, unknown>;
+    await one.db.command({ findAndModify, query, update, fields, new: true });
+    const snapshot = await one.locks.inspect('a');
+    expect(lock.currentMode()).toBe('write');
+    expect(snapshot?.holders).toMatchObject([{ id: lock.id, mode: 'write', token: lock.fencingToken }]);
+  });
+
+  it('that the server refuses to take back is asked for until it does', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000 });
+    const [lock, reader] = await upgradeableBesideReader([one, other]);
+    const abort = new AbortController();
+    const upgrading = later(lock.upgrade({ signal: abort.signal }));
+    await until(() => isUpgrading(one), 'the upgrade waits');
+    const heal = await failCommands(one, 'alwaysOn', { failCommands: ['findAndModify'], errorCode: 13 });
+    abort.abort();
+    await rejection(upgrading);
+    await until(() => changes(one).filter((change) => change === 2).length >= 2, 'two cancels were refused');
+    expect(await isUpgrading(one)).toBe(true);
+    await heal();
+    const next = await other.locks.createReaderWriterLock('a').acquireRead({ timeoutMs: 20_000 });
+    expect(next.isHeld).toBe(true);
+    expect(lock.currentMode()).toBe('upgradeable');
+    expect(reader.isHeld).toBe(true);
+  });
+
+  it('excludes another one until it is answered', async () => {
+    const provider = await testProvider({ leaseMs: 60_000 });
+    const lock = await provider.locks.createReaderWriterLock('a').acquireWrite();
+    const downgrading = lock.downgrade('upgradeable');
+    expect(await rejection(lock.upgrade())).toMatchObject({ code: 'LOCK_MODE', mode: 'upgradeable' });
+    expect(await rejection(lock.downgrade('read'))).toMatchObject({ code: 'LOCK_MODE' });
+    await downgrading;
+    await lock.upgrade();
+    expect(lock.currentMode()).toBe('write');
+  });
+
+  it('is not believed of a document that is illegal, and left as it is', async () => {
+    const provider = await testProvider({ leaseMs: 60_000 });
+    const lock = await provider.locks.createReaderWriterLock('a').acquireUpgradeableRead();
+    await provider.tamper('a', { $set: { purgeAt: 'x' } });
+    expect(await rejection(lock.upgrade())).toMatchObject({ code: 'CORRUPT_LOCK_DOCUMENT' });
+    expect(lock.currentMode()).toBe('upgradeable');
+    expect(await rejection(lock.downgrade('read'))).toMatchObject({ code: 'CORRUPT_LOCK_DOCUMENT' });
+    expect(await provider.document('a')).toMatchObject({ readers: [{ id: lock.id, mode: 'upgradeable' }] });
+  });
 });

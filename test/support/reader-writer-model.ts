@@ -57,6 +57,9 @@ function exchange(draft: DraftedDocument, { id, change, to, waits }: Exchange): 
   } else if (mode === 'upgradeable' && to === 'upgradeable') exchanged = { ...lease, upgrading: false };
   else if ((mode === 'upgradeable' && to === 'read') || (mode === 'write' && to !== 'write')) {
     exchanged = { ...lease, mode: to, upgrading: false, token: draft.nextToken() };
+  } else if (mode === 'write' && to === 'write') {
+    // What was sent before this one must not take the mode back.
+    exchanged = lease;
   } else return;
   draft.change([id], () => ({ ...exchanged, change }));
 }

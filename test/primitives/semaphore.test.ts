@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/index.js';
 import { rejection } from '../support/patience.js';
-import { failCommands, testProvider, twoProviders, useOwnServer } from '../support/test-provider.js';
+import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
 useOwnServer();
@@ -120,5 +120,50 @@ describe('a resize', () => {
     await Promise.all([3, 9, 4, 8].map((limit) => semaphore.resize(limit)));
     expect(permit.isHeld).toBe(true);
     expect((await semaphore.inspect())?.limit).toBe(8);
+  });
+});
+
+describe('a resize by others', () => {
+  const both = async (whenLimitDiffers: 'throw' | 'resize') => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000 });
+    const holder = await other.locks.createSemaphore('s', 5).acquire();
+    const semaphore = one.locks.createSemaphore('s', 5, { whenLimitDiffers });
+    const waiting = semaphore.acquire({ permits: 5 });
+    waiting.catch(() => undefined);
+    await until(async () => (await other.locks.inspect('s'))?.waiters.length === 1, 'it waits');
+    return { semaphore, other: other.locks.createSemaphore('s', 5), holder, waiting };
+  };
+
+  it.each(['throw', 'resize'] as const)(
+    'is not undone by whoever waited for more than it leaves (%s)',
+    async (whenLimitDiffers) => {
+      const { semaphore, other, holder, waiting } = await both(whenLimitDiffers);
+      await other.resize(3);
+      expect(await rejection(waiting)).toMatchObject({
+        code: 'SEMAPHORE_LIMIT_MISMATCH',
+        expected: 5,
+        actual: 3,
+      });
+      expect((await other.inspect())?.limit).toBe(3);
+      expect(semaphore.limit).toBe(3);
+      await holder.release();
+    },
+  );
+});
+
+describe('a request within the hold of its own chain of calls', () => {
+  it('is a deadlock behind somebody who may wait for that hold', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000 });
+    const semaphore = one.locks.createSemaphore('s', 3);
+    const work = semaphore.use(async () => {
+      const all = other.locks.createSemaphore('s', 3).acquire({ permits: 3 });
+      await until(async () => (await one.locks.inspect('s'))?.waiters.length === 1, 'somebody waits for all');
+      const error = await rejection(semaphore.acquire());
+      return { all, error };
+    });
+    const { all, error } = await work;
+    expect(error).toMatchObject({ code: 'DEADLOCK' });
+    await (await all).release();
+    expect(await semaphore.available()).toBe(3);
   });
 });
