@@ -30,6 +30,7 @@ interface Known {
   readonly wait: Wait;
   /** Until a reply has shown the attempt in the queue, its own request is still on its way. */
   isQueued: boolean;
+  queuedAtMs: number;
   /** The fence in the last reply that showed it queued: older grants are not for this wait (S3). */
   floor: number;
   /** The highest token heard before the reply to its own request. */
@@ -104,6 +105,7 @@ export class Bench {
     const known = {
       wait,
       isQueued: false,
+      queuedAtMs: Infinity,
       floor: 0,
       heard: 0,
       mustLook: false,
@@ -123,6 +125,7 @@ export class Bench {
     const known = this.#waits.get(id);
     if (known === undefined) return;
     known.isQueued = true;
+    known.queuedAtMs = this.#clock.nowMs();
     this.#update(known, place, reply, sentAt);
     if (known.heard > known.floor) this.#grantHeard(known, known.heard);
     else if (mustLook || known.mustLook) this.look();
@@ -147,6 +150,16 @@ export class Bench {
     known.aliveUntil = aliveUntil;
     this.#grantHeard(known, token);
     return true;
+  }
+
+  /** A read, asked then, showed these attempts. Looks if somebody who waited before is not among them. */
+  lookUnless(shown: readonly string[], askedAt: Moment): void {
+    for (const [id, { isQueued, queuedAtMs }] of this.#waits) {
+      if (isQueued && queuedAtMs < askedAt.ms && !shown.includes(id)) {
+        this.look();
+        return;
+      }
+    }
   }
 
   look(): void {

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.js';
 import type { Settings } from '../options/provider-options.js';
-import { leasesProjection, readLeases } from '../protocol/extension.js';
+import { pollProjection, readPoll } from '../protocol/extension.js';
 import type { Seats } from '../protocol/seats.js';
 import type { LockCollection } from '../store/lock-collection.js';
 import type { WaitingRoom } from './waiting-room.js';
@@ -11,7 +11,8 @@ const GROWTH = 1.6;
 /**
  * Looks for grants while there is no change stream: plain reads of all locks that this process is queued for, with
  * pauses that grow. A majority's reads, because the local state of one member can show a grant that is rolled back.
- * What a read does not show proves nothing (it may be old): only grants are taken from it.
+ * What a read does not show proves nothing (it may be old): only grants are taken from it, and a place that is not shown
+ * is looked at.
  */
 export class Poller {
   readonly #collection: LockCollection;
@@ -73,11 +74,11 @@ export class Poller {
   }
 
   async #read(names: readonly string[]): Promise<void> {
-    const projection = leasesProjection(this.#kinds, this.#process);
+    const projection = pollProjection(this.#kinds, this.#process);
     const outcome = await this.#collection.read(names, projection, 'majority');
     if (outcome.type !== 'done') return;
     for (const document of outcome.value) {
-      const isAwaited = this.#room.seen(readLeases(document), outcome.sentAt);
+      const isAwaited = this.#room.seen(readPoll(document), outcome.sentAt);
       if (isAwaited) this.#pauseMs = this.#settings.pollMs.min;
     }
   }

@@ -1,7 +1,7 @@
 import { after } from '../clock.js';
 import type { Clock, Moment } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
-import type { LeasesRead } from '../protocol/extension.js';
+import type { Poll } from '../protocol/extension.js';
 import { leftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
 import { readWakeWord } from '../protocol/wake.js';
@@ -120,8 +120,10 @@ export class WaitingRoom implements WakeListener {
   }
 
   /** A majority's read, asked then, showed these leases of this process. True: somebody waited for one of them. */
-  seen({ name, leases, nowMs }: LeasesRead, sentAt: Moment): boolean {
-    return this.#seated(name, leases, nowMs, sentAt);
+  seen({ name, leases, nowMs, waiting }: Poll, sentAt: Moment): boolean {
+    const isAwaited = this.#seated(name, leases, nowMs, sentAt);
+    this.#benches.get(name)?.lookUnless([...waiting, ...leases.map(({ id }) => id)], sentAt);
+    return isAwaited;
   }
 
   woken(name: string, id: string, token: number): void {

@@ -1,4 +1,4 @@
-import { NOW, all, equal, isLive, merge, those, when } from './expressions.js';
+import { NOW, STORED_WAITERS, all, equal, isLive, merge, those, when } from './expressions.js';
 import type { Expression, Fields, Stage } from './expressions.js';
 import type { Lease } from './lock-document.js';
 import { isLease } from './reply.js';
@@ -40,9 +40,20 @@ export interface LeasesRead {
   readonly leases: readonly Lease[];
 }
 
+/** What a poll tells of one document. */
+export interface Poll extends LeasesRead {
+  /** The attempts of this process in the queue. */
+  readonly waiting: readonly string[];
+}
+
 export function readLeases(document: Readonly<Record<string, unknown>>): LeasesRead {
   const { _id, now, leases } = document as { _id: string; now: Date; leases: readonly unknown[] };
   return { name: _id, nowMs: now.getTime(), leases: leases.filter(isLease) };
+}
+
+export function readPoll(document: Readonly<Record<string, unknown>>): Poll {
+  const { waiting } = document as { waiting: readonly string[] };
+  return { ...readLeases(document), waiting };
 }
 
 /** Whether each of the documents is a legal one of these seats. */
@@ -55,4 +66,12 @@ export const leasesProjection = (kinds: readonly Seats[], process: string): Fiel
     { $concatArrays: kinds.map((seats) => seats.stored) },
     all(equal('$$this.process', process), isLive('$$this.expiresAt')),
   ),
+});
+
+/** The projection of a poll: also which of this process's attempts wait. */
+export const pollProjection = (kinds: readonly Seats[], process: string): Fields => ({
+  ...leasesProjection(kinds, process),
+  waiting: {
+    $map: { input: those(STORED_WAITERS, equal('$$this.v.process', process)), in: '$$this.k' },
+  },
 });

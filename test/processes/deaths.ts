@@ -4,6 +4,7 @@ import { eventually, later, within } from '../support/patience.js';
 import { beliefIn, beliefsOf, expectDisjoint } from './beliefs.js';
 import { LEASE_MS, ProcessWorld, SLACK_MS } from './process-world.js';
 import type { Subject } from './process-world.js';
+import { PERMITS } from './worker-lines.js';
 import type { WorkerProcess } from './worker-process.js';
 
 /** Holders and waiters that are gone without a word. */
@@ -39,6 +40,53 @@ export function deaths(subject: Subject): void {
       expectDisjoint([...beliefsOf(worker.lines), belief]);
     },
   );
+
+  it('a reader that is killed keeps a writer out until its lease is over, and no longer', async () => {
+    await using world = new ProcessWorld(subject);
+    const worker = await world.worker('read');
+    const [beside, heir] = [world.provider(), world.provider()];
+    const living = await beside.createReaderWriterLock(world.lockName).acquireRead();
+    worker.order({ do: 'watch' });
+    const { token } = await worker.tell({ do: 'acquire' }, 'granted');
+    expect(living.isHeld).toBe(true);
+    const wait = later(heir.createReaderWriterLock(world.lockName).acquireWrite());
+    await world.untilWaiting(1);
+    await eventually('the lease has been extended', () => isExtended(worker));
+    expect(await living.release()).toBe(true);
+
+    const takeover = later(world.watchTakeover(heir, false));
+    await worker.kill();
+    const writer = await within(TAKEOVER_MS, 'the takeover', wait);
+    const belief = beliefIn(writer);
+    const { from, to, lateMs } = await takeover;
+    expect([from.token, from.mode, to.token, to.mode]).toEqual([token, 'read', writer.fencingToken, 'write']);
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expect(lateMs).toBeLessThan(SLACK_MS);
+    expectDisjoint([...beliefsOf(worker.lines), belief]);
+  });
+
+  it('the permit of a holder that is killed is given again after its lease, and never before', async () => {
+    await using world = new ProcessWorld(subject);
+    const worker = await world.worker('permit');
+    const [beside, heir] = [world.provider(), world.provider()];
+    const living = await beside.createSemaphore(world.lockName, PERMITS).acquire({ permits: PERMITS - 1 });
+    worker.order({ do: 'watch' });
+    const { token } = await worker.tell({ do: 'acquire' }, 'granted');
+    const wait = later(heir.createSemaphore(world.lockName, PERMITS).acquire());
+    await world.untilWaiting(1);
+    await eventually('the lease has been extended', () => isExtended(worker));
+
+    const takeover = later(world.watchTakeover(heir, false));
+    await worker.kill();
+    const hold = await within(TAKEOVER_MS, 'the takeover', wait);
+    const belief = beliefIn(hold);
+    const { from, to, lateMs } = await takeover;
+    expect([from.token, to.token]).toEqual([token, hold.fencingToken]);
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expect(lateMs).toBeLessThan(SLACK_MS);
+    expectDisjoint([...beliefsOf(worker.lines), belief]);
+    expect(living.isHeld).toBe(true);
+  });
 
   it('a waiter that is killed at the head of the queue costs the others no more than its lease', async () => {
     await using world = new ProcessWorld(subject);

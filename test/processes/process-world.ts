@@ -3,6 +3,7 @@ import { inject } from 'vitest';
 import type { LeaseInfo, LockProvider, LockProviderOptions, Wakeups } from '../../src/index.js';
 import { OwnDatabase, randomName } from '../support/own-database.js';
 import { eventually } from '../support/patience.js';
+import type { HeldAs } from './worker-lines.js';
 import { WorkerProcess } from './worker-process.js';
 
 /** The lease of whoever dies or stops: short enough to be waited out. */
@@ -56,11 +57,12 @@ export class ProcessWorld implements AsyncDisposable {
     return this.#database.client().provider({ ...this.#options, leaseMs: 60_000 });
   }
 
-  async worker(): Promise<WorkerProcess> {
+  async worker(heldAs: HeldAs = 'mutex'): Promise<WorkerProcess> {
     const worker = await WorkerProcess.start(this.#program, {
       uri: this.#database.uri,
       database: this.#database.name,
       lockName: this.lockName,
+      heldAs,
       options: this.#options,
     });
     this.#workers.push(worker);
@@ -79,18 +81,21 @@ export class ProcessWorld implements AsyncDisposable {
   }
 
   /**
-   * Watches until `heir` has the lock, and tells whose lease it was just before. Asks for the lock all the while, or
-   * not: whoever waits comes first, but every request makes the server look whose time is over.
+   * Watches until `heir` has the lock, and tells whose lease was the last that ended before. Asks for the lock all the
+   * while, or not: whoever waits comes first, but every request makes the server look whose time is over.
    */
   async watchTakeover(heir: LockProvider, asking: boolean): Promise<Takeover> {
-    let from: LeaseInfo | undefined;
+    const seen = new Map<string, LeaseInfo>();
     const to = await eventually('somebody takes over', async () => {
       if (asking) await this.#observer.tryAcquireMutex(this.lockName);
-      const holder = (await this.#observer.inspect(this.lockName))?.holders[0];
-      if (holder?.process === heir.processId) return holder;
-      from = holder ?? from;
-      return undefined;
+      const holders = (await this.#observer.inspect(this.lockName))?.holders ?? [];
+      const heirs = holders.find(({ process }) => process === heir.processId);
+      if (heirs === undefined) for (const holder of holders) seen.set(holder.id, holder);
+      // Who is still beside it has given nothing up.
+      else for (const { id } of holders) seen.delete(id);
+      return heirs;
     });
+    const from = [...seen.values()].sort((a, b) => a.token - b.token).at(-1);
     if (from === undefined) throw new Error('nobody was seen to hold the lock before');
     return { from, lateMs: to.acquiredAt.getTime() - from.expiresAt.getTime(), to };
   }

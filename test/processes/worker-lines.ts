@@ -1,10 +1,17 @@
 import type { LockProviderOptions } from '../../src/index.js';
 
+/** How a worker holds the lock: alone, or beside others. */
+export type HeldAs = 'mutex' | 'read' | 'permit';
+
+/** How many permits the lock has where it is a semaphore. */
+export const PERMITS = 2;
+
 /** What a worker is started with, as its one argument. */
 export interface WorkerTask {
   readonly uri: string;
   readonly database: string;
   readonly lockName: string;
+  readonly heldAs: HeldAs;
   readonly options: LockProviderOptions;
 }
 

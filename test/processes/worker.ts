@@ -5,16 +5,38 @@ import { MongoClient } from 'mongodb';
 
 import { LockLostError, LockProvider } from '../../src/index.js';
 import type { LockHandle } from '../../src/index.js';
-import type { Line, Order, WorkerTask } from './worker-lines.js';
+import { PERMITS } from './worker-lines.js';
+import type { HeldAs, Line, Order, WorkerTask } from './worker-lines.js';
 
 const LOOK_EVERY_MS = 10;
 
-const { uri, database, lockName, options } = JSON.parse(process.argv[2] ?? '') as WorkerTask;
+const { uri, database, lockName, heldAs, options } = JSON.parse(process.argv[2] ?? '') as WorkerTask;
 const client = new MongoClient(uri);
 const locks = new LockProvider(client.db(database), options);
-const mutex = locks.createMutex(lockName);
+const lock = open(heldAs);
 let hold: LockHandle | null = null;
 let watching: NodeJS.Timeout | undefined;
+
+interface Lock {
+  acquire(): Promise<LockHandle>;
+  tryAcquire(): Promise<LockHandle | null>;
+}
+
+function open(as: HeldAs): Lock {
+  switch (as) {
+    case 'mutex':
+      return locks.createMutex(lockName);
+    case 'permit':
+      return locks.createSemaphore(lockName, PERMITS);
+    case 'read': {
+      const readerWriter = locks.createReaderWriterLock(lockName);
+      return {
+        acquire: () => readerWriter.acquireRead(),
+        tryAcquire: () => readerWriter.tryAcquireRead(),
+      };
+    }
+  }
+}
 
 const nowNs = (): string => String(process.hrtime.bigint());
 
@@ -70,7 +92,7 @@ function block(ms: number): void {
 
 async function rounds(count: number): Promise<void> {
   for (let round = 0; round < count; round += 1) {
-    await take(() => mutex.acquire());
+    await take(() => lock.acquire());
     await new Promise((resolve) => setTimeout(resolve, 1));
     look('look');
     await giveBack();
@@ -88,10 +110,10 @@ async function end(close: readonly ('provider' | 'client')[]): Promise<void> {
 async function obey(order: Order): Promise<void> {
   switch (order.do) {
     case 'acquire':
-      await take(() => mutex.acquire());
+      await take(() => lock.acquire());
       break;
     case 'try':
-      await take(() => mutex.tryAcquire());
+      await take(() => lock.tryAcquire());
       break;
     case 'release':
       await giveBack();

@@ -86,7 +86,7 @@ export function losing(subject: Subject): void {
       expect(hold.signal.aborted).toBe(true);
       expect(hold.signal.reason).toMatchObject({ code: 'LOCK_LOST', why: 'document-missing' });
       expect(losses[0]).toMatchObject({ why: 'document-missing' });
-      expect(losses[0]?.lockName).toBe(subject.adapter.documentsOf(name)[0]);
+      expect(subject.adapter.documentsOf(name)).toContain(losses[0]?.lockName);
     });
 
     it('does not disturb a release that comes at the same time', async () => {

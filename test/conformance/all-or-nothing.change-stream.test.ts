@@ -1,0 +1,3 @@
+import { runOwnSuites } from './own-suites.js';
+
+runOwnSuites('all-or-nothing', 'change-stream');

@@ -1,0 +1,4 @@
+import { compositeOfTwo } from './adapters.js';
+import { runLockSuites } from './lock-suites.js';
+
+runLockSuites({ adapter: compositeOfTwo, wakeups: 'change-stream' });

@@ -1,0 +1,4 @@
+import { semaphoreOfOne } from './adapters.js';
+import { runLockSuites } from './lock-suites.js';
+
+runLockSuites({ adapter: semaphoreOfOne, wakeups: 'polling' });

@@ -1,0 +1,4 @@
+import { semaphoreWithOneLeft } from './adapters.js';
+import { runLockSuites } from './lock-suites.js';
+
+runLockSuites({ adapter: semaphoreWithOneLeft, wakeups: 'polling' });
