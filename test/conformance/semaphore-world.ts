@@ -37,5 +37,5 @@ export class SemaphoreWorld extends TwoProviders {
   }
 }
 
-export const sumOf = (holds: readonly PermitHandle[]): number =>
+const sumOf = (holds: readonly PermitHandle[]): number =>
   holds.reduce((sum, { permits }) => sum + permits, 0);
