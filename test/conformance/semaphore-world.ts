@@ -1,10 +1,4 @@
-import type {
-  LockProvider,
-  LockProviderOptions,
-  PermitHandle,
-  Semaphore,
-  SemaphoreOptions,
-} from '../../src/index.js';
+import type { LockProvider, LockProviderOptions, Semaphore, SemaphoreOptions } from '../../src/index.js';
 import type { ModeOfWaiting } from './adapters.js';
 import { TwoProviders } from './two-providers.js';
 import type { Started, Waits } from './two-providers.js';
@@ -36,6 +30,3 @@ export class SemaphoreWorld extends TwoProviders {
     await this.untilWaitingIn(this.name, count);
   }
 }
-
-const sumOf = (holds: readonly PermitHandle[]): number =>
-  holds.reduce((sum, { permits }) => sum + permits, 0);
