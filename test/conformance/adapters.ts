@@ -109,7 +109,9 @@ export const semaphoreWithOneLeft: LockAdapter<PermitHandle> = {
     // A name that was prepared before has its four already.
     const missing = (await semaphore.available()) - (LIMIT - TAKEN);
     const taking = Array.from({ length: missing }, () => semaphore.acquire({ why: 'to leave one' }));
-    keptBy.set(locks, [...(keptBy.get(locks) ?? []), ...(await Promise.all(taking))]);
+    const taken = await Promise.all(taking);
+    // Looked at only now: names are prepared side by side, and a handle that is not kept is given back.
+    keptBy.set(locks, [...(keptBy.get(locks) ?? []), ...taken]);
   },
   bystanders: TAKEN,
 };
