@@ -220,7 +220,7 @@ export class ProviderClosedError extends LeaseholdError {
 
 /**
  * The store refused a command, or did not answer in time. With `outcomeKnown` false the command may have been
- * applied; what it may have left behind is given back in the background and lives at most one lease.
+ * applied; what it may have left behind is settled in the background and lives at most one lease.
  */
 export class StoreUnavailableError extends LeaseholdError {
   /** Always `STORE_UNAVAILABLE`. */
@@ -252,7 +252,10 @@ export class UnsupportedServerError extends LeaseholdError {
   }
 }
 
-/** The caller's own chain of calls holds the lock that it waits for without a timeout: it would wait for ever. */
+/**
+ * The caller's own chain of calls holds the lock that it waits for without a timeout, and could keep it from ever being
+ * granted.
+ */
 export class DeadlockError extends LeaseholdError {
   /** Always `DEADLOCK`. */
   readonly code = 'DEADLOCK';
