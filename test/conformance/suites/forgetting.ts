@@ -119,17 +119,23 @@ export function forgetting(subject: Subject): void {
     it('does not give back what was released before', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
-      const control = await world.name();
-      const abandoned: string[] = [];
-      world.here.on('abandoned', ({ lockName }) => abandoned.push(lockName));
+      const abandoned = new Set<string>();
+      world.here.on('abandoned', ({ lockName }) => abandoned.add(lockName));
       await world.openHere(name).use(() => undefined);
       const next = await world.openThere(name).acquire();
-      await takeAndForget(world.openHere(control));
-      await eventually('the other handle is collected', () => {
+      // When a collector takes a single object is its own affair; of several, some are taken soon.
+      const controls = await Promise.all(Array.from({ length: 5 }, () => world.name()));
+      for (const control of controls) await takeAndForget(world.openHere(control));
+      const ofControls = controls.flatMap((control) => subject.adapter.documentsOf(control));
+      await eventually('other handles are collected', () => {
         collectGarbage();
-        return abandoned.length >= subject.adapter.documentsOf(control).length;
+        return ofControls.some((document) => abandoned.has(document));
       });
-      expect(new Set(abandoned)).toEqual(new Set(subject.adapter.documentsOf(control)));
+      for (let round = 0; round < 3; round += 1) {
+        collectNow();
+        await new Promise(setImmediate);
+      }
+      expect([...abandoned].filter((document) => !ofControls.includes(document))).toEqual([]);
       await next.confirm();
     });
   });
