@@ -9,6 +9,14 @@ import type { Confirmation, LeaseMonitor } from './lease-monitor.js';
 import type { HandleOwner } from './lock-handle.js';
 import type { GivenBack, ReleaseQueue } from './release-queue.js';
 
+/**
+ * Of all providers of the process: Node 20 never cleans up a registry again, nor any other, if one was collected itself
+ * just before its turn (seen with 20.20).
+ */
+const forgotten = new FinalizationRegistry<() => void>((abandon) => {
+  abandon();
+});
+
 /** Everything this process holds, and how each hold ends. */
 export class Holds implements HandleOwner, HoldOwner {
   readonly #settings: Settings;
@@ -16,9 +24,6 @@ export class Holds implements HandleOwner, HoldOwner {
   readonly #report: Report;
   readonly #monitor: LeaseMonitor;
   readonly #releases: ReleaseQueue;
-  readonly #forgotten = new FinalizationRegistry<HeldLease>((hold) => {
-    this.#abandon(hold);
-  });
   #onEmpty: (() => void) | undefined;
 
   constructor(
@@ -80,11 +85,14 @@ export class Holds implements HandleOwner, HoldOwner {
   }
 
   track(handle: object, hold: HeldLease): void {
-    this.#forgotten.register(handle, hold, handle);
+    const abandon = (): void => {
+      this.#abandon(hold);
+    };
+    forgotten.register(handle, abandon, handle);
   }
 
   untrack(handle: object): void {
-    this.#forgotten.unregister(handle);
+    forgotten.unregister(handle);
   }
 
   requestReleaseOfAll(): void {
