@@ -13,6 +13,7 @@ export type LeaseholdErrorCode =
   | 'PROVIDER_CLOSED'
   | 'STORE_UNAVAILABLE'
   | 'UNSUPPORTED_SERVER'
+  | 'STALE_TOKEN'
   | 'DEADLOCK';
 
 /** What every error of this library has in common. Wrong arguments are `TypeError` and `RangeError` instead. */
@@ -249,6 +250,31 @@ export class UnsupportedServerError extends LeaseholdError {
   /** @internal */
   constructor(lockName: string | null, detail: string, cause?: unknown) {
     super(lockName, shortened(detail), cause === undefined ? undefined : { cause });
+  }
+}
+
+/**
+ * The resource has seen a newer token than that of this hold: the lock has been somebody else's since, or this hold has
+ * changed its mode. Nothing was written. Whatever was read under this hold may be out of date.
+ */
+export class StaleTokenError extends LeaseholdError {
+  /** Always `STALE_TOKEN`. */
+  readonly code = 'STALE_TOKEN';
+
+  /** The token of this hold, as it was compared. */
+  readonly token: number;
+
+  /** The newer one that is stored with the resource. */
+  readonly storedToken: number;
+
+  /** @internal */
+  constructor(lockName: string, token: number, storedToken: number) {
+    super(
+      lockName,
+      `Token ${String(token)} of lock ${quoted(lockName)} is out of date: the resource has seen ${String(storedToken)}; nothing was written`,
+    );
+    this.token = token;
+    this.storedToken = storedToken;
   }
 }
 

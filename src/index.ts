@@ -11,6 +11,7 @@ export {
   ProviderClosedError,
   QueueFullError,
   SemaphoreLimitMismatchError,
+  StaleTokenError,
   StoreUnavailableError,
   UnsupportedServerError,
 } from './errors.js';
@@ -31,6 +32,10 @@ export type {
   WaitingEvent,
   WakeupsEvent,
 } from './events.js';
+export { fencedTransaction } from './fencing/fenced-transaction.js';
+export type { FencedTransactionOptions } from './fencing/fenced-transaction.js';
+export { fencedUpdateOne } from './fencing/fenced-update.js';
+export type { FencedUpdateOptions } from './fencing/fenced-update.js';
 export type { Hold, LockHandle } from './lease/lock-handle.js';
 export type { PermitHandle } from './lease/permit-handle.js';
 export type { ReaderWriterHandle } from './lease/reader-writer-handle.js';

@@ -1,5 +1,7 @@
 import { LockLostError, StoreUnavailableError } from '../errors.js';
 import type { LossCause } from '../errors.js';
+import { sharedMode } from './exclusivity.js';
+import type { Exclusivity } from './exclusivity.js';
 import type { HeldLease, HoldObserver } from './held-lease.js';
 import type { Confirmation } from './lease-monitor.js';
 
@@ -66,7 +68,7 @@ export interface HandleOwner {
 }
 
 /** The object that the caller holds. Nothing in the library refers to it strongly. */
-export class LeaseHandle implements LockHandle, HoldObserver {
+export class LeaseHandle implements LockHandle, Exclusivity, HoldObserver {
   readonly #hold: HeldLease;
   readonly #owner: HandleOwner;
   // Made when first asked for: thousands of holds need none.
@@ -143,6 +145,10 @@ export class LeaseHandle implements LockHandle, HoldObserver {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
+  }
+
+  whyShared(): string | undefined {
+    return sharedMode(this.#hold.grant.demand.mode ?? 'write');
   }
 
   /** @internal Like a listener of `signal`, but it does not keep the handle. Returns what ends that. */

@@ -16,4 +16,9 @@ export class PermitLeaseHandle extends LeaseHandle implements PermitHandle {
     super(hold, owner);
     this.permits = hold.grant.demand.permits ?? 1;
   }
+
+  /** Also if the limit is 1, because anybody may raise it while this is held. */
+  override whyShared(): string {
+    return 'permits, and the tokens of several holders are live at a time';
+  }
 }

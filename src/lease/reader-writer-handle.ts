@@ -2,6 +2,7 @@ import { AcquireTimeoutError } from '../errors.js';
 import { parseDowngrade, parseUpgradeOptions } from '../options/request-options.js';
 import type { AcquireOptions } from '../options/request-options.js';
 import type { Mode } from '../protocol/lock-document.js';
+import { sharedMode } from './exclusivity.js';
 import type { HeldLease } from './held-lease.js';
 import { LeaseHandle } from './lock-handle.js';
 import type { HandleOwner, LockHandle } from './lock-handle.js';
@@ -79,5 +80,10 @@ export class ReaderWriterLeaseHandle extends LeaseHandle implements ReaderWriter
 
   async downgrade(to: 'upgradeable' | 'read'): Promise<void> {
     await this.#changes.downgrade(parseDowngrade(to));
+  }
+
+  /** By the mode that is believed, which is never stronger than the stored one. */
+  override whyShared(): string | undefined {
+    return sharedMode(this.#changes.mode);
   }
 }

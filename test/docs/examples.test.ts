@@ -94,6 +94,7 @@ describe('under exactOptionalPropertyTypes and all other strict options', () => 
       'README.md',
       'docs/all-or-nothing.md',
       'docs/errors.md',
+      'docs/fencing.md',
       'docs/mutex.md',
       'docs/operations.md',
       'docs/reader-writer-lock.md',

@@ -1,0 +1,128 @@
+import type { ClientSession, Collection, MongoClient, TransactionOptions } from 'mongodb';
+import { pauseBeforeRepeat, systemClock } from '../clock.js';
+import { UnsupportedServerError } from '../errors.js';
+import type { LockHandle } from '../lease/lock-handle.js';
+import { optional, orElse, outOfRange, record, wrongType } from '../options/checks.js';
+import { fencesOf } from './fence.js';
+import type { Fence } from './fence.js';
+import { GuardedUpdate } from './guarded-update.js';
+import { storing } from './token-field.js';
+
+/** Options of a fenced transaction. */
+export interface FencedTransactionOptions {
+  /** The collection of fence documents, one per lock. Default: `distributed.fences`. */
+  collectionName?: string | undefined;
+  /** The database that it is in. Default: the client's own, which its connection string names. */
+  databaseName?: string | undefined;
+  /** Of the transaction. Default: write concern majority, read concern snapshot, read preference primary. */
+  transaction?: TransactionOptions | undefined;
+}
+
+/** What is stored per lock. */
+interface FenceDocument {
+  /** The name of the lock. */
+  readonly _id: string;
+  /** The highest token that has claimed it. */
+  readonly token: number;
+  /** How often it was claimed: it makes each claim a change, also by the same token. */
+  readonly claims: number;
+  /** When it was claimed last, by the server's clock: for people, and for an index that purges. */
+  readonly claimedAt: Date;
+}
+
+/** Whatever the client's own are: what a failover could undo, fence and all, protects nothing. */
+const TRANSACTION = {
+  writeConcern: { w: 'majority' },
+  readConcern: { level: 'snapshot' },
+  readPreference: 'primary',
+} as const;
+
+const CLAIM = { $inc: { claims: 1 }, $currentDate: { claimedAt: true } } as const;
+
+/** The pause before another try grows up to this many times. */
+const MAX_DOUBLINGS = 3;
+
+/**
+ * Works in a transaction that cannot commit once a newer holder of the lock has had one.
+ *
+ * It guarantees that of all fenced transactions under one lock (and the same fence collection) those that commit are
+ * serial, and that none with an older token commits after one with a newer. Before `work` is called, the transaction
+ * writes one fence document per lock, in the order of the locks' names, and never without changing it: a write that
+ * changes nothing would conflict with nobody ({@link https://jira.mongodb.org/browse/SERVER-77616 | SERVER-77616}). So
+ * everything that `work` reads through its session is protected too. The documents of the locks are not touched, and
+ * leases are extended while it runs.
+ *
+ * On success it gives what `work` has returned, from the try that was committed. As in the driver's `withTransaction`,
+ * `work` is called again if the transaction conflicts with another: it should change nothing but through its session.
+ *
+ * After a failure nothing was committed: what `work` throws comes out as it is, and a {@link StaleTokenError} means that
+ * `work` was not called, or that all it did was undone. The one exception is an error of the driver with the label
+ * `UnknownTransactionCommitResult`: no server has said how the commit ended.
+ *
+ * It does not promise to be quick: while an older holder's transaction is open, a newer one's tries again, as long as
+ * `withTransaction` does (120 s), and a server ends a transaction that is older than 60 s by default. It does not fence
+ * what `work` does without its session, nor anybody who writes without such a transaction. Each call takes the token as it
+ * is when it begins.
+ *
+ * @throws {@link StaleTokenError} with both tokens; {@link UnsupportedServerError} if the server has no transactions;
+ *   what `work` throws; the driver's errors as they are.
+ * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, an empty list,
+ *   one lock named twice, or a wrong option.
+ */
+export async function fencedTransaction<T>(
+  client: MongoClient,
+  lock: LockHandle | readonly LockHandle[],
+  work: (session: ClientSession) => Promise<T>,
+  options?: FencedTransactionOptions,
+): Promise<T> {
+  const { collectionName, databaseName, transaction } = record(options);
+  const collection = parseName('collectionName', orElse(collectionName, 'distributed.fences'));
+  const database = optional(databaseName, (name) => parseName('databaseName', name));
+  if (typeof work !== 'function') throw wrongType('work', 'a function', work);
+  const fences = fencesOf(lock);
+  const documents = client.db(database).collection<FenceDocument>(collection);
+  let tries = 0;
+  return await client.withSession((session) =>
+    session.withTransaction(
+      async () => {
+        // Nothing has been sent yet, so no transaction is open meanwhile. Older drivers repeat without a pause.
+        if (tries > 0) await pauseBeforeRepeat(systemClock, Math.min(tries - 1, MAX_DOUBLINGS));
+        tries += 1;
+        for (const fence of fences) await claim(documents, fence, session);
+        return await work(session);
+      },
+      { ...TRANSACTION, ...record(transaction, 'transaction') },
+    ),
+  );
+}
+
+/** From here on, only one can commit of this transaction and any other that claims the same fence at the same time. */
+async function claim(
+  documents: Collection<FenceDocument>,
+  fence: Fence,
+  session: ClientSession,
+): Promise<void> {
+  const { lockName, token } = fence;
+  const options = { session, upsert: true };
+  const update = storing(CLAIM, 'token', token);
+  try {
+    await new GuardedUpdate(documents, { _id: lockName }, update, 'token', fence, options).run();
+  } catch (error) {
+    if (!isWithoutTransactions(error)) throw error;
+    throw new UnsupportedServerError(lockName, 'A fenced transaction needs a replica set or a router', error);
+  }
+}
+
+/** What a standalone server says to the first command of a transaction; the driver may put words of its own before it. */
+function isWithoutTransactions(error: unknown): boolean {
+  const { originalError = error } = error as { originalError?: unknown };
+  return (
+    originalError instanceof Error && originalError.message.startsWith('Transaction numbers are only allowed')
+  );
+}
+
+function parseName(option: string, name: unknown): string {
+  if (typeof name !== 'string') throw wrongType(option, 'a string', name);
+  if (name === '') throw outOfRange(option, 'not empty', name);
+  return name;
+}

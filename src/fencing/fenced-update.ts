@@ -1,0 +1,68 @@
+import type { Collection, Document, Filter, UpdateFilter, UpdateOptions, UpdateResult } from 'mongodb';
+import type { LockHandle } from '../lease/lock-handle.js';
+import { record, wrongType } from '../options/checks.js';
+import { fenceOf } from './fence.js';
+import { GuardedUpdate } from './guarded-update.js';
+import { parseField, storing } from './token-field.js';
+
+/** Options of a fenced update: those of the driver's `updateOne`, and where the token is stored. */
+export interface FencedUpdateOptions extends UpdateOptions {
+  /** The path of the field that has the token of the last fenced write. Default: `fencingToken`. */
+  field?: string | undefined;
+}
+
+/**
+ * Updates one document of your own, unless a newer holder of the lock has written it.
+ *
+ * It guarantees that the update is applied only if the stored token is missing or not above that of `lock`, which is then
+ * stored with it: comparison and change are one atomic update, so no pause of this process, and no message that comes
+ * late, can slip an older holder's write in after a newer one's. The token alone decides; a hold that was lost or
+ * released may try.
+ *
+ * On success the result is that of the driver's `updateOne`. `matchedCount` 0: nothing that `filter` selects is there.
+ * With `upsert`, which needs `_id` in the filter, a document that is not there is inserted with the token, once, however
+ * many try.
+ *
+ * After a failure nothing was written, unless the error is the driver's own and leaves that open, as with any update.
+ *
+ * It does not protect what was read before it: begin a read-modify-write with a fenced write, `{ $set: {} }` will do
+ * outside of transactions, and read after that. Nor does it guard against writes that compare no token, or outlive what the write concern of the
+ * collection does not: below majority, a failover may undo it, token and all.
+ *
+ * @throws {@link StaleTokenError} with both tokens, if a newer one is stored.
+ * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, because the
+ *   tokens of several readers or permits are live at a time; for a replacement document; for an `update` that writes the
+ *   token itself; for `upsert` without `_id`; for an unacknowledged write concern. And, after the server has refused the
+ *   update, for a `field` that holds something other than a number, which nobody can compare.
+ */
+export async function fencedUpdateOne<T extends Document>(
+  collection: Collection<T>,
+  filter: Filter<T>,
+  update: UpdateFilter<T> | Document[],
+  lock: LockHandle,
+  options?: FencedUpdateOptions,
+): Promise<UpdateResult<T>> {
+  const { field: path, ...driverOptions } = record(options);
+  const field = parseField(path);
+  const fence = fenceOf(lock);
+  if (typeof filter !== 'object' || (filter as Filter<T> | null) === null) {
+    throw wrongType('filter', 'an object', filter);
+  }
+  const stored = storing(update, field, fence.token);
+  if (driverOptions.upsert === true && !selectsOneId(filter)) {
+    throw wrongType('filter', 'one with a value for _id where upsert is true', filter);
+  }
+  const isTransaction = driverOptions.session?.inTransaction() === true;
+  if (!isTransaction && (driverOptions.writeConcern ?? collection.writeConcern)?.w === 0) {
+    throw wrongType('writeConcern', 'an acknowledged one, because a refusal must be heard of', { w: 0 });
+  }
+  return await new GuardedUpdate(collection, filter, stored, field, fence, driverOptions).run();
+}
+
+/** Whether the filter has one value for `_id`: no operator, no pattern. */
+function selectsOneId(filter: Document): boolean {
+  const id: unknown = filter['_id'];
+  if (id === undefined || id instanceof RegExp) return false;
+  if (typeof id !== 'object' || id === null) return true;
+  return !Object.keys(id).some((key) => key.startsWith('$'));
+}

@@ -1,0 +1,136 @@
+import type { Collection, Document, Filter, FindOptions, UpdateOptions, UpdateResult } from 'mongodb';
+import { StaleTokenError } from '../errors.js';
+import type { Fence } from './fence.js';
+import { notAbove } from './token-field.js';
+
+/** An upsert that collides with somebody else's is an update the next time, unless the document is deleted meanwhile. */
+const MAX_COLLISIONS = 10;
+
+/** What is read with, whatever the collection's options are: the newest state, and numbers as numbers. */
+const READING = {
+  readPreference: 'primary',
+  promoteValues: true,
+  promoteLongs: true,
+  useBigInt64: false,
+  raw: false,
+} as const satisfies FindOptions;
+
+/** What is in the way of an update: the type of what is stored, and its value if that is a number. */
+interface Obstacle {
+  readonly type: string;
+  readonly token: number | null;
+}
+
+/** One update that is applied unless a newer token is stored, its arguments checked. */
+export class GuardedUpdate<T extends Document> {
+  readonly #collection: Collection<T>;
+  readonly #filter: Filter<T>;
+  readonly #update: Document | Document[];
+  readonly #field: string;
+  readonly #fence: Fence;
+  readonly #options: UpdateOptions;
+
+  constructor(
+    collection: Collection<T>,
+    filter: Filter<T>,
+    update: Document | Document[],
+    field: string,
+    fence: Fence,
+    options: UpdateOptions,
+  ) {
+    this.#collection = collection;
+    this.#filter = filter;
+    this.#update = update;
+    this.#field = field;
+    this.#fence = fence;
+    this.#options = options;
+  }
+
+  async run(): Promise<UpdateResult<T>> {
+    for (let collisions = 0; ; collisions += 1) {
+      try {
+        return await this.#try();
+      } catch (error) {
+        if (!isDuplicateId(error)) throw error;
+        await this.#settleCollision(error);
+        if (collisions === MAX_COLLISIONS) throw error;
+      }
+    }
+  }
+
+  async #try(): Promise<UpdateResult<T>> {
+    const guarded = both(this.#filter, this.#notAbove);
+    const result = await this.#collection.updateOne(guarded, this.#update, this.#options);
+    if (!(result.matchedCount > 0 || result.upsertedCount > 0)) {
+      await this.#throwIfRefused(this.#filter, this.#options.session);
+    }
+    return result;
+  }
+
+  /**
+   * The upsert met a document of its `_id`: it is refused, or it has appeared in this very moment, and then the next try
+   * updates it. Returns if there is something to try again.
+   */
+  async #settleCollision(error: DuplicateId): Promise<void> {
+    // Without the session: the server has aborted its transaction.
+    await this.#throwIfRefused({ _id: this.#filter._id } as Filter<T>, undefined);
+    // What else the filter asks for is not so: to the server, too, that is a duplicate.
+    if ((await this.#read(this.#filter, undefined)) === null) throw error;
+    if (this.#options.session?.inTransaction() !== true) return;
+    error.addErrorLabel('TransientTransactionError');
+    throw error;
+  }
+
+  async #throwIfRefused(filter: Filter<T>, session: UpdateOptions['session']): Promise<void> {
+    const obstacle = await this.#read(both(filter, { $nor: [this.#notAbove] }), session);
+    if (obstacle === null) return;
+    const { lockName, token } = this.#fence;
+    if (obstacle.token !== null && obstacle.token > token) {
+      throw new StaleTokenError(lockName, token, obstacle.token);
+    }
+    throw new TypeError(
+      `field must be one that holds numbers, but ${this.#field} ${inWords(obstacle)}; nothing was written`,
+    );
+  }
+
+  async #read(filter: Filter<T>, session: UpdateOptions['session']): Promise<Obstacle | null> {
+    const { collation, hint, let: variables, comment, maxTimeMS } = this.#options;
+    const path = `$${this.#field}`;
+    // No double is as large as a decimal can be.
+    const toDouble = { $convert: { input: path, to: 'double', onError: Infinity } };
+    return await this.#collection.findOne<Obstacle>(filter, {
+      ...given({ collation, hint, let: variables, comment, maxTimeMS, session }),
+      ...READING,
+      // A transaction has one of its own. Elsewhere, what refused the update need not have reached a majority yet.
+      ...(session?.inTransaction() === true ? {} : { readConcern: { level: 'local' } }),
+      projection: { _id: 0, type: { $type: path }, token: { $cond: [{ $isNumber: path }, toDouble, null] } },
+    });
+  }
+
+  get #notAbove(): Document {
+    return notAbove(this.#field, this.#fence.token);
+  }
+}
+
+const both = <T extends Document>(filter: Filter<T>, condition: Document): Filter<T> =>
+  ({ $and: [filter, condition] }) as unknown as Filter<T>;
+
+function inWords({ type, token }: Obstacle): string {
+  if (type === 'missing') return 'cannot be stored, because what is around it is no object';
+  return `is ${token === null ? `of the type ${type}` : String(token)}`;
+}
+
+/** The options that are given; the driver distinguishes what is undefined from what is absent. */
+const given = (options: Readonly<Record<string, unknown>>): FindOptions =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+
+/** The driver's error, as far as this is concerned. By code and not by class: there may be two copies of the driver. */
+interface DuplicateId extends Error {
+  addErrorLabel(label: string): void;
+}
+
+const isDuplicateId = (error: unknown): error is DuplicateId => {
+  const { code, keyPattern } = error as { code?: unknown; keyPattern?: Document };
+  // The code may be an object, under the BSON options of the collection.
+  return Number(code) === 11_000 && keyPattern !== undefined && Object.keys(keyPattern).join() === '_id';
+};

@@ -1,0 +1,101 @@
+import type { Document } from 'mongodb';
+import { orElse, outOfRange, wrongType } from '../options/checks.js';
+
+/** Where documents have the token of their last fenced write, unless the caller says otherwise. */
+const DEFAULT_FIELD = 'fencingToken';
+
+/** Checks the path of a field: what `$set` can create, and is not part of `_id`. */
+export function parseField(given: string | undefined): string {
+  const field: unknown = orElse(given, DEFAULT_FIELD);
+  if (typeof field !== 'string') throw wrongType('field', 'a string', field);
+  const steps = field.split('.');
+  const isPath = steps.every((step) => step !== '' && !step.startsWith('$') && !step.includes('\0'));
+  if (!isPath || steps[0] === '_id') throw outOfRange('field', 'the path of a field other than _id', field);
+  return field;
+}
+
+/**
+ * Selects the documents whose stored token is missing or not above this one.
+ *
+ * What is no number never passes: nobody knows what wrote it, or how new that was. `$lte` of a query compares numbers with
+ * numbers alone, and NaN with none, but looks into arrays, so these are left out. No `$expr`, where null and NaN come
+ * before all numbers, and which an upsert does not take.
+ */
+export function notAbove(field: string, token: number): Document {
+  const steps = field.split('.');
+  const parents = steps.slice(1).map((_, index) => steps.slice(0, index + 1).join('.'));
+  return {
+    $and: [
+      ...parents.map((parent) => missingOr(parent, { $type: 'object' })),
+      missingOr(field, { $lte: token }),
+    ],
+  };
+}
+
+const missingOr = (path: string, condition: Document): Document => ({
+  $or: [{ [path]: { $exists: false } }, { [path]: { ...condition, $not: { $type: 'array' } } }],
+});
+
+/**
+ * The update, which also stores the token. As a double, which holds every token exactly (they are below 2^53), compares
+ * exactly with whatever number is stored, and is read back as a number, with `promoteLongs` false or `useBigInt64` too.
+ */
+export function storing(update: unknown, field: string, token: number): Document | Document[] {
+  if (Array.isArray(update)) {
+    const stages: readonly unknown[] = update;
+    if (stages.length === 0) throw wrongType('update', 'at least one stage', update);
+    for (const stage of stages) refuseToWrite(field, writtenByStage(entriesOf(stage)));
+    return [...(stages as readonly Document[]), { $set: { [field]: token } }];
+  }
+  const operators = entriesOf(update);
+  if (operators.length === 0) {
+    throw wrongType('update', 'at least one operator, as { $set: {} }', update);
+  }
+  if (!operators.every(([operator]) => operator.startsWith('$'))) {
+    throw wrongType('update', 'operators or a pipeline, because a replacement loses the token', update);
+  }
+  refuseToWrite(field, operators.flatMap(writtenByOperator));
+  const { $set, ...others } = update as { $set?: Document };
+  return { ...others, $set: { ...$set, [field]: token } };
+}
+
+function refuseToWrite(field: string, paths: readonly string[]): void {
+  const path = paths.find((each) => isWithin(each, field) || isWithin(field, each));
+  if (path === undefined) return;
+  throw new TypeError(`update must not write ${path}: the token is stored in ${field}, by this function`);
+}
+
+const isWithin = (path: string, outer: string): boolean => path === outer || path.startsWith(`${outer}.`);
+
+type Entry = readonly [name: string, value: unknown];
+
+const entriesOf = (value: unknown): readonly Entry[] => {
+  if (typeof value !== 'object' || value === null)
+    throw wrongType('update', 'operators or a pipeline', value);
+  return Object.entries(value);
+};
+
+const fieldsOf = (value: unknown): readonly Entry[] =>
+  typeof value === 'object' && value !== null ? Object.entries(value) : [];
+
+/** The paths that an operator names; `$rename` writes those that it renames to as well. */
+const writtenByOperator = ([operator, fields]: Entry): readonly string[] =>
+  fieldsOf(fields).flatMap(([path, to]) =>
+    operator === '$rename' && typeof to === 'string' ? [path, to] : [path],
+  );
+
+/** The paths that a stage names. One that replaces the whole document names none: the token is stored after it. */
+const writtenByStage = (stage: readonly Entry[]): readonly string[] =>
+  stage.flatMap(([name, value]) => {
+    switch (name) {
+      case '$set':
+      case '$addFields':
+        return fieldsOf(value).map(([path]) => path);
+      case '$unset':
+        return [value].flat().filter((path) => typeof path === 'string');
+      case '$project':
+        return fieldsOf(value).flatMap(([path, shown]) => (shown === 1 || shown === true ? [] : [path]));
+      default:
+        return [];
+    }
+  });

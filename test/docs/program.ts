@@ -1,0 +1,42 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'vitest';
+
+import type { OwnDatabase } from '../support/own-database.js';
+import { root } from './pages.js';
+
+const execute = promisify(execFile);
+
+/** Runs a whole program of a page in a process of its own, which has to end by itself. */
+export async function runProgram(
+  code: string,
+  database: OwnDatabase,
+): Promise<{ stdout: string; stderr: string }> {
+  const caches = join(root, '.cache');
+  await mkdir(caches, { recursive: true });
+  // Within the checkout, so that `mongodb` is found.
+  const folder = await mkdtemp(join(caches, 'program-'));
+  try {
+    const file = join(folder, 'example.mts');
+    await writeFile(file, here(code, database.name));
+    return await execute(process.execPath, ['--import', 'tsx', file], {
+      cwd: root,
+      env: { ...process.env, MONGODB_URI: database.uri },
+      timeout: 45_000,
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The program on a database of its own, and on the library as it is checked out. */
+function here(code: string, database: string): string {
+  expect(code).toContain(`from 'leasehold'`);
+  expect(code).toContain(`client.db('app')`);
+  return code
+    .replaceAll(`'leasehold'`, `'${pathToFileURL(join(root, 'src', 'index.ts')).href}'`)
+    .replaceAll(`client.db('app')`, `client.db('${database}')`);
+}
