@@ -7,7 +7,7 @@ import { deaths } from './deaths.js';
 import { endings } from './endings.js';
 import { pauses } from './pauses.js';
 import { ProcessWorld } from './process-world.js';
-import { buildWorkerProgram } from './worker-program.js';
+import { buildProgram } from './worker-program.js';
 import type { WorkerProgram } from './worker-program.js';
 
 /** Real processes, each with a client and a provider of its own. */
@@ -21,7 +21,7 @@ export function runProcessSuites(wakeups: Wakeups): void {
     },
   };
   beforeAll(async () => {
-    built = await buildWorkerProgram();
+    built = await buildProgram(new URL('worker.ts', import.meta.url));
   });
   afterAll(async () => {
     await built?.[Symbol.asyncDispose]();

@@ -6,19 +6,19 @@ import { build } from 'tsup';
 
 /** Inside the project, so that the program finds its dependencies. */
 const CACHE = fileURLToPath(new URL('../../.cache/', import.meta.url));
-const SOURCE = fileURLToPath(new URL('worker.ts', import.meta.url));
 
-/** The worker as one file of JavaScript: it starts in a fifth of the time that it takes from its sources. */
+/** A worker as one file of JavaScript: it starts in a fifth of the time that it takes from its sources. */
 export interface WorkerProgram extends AsyncDisposable {
   readonly path: string;
 }
 
-export async function buildWorkerProgram(): Promise<WorkerProgram> {
+/** Builds the program of this file. */
+export async function buildProgram(source: URL): Promise<WorkerProgram> {
   await mkdir(CACHE, { recursive: true });
   const folder = await mkdtemp(join(CACHE, 'worker-'));
   await build({
     config: false,
-    entry: { worker: SOURCE },
+    entry: { worker: fileURLToPath(source) },
     outDir: folder,
     format: 'esm',
     target: 'node20',

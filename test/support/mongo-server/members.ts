@@ -13,11 +13,12 @@ export interface Member {
 
 interface RunningMember extends Member {
   readonly mongod: ChildProcess;
-  readonly dataFolder: string;
+  /** It ended in good order. */
+  readonly leave: () => void;
 }
 
-/** Every member this process has started and not yet stopped. */
-const running = new Set<RunningMember>();
+/** What is to be called if this process ends before it has called it off. */
+const endings = new Set<() => void>();
 
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -25,16 +26,12 @@ export function watchMember(server: MongoMemoryServer): RunningMember {
   const info = server.instanceInfo;
   const mongod = info?.instance.mongodProcess;
   if (info === undefined || mongod?.pid === undefined) throw new Error('leasehold: mongod has no process');
-  const member: RunningMember = {
-    host: '127.0.0.1',
-    port: info.port,
-    pid: mongod.pid,
-    mongod,
-    dataFolder: info.dbPath,
-  };
-  if (running.size === 0) installExitHooks();
-  running.add(member);
-  return member;
+  const dataFolder = info.dbPath;
+  const leave = endWithThisProcess(() => {
+    mongod.kill('SIGKILL');
+    rmSync(dataFolder, { recursive: true, force: true, maxRetries: 3 });
+  });
+  return { host: '127.0.0.1', port: info.port, pid: mongod.pid, mongod, leave };
 }
 
 /**
@@ -42,37 +39,46 @@ export function watchMember(server: MongoMemoryServer): RunningMember {
  * that a test has paused with SIGSTOP would never answer one.
  */
 export async function killMember(member: RunningMember): Promise<void> {
-  const { mongod } = member;
-  if (mongod.exitCode === null && mongod.signalCode === null) {
-    const closed = once(mongod, 'close');
-    mongod.kill('SIGKILL');
-    await closed;
-  }
-  running.delete(member);
-  if (running.size === 0) removeExitHooks();
+  await killProcess(member.mongod);
+  member.leave();
+}
+
+/** Resolves when it is gone. */
+export async function killProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const closed = once(child, 'close');
+  child.kill('SIGKILL');
+  await closed;
+}
+
+/** Calls `endNow` when this process exits or a signal ends it; until what is returned is called. */
+export function endWithThisProcess(endNow: () => void): () => void {
+  if (endings.size === 0) installExitHooks();
+  endings.add(endNow);
+  return () => {
+    endings.delete(endNow);
+    if (endings.size === 0) removeExitHooks();
+  };
 }
 
 function installExitHooks(): void {
-  process.on('exit', killAllNow);
+  process.on('exit', endAllNow);
   for (const signal of endingSignals) process.on(signal, endBySignal);
 }
 
 function removeExitHooks(): void {
-  process.off('exit', killAllNow);
+  process.off('exit', endAllNow);
   for (const signal of endingSignals) process.off(signal, endBySignal);
 }
 
-function killAllNow(): void {
-  for (const member of running) {
-    member.mongod.kill('SIGKILL');
-    rmSync(member.dataFolder, { recursive: true, force: true, maxRetries: 3 });
-  }
-  running.clear();
+function endAllNow(): void {
+  for (const endNow of endings) endNow();
+  endings.clear();
 }
 
 function endBySignal(signal: NodeJS.Signals): void {
   removeExitHooks();
-  killAllNow();
+  endAllNow();
   // Another listener has taken it on itself to end the process; without one, the signal's own effect is due.
   if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
 }

@@ -1,0 +1,154 @@
+import { MongoClient } from 'mongodb';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+
+import { eventually } from '../../support/patience.js';
+import { findFakeTime } from './fake-time.js';
+import { startFaultCluster } from './fault-cluster.js';
+import type { FaultCluster } from './fault-cluster.js';
+import type { FaultMember } from './fault-member.js';
+
+let cluster: FaultCluster;
+let client: MongoClient;
+let noted = 0;
+
+beforeAll(async () => {
+  cluster = await startFaultCluster({ withClocks: true });
+  client = new MongoClient(cluster.uri, { w: 'majority' });
+});
+
+afterEach(async () => {
+  await cluster.heal();
+});
+
+afterAll(async () => {
+  await client.close();
+  await cluster[Symbol.asyncDispose]();
+});
+
+/** A write through the proxies that a majority has acknowledged, which only a set in good order does. */
+async function note(): Promise<void> {
+  noted += 1;
+  await client
+    .db('leasehold-cluster')
+    .collection<{ _id: number }>('notes')
+    .updateOne({ _id: noted }, { $set: { at: 1 } }, { upsert: true, timeoutMS: 20_000 });
+}
+
+async function untilAnother(than: FaultMember): Promise<FaultMember> {
+  return await eventually('another member is primary', async () => {
+    const primary = await cluster.primary();
+    return primary === than ? undefined : primary;
+  });
+}
+
+describe('a cluster for faults', () => {
+  it('has one primary and two secondaries, which reach one another through the proxies', async () => {
+    const primary = await cluster.untilPrimary();
+    const secondaries = await cluster.secondaries();
+    expect(new Set([primary, ...secondaries])).toEqual(new Set(cluster.members));
+    await note();
+    const { hosts, me } = await primary.admin({ hello: 1 });
+    expect(hosts).toEqual(cluster.members.map(({ host }) => host));
+    expect(me).toBe(primary.host);
+    for (const { proxy } of cluster.members) expect(proxy.connections.members).toBeGreaterThan(0);
+    expect(primary.proxy.connections.clients).toBeGreaterThan(0);
+  });
+
+  it('elects another primary when the first is killed, and takes the killed member back', async () => {
+    const first = await cluster.untilPrimary();
+    const [term, pid] = [await cluster.term(), first.pid];
+    await first.kill();
+    expect(first.isRunning).toBe(false);
+    const second = await untilAnother(first);
+    expect(await cluster.term()).toBeGreaterThan(term);
+    expect(await cluster.secondaries()).not.toContain(first);
+    await note();
+    await expect(first.admin({ ping: 1 })).rejects.toThrow('does not run');
+    await first.restart();
+    expect(first.isRunning).toBe(true);
+    expect(first.pid).not.toBe(pid);
+    await cluster.heal();
+    expect(new Set([await cluster.primary(), ...(await cluster.secondaries())])).toEqual(
+      new Set(cluster.members),
+    );
+    expect(second.isRunning).toBe(true);
+  });
+
+  it('elects another primary while the first stands still', async () => {
+    const first = await cluster.untilPrimary();
+    first.stop();
+    expect(first).toMatchObject({ isRunning: true, isStopped: true });
+    await expect(first.admin({ ping: 1 }, 300)).rejects.toThrow();
+    await untilAnother(first);
+    await note();
+    first.continue();
+    expect(first.isStopped).toBe(false);
+    await cluster.heal();
+    expect(await first.admin({ ping: 1 })).toMatchObject({ ok: 1 });
+  });
+
+  it('elects another primary when the first steps down; one that is none has nothing to do', async () => {
+    const first = await cluster.untilPrimary();
+    await first.stepDown();
+    await untilAnother(first);
+    await first.stepDown();
+    await note();
+  });
+
+  it('has no primary without a majority, and heals from everything at once', async () => {
+    const primary = await cluster.untilPrimary();
+    const [one, other] = await cluster.secondaries();
+    await one?.kill();
+    other?.stop();
+    await eventually('there is no primary', async () => (await cluster.primary()) === undefined);
+    primary.proxy.freeze('all');
+    await cluster.heal();
+    await note();
+    expect(cluster.members.every(({ isRunning, isStopped }) => isRunning && !isStopped)).toBe(true);
+  });
+
+  it('elects another primary when members cannot reach the first through its proxy', async () => {
+    const first = await cluster.untilPrimary();
+    first.proxy.cut('members');
+    await untilAnother(first);
+    await note();
+  });
+});
+
+describe('the clock of a member', () => {
+  const serverNow = async (member: FaultMember): Promise<number> => {
+    const stages = [{ $documents: [{}] }, { $project: { now: '$$NOW' } }];
+    const answer = await member.admin({ aggregate: 1, pipeline: stages, cursor: {} });
+    const { firstBatch } = answer['cursor'] as { readonly firstBatch: readonly [{ readonly now: Date }] };
+    return firstBatch[0].now.getTime();
+  };
+
+  /** By how many seconds it is ahead, as far as a slow machine can say. */
+  const aheadSeconds = async (member: FaultMember): Promise<number> =>
+    Math.round(((await serverNow(member)) - Date.now()) / 1_000) + 0;
+
+  it('moves while the member runs, there and back, and replication goes on', async ({ skip }) => {
+    if ((await findFakeTime()) === undefined) {
+      console.log('leasehold: no libfaketime here, so no clock of a member is set');
+      skip();
+    }
+    expect(cluster.canSetClocks).toBe(true);
+    const primary = await cluster.untilPrimary();
+    const others = cluster.members.filter((member) => member !== primary);
+    await primary.setClock('+30s');
+    expect(await aheadSeconds(primary)).toBe(30);
+    for (const member of others) expect(await aheadSeconds(member)).toBe(0);
+    await note();
+    await primary.setClock('-10s');
+    expect(await aheadSeconds(primary)).toBe(-10);
+    await note();
+    await primary.setClock('+0 x1.1');
+    await primary.setClock('+0');
+    const before = (await serverNow(primary)) - Date.now();
+    await note();
+    await eventually('half a second has passed', () => performance.now() % 1_000 < 500);
+    await eventually('half a second has passed', () => performance.now() % 1_000 >= 500);
+    // At the rate of before, it would be ahead by a tenth of that.
+    expect(Math.abs((await serverNow(primary)) - Date.now() - before)).toBeLessThan(25);
+  });
+});

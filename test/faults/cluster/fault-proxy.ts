@@ -1,0 +1,238 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+
+import type { Document } from 'mongodb';
+
+import type { Obstacles } from './lane.js';
+import { ProxiedConnection } from './proxied-connection.js';
+import type { HeldRequest, Rules, Side, Treatment } from './proxied-connection.js';
+
+/** Whose connections: those of drivers, those that other members open, or both. */
+export type Traffic = 'clients' | 'members' | 'all';
+/** `requests` flow to the member, `replies` back. */
+export type Direction = 'requests' | 'replies' | 'both';
+
+/** Stands before one member, so that whatever reaches it over the network can be disturbed. */
+export interface FaultProxy {
+  readonly port: number;
+  /** Closes what is open and refuses what comes: a new connection is reset, as soon as it shows whose it is. */
+  cut(traffic: Traffic): void;
+  /** Passes nothing on and closes nothing: half-open. */
+  freeze(traffic: Traffic, direction?: Direction): void;
+  /** Each way and each connection by itself; later data of a connection never overtakes earlier data. */
+  delay(traffic: Traffic, slow: Slow): void;
+  /**
+   * The server gets and applies the next `times` matching requests of clients; their replies are thrown away and the
+   * connections then closed.
+   */
+  dropReplies(times: number, matches: Match): Dropping;
+  /**
+   * Keeps the next `times` matching requests of clients back, also after the client has closed its connection;
+   * `deliver` sends them to the server then.
+   */
+  holdRequests(times: number, matches: Match): Holding;
+  /** Closes the client connections that have a change stream's command outstanding or did one last; how many. */
+  cutStreams(): number;
+  /** Freezes only those which do now. */
+  freezeStreams(): void;
+  /**
+   * Every fault off. Held requests are thrown away and their connections closed. Frozen bytes are delivered, also
+   * those of a sender that has closed since, as a network would do it; they are dropped if the receiver has closed.
+   */
+  heal(): void;
+  readonly connections: { readonly clients: number; readonly members: number };
+  close(): Promise<void>;
+}
+
+export interface Slow {
+  readonly latencyMs: number;
+  readonly jitterMs?: number;
+  readonly bytesPerSecond?: number;
+}
+
+export interface Request {
+  readonly command: string;
+  readonly database: string;
+  readonly body: Document;
+}
+
+export type Match = (request: Request) => boolean;
+
+export interface Dropping {
+  /** How many replies were thrown away so far. */
+  readonly dropped: number;
+  /** Matches nothing more; what was matched already is still dropped. */
+  cancel(): void;
+}
+
+export interface Holding {
+  /** How many are held now. */
+  readonly held: number;
+  /** Resolves when the server has answered them, or can no longer; how many it answered. Holds no more from then on. */
+  deliver(): Promise<number>;
+}
+
+/** A proxy before the server on this port of this machine. */
+export async function startFaultProxy(serverPort: number): Promise<FaultProxy> {
+  const server = createServer({ allowHalfOpen: true });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return new Proxy(server, serverPort);
+}
+
+const SIDES = { clients: ['clients'], members: ['members'], all: ['clients', 'members'] } as const;
+
+/** What stands in the way of the connections of one side. */
+interface Blockade {
+  isCut: boolean;
+  freezes: { requests: boolean; replies: boolean };
+  slow: Slow | undefined;
+}
+
+const noBlockade = (): Blockade => ({
+  isCut: false,
+  freezes: { requests: false, replies: false },
+  slow: undefined,
+});
+
+class Proxy implements FaultProxy, Rules {
+  readonly port: number;
+  readonly serverPort: number;
+  readonly streamCursors: Set<bigint> = new Set<bigint>();
+  readonly #server: Server;
+  readonly #connections = new Set<ProxiedConnection>();
+  #blockades = { clients: noBlockade(), members: noBlockade() };
+  #interceptions: Interception[] = [];
+
+  constructor(server: Server, serverPort: number) {
+    this.#server = server;
+    this.serverPort = serverPort;
+    this.port = (server.address() as AddressInfo).port;
+    server.on('connection', (client) => {
+      const connection = new ProxiedConnection(client, this, () => this.#connections.delete(connection));
+      this.#connections.add(connection);
+    });
+  }
+
+  cut(traffic: Traffic): void {
+    for (const side of SIDES[traffic]) this.#blockades[side].isCut = true;
+    for (const connection of this.#of(traffic)) connection.destroy();
+  }
+
+  freeze(traffic: Traffic, direction: Direction = 'both'): void {
+    for (const side of SIDES[traffic]) {
+      const { freezes } = this.#blockades[side];
+      if (direction !== 'replies') freezes.requests = true;
+      if (direction !== 'requests') freezes.replies = true;
+    }
+  }
+
+  delay(traffic: Traffic, slow: Slow): void {
+    for (const side of SIDES[traffic]) this.#blockades[side].slow = slow;
+  }
+
+  dropReplies(times: number, matches: Match): Dropping {
+    let dropped = 0;
+    const treatment: Treatment = { dropped: () => (dropped += 1) };
+    const interception: Interception = { left: times, matches, treatment, discard: () => undefined };
+    this.#interceptions.push(interception);
+    return {
+      get dropped() {
+        return dropped;
+      },
+      cancel: () => (interception.left = 0),
+    };
+  }
+
+  holdRequests(times: number, matches: Match): Holding {
+    let requests: HeldRequest[] = [];
+    const treatment: Treatment = { held: (request) => requests.push(request) };
+    const taken = (): readonly HeldRequest[] => {
+      interception.left = 0;
+      const taken = requests;
+      requests = [];
+      return taken;
+    };
+    const discard = () => {
+      for (const request of taken()) request.discard();
+    };
+    const interception: Interception = { left: times, matches, treatment, discard };
+    this.#interceptions.push(interception);
+    return {
+      get held() {
+        return requests.length;
+      },
+      deliver: async () => {
+        const answers = await Promise.all(taken().map((request) => request.deliver()));
+        return answers.filter(Boolean).length;
+      },
+    };
+  }
+
+  cutStreams(): number {
+    const streams = this.#streams();
+    for (const connection of streams) connection.destroy();
+    return streams.length;
+  }
+
+  freezeStreams(): void {
+    for (const connection of this.#streams()) connection.freeze();
+  }
+
+  heal(): void {
+    this.#blockades = { clients: noBlockade(), members: noBlockade() };
+    for (const { discard } of this.#interceptions) discard();
+    this.#interceptions = [];
+    for (const connection of this.#connections) connection.heal();
+  }
+
+  get connections(): { readonly clients: number; readonly members: number } {
+    const open = (side: Side) => this.#of(side).filter((connection) => connection.isOpen).length;
+    return { clients: open('clients'), members: open('members') };
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    for (const connection of this.#connections) connection.destroy();
+    await closed;
+  }
+
+  isCut(side: Side): boolean {
+    return this.#blockades[side].isCut;
+  }
+
+  obstacles(side: Side, direction: 'requests' | 'replies'): Obstacles {
+    const { freezes, slow } = this.#blockades[side];
+    return { isFrozen: freezes[direction], slow };
+  }
+
+  get mayTreat(): boolean {
+    return this.#interceptions.some(({ left }) => left > 0);
+  }
+
+  treat(request: Request): Treatment {
+    const interception = this.#interceptions.find(({ left, matches }) => left > 0 && matches(request));
+    if (interception === undefined) return 'pass';
+    interception.left -= 1;
+    return interception.treatment;
+  }
+
+  #of(traffic: Traffic): readonly ProxiedConnection[] {
+    const sides: readonly (Side | undefined)[] = SIDES[traffic];
+    return [...this.#connections].filter(({ side }) => sides.includes(side));
+  }
+
+  #streams(): readonly ProxiedConnection[] {
+    return [...this.#connections].filter(({ carriesStream }) => carriesStream);
+  }
+}
+
+/** What is asked for by `dropReplies` or `holdRequests`. */
+interface Interception {
+  left: number;
+  readonly matches: Match;
+  readonly treatment: Treatment;
+  readonly discard: () => void;
+}
