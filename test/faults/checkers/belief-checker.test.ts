@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+
+import { checkBeliefs } from './belief-checker.js';
+import {
+  LOCK,
+  MUTEX,
+  READ,
+  UPGRADEABLE,
+  WRITE,
+  asked,
+  at,
+  changed,
+  granted,
+  held,
+  history,
+  permits,
+  released,
+} from './written-history.js';
+import type { Lines } from './written-history.js';
+
+const found = (...workers: readonly Lines[]): readonly string[] =>
+  checkBeliefs(history(workers)).map(({ invariant, what }) => `${invariant}: ${what}`);
+
+type Case = readonly [words: string, ...workers: readonly Lines[]];
+
+const cases = (all: readonly Case[]): readonly Case[] => all;
+
+/** Only one is wrong, by this invariant, and it is told with these words. */
+function expectOne(all: readonly string[], ...words: readonly (string | RegExp)[]): void {
+  expect(all).toHaveLength(1);
+  for (const word of words) expect(all[0]).toMatch(word);
+}
+
+describe('beliefs that are right', () => {
+  for (const [words, ...workers] of cases([
+    ['take turns', held(MUTEX, 1, 10, 20), held(MUTEX, 2, 20, 30), held(MUTEX, 3, 31, 40)],
+    ['read together', held(READ, 1, 10, 50), held(UPGRADEABLE, 2, 15, 40), held(READ, 3, 20, 60)],
+    ['write alone', held(WRITE, 1, 10, 20), held(READ, 2, 20, 30), held(WRITE, 3, 30, 40)],
+    [
+      'share permits up to the limit',
+      held(permits(2), 1, 10, 50),
+      held(permits(1), 2, 20, 30),
+      held(permits(1), 3, 30, 40),
+    ],
+    [
+      'come to write when the reader is gone, and let readers in before the answer to the downgrade',
+      [
+        asked(9, 1, UPGRADEABLE),
+        granted(10, 1, 1, 90),
+        ...changed(30, 1, 3, 'write'),
+        ...changed(60, 1, 4, 'read'),
+        ...released(70, 1),
+      ],
+      held(READ, 2, 15, 29),
+      held(READ, 5, 59, 65),
+    ],
+    [
+      'end with the loss',
+      [asked(1, 1), granted(2, 1, 1, 900), [50, { type: 'lost', ask: 1, why: 'gone' }]],
+      held(MUTEX, 2, 50, 60),
+    ],
+    ['end with the promise', [asked(1, 1), granted(2, 1, 1, 40)], held(MUTEX, 2, 40, 60)],
+    [
+      'end with a look',
+      [asked(1, 1), granted(2, 1, 1, 900), [50, { type: 'not held', ask: 1 }]],
+      held(MUTEX, 2, 50, 60),
+    ],
+  ])) {
+    it(words, () => {
+      expect(found(...workers)).toEqual([]);
+    });
+  }
+});
+
+describe('beliefs that conflict', () => {
+  for (const [words, ...workers] of cases([
+    ['two of a mutex', held(MUTEX, 1, 10, 20), held(MUTEX, 2, 19, 30)],
+    ['one within another', held(MUTEX, 1, 10, 50), held(MUTEX, 2, 20, 30)],
+    ['a reader and a writer', held(READ, 1, 10, 20), held(WRITE, 2, 19, 30)],
+    ['a writer and a reader', held(WRITE, 1, 10, 20), held(READ, 2, 19, 30)],
+    ['two upgradeable ones', held(UPGRADEABLE, 1, 10, 20), held(UPGRADEABLE, 2, 19, 30)],
+    [
+      'permits beyond the limit',
+      held(permits(2), 1, 10, 20),
+      held(permits(1), 2, 11, 30),
+      held(permits(1), 3, 19, 30),
+    ],
+    ['a mutex and what it was before', held(MUTEX, 1, 10, 20), held(permits(1), 2, 19, 30)],
+    [
+      'one whose worker died before its promise was over',
+      [asked(1, 1), granted(2, 1, 1, 40)],
+      held(MUTEX, 2, 39, 60),
+    ],
+    [
+      'one that was promised more later',
+      [asked(1, 1), granted(2, 1, 1, 40), [30, { type: 'promised', ask: 1, untilNs: at(80) }]],
+      held(MUTEX, 2, 79, 90),
+    ],
+    [
+      'an upgrade and a reader',
+      [asked(9, 1, UPGRADEABLE), granted(10, 1, 1, 90), ...changed(30, 1, 3, 'write'), ...released(70, 1)],
+      held(READ, 2, 15, 31),
+    ],
+    [
+      'a reader that came in before the writer stepped down',
+      [asked(9, 1, WRITE), granted(10, 1, 1, 90), ...changed(60, 1, 3, 'read'), ...released(70, 1)],
+      held(READ, 2, 58, 65),
+    ],
+  ])) {
+    it(words, () => {
+      expectOne(
+        found(...workers),
+        /^S2: /,
+        LOCK,
+        /worker [01].* while .*worker [012]/,
+        /token [12],.*token [23],/,
+      );
+    });
+  }
+
+  it('are not judged beyond the bounds', () => {
+    const conflict = history([held(MUTEX, 1, 10, 20), held(MUTEX, 2, 19, 30)]);
+    const within = (lock: string, fromNs: bigint, untilNs: bigint): boolean =>
+      lock === LOCK && fromNs === BigInt(at(19)) && untilNs === BigInt(at(20));
+    expect(checkBeliefs(conflict, within)).toEqual([]);
+    expect(checkBeliefs(conflict, (lock) => lock !== LOCK)).toHaveLength(1);
+  });
+});
+
+describe('tokens of beliefs', () => {
+  it('that fall from hold to hold are found', () => {
+    expectOne(found(held(MUTEX, 2, 10, 20), held(MUTEX, 1, 20, 30)), /^S3: .*is followed by/);
+    expectOne(found(held(READ, 2, 10, 20), held(WRITE, 1, 20, 30)), /^S3: .*is followed by/);
+  });
+
+  it('of two readers need no order, as they may hear of their grants in any', () => {
+    expect(found(held(READ, 2, 10, 20), held(READ, 1, 20, 30))).toEqual([]);
+  });
+
+  it('that two have alike are found', () => {
+    expectOne(found(held(READ, 1, 10, 20), held(READ, 1, 15, 30)), /^S3: .*has the token of/);
+  });
+});
+
+it('200,000 lines are judged in seconds', () => {
+  const turns = Array.from({ length: 50_000 }, (_, turn) =>
+    held(MUTEX, turn + 1, turn * 10 + 2, turn * 10 + 9),
+  );
+  const workers = [0, 1, 2, 3].map((worker) => turns.filter((_, turn) => turn % 4 === worker).flat());
+  const written = history(workers);
+  const startMs = performance.now();
+  expect(checkBeliefs(written)).toEqual([]);
+  expect(performance.now() - startMs).toBeLessThan(20_000);
+});

@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+
+import { firstGrants } from './first-grants.js';
+import { checkLiveness } from './liveness-checker.js';
+import {
+  LOCK,
+  MUTEX,
+  asked,
+  at,
+  changed,
+  granted,
+  held,
+  history,
+  permits,
+  released,
+  UPGRADEABLE,
+} from './written-history.js';
+import type { Lines } from './written-history.js';
+
+const bounds = { boundMs: 1_000, slackMs: 100, lostSlackMs: 50 };
+
+type Run = NonNullable<Parameters<typeof history>[1]>;
+
+const found = (workers: readonly Lines[], run: Run = []): readonly string[] =>
+  checkLiveness(history(workers, run), bounds).map(({ invariant, what }) => `${invariant} ${what}`);
+
+const notGranted = (atMs: number, ask: number, isKnown = true): Lines => [
+  [atMs, { type: 'not granted', ask, code: 'TIMEOUT', isKnown }],
+];
+const lost = (atMs: number, ask: number): Lines => [[atMs, { type: 'lost', ask, why: 'expired' }]];
+const stands = (fromMs: number, untilMs: number): Run => [
+  [fromMs, { type: 'worker stands', worker: 0 }],
+  [untilMs, { type: 'worker goes on', worker: 0 }],
+];
+const killed: Run = [[500, { type: 'worker killed', worker: 0 }]];
+const stopped: Run = [
+  [400, { type: 'healed' }],
+  [500, { type: 'stopping' }],
+];
+
+type Fine = readonly [words: string, workers: readonly Lines[], run?: Run];
+type Bad = readonly [what: string, words: RegExp, workers: readonly Lines[], run?: Run];
+
+const fine = (all: readonly Fine[]): readonly Fine[] => all;
+const bad = (all: readonly Bad[]): readonly Bad[] => all;
+
+describe('a history in which everything ends', () => {
+  for (const [words, workers, run] of fine([
+    ['by grants and releases', [held(MUTEX, 1, 10, 20), held(MUTEX, 2, 30, 1_400)], stopped],
+    [
+      'by refusals, also of what nobody knows',
+      [[asked(1, 1), ...notGranted(9, 1), asked(10, 2), ...notGranted(20, 2, false)]],
+    ],
+    ['by the death of the worker', [[asked(1, 1), granted(2, 1, 1, 90), asked(3, 2)]], killed],
+    [
+      'by losses that are told in time',
+      [[asked(1, 1), granted(2, 1, 1, 90), ...lost(130, 1)], held(MUTEX, 2, 131, 140)],
+    ],
+    [
+      'in time',
+      [[asked(1, 1, MUTEX, 200), ...notGranted(290, 1), asked(400, 2, MUTEX, 0), ...notGranted(450, 2)]],
+    ],
+    ['late, as its worker stood', [[asked(1, 1, MUTEX, 200), ...notGranted(900, 1)]], stands(100, 850)],
+    [
+      'with late news, as its worker stood',
+      [[asked(1, 1), granted(2, 1, 1, 90), ...lost(900, 1)], held(MUTEX, 2, 95, 99)],
+      stands(80, 890),
+    ],
+    [
+      'with a loss while it waited for another mode, when it looks at nothing',
+      [
+        [
+          asked(1, 1, UPGRADEABLE),
+          granted(2, 1, 1, 90),
+          [50, { type: 'changing', ask: 1, to: 'write' }],
+          ...lost(900, 1),
+        ],
+      ],
+    ],
+  ])) {
+    it(words, () => {
+      expect(found(workers, run)).toEqual([]);
+    });
+  }
+});
+
+describe('a history in which something is wrong', () => {
+  for (const [what, words, workers, run] of bad([
+    ['a request that never ends', /^L1 .*ask 1 .*never ends/, [[asked(1, 1)]], stopped],
+    [
+      'a hold that is never given back',
+      /^L1 .*ask 1 .*never given back/,
+      [[asked(1, 1), granted(2, 1, 1, 90)]],
+    ],
+    ['the same, as only another worker was killed', /^L1/, [[], [asked(1, 1), granted(2, 1, 1, 90)]], killed],
+    ['an end after the bound', /^L1 .*ends at 1501/, [held(MUTEX, 1, 10, 1_500)], stopped],
+    [
+      'a timed request that is answered too late',
+      /^L1 .*with 200 ms .* 101.0 ms too late/,
+      [[asked(0, 1, MUTEX, 200), ...notGranted(301, 1)]],
+    ],
+    [
+      'the same, as its worker stood at another time',
+      /^L1/,
+      [[asked(0, 1, MUTEX, 200), ...notGranted(301, 1)]],
+      stands(400, 500),
+    ],
+    ['a single try that takes its time', /^L1/, [[asked(0, 1, MUTEX, 0), ...notGranted(101, 1)]]],
+    [
+      'late news of a loss',
+      /^L4 .*told its loss at 141.0 ms, promised until 90/,
+      [[asked(1, 1), granted(2, 1, 1, 90), ...lost(141, 1)]],
+    ],
+    [
+      'a loss that is told after another has come in',
+      /^L4 .*after .*worker 1/,
+      [[asked(1, 1), granted(2, 1, 1, 90), ...lost(130, 1)], held(MUTEX, 2, 129, 140)],
+    ],
+    [
+      'the same among permits',
+      /^L4 .*ask 1, token 1, .*after .*worker 2/,
+      [
+        [asked(1, 1, permits(2)), granted(2, 1, 1, 90), ...lost(130, 1)],
+        held(permits(1), 2, 5, 200),
+        held(permits(1), 3, 129, 140),
+      ],
+    ],
+    [
+      'a complaint',
+      /^R2 .*worker 0 .*unhandled/,
+      [[[5, { type: 'complaint', what: 'unhandled rejection' }]]],
+    ],
+    [
+      'a grant to one who knows of none',
+      /^R2 .*known not to be/,
+      [[asked(1, 1), granted(2, 1, 1, 90), ...notGranted(3, 1), ...released(4, 1)]],
+    ],
+  ])) {
+    it(`shows ${what}`, () => {
+      const wrong = found(workers, run);
+      expect(wrong).toHaveLength(1);
+      expect(wrong[0]).toMatch(words);
+      expect(wrong[0]).toMatch(/worker|lock/);
+    });
+  }
+
+  it('tells late news again when a change is over', () => {
+    const late: Lines = [
+      ...[asked(1, 1, UPGRADEABLE), granted(2, 1, 1, 90), ...changed(50, 1, 2, 'write')],
+      ...lost(1_101, 1),
+    ];
+    expect(found([late])).toEqual([expect.stringMatching(/^L4/)]);
+  });
+});
+
+it('a loss that is told late is no violation beyond the bounds', () => {
+  const late = history([[asked(1, 1), granted(2, 1, 1, 90), ...lost(130, 1)], held(MUTEX, 2, 129, 140)]);
+  const beyond = (lock: string, fromNs: bigint): boolean => lock === LOCK && fromNs === BigInt(at(129));
+  expect(checkLiveness(late, bounds, beyond)).toEqual([]);
+});
+
+it('the first grant after the end of a primary is one of a later term', () => {
+  const workers = [held(MUTEX, 1, 10, 20), [...held(MUTEX, 2, 120, 130), ...held(MUTEX, 3, 350, 360)]];
+  const gone = (fault: number, atMs: number, term: number): Run[number] => [
+    atMs,
+    { type: 'primary gone', fault, term },
+  ];
+  const grants = [1, 2, 3].map((token) => ({
+    ...{ lock: LOCK, id: `w${token}`, token, wallMs: 0 },
+    // The second was given by the old primary, and heard of later.
+    term: token < 3 ? 1 : 2,
+  }));
+  expect(firstGrants(history(workers, [gone(1, 100, 1), gone(7, 400, 2)]), grants)).toEqual([
+    { fault: 1, ms: 250 },
+    { fault: 7, ms: null },
+  ]);
+  expect(BigInt(at(350)) - BigInt(at(100))).toBe(250_000_000n);
+});

@@ -1,0 +1,295 @@
+import { Timestamp } from 'mongodb';
+import type { Document } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+
+import { VersionJudge, checkGranted } from './oplog-checker.js';
+import type { Grant } from './oplog-checker.js';
+import { LOCK, UPGRADEABLE, asked, changed, granted, history } from './written-history.js';
+
+const WALL_MS = Date.UTC(2030, 0, 1);
+const ts = new Timestamp({ t: 1, i: 1 });
+const [live, over] = [new Date(WALL_MS + 1_000), new Date(WALL_MS - 1)];
+
+const member = { process: 'p', leaseMs: 30_000, expiresAt: live };
+const lease = (id: string, token: number, more: Document = {}): Document => ({
+  ...member,
+  id,
+  token,
+  ...more,
+});
+const queue = (...ids: readonly string[]): Document => Object.fromEntries(ids.map((id) => [id, member]));
+const writers = (...ids: readonly string[]): Document =>
+  Object.fromEntries(ids.map((id) => [id, { ...member, mode: 'write' }]));
+
+const common = { _id: LOCK, v: 1, wake: '', purgeAt: new Date(WALL_MS + 60_000), queue: {} };
+const mutex = (holder: Document | null, more: Document = {}): Document => ({
+  ...{ ...common, kind: 'mutex', fence: holder?.['token'] as unknown, holder },
+  ...more,
+});
+const semaphore = (limit: number, holders: readonly Document[], more: Document = {}): Document => ({
+  ...{ ...common, kind: 'semaphore', fence: 9, limit, holders },
+  ...more,
+});
+const readerWriter = (readers: readonly Document[], more: Document = {}): Document => ({
+  ...{ ...common, kind: 'reader-writer', fence: 9, writer: null, writerWaiting: false, readers },
+  ...more,
+});
+const reader = (id: string, token: number, more: Document = {}): Document =>
+  lease(id, token, { mode: 'read', ...more });
+const upgradeable = (more: Document = {}): Document => lease('wu', 1, { mode: 'upgradeable', ...more });
+const writer = (id: string, token: number, more: Document = {}): Document => ({
+  writer: lease(id, token, { mode: 'write', ...more }),
+});
+
+type Versions = readonly (Document | null)[];
+
+function judged(versions: Versions): VersionJudge {
+  const judge = new VersionJudge({ toleranceMs: 50 });
+  for (const [index, after] of versions.entries()) {
+    judge.take({
+      ...{ name: LOCK, after, term: 4, wallMs: WALL_MS, ts },
+      before: versions[index - 1] ?? null,
+    });
+  }
+  return judge;
+}
+
+const named = (list: readonly (readonly [words: string, ...versions: Versions])[]): typeof list => list;
+
+describe('versions of a lock that are right', () => {
+  for (const [words, ...versions] of named([
+    [
+      'of a hand-over',
+      mutex(lease('wa', 1), { queue: queue('wb', 'wc') }),
+      mutex(lease('wb', 2), { wake: ' -wa:1 p:wb:2', queue: queue('wc') }),
+    ],
+    [
+      'of a waiter that is passed over because it is gone',
+      mutex(lease('wa', 1), { queue: queue('wb', 'wc') }),
+      mutex(lease('wc', 2), { wake: ' -wa:1' }),
+    ],
+    ['of a lease that ran out', mutex(lease('wa', 1, { expiresAt: over })), mutex(lease('wb', 2))],
+    ['of an eviction', mutex(lease('wa', 1)), mutex(null, { fence: 1, wake: ' p:wa:0' })],
+    ['of a drop, after which tokens go on', mutex(lease('wa', 5)), null, mutex(lease('wb', 6))],
+    [
+      'of a limit that was lowered under its holders',
+      semaphore(3, [lease('wa', 1, { permits: 3 })]),
+      semaphore(2, [lease('wa', 1, { permits: 3 })]),
+    ],
+    [
+      'of readers let in together, in the order of the queue',
+      readerWriter([], {
+        ...writer('wa', 1),
+        fence: 1,
+        queue: { wb: { ...member, mode: 'read' }, wc: { ...member, mode: 'read' } },
+      }),
+      readerWriter([reader('wb', 2), reader('wc', 3)], { wake: ' -wa:1' }),
+    ],
+    [
+      'of an upgrade and its way back',
+      readerWriter([upgradeable({ change: 1, upgrading: true }), reader('wr', 2)]),
+      readerWriter([], { wake: ' -wr:2', fence: 10, ...writer('wu', 10, { change: 1 }) }),
+      readerWriter([upgradeable({ change: 2, token: 11, upgrading: false })], { fence: 11 }),
+    ],
+    [
+      'of an extension',
+      mutex(lease('wa', 1)),
+      mutex(lease('wa', 1, { expiresAt: new Date(WALL_MS + 9_000) })),
+    ],
+  ])) {
+    it(words, () => {
+      expect(judged(versions).violations).toEqual([]);
+    });
+  }
+
+  it('give the grants in their order', () => {
+    const { grants, versions } = judged([
+      readerWriter([reader('wb', 3), upgradeable()], { queue: writers('wc') }),
+      null,
+      mutex(lease('wz', 12)),
+    ]);
+    const both = { lock: LOCK, term: 4, wallMs: WALL_MS };
+    expect(grants).toMatchObject([
+      { ...both, id: 'wu', token: 1, mode: 'upgradeable' },
+      { ...both, id: 'wb', token: 3, mode: 'read' },
+      { ...both, id: 'wz', token: 12 },
+    ]);
+    expect(versions).toBe(3);
+  });
+});
+
+const planted = (
+  list: readonly (readonly [words: string, wrong: RegExp, ...versions: Versions])[],
+): typeof list => list;
+
+describe('versions of a lock that show', () => {
+  for (const [words, wrong, ...versions] of planted([
+    [
+      'a writer beside a reader',
+      /^S1 .*writer excludes nobody/,
+      readerWriter([reader('wa', 1)], writer('wb', 2)),
+    ],
+    [
+      'two upgradeable readers',
+      /^S1 .*more than one upgradeable/,
+      readerWriter([upgradeable(), lease('wx', 2, { mode: 'upgradeable' })]),
+    ],
+    ['somebody twice', /^S1 .*twice/, mutex(lease('wa', 1), { queue: queue('wa') })],
+    [
+      'more permits than there are',
+      /^S1 .*4 permits of 3/,
+      semaphore(3, [lease('wa', 1, { permits: 2 })]),
+      semaphore(3, [lease('wa', 1, { permits: 2 }), lease('wb', 10, { permits: 2 })], { fence: 10 }),
+    ],
+    ['something that is no lock', /^S1 .*no lock document/, { _id: LOCK, kind: 'mutex' }],
+    ['a seat that stays empty', /^L2 .*wb waits/, mutex(null, { fence: 1, queue: queue('wb') })],
+    [
+      'a token given again after a release',
+      /^S3 .*wb has token 1 after 1/,
+      mutex(lease('wa', 1)),
+      mutex(lease('wb', 1), { wake: ' -wa:1' }),
+    ],
+    [
+      'a lower token after a drop',
+      /^S3 .*wb has token 4 after 5/,
+      mutex(lease('wa', 5)),
+      null,
+      mutex(lease('wb', 4)),
+    ],
+    [
+      'a fence that falls',
+      /^S3 .*fence falls from 9 to 0/,
+      mutex(null, { fence: 9 }),
+      mutex(null, { fence: 0 }),
+    ],
+    [
+      'a token above the fence',
+      /^S3 .*the fence is 1, wb has token 2/,
+      mutex(lease('wa', 1)),
+      mutex(lease('wb', 2), { fence: 1, wake: ' -wa:1' }),
+    ],
+    [
+      'one token for two',
+      /^S3 .*one token/,
+      semaphore(3, [lease('wa', 1, { permits: 1 }), lease('wb', 1, { permits: 1 })]),
+    ],
+    ['a token that is not exact', /^S3 .*no exact number/, mutex(lease('wa', 2 ** 53))],
+    [
+      'a purge that comes sooner',
+      /^S3 .*purgeAt is lowered/,
+      mutex(null, { fence: 1 }),
+      mutex(null, { fence: 1, purgeAt: new Date(WALL_MS + 1) }),
+    ],
+    [
+      'a purge that comes while somebody waits',
+      /^S3 .*is before an expiry/,
+      mutex(lease('wa', 1), { queue: queue('wb'), purgeAt: over }),
+    ],
+    [
+      'the second in line let in before the first',
+      /^L3 .*wc overtakes wb/,
+      mutex(lease('wa', 1), { queue: queue('wb', 'wc') }),
+      mutex(lease('wc', 2), { wake: ' -wa:1', queue: queue('wb') }),
+    ],
+    [
+      'somebody let in who never waited',
+      /^L3 .*wx overtakes wb/,
+      mutex(lease('wa', 1), { queue: queue('wb') }),
+      mutex(lease('wx', 2), { wake: ' -wa:1', queue: queue('wb') }),
+    ],
+    ['a waiter let in that was dead', /^L3 .*wb comes in/, mutex(lease('wb', 1, { acquiredAt: live }))],
+    [
+      'a queue that changes its order',
+      /^L3 .*wc passes wb/,
+      mutex(lease('wa', 1), { queue: queue('wb', 'wc') }),
+      mutex(lease('wa', 1), { queue: queue('wc', 'wb') }),
+    ],
+    [
+      'a newcomer put before those who wait',
+      /^L3 .*wx passes wb/,
+      mutex(lease('wa', 1), { queue: queue('wb') }),
+      mutex(lease('wa', 1), { queue: queue('wx', 'wb') }),
+    ],
+    [
+      'readers whose tokens do not follow the queue',
+      /^L3 .*lower token/,
+      readerWriter([], {
+        ...writer('wa', 1),
+        fence: 1,
+        queue: { wb: { ...member, mode: 'read' }, wc: { ...member, mode: 'read' } },
+      }),
+      readerWriter([reader('wb', 3), reader('wc', 2)], { wake: ' -wa:1' }),
+    ],
+    [
+      'a reader let in before an upgrade',
+      /^L3 .*wr overtakes the upgrade of wu/,
+      readerWriter([upgradeable({ change: 1, upgrading: true }), reader('wx', 2)]),
+      readerWriter([upgradeable({ change: 1, upgrading: true }), reader('wx', 2), reader('wr', 10)], {
+        fence: 10,
+      }),
+    ],
+    [
+      'a lease that another process got',
+      /^S5 .*process of wa changes/,
+      mutex(lease('wa', 1)),
+      mutex(lease('wa', 1, { process: 'q' })),
+    ],
+    [
+      'an expiry that moves back',
+      /^S5 .*expiry of wa moves back/,
+      mutex(lease('wa', 1)),
+      mutex(lease('wa', 1, { expiresAt: over })),
+    ],
+    [
+      'a mode that changes without a token',
+      /^S5 .*wu is moved without/,
+      readerWriter([upgradeable()]),
+      readerWriter([upgradeable({ mode: 'read' })]),
+    ],
+    [
+      'a count of changes that falls',
+      /^S5 .*count of changes/,
+      readerWriter([upgradeable({ change: 2 })]),
+      readerWriter([upgradeable({ change: 1 })]),
+    ],
+    [
+      'a live lease taken away by a release of somebody else',
+      /^S5 .*wa loses its seat/,
+      mutex(lease('wa', 1)),
+      mutex(null, { fence: 1, wake: ' -wx:0' }),
+    ],
+    [
+      'a lease that is over too early',
+      /^S5 .*wa loses its seat/,
+      mutex(lease('wa', 1, { expiresAt: new Date(WALL_MS + 100) })),
+      mutex(lease('wb', 2)),
+    ],
+  ])) {
+    it(words, () => {
+      const found = judged(versions).violations;
+      expect(found.map(({ invariant, what }) => `${invariant} ${what}`)).toEqual([
+        expect.stringMatching(wrong),
+      ]);
+      expect(found[0]?.what).toMatch(/^lock: .*term 4/);
+    });
+  }
+});
+
+describe('what workers say they were granted', () => {
+  const worker = [asked(1, 1, UPGRADEABLE), granted(2, 1, 1, 90), ...changed(5, 1, 2, 'write')];
+  const grant = (token: number, id = 'w1'): Grant => ({ lock: LOCK, id, token, term: 1, wallMs: 0 });
+
+  it('is in the oplog', () => {
+    expect(checkGranted(history([worker]), [grant(1), grant(2)])).toEqual([]);
+  });
+
+  it.each([
+    ['was rolled back', [grant(2)], /token 1 of w1/],
+    ['was given to another', [grant(1, 'wx'), grant(2)], /token 1 of w1/],
+    ['is a mode that was never given', [grant(1)], /token 2 of w1/],
+  ])('is told if it %s, unless the lock is left out', (_, grants, words) => {
+    const found = checkGranted(history([worker]), grants);
+    expect(found).toMatchObject([{ invariant: 'S2', what: expect.stringMatching(words) as string }]);
+    expect(checkGranted(history([worker]), grants, (lock) => lock === LOCK)).toEqual([]);
+  });
+});

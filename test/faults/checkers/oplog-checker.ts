@@ -1,0 +1,130 @@
+import type { Document } from 'mongodb';
+
+import type { Mode } from '../../../src/protocol/lock-document.js';
+import { versionOf } from '../../support/lock-version.js';
+import type { Version } from '../../support/lock-version.js';
+import type { History } from '../history.js';
+import type { Violation } from '../verdict.js';
+import { replay } from './oplog-replay.js';
+import type { Change, Oplog } from './oplog-replay.js';
+import { givenIn, wrongIn } from './version-rules.js';
+import type { Step } from './version-rules.js';
+
+/** A lease with a new token, by a grant or by a change of mode. */
+export interface Grant {
+  readonly lock: string;
+  readonly id: string;
+  readonly token: number;
+  readonly mode?: Mode | undefined;
+  readonly permits?: number | undefined;
+  readonly term: number;
+  readonly wallMs: number;
+}
+
+export interface OplogResult {
+  readonly violations: readonly Violation[];
+  readonly versions: number;
+  /** In the order in which they were given. */
+  readonly grants: readonly Grant[];
+}
+
+interface Tolerance {
+  /** By so much the clocks that gave and judged a lease may differ. */
+  readonly toleranceMs: number;
+}
+
+const CHECKER = 'oplog';
+
+export async function checkOplog(oplog: Oplog, tolerance: Tolerance): Promise<OplogResult> {
+  const judge = new VersionJudge(tolerance);
+  await replay(oplog, (change) => {
+    judge.take(change);
+  });
+  return judge;
+}
+
+/** Judges every version by what must be true of each, and of each after the one before it. */
+export class VersionJudge implements OplogResult {
+  readonly violations: Violation[] = [];
+  readonly grants: Grant[] = [];
+  versions = 0;
+  readonly #toleranceMs: number;
+  /** By name, also while there is no document: tokens rise for ever. */
+  readonly #lastTokens = new Map<string, number>();
+  /** Of each lock the newest document, as a version: what is `after` now is `before` next. */
+  readonly #newest = new Map<string, { readonly document: Document; readonly version: Version }>();
+
+  constructor({ toleranceMs }: Tolerance) {
+    this.#toleranceMs = toleranceMs;
+  }
+
+  take(change: Change): void {
+    this.versions += 1;
+    const { name, before, after } = change;
+    if (after === null) return;
+    try {
+      const step = this.#step(change, this.#versionOf(name, before), this.#versionOf(name, after));
+      for (const { invariant, what } of wrongIn(step)) this.#report(change, invariant, what);
+      this.#keep(change, step);
+    } catch (error) {
+      this.#report(change, 'S1', `it is no lock document: ${String(error)}`);
+    }
+  }
+
+  #step({ name, before, after, wallMs }: Change, was: Version, is: Version): Step {
+    return {
+      ...{ before: was, after: is, wake: String(after?.['wake']) },
+      overBeforeMs: wallMs + this.#toleranceMs,
+      lastToken: this.#lastTokens.get(name) ?? 0,
+      purgeAtMs: { before: purgeAtMs(before), after: purgeAtMs(after) },
+    };
+  }
+
+  #keep({ name: lock, term, wallMs }: Change, step: Step): void {
+    for (const { id, token, mode, permits } of [...givenIn(step)].sort((a, b) => a.token - b.token)) {
+      this.grants.push({ lock, id, token, mode, permits, term, wallMs });
+    }
+    const tokens = step.after.leases.map(({ token }) => token);
+    this.#lastTokens.set(lock, Math.max(step.lastToken, step.after.fence, ...tokens));
+  }
+
+  #versionOf(name: string, document: Document | null): Version {
+    if (document === null) return versionOf(null);
+    const newest = this.#newest.get(name);
+    if (newest?.document === document) return newest.version;
+    const version = versionOf(document);
+    this.#newest.set(name, { document, version });
+    return version;
+  }
+
+  #report({ name, term, wallMs, ts }: Change, invariant: Violation['invariant'], what: string): void {
+    const at = `${new Date(wallMs).toISOString()}, term ${term}, ts ${ts.t}.${ts.i}`;
+    this.violations.push({ invariant, checker: CHECKER, what: `${name}: ${what} (${at})` });
+  }
+}
+
+const purgeAtMs = (document: Document | null): number => Number(document?.['purgeAt'] ?? 0);
+
+/** S2: whoever says it was granted something has it in the oplog, with this token: no grant was rolled back. */
+export function checkGranted(
+  history: History,
+  grants: readonly Grant[],
+  leaveOut: (lock: string) => boolean = () => false,
+): readonly Violation[] {
+  const given = new Set(grants.map(({ lock, id, token }) => keyOf(lock, id, token)));
+  return history.workers.flatMap((lines, worker) => {
+    const locks = new Map<number, string>();
+    const ids = new Map<number, string>();
+    return lines.flatMap((line): readonly Violation[] => {
+      if (line.type === 'asked') locks.set(line.ask, line.lock);
+      if (line.type === 'granted') ids.set(line.ask, line.id);
+      if (line.type !== 'granted' && line.type !== 'changed') return [];
+      const [lock = '', id = ''] = [locks.get(line.ask), ids.get(line.ask)];
+      if (leaveOut(lock) || given.has(keyOf(lock, id, line.token))) return [];
+      const what = `${lock}: worker ${worker} believes in token ${line.token} of ${id} (ask ${line.ask}), which no version of the document has`;
+      return [{ invariant: 'S2', checker: CHECKER, what }];
+    });
+  });
+}
+
+const keyOf = (lock: string, id: string, token: number): string => `${token} ${id} ${lock}`;

@@ -1,0 +1,173 @@
+import type { Lease } from '../../../src/protocol/lock-document.js';
+import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from '../../support/legality.js';
+import type { Version } from '../../support/lock-version.js';
+import type { Invariant } from '../verdict.js';
+
+/** One version of a lock's document and the one after it, without knowing what was asked for between them. */
+export interface Step {
+  readonly before: Version;
+  readonly after: Version;
+  /** What the update said of itself. */
+  readonly wake: string;
+  /** Before this, by the clock of the server, a lease that ends was over for sure. */
+  readonly overBeforeMs: number;
+  /** The highest token given under this name until then. */
+  readonly lastToken: number;
+  /** 0 where the document was not there before. */
+  readonly purgeAtMs: { readonly before: number; readonly after: number };
+}
+
+export interface Wrong {
+  readonly invariant: Invariant;
+  readonly what: string;
+}
+
+type Rule = (step: Step) => Iterable<Wrong>;
+
+const wrong = (invariant: Invariant, what: string): Wrong => ({ invariant, what });
+
+/** Who has a token that it did not have before: by a grant, or by a change of mode. */
+export const givenIn = ({ before, after }: Pick<Step, 'before' | 'after'>): readonly Lease[] =>
+  after.leases.filter(({ id, token }) => leaseOf(before, id)?.token !== token);
+
+export function* wrongIn(step: Step): Iterable<Wrong> {
+  for (const rule of RULES) yield* rule(step);
+}
+
+const leaseOf = ({ leases }: Version, id: string): Lease | undefined =>
+  leases.find((lease) => lease.id === id);
+
+const newcomersIn = ({ before, after }: Step): readonly Lease[] =>
+  after.leases.filter(({ id }) => leaseOf(before, id) === undefined);
+
+/** Those who are in before and after, as they were and as they are. */
+const stayingIn = ({ before, after }: Step): readonly (readonly [Lease, Lease])[] =>
+  before.leases.flatMap((was) => {
+    const is = leaseOf(after, was.id);
+    return is === undefined ? [] : [[was, is] as const];
+  });
+
+function* legal({ after }: Step): Iterable<Wrong> {
+  for (const check of [checkLegal, checkNoSeatStaysEmpty]) {
+    try {
+      check(after);
+    } catch (error) {
+      const [, invariant = 'S1', what] = /^(S1|L1|L2): (.*)$/.exec((error as Error).message) ?? [];
+      yield wrong(invariant as Invariant, what ?? String(error));
+    }
+  }
+}
+
+/** What is held may exceed a limit that was lowered; but then nobody new was let in. */
+function* noGrantExceedsTheLimit(step: Step): Iterable<Wrong> {
+  const { before, after } = step;
+  if (after.limit === undefined || newcomersIn(step).length === 0) return;
+  // An update of several operations may have granted first and lowered the limit then.
+  const limit = Math.max(after.limit, before.limit ?? 0);
+  const permits = permitsOf(after.leases);
+  if (permits > limit) yield wrong('S1', `${permits} permits of ${limit} are held after a grant`);
+}
+
+function* tokensRise(step: Step): Iterable<Wrong> {
+  const { before, after, lastToken } = step;
+  const given = givenIn(step);
+  for (const { id, token } of given) {
+    if (token <= lastToken) yield wrong('S3', `${id} has token ${token} after ${lastToken}`);
+    if (!Number.isSafeInteger(token)) yield wrong('S3', `token ${token} of ${id} is no exact number`);
+  }
+  for (const { id, token } of after.leases) {
+    if (token > after.fence) yield wrong('S3', `the fence is ${after.fence}, ${id} has token ${token}`);
+  }
+  if (new Set(given.map(({ token }) => token)).size < given.length) yield wrong('S3', 'two have one token');
+  if (after.fence < before.fence) {
+    yield wrong('S3', `the fence falls from ${before.fence} to ${after.fence}`);
+  }
+}
+
+function* purgeAtNeverFalls({ purgeAtMs }: Step): Iterable<Wrong> {
+  if (purgeAtMs.after >= purgeAtMs.before) return;
+  yield wrong('S3', `purgeAt is lowered from ${purgeAtMs.before} to ${purgeAtMs.after}`);
+}
+
+/** While somebody holds or waits, the document is not thrown away. */
+function* purgeAtCoversEverybody({ after, purgeAtMs }: Step): Iterable<Wrong> {
+  const members = [...after.leases, ...after.queue.map(([, waiter]) => waiter)];
+  const latestMs = members.reduce((ms, { expiresAt }) => Math.max(ms, expiresAt.getTime()), 0);
+  if (latestMs > purgeAtMs.after)
+    yield wrong('S3', `purgeAt ${purgeAtMs.after} is before an expiry at ${latestMs}`);
+}
+
+/** Nobody comes in before somebody who waits still and stood further ahead; nobody in the queue changes places. */
+function* firstComeFirstServed(step: Step): Iterable<Wrong> {
+  const { before, after } = step;
+  const placeOf = new Map(before.queue.map(([id], place) => [id, place]));
+  const place = (id: string): number => placeOf.get(id) ?? Infinity;
+  for (const [index, [id]] of after.queue.entries()) {
+    const ahead = after.queue[index - 1]?.[0];
+    if (ahead !== undefined && place(ahead) > place(id))
+      yield wrong('L3', `${ahead} passes ${id} in the queue`);
+  }
+  const [first] = after.queue.flatMap(([id]) => (placeOf.has(id) ? [id] : []));
+  const newcomers = newcomersIn(step);
+  for (const { id } of newcomers) {
+    if (first !== undefined && place(first) < place(id)) yield wrong('L3', `${id} overtakes ${first}`);
+  }
+  for (const one of newcomers) {
+    const passed = newcomers.find(({ id, token }) => place(id) < place(one.id) && token > one.token);
+    if (passed !== undefined) yield wrong('L3', `${one.id} has a lower token than ${passed.id}, ahead of it`);
+  }
+}
+
+/** A grant takes over the expiry of the waiter, and is dated by the same clock that has judged it. */
+function* nobodyDeadComesIn(step: Step): Iterable<Wrong> {
+  for (const { id, expiresAt, acquiredAt } of newcomersIn(step)) {
+    if (expiresAt <= acquiredAt) yield wrong('L3', `${id} comes in although its time was over`);
+  }
+}
+
+function* nobodyOvertakesAnUpgrade(step: Step): Iterable<Wrong> {
+  const waiting = stayingIn(step).find(
+    ([was, is]) => was.upgrading === true && is.upgrading === true && was.change === is.change,
+  );
+  if (waiting === undefined) return;
+  for (const { id } of newcomersIn(step))
+    yield wrong('L3', `${id} overtakes the upgrade of ${waiting[0].id}`);
+}
+
+const NEVER_CHANGES = ['process', 'leaseMs', 'permits', 'label', 'why'] as const;
+
+/** What no operation does to a lease of somebody else, nor its own. */
+function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
+  for (const [was, is] of stayingIn(step)) {
+    const { id } = was;
+    for (const field of NEVER_CHANGES) {
+      if (was[field] !== is[field]) yield wrong('S5', `${field} of ${id} changes`);
+    }
+    const isSameGrant = was.token === is.token;
+    if (was.mode !== is.mode && isSameGrant) yield wrong('S5', `${id} is moved without a new token`);
+    if (isSameGrant && was.expiresAt > is.expiresAt) yield wrong('S5', `the expiry of ${id} moves back`);
+    if ((was.change ?? 0) > (is.change ?? 0)) yield wrong('S5', `the count of changes of ${id} falls`);
+  }
+}
+
+/** A lease whose time is not over leaves by a word about its id: given back, or taken away and told. */
+function* nobodyLeavesUnnamed({ before, after, wake, overBeforeMs }: Step): Iterable<Wrong> {
+  for (const { id, expiresAt } of before.leases) {
+    if (expiresAt.getTime() <= overBeforeMs || leaseOf(after, id) !== undefined) continue;
+    if (wake.includes(` -${id}:`) || wake.includes(`:${id}:0`)) continue;
+    yield wrong('S5', `${id} loses its seat, which was not over, to an operation that does not name it`);
+  }
+}
+
+const RULES: readonly Rule[] = [
+  legal,
+  noGrantExceedsTheLimit,
+  tokensRise,
+  purgeAtNeverFalls,
+  purgeAtCoversEverybody,
+  firstComeFirstServed,
+  nobodyDeadComesIn,
+  nobodyOvertakesAnUpgrade,
+  leasesStayWhatTheyAre,
+  nobodyLeavesUnnamed,
+];
