@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { buildProgram } from '../processes/worker-program.js';
+import type { WorkerProgram } from '../processes/worker-program.js';
+import { startFaultCluster } from './cluster/fault-cluster.js';
+import type { FaultCluster } from './cluster/fault-cluster.js';
+import { failovers } from './failovers.js';
+import { PROCESS_FAULTS, STORE_FAULTS } from './nemesis/fault-list.js';
+import { stoppedWriter } from './nemesis/process-faults.js';
+import { runOrdeal } from './ordeal.js';
+import type { Ordeal } from './ordeal.js';
+import { runRound } from './round.js';
+import { Summary } from './summary.js';
+import { WORKER } from './workload/crew.js';
+
+/** The same on every machine; the long run draws others. */
+const SEED = 20_261_121;
+
+let cluster: FaultCluster | undefined;
+let worker: WorkerProgram | undefined;
+
+beforeAll(async () => {
+  worker = await buildProgram(WORKER);
+  cluster = await startFaultCluster({ withClocks: true });
+  if (!cluster.canSetClocks) console.log('skipped: faults of clocks, because libfaketime is not installed');
+}, 180_000);
+
+afterAll(async () => {
+  await cluster?.[Symbol.asyncDispose]();
+  await worker?.[Symbol.asyncDispose]();
+});
+
+const started = (): FaultCluster => {
+  if (cluster === undefined) throw new Error('the cluster was not started');
+  return cluster;
+};
+
+const ordeal = (): Ordeal => ({
+  cluster: started(),
+  program: worker?.path ?? '',
+  storeFaults: STORE_FAULTS,
+  processFaults: PROCESS_FAULTS,
+});
+
+describe('the death of the primary', { timeout: 200_000 }, () => {
+  failovers(started);
+});
+
+describe('a process that stands still while it changes what the lock protects', { timeout: 200_000 }, () => {
+  it('loses updates of a set that compares no tokens, and none of a fenced one', async () => {
+    const result = await runRound({
+      ...{ ...ordeal(), storeFaults: [], processFaults: [stoppedWriter], seed: SEED, durationMs: 30_000 },
+      ...{ leaseMs: 1_500, thinkMs: 200, isStrict: false, faultMs: { min: 0, max: 0 } },
+    });
+    expect(result.violations).toEqual([]);
+    const { memory, fenced } = result.sets;
+    console.log(`in memory ${JSON.stringify(memory)}, fenced ${JSON.stringify(fenced)}`);
+    expect(memory.lost).toBeGreaterThan(0);
+    expect(fenced.lost).toBe(0);
+    expect(fenced.acknowledged).toBeGreaterThan(0);
+  });
+});
+
+describe('real processes that use every kind of lock at once, on three members', () => {
+  it.each([
+    { round: 0, seconds: 20, what: 'lose nothing, hear of everything at once, and leave nothing to expire' },
+    { round: 2, seconds: 40, what: 'keep every invariant while members, network and processes fail' },
+    { round: 1, seconds: 35, what: 'keep their tokens rising though clocks jump' },
+    { round: 3, seconds: 35, what: 'keep their tokens rising though documents are lost' },
+  ])('$what', { timeout: 400_000 }, async ({ round, seconds }) => {
+    const result = await runOrdeal(ordeal(), round, SEED + round, seconds * 1_000);
+    const summary = new Summary();
+    summary.take(result);
+    console.log([`seed ${result.seed}`, ...summary.lines()].join('\n'));
+    expect(result.violations).toEqual([]);
+    // Otherwise there was nothing to judge.
+    expect(result.grants.length).toBeGreaterThan(50);
+    expect(result.sets.fenced.acknowledged).toBeGreaterThan(0);
+  });
+});

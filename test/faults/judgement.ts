@@ -1,0 +1,156 @@
+import type { Db } from 'mongodb';
+
+import { checkBeliefs } from './checkers/belief-checker.js';
+import { checkLeaks } from './checkers/leak-checker.js';
+import type { Remains } from './checkers/leak-checker.js';
+import { firstGrants } from './checkers/first-grants.js';
+import type { FirstGrant } from './checkers/first-grants.js';
+import { checkLiveness } from './checkers/liveness-checker.js';
+import { checkGranted, VersionJudge } from './checkers/oplog-checker.js';
+import type { Grant } from './checkers/oplog-checker.js';
+import { replay } from './checkers/oplog-replay.js';
+import type { Oplog } from './checkers/oplog-replay.js';
+import { checkSets } from './checkers/set-checker.js';
+import type { SetResult, StoredSet } from './checkers/set-checker.js';
+import type { History } from './history.js';
+import type { Fault } from './nemesis/fault-world.js';
+import { StrictRules } from './strict-rules.js';
+import type { Violation } from './verdict.js';
+import { SETS, STEADY_LOCK } from './workload/messages.js';
+import type { StoredSet as FencedSet } from './workload/sets.js';
+
+/** What a round has come to. */
+export interface Judgement {
+  readonly violations: readonly Violation[];
+  readonly versions: number;
+  readonly grants: readonly Grant[];
+  readonly requests: number;
+  /** How often each fault happened, by number. */
+  readonly faults: ReadonlyMap<number, number>;
+  readonly killed: number;
+  /** After each end of a primary, the first grant by another. */
+  readonly failovers: readonly FirstGrant[];
+  readonly sets: SetResult;
+}
+
+/** What there is to judge. */
+export interface Evidence {
+  readonly history: History;
+  /** Those that may have happened. */
+  readonly faults: readonly Fault[];
+  readonly isStrict: boolean;
+  readonly leaseMs: number;
+  readonly oplog: Oplog;
+  /** The database of the round, on the primary. */
+  readonly db: Db;
+  /** What is left when everybody has ended, and every lease is over. */
+  readonly remains: Pick<Remains, 'documents' | 'nowMs' | 'before' | 'after'>;
+  /** What the sets in memory hold in the end, by lock. */
+  readonly memory: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Clocks of members differ by what the faults set them to; everything else reads the clock of one machine. */
+const TOLERANCE_MS = 50;
+const SKEWED_TOLERANCE_MS = 60_000;
+
+/** The last of all after the end of all faults, a timeout, and a timer, on a machine that is busy. */
+const LIVENESS = { boundMs: 90_000, slackMs: 5_000, lostSlackMs: 1_000 };
+
+/** How late news may be in a strict round: far below the third of a lease in which a waiter looks by itself. */
+const PROMPT_MS = 4_000;
+
+export async function judge(evidence: Evidence): Promise<Judgement> {
+  const { history, faults, oplog, isStrict } = evidence;
+  const isSkewed = faults.some(({ number }) => number === 13);
+  const versions = new VersionJudge({ toleranceMs: isSkewed ? SKEWED_TOLERANCE_MS : TOLERANCE_MS });
+  const strict = new StrictRules();
+  await replay(oplog, (change) => {
+    versions.take(change);
+    strict.take(change);
+  });
+  const { grants } = versions;
+  const aheadMs = Date.now() - Number(process.hrtime.bigint()) / 1e6;
+  const isBeyondBounds = beyondBounds(evidence);
+  const sets = checkSets(history, await finalSets(evidence), isBeyondBounds);
+    return {
+    violations: [
+      ...versions.violations,
+      ...checkGranted(history, grants),
+      ...checkBeliefs(history, isBeyondBounds),
+      ...sets.violations,
+      ...checkLiveness(history, LIVENESS, isBeyondBounds),
+      ...checkLeaks({ history, baseline: {}, ...evidence.remains }),
+      ...givenUp(history),
+      ...steadyLosses(evidence),
+      ...(isStrict ? strict.judge(history, grants, { aheadMs, promptMs: PROMPT_MS }) : []),
+    ],
+    versions: versions.versions,
+    grants,
+    requests: history.workers.flat().filter(({ type }) => type === 'asked').length,
+    faults: faultsIn(history),
+    killed: history.run.filter(({ type }) => type === 'worker killed').length,
+    failovers: firstGrants(history, grants),
+    sets,
+  };
+}
+
+/** Every set that anybody began to add to; empty where nothing came of it. */
+async function finalSets({ db, memory, history }: Evidence): Promise<readonly StoredSet[]> {
+  const stored = await db.collection<FencedSet>(SETS).find().toArray();
+  const fenced = new Map(stored.map(({ _id, values }) => [_id, values]));
+  const locks = new Set(history.workers.flat().flatMap((line) => (line.type === 'adding' ? [line.lock] : [])));
+  return [...locks].flatMap((lock) => [
+    { set: 'memory', lock, values: memory.get(lock) ?? [] } as const,
+    { set: 'fenced', lock, values: fenced.get(lock) ?? [] } as const,
+  ]);
+}
+
+/** From the beginning of an excused fault until every lease that it may have touched is over. */
+function beyondBounds({ history, leaseMs }: Evidence): (lock: string, fromNs: bigint) => boolean {
+  const spans = history.run.flatMap((line) => {
+    if (line.type !== 'fault begins' || line.excuses?.includes('exclusion') !== true) return [];
+    const end = history.run.find(
+      (other) => other.type === 'fault ends' && other.fault === line.fault && BigInt(other.atNs) > BigInt(line.atNs),
+    );
+    const untilNs = BigInt(end?.atNs ?? line.atNs) + BigInt(2 * leaseMs) * 1_000_000n;
+    return [{ fromNs: BigInt(line.atNs), untilNs }];
+  });
+  return (_lock, fromNs) => spans.some((span) => span.fromNs <= fromNs && fromNs <= span.untilNs);
+}
+
+/** Whoever waits rides out every trouble of the store: only a single try tells of it. */
+function givenUp({ workers }: History): readonly Violation[] {
+  return workers.flatMap((lines, worker) => {
+    const waiting = new Set(
+      lines.flatMap((line) => (line.type === 'asked' && line.timeoutMs !== 0 ? [line.ask] : [])),
+    );
+    return lines.flatMap((line): readonly Violation[] => {
+      if (line.type !== 'not granted' || line.code !== 'STORE_UNAVAILABLE' || !waiting.has(line.ask)) return [];
+      const what = `worker ${worker}, ask ${line.ask}: a wait ended because of the store`;
+      return [{ invariant: 'L1', checker: 'run', what }];
+    });
+  });
+}
+
+/** A holder with a long lease keeps it through every failover. */
+function steadyLosses({ history }: Evidence): readonly Violation[] {
+  const isExcused = history.run.some((line) => 'excuses' in line && line.excuses?.includes('steady lease'));
+  if (isExcused) return [];
+  return history.workers.flatMap((lines, worker) => {
+    const asks = new Set(
+      lines.flatMap((line) => (line.type === 'asked' && line.lock === STEADY_LOCK ? [line.ask] : [])),
+    );
+    return lines.flatMap((line): readonly Violation[] => {
+      if (line.type !== 'lost' || !asks.has(line.ask)) return [];
+      return [{ invariant: 'L4', checker: 'steady', what: `worker ${worker} lost a lease of 30 s: ${line.why}` }];
+    });
+  });
+}
+
+function faultsIn({ run }: History): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>();
+  for (const line of run) {
+    if (line.type === 'fault begins') counts.set(line.fault, (counts.get(line.fault) ?? 0) + 1);
+  }
+  return counts;
+}

@@ -1,0 +1,92 @@
+// The long run under faults: rounds of a minute until the time is over or something is found.
+import { spawnSync } from 'node:child_process';
+
+import { Command, InvalidArgumentError } from 'commander';
+
+import { buildProgram } from '../processes/worker-program.js';
+import { startFaultCluster } from './cluster/fault-cluster.js';
+import { PROCESS_FAULTS, PROVED_ELSEWHERE, STORE_FAULTS } from './nemesis/fault-list.js';
+import { runOrdeal } from './ordeal.js';
+import { Summary } from './summary.js';
+import { WORKER } from './workload/crew.js';
+
+interface Options {
+  readonly minutes: number;
+  readonly seed: number;
+  readonly only: readonly number[] | undefined;
+  readonly keepJournals: boolean | undefined;
+}
+
+const ROUND_MS = 60_000;
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!(value > 0)) throw new InvalidArgumentError('It must be a number above 0.');
+  return value;
+}
+
+function seedOf(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('It must be a whole number.');
+  return value;
+}
+
+const known = [...STORE_FAULTS, ...PROCESS_FAULTS].map(({ number }) => number);
+
+function faultsOf(text: string): readonly number[] {
+  return text.split(',').map((part) => {
+    const number = Number(part);
+    if (known.includes(number) || number in PROVED_ELSEWHERE) return number;
+    throw new InvalidArgumentError(`There is no fault ${part}.`);
+  });
+}
+
+const program = new Command('test:faults')
+  .description('Lets faults happen to a replica set of three and to processes that use locks, and judges what came of it.')
+  .option('--minutes <number>', 'for how long', positive, 10)
+  .option('--seed <number>', 'what chance is drawn from', seedOf, Math.floor(Math.random() * 0x7f_ff_ff_ff))
+  .option('--only <numbers>', 'these faults alone, as in docs/fault-runs.md: 1,7,15', faultsOf)
+  .option('--keep-journals', 'keep what was written down, also where nothing was found')
+  .parse();
+const { minutes, seed, only, keepJournals } = program.opts<Options>();
+
+const isWanted = (number: number): boolean => only?.includes(number) ?? true;
+
+/** The faults that have files of tests of their own. */
+function runTests(): boolean {
+  const files = Object.entries(PROVED_ELSEWHERE).flatMap(([number, tests]) =>
+    isWanted(Number(number)) ? tests : [],
+  );
+  if (files.length === 0) return true;
+  return spawnSync('vitest', ['run', ...new Set(files)], { stdio: 'inherit' }).status === 0;
+}
+
+async function runRounds(): Promise<boolean> {
+  const storeFaults = STORE_FAULTS.filter(({ number }) => isWanted(number));
+  const processFaults = PROCESS_FAULTS.filter(({ number }) => isWanted(number));
+  if (storeFaults.length + processFaults.length === 0) return true;
+  await using worker = await buildProgram(WORKER);
+  await using cluster = await startFaultCluster({ withClocks: isWanted(13) });
+  console.log(`leasehold: ${cluster.description}; seed ${seed}`);
+  const ordeal = { cluster, program: worker.path, storeFaults, processFaults, keepsJournals: keepJournals };
+  const summary = new Summary();
+  const endMs = performance.now() + minutes * 60_000;
+  for (let round = 0; performance.now() < endMs && summary.violations === 0; round += 1) {
+    const durationMs = Math.min(ROUND_MS, Math.max(10_000, endMs - performance.now()));
+    const result = await runOrdeal(ordeal, round, seed + round, durationMs);
+    summary.take(result);
+    console.log(
+      `round ${round}, seed ${result.seed}: ${result.requests} requests, ${result.grants.length} grants, ` +
+        `${result.violations.length} violations`,
+    );
+    for (const { invariant, checker, what } of result.violations.slice(0, 20)) {
+      console.log(`  ${invariant} (${checker}) ${what}`);
+    }
+    if (result.violations.length > 0 || keepJournals === true) console.log(`  journals: ${result.folder}`);
+  }
+  console.log(summary.lines().join('\n'));
+  return summary.violations === 0;
+}
+
+const isGood = await runRounds();
+process.exitCode = runTests() && isGood ? 0 : 1;

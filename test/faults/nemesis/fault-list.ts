@@ -1,0 +1,60 @@
+import type { Fault } from './fault-world.js';
+import { farClocks, killedPrimary, majorityLost, nearClocks, stepDowns, stoppedPrimary } from './member-faults.js';
+import { cutOff, halfOpen, lateRequests, lostReplies, lostStreams, silentStreams, slowWires } from './network-faults.js';
+import { blockedWorker, endedWorker, killedWorker, stoppedWorker, stoppedWriter, workerClock } from './process-faults.js';
+import { blockedByIndex, failingCommands, killedCursors, lostDocuments, unsteadyPurge } from './store-faults.js';
+
+/** What happens to the store and on the way to it: one after the other. */
+export const STORE_FAULTS: readonly Fault[] = [
+  killedPrimary,
+  stoppedPrimary,
+  stepDowns,
+  majorityLost,
+  cutOff,
+  halfOpen,
+  lostReplies,
+  lateRequests,
+  failingCommands,
+  nearClocks,
+  farClocks,
+  lostStreams,
+  killedCursors,
+  silentStreams,
+  lostDocuments,
+  unsteadyPurge,
+  slowWires,
+  blockedByIndex,
+];
+
+/** What happens to the processes, at the same time as the others. */
+export const PROCESS_FAULTS: readonly Fault[] = [
+  stoppedWorker,
+  stoppedWriter,
+  killedWorker,
+  blockedWorker,
+  workerClock,
+  endedWorker,
+];
+
+/** What may happen in a strict round: nothing that takes the store away for long, or harms a process. */
+export const MILD_FAULTS: readonly Fault[] = [lostReplies, lateRequests, lostStreams, killedCursors];
+
+/**
+ * The faults of one round of many. Every other round has none with an excuse, so that it is held to everything; and none
+ * has two kinds of them: lost documents and clocks that step back are together more than tokens can bear (guarantee 3).
+ */
+export function faultsOfRound(round: number, wanted: readonly Fault[]): readonly Fault[] {
+  const excused = wanted.filter(({ excuses = [] }) => excuses.length > 0);
+  const others = wanted.filter((fault) => !excused.includes(fault));
+  const turn = excused[Math.floor(round / 2) % excused.length];
+  const isHeldToAll = others.length > 0 && round % 2 === 0;
+  return turn === undefined || isHeldToAll ? others : [...others, turn];
+}
+
+/** Faults that have a proof of their own instead: the files that are run for them. */
+export const PROVED_ELSEWHERE: Readonly<Record<number, readonly string[]>> = {
+  17: ['test/hostile/standalone.test.ts', 'test/hostile/privileges.test.ts'],
+  26: ['test/protocol/caller-text.test.ts'],
+  28: ['test/hostile/client-options.test.ts', 'test/hostile/secondaries.test.ts'],
+  33: ['test/lease/held-lease.test.ts'],
+};

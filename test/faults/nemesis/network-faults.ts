@@ -1,0 +1,133 @@
+import { pause } from '../../support/patience.js';
+import type { FaultMember } from '../cluster/fault-member.js';
+import type { Request, Traffic } from '../cluster/fault-proxy.js';
+import { during, last } from './fault-world.js';
+import type { Fault, FaultWorld } from './fault-world.js';
+
+export const cutOff: Fault = {
+  number: 5,
+  title: 'clients are cut off from the primary, or from all members',
+  async inject(world) {
+    const { cluster, random } = world;
+    const isFromAll = random.percent(40);
+    await during(world, this, isFromAll ? 'from all members' : 'from the primary', async () => {
+      const primary = await cluster.untilPrimary();
+      const members = isFromAll ? cluster.members : [primary];
+      for (const { proxy } of members) proxy.cut('clients');
+      await last(world);
+      letThrough(world, members);
+    });
+  },
+};
+
+export const halfOpen: Fault = {
+  number: 6,
+  title: 'connections stand half-open, in one direction or both, one member after the other',
+  async inject(world) {
+    const { random } = world;
+    const traffic: Traffic = random.pick(['clients', 'members', 'all']);
+    await during(world, this, `freeze of ${traffic}`, async () => {
+      const members = shuffled(world);
+      for (const { proxy } of members.slice(0, random.between(1, members.length))) {
+        proxy.freeze(traffic, random.pick(['requests', 'replies', 'both']));
+        await pause(random.between(0, 1_000));
+      }
+      await last(world);
+      for (const member of shuffled(world)) {
+        letThrough(world, [member]);
+        await pause(random.between(0, 1_000));
+      }
+    });
+  },
+};
+
+/** Writes of the library in the run's database. */
+const isLockWrite =
+  ({ database, collection }: FaultWorld) =>
+  (request: Request): boolean =>
+    request.database === database &&
+    (request.body['findAndModify'] === collection || request.body['update'] === collection);
+
+export const lostReplies: Fault = {
+  number: 7,
+  title: 'a write is applied and its reply is lost',
+  async inject(world) {
+    await during(world, this, 'replies dropped', async () => {
+      const { proxy } = await world.cluster.untilPrimary();
+      const dropping = proxy.dropReplies(world.random.between(1, 12), isLockWrite(world));
+      await last(world);
+      dropping.cancel();
+    });
+  },
+};
+
+export const lateRequests: Fault = {
+  number: 8,
+  title: 'a request comes late, when everything has been cleaned up after it',
+  async inject(world) {
+    await during(world, this, 'requests held back', async () => {
+      const { proxy } = await world.cluster.untilPrimary();
+      const holding = proxy.holdRequests(world.random.between(1, 8), isLockWrite(world));
+      await last(world);
+      await holding.deliver();
+      // What comes late finds what it was meant to change.
+      await pause(500);
+    });
+  },
+};
+
+export const lostStreams: Fault = {
+  number: 15,
+  title: 'the connections of the wake streams break',
+  async inject(world) {
+    await during(world, this, 'streams cut', async () => {
+      for (let left = world.random.between(1, 10); left > 0; left -= 1) {
+        for (const { proxy } of world.cluster.members) proxy.cutStreams();
+        await pause(world.random.between(0, 300));
+      }
+    });
+  },
+};
+
+export const silentStreams: Fault = {
+  number: 16,
+  title: 'the wake streams say nothing more, and do not break',
+  async inject(world) {
+    await during(world, this, 'streams frozen', async () => {
+      for (const { proxy } of world.cluster.members) proxy.freezeStreams();
+      await last(world);
+      letThrough(world, world.cluster.members);
+    });
+  },
+};
+
+export const slowWires: Fault = {
+  number: 22,
+  title: 'every wire is slow',
+  async inject(world) {
+    const { random, cluster } = world;
+    const latencyMs = random.pick([1, 20, 200]);
+    const bytesPerSecond = random.percent(20) ? 20_000 : undefined;
+    const traffic: Traffic = random.pick(['clients', 'all']);
+    await during(world, this, `${latencyMs} ms for ${traffic}`, async () => {
+      for (const { proxy } of cluster.members) {
+        proxy.delay(traffic, {
+          latencyMs,
+          jitterMs: latencyMs / 2,
+          ...(bytesPerSecond === undefined ? {} : { bytesPerSecond }),
+        });
+      }
+      await last(world);
+      letThrough(world, cluster.members);
+    });
+  },
+};
+
+function shuffled({ cluster, random }: FaultWorld): readonly FaultMember[] {
+  const drawn = cluster.members.map((member) => ({ member, at: random.between(0, 1_000_000) }));
+  return drawn.sort((a, b) => a.at - b.at).map(({ member }) => member);
+}
+
+function letThrough(_world: FaultWorld, members: readonly FaultMember[]): void {
+  for (const { proxy } of members) proxy.heal();
+}

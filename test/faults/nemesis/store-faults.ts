@@ -1,0 +1,126 @@
+import { pause } from '../../support/patience.js';
+import { APP_NAME } from '../workload/messages.js';
+import { during, last, onPrimary } from './fault-world.js';
+import type { Fault, FaultWorld } from './fault-world.js';
+
+/** What the server may say instead of doing, or after it has done, what it was told. */
+const FAILURES: readonly [object, ...object[]] = [
+  { errorCode: 11_600 }, // InterruptedAtShutdown
+  { errorCode: 189 }, // PrimarySteppedDown
+  { errorCode: 91 }, // ShutdownInProgress
+  { errorCode: 10_107 }, // NotWritablePrimary
+  { errorCode: 112 }, // WriteConflict
+  { errorCode: 50 }, // MaxTimeMSExpired
+  { errorCode: 262 }, // ExceededTimeLimit
+  { errorCode: 462 }, // IngressRequestRateLimitExceeded
+  { closeConnection: true },
+  { writeConcernError: { code: 64, errmsg: 'waiting for replication timed out' } },
+  { writeConcernError: { code: 91, errmsg: 'shutting down' } },
+  { blockConnection: true, blockTimeMS: 700, errorCode: 11_600 },
+];
+
+const COMMANDS: readonly [string[], ...string[][]] = [
+  ['findAndModify'],
+  ['update'],
+  ['find'],
+  ['findAndModify', 'update', 'find'],
+  ['aggregate', 'getMore'],
+];
+
+export const failingCommands: Fault = {
+  number: 9,
+  title: 'commands fail, before or after they were applied',
+  async inject(world) {
+    const { cluster, random } = world;
+    const [failure, failCommands] = [random.pick(FAILURES), random.pick(COMMANDS)];
+    const times = random.between(1, 30);
+    await during(world, this, `${times} × ${failCommands.join()} ${JSON.stringify(failure)}`, async () => {
+      const primary = await cluster.untilPrimary();
+      const data = { failCommands, appName: APP_NAME, ...failure };
+      await primary.admin({ configureFailPoint: 'failCommand', mode: { times }, data });
+      await pause(random.between(500, 2_000));
+      if (primary.isRunning) await primary.admin({ configureFailPoint: 'failCommand', mode: 'off' });
+    });
+  },
+};
+
+export const killedCursors: Fault = {
+  number: 15,
+  title: 'the cursors of the wake streams are killed',
+  async inject(world) {
+    await during(world, this, 'killCursors', async () => {
+      for (let left = world.random.between(1, 10); left > 0; left -= 1) {
+        await killStreams(world);
+        await pause(world.random.between(0, 300));
+      }
+    });
+  },
+};
+
+async function killStreams(world: FaultWorld): Promise<void> {
+  const ns = `${world.database}.${world.collection}`;
+  await onPrimary(world, async (db) => {
+    const running = await db.client
+      .db('admin')
+      .aggregate([{ $currentOp: { allUsers: true, idleCursors: true } }, { $match: { ns } }])
+      .toArray();
+    const cursors = running.flatMap((operation) => {
+      const { cursorId } = (operation['cursor'] ?? {}) as { cursorId?: unknown };
+      return cursorId === undefined ? [] : [cursorId];
+    });
+    if (cursors.length > 0) await db.command({ killCursors: world.collection, cursors });
+  });
+}
+
+export const lostDocuments: Fault = {
+  number: 18,
+  title: 'the collection or a document is lost',
+  excuses: ['exclusion', 'steady lease'],
+  async inject(world) {
+    const { collection, random } = world;
+    const how = random.pick(['drop', 'rename', 'delete']);
+    await during(world, this, how, async () => {
+      await onPrimary(world, async (db) => {
+        if (how === 'drop') await db.dropCollection(collection);
+        else if (how === 'rename') await db.renameCollection(collection, `gone-${random.between(0, 1e9)}`);
+        else await db.collection(collection).deleteOne({ kind: random.pick(['mutex', 'reader-writer', 'semaphore']) });
+      });
+    });
+  },
+};
+
+/** The members purge every second, all the time. */
+export const unsteadyPurge: Fault = {
+  number: 19,
+  title: 'the purge is switched off and on, and its index is dropped',
+  async inject(world) {
+    const { members } = world.cluster;
+    await during(world, this, 'no purge, and no index for it', async () => {
+      for (const member of members) await member.admin({ setParameter: 1, ttlMonitorEnabled: false });
+      await last(world);
+      for (const member of members) await member.admin({ setParameter: 1, ttlMonitorEnabled: true });
+      await onPrimary(world, (db) => db.command({ dropIndexes: world.collection, index: '*' }).catch(() => undefined));
+    });
+  },
+};
+
+export const blockedByIndex: Fault = {
+  number: 31,
+  title: 'an index is built behind an open transaction',
+  async inject(world) {
+    await during(world, this, 'createIndex', async () => {
+      await onPrimary(world, async (db) => {
+        const locks = db.collection<{ _id: string }>(world.collection);
+        await db.client.withSession(async (session) => {
+          session.startTransaction();
+          await locks.insertOne({ _id: `of a transaction ${String(world.random.between(0, 1e9))}` }, { session });
+          const building = locks.createIndex({ someField: 1 }).catch(() => undefined);
+          await last(world);
+          await session.abortTransaction();
+          await building;
+        });
+        await locks.dropIndex('someField_1').catch(() => undefined);
+      });
+    });
+  },
+};

@@ -1,0 +1,49 @@
+import type { FaultCluster } from './cluster/fault-cluster.js';
+import { faultsOfRound, MILD_FAULTS } from './nemesis/fault-list.js';
+import type { Fault } from './nemesis/fault-world.js';
+import { runRound } from './round.js';
+import type { RoundPlan, RoundResult } from './round.js';
+
+/** What rounds are drawn from. */
+export interface Ordeal {
+  readonly cluster: FaultCluster;
+  readonly program: string;
+  readonly storeFaults: readonly Fault[];
+  readonly processFaults: readonly Fault[];
+  readonly keepsJournals?: boolean | undefined;
+}
+
+/** Every so many rounds one is strict. */
+const STRICT_EVERY = 5;
+
+/** Short leases are lost in failovers, and long ones are never heard of: the ordinary rounds have short ones. */
+const [SHORT_LEASE_MS, LONG_LEASE_MS] = [2_000, 30_000];
+
+/** The round with this number, under this seed. */
+export async function runOrdeal(
+  ordeal: Ordeal,
+  round: number,
+  seed: number,
+  durationMs: number,
+): Promise<RoundResult> {
+  const { cluster, program, keepsJournals } = ordeal;
+  const common = { cluster, program, keepsJournals, seed, durationMs };
+  return await runRound({ ...common, ...planOf(ordeal, round) });
+}
+
+type Drawn = Pick<RoundPlan, 'storeFaults' | 'processFaults' | 'leaseMs' | 'isStrict' | 'faultMs'>;
+
+function planOf({ storeFaults, processFaults }: Ordeal, round: number): Drawn {
+  const mild = storeFaults.filter((fault) => MILD_FAULTS.includes(fault));
+  if (mild.length > 0 && round % STRICT_EVERY === 0) {
+    const faultMs = { min: 300, max: 3_000 };
+    return { storeFaults: mild, processFaults: [], leaseMs: LONG_LEASE_MS, isStrict: true, faultMs };
+  }
+  return {
+    storeFaults: faultsOfRound(round, storeFaults),
+    processFaults,
+    leaseMs: SHORT_LEASE_MS,
+    isStrict: false,
+    faultMs: { min: 300, max: 8_000 },
+  };
+}

@@ -1,0 +1,280 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { MongoClient } from 'mongodb';
+import type { Db, Document, Timestamp } from 'mongodb';
+
+import type { LockProviderOptions } from '../../src/index.js';
+import { versionOf } from '../support/lock-version.js';
+import { eventually, pause } from '../support/patience.js';
+import type { FaultCluster } from './cluster/fault-cluster.js';
+import { findFakeTime, setFakeClock } from './cluster/fake-time.js';
+import { readCounters } from './checkers/leak-checker.js';
+import type { Counters } from './checkers/leak-checker.js';
+import { oplogEnd } from './checkers/oplog-replay.js';
+import type { History, RunLine } from './history.js';
+import { judge } from './judgement.js';
+import type { Judgement } from './judgement.js';
+import type { Fault, FaultWorld } from './nemesis/fault-world.js';
+import { letHappen } from './nemesis/nemesis.js';
+import { randomFrom } from './random.js';
+import type { Random } from './random.js';
+import type { Violation } from './verdict.js';
+import { Crew } from './workload/crew.js';
+import { APP_NAME } from './workload/messages.js';
+import { Journal } from './workload/journal.js';
+
+/** Where the journals of a round are, while it lasts and after it found something. */
+const JOURNALS = fileURLToPath(new URL('../../.cache/faults/', import.meta.url));
+
+export const COLLECTION = 'distributed.locks';
+
+/** How long a worker may take from its last order to its end: the leases of the dead, and everybody's turn. */
+const END_BOUND_MS = 60_000;
+
+const HEAL_BOUND_MS = 90_000;
+
+/** The longest lease of one who was killed, by the fastest clock. */
+const REST_BOUND_MS = 45_000;
+
+const CLOSED_BOUND_MS = 10_000;
+
+const THINK_MS = 30;
+
+export interface RoundPlan {
+  readonly seed: number;
+  readonly cluster: FaultCluster;
+  /** The worker, built. */
+  readonly program: string;
+  readonly storeFaults: readonly Fault[];
+  readonly processFaults: readonly Fault[];
+  /** The leases of the workers; the steady one has a longer one besides. */
+  readonly leaseMs: number;
+  /** Whether nothing happens that could excuse a lost hold, or late news. */
+  readonly isStrict: boolean;
+  /** How long somebody may think between reading a set and writing it back. Default: 30. */
+  readonly thinkMs?: number | undefined;
+  /** Also of a round that found nothing. */
+  readonly keepsJournals?: boolean | undefined;
+  /** For so long something happens. */
+  readonly durationMs: number;
+  /** The bounds of how long a fault lasts that could last for ever. */
+  readonly faultMs: { readonly min: number; readonly max: number };
+}
+
+export interface RoundResult extends Judgement {
+  readonly seed: number;
+  readonly folder: string;
+  readonly history: History;
+}
+
+/** One database, a crew of workers, faults for a while, healing, and judgement. */
+export async function runRound(plan: RoundPlan): Promise<RoundResult> {
+  await mkdir(JOURNALS, { recursive: true });
+  const folder = mkdtempSync(join(JOURNALS, `${plan.seed}-`));
+  const round = new Round(plan, folder);
+  const result = await round.run();
+  // Whoever wants to know why needs all of it.
+  if (result.violations.length === 0 && plan.keepsJournals !== true) await rm(folder, { recursive: true });
+  else writeFileSync(join(folder, 'violations.json'), JSON.stringify(result.violations, null, 2));
+  return result;
+}
+
+class Round {
+  readonly #plan: RoundPlan;
+  readonly #folder: string;
+  readonly #random: Random;
+  readonly #database: string;
+  readonly #crew: Crew;
+  readonly #journal: Journal<RunLine>;
+  readonly #violations: Violation[] = [];
+
+  constructor(plan: RoundPlan, folder: string) {
+    this.#plan = plan;
+    this.#folder = folder;
+    this.#random = randomFrom(plan.seed);
+    this.#database = `faults-${plan.seed}-${process.hrtime.bigint().toString(36)}`;
+    this.#journal = new Journal<RunLine>(this.#runJournal);
+    const { program, cluster } = plan;
+    this.#crew = new Crew(
+      { program, folder, database: this.#database, uri: cluster.uri, thinkMs: plan.thinkMs ?? THINK_MS },
+      this.#journal,
+    );
+  }
+
+  get #runJournal(): string {
+    return join(this.#folder, 'run.jsonl');
+  }
+
+  async run(): Promise<RoundResult> {
+    const { cluster, seed } = this.#plan;
+    await cluster.heal(HEAL_BOUND_MS);
+    const before = await this.#counters();
+    const from = await this.#onPrimary(oplogEnd);
+    try {
+      const world = await this.#populate();
+      await this.#endure(world);
+      await this.#comeToRest();
+      const history = await this.#history();
+      const judgement = await this.#judge(history, from, before);
+      return { seed, folder: this.#folder, history, ...judgement };
+    } finally {
+      await this.#crew.dismiss();
+    }
+  }
+
+  async #populate(): Promise<FaultWorld> {
+    const { cluster, faultMs } = this.#plan;
+    const random = this.#random;
+    const fakeTime = await findFakeTime();
+    const clockFile = join(this.#folder, 'worker-clock');
+    if (fakeTime !== undefined) setFakeClock(clockFile, '+0');
+    const hire = async (more: Pick<LockProviderOptions, 'wakeups'> = {}, env: NodeJS.ProcessEnv = {}): Promise<void> => {
+      const options = { leaseMs: this.#plan.leaseMs, storeTimeoutMs: 1_500, ...more };
+      await this.#crew.hire({ seed: random.between(0, 0x7f_ff_ff_ff), actors: 5, isSteady: false, options }, env);
+    };
+    await hire();
+    await hire({}, fakeTime === undefined ? {} : fakeTime.environment(clockFile));
+    await hire({ wakeups: 'polling' });
+    const options = { leaseMs: this.#plan.leaseMs, storeTimeoutMs: 1_500 };
+    await this.#crew.hire({ seed: 0, actors: 1, isSteady: true, options });
+    return {
+      cluster,
+      crew: this.#crew,
+      random,
+      journal: this.#journal,
+      database: this.#database,
+      collection: COLLECTION,
+      leaseMs: this.#plan.leaseMs,
+      lengthMs: () => random.between(faultMs.min, faultMs.max),
+      hire: async () => hire(random.percent(30) ? { wakeups: 'polling' } : {}),
+      workerClock: fakeTime === undefined ? undefined : (offset) => { setFakeClock(clockFile, offset); },
+    };
+  }
+
+  async #endure(world: FaultWorld): Promise<void> {
+    const { storeFaults, processFaults, durationMs, cluster } = this.#plan;
+    const endMs = performance.now() + durationMs;
+    // Each in a random order of its own, so that what the one draws does not depend on how fast the other is.
+    const lanes = [storeFaults, processFaults].map((faults) => ({
+      faults: faults.filter((fault) => fault.missing?.(world) === undefined),
+      random: randomFrom(this.#random.between(0, 0x7f_ff_ff_ff)),
+    }));
+    await Promise.all(lanes.map(({ faults, random }) => letHappen(faults, { ...world, random }, endMs)));
+    await cluster.heal(HEAL_BOUND_MS);
+    this.#journal.write({ type: 'healed' });
+  }
+
+  /** Everybody is served once more, and then all end by themselves. */
+  async #comeToRest(): Promise<void> {
+    const healedNs = process.hrtime.bigint();
+    await this.#expect('L1', 'every worker is granted something after the end of the faults', async () => {
+      await eventually(
+        'a grant for every worker',
+        () => {
+          const lines = this.#crew.lines();
+          return this.#crew.workers
+            .filter(({ isSteady }) => !isSteady)
+            .every(({ number }) =>
+              lines[number]?.some(({ type, atNs }) => type === 'granted' && BigInt(atNs) > healedNs),
+            );
+        },
+        END_BOUND_MS,
+      );
+    });
+    this.#journal.write({ type: 'stopping' });
+    const { workers } = this.#crew;
+    for (const worker of workers) worker.order({ do: 'stop' });
+    await Promise.all(
+      workers.map((worker) =>
+        this.#expect('L1', `worker ${worker.number} comes to an end`, () => worker.endsByItself(END_BOUND_MS)),
+      ),
+    );
+  }
+
+  async #expect(invariant: 'L1', what: string, happens: () => Promise<void>): Promise<void> {
+    try {
+      await happens();
+    } catch (error) {
+      this.#violations.push({ invariant, checker: 'run', what: `${what}: ${String(error)}` });
+    }
+  }
+
+  async #history(): Promise<History> {
+    const text = await readFile(this.#runJournal, 'utf8');
+    const run = text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as RunLine]));
+    return { workers: this.#crew.lines(), run };
+  }
+
+  async #judge(history: History, from: Timestamp, before: readonly Counters[]): Promise<Judgement> {
+    const { storeFaults, processFaults, isStrict, leaseMs } = this.#plan;
+    return await this.#with(this.#plan.cluster.uri, async (client) => {
+      const db = client.db(this.#database);
+      const documents = await this.#documentsAtRest(db);
+      const remains = { documents, nowMs: Date.now(), before, after: await this.#countersAtRest(before) };
+      const judgement = await this.#onPrimary((direct) =>
+        judge({
+          ...{ history, db, remains, isStrict, leaseMs, memory: this.#crew.memory },
+          faults: [...storeFaults, ...processFaults],
+          oplog: { client: direct, namespace: `${this.#database}.${COLLECTION}`, from },
+        }),
+      );
+      await db.dropDatabase();
+      return { ...judgement, violations: [...this.#violations, ...judgement.violations] };
+    });
+  }
+
+  /** Who was killed is in the documents for a lease; of everybody else nothing is left. */
+  async #documentsAtRest(db: Db): Promise<readonly Document[]> {
+    const locks = db.collection(COLLECTION);
+    const endMs = performance.now() + REST_BOUND_MS;
+    for (;;) {
+      const documents = await locks.find().toArray();
+      const members = documents.flatMap((document) => {
+        const { leases, queue } = versionOf(document);
+        return [...leases, ...queue.map(([, waiter]) => waiter)];
+      });
+      const isAtRest = members.every(({ expiresAt }) => expiresAt.getTime() < Date.now());
+      if (isAtRest || performance.now() > endMs) return documents;
+      await pause(100);
+    }
+  }
+
+  /** Servers notice a little later that a client is gone. */
+  async #countersAtRest(before: readonly Counters[]): Promise<readonly Counters[]> {
+    const endMs = performance.now() + CLOSED_BOUND_MS;
+    for (;;) {
+      const after = await this.#counters();
+      const isBack = after.every(({ openCursors, connections }, index) => {
+        const was = before[index];
+        return was !== undefined && openCursors <= was.openCursors && connections <= was.connections;
+      });
+      if (isBack || performance.now() > endMs) return after;
+      await pause(200);
+    }
+  }
+
+  async #counters(): Promise<readonly Counters[]> {
+    const { members } = this.#plan.cluster;
+    return await Promise.all(
+      members.map(({ directUri }) => this.#with(directUri, (client) => readCounters(client, APP_NAME))),
+    );
+  }
+
+  /** Connected to one member: the oplog is read where there is one. */
+  async #onPrimary<T>(act: (client: MongoClient) => Promise<T>): Promise<T> {
+    const primary = await this.#plan.cluster.untilPrimary();
+    return await this.#with(primary.directUri, act);
+  }
+
+  async #with<T>(uri: string, act: (client: MongoClient) => Promise<T>): Promise<T> {
+    const client = new MongoClient(uri, { appName: 'leasehold-faults' });
+    try {
+      return await act(client);
+    } finally {
+      await client.close();
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import Table from 'cli-table3';
+
+import { percentile } from '../../benchmarks/statistics.js';
+import type { RoundResult } from './round.js';
+
+/** What several rounds have shown together. */
+export class Summary {
+  readonly #results: RoundResult[] = [];
+
+  take(result: RoundResult): void {
+    this.#results.push(result);
+  }
+
+  get violations(): number {
+    return this.#sum(({ violations }) => violations.length);
+  }
+
+  /** For people, and as Markdown, so that it can be kept in the docs. */
+  lines(): readonly string[] {
+    const counts: readonly (readonly [string, number])[] = [
+      ['rounds', this.#results.length],
+      ['requests', this.#sum(({ requests }) => requests)],
+      ['grants and changes of mode', this.#sum(({ grants }) => grants.length)],
+      ['versions of lock documents', this.#sum(({ versions }) => versions)],
+      ['faults', this.#sum(({ faults }) => [...faults.values()].reduce((sum, count) => sum + count, 0))],
+      ['worker processes killed', this.#sum(({ killed }) => killed)],
+      ['adds to fenced sets, acknowledged', this.#sum(({ sets }) => sets.fenced.acknowledged)],
+      ['of them lost', this.#sum(({ sets }) => sets.fenced.lost)],
+      ['adds to unfenced sets, acknowledged', this.#sum(({ sets }) => sets.memory.acknowledged)],
+      ['of them lost, all where a process had stood still or was late', this.#sum(({ sets }) => sets.memory.lost)],
+      ['**violations**', this.violations],
+    ];
+    return [
+      ...markdown(['what', 'how often'], counts.map(([what, count]) => [what, count.toLocaleString('en')])),
+      '',
+      ...markdown(['fault', 'how often'], this.#faultRows()),
+      '',
+      ...markdown(['after fault', 'times', 'p50', 'p99', 'max'], this.#failoverRows()),
+    ];
+  }
+
+  #faultRows(): string[][] {
+    const counts = new Map<number, number>();
+    for (const { faults } of this.#results) {
+      for (const [fault, count] of faults) counts.set(fault, (counts.get(fault) ?? 0) + count);
+    }
+    return [...counts].sort(([a], [b]) => a - b).map(([fault, count]) => [String(fault), String(count)]);
+  }
+
+  /** From the end of the primary to the first grant by another. */
+  #failoverRows(): string[][] {
+    const byFault = new Map<number, number[]>();
+    for (const { fault, ms } of this.#results.flatMap(({ failovers }) => failovers)) {
+      if (ms !== null) byFault.set(fault, [...(byFault.get(fault) ?? []), ms]);
+    }
+    return [...byFault]
+      .sort(([a], [b]) => a - b)
+      .map(([fault, times]) => {
+        const sorted = times.sort((a, b) => a - b);
+        const figures = [percentile(sorted, 0.5), percentile(sorted, 0.99), sorted.at(-1) ?? 0];
+        return [String(fault), String(sorted.length), ...figures.map((ms) => `${(ms / 1_000).toFixed(2)} s`)];
+      });
+  }
+
+  #sum(of: (result: RoundResult) => number): number {
+    return this.#results.reduce((sum, result) => sum + of(result), 0);
+  }
+}
+
+/** A table whose lines are Markdown as they stand. */
+export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  const empty = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '' };
+  const table = new Table({
+    head: [...head],
+    chars: {
+      ...empty,
+      ...{ 'bottom-left': '', 'bottom-right': '', left: '|', 'left-mid': '', mid: '', 'mid-mid': '' },
+      ...{ right: '|', 'right-mid': '', middle: '|' },
+    },
+    style: { head: [], border: [] },
+  });
+  for (const row of rows) table.push([...row]);
+  const [first = '', ...others] = table.toString().split('\n');
+  return [first, first.replaceAll(/[^|]/g, '-'), ...others];
+}

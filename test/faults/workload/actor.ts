@@ -1,0 +1,163 @@
+import type { AcquireOptions, CompositeHandle, LockHandle, LockProvider, LockRequest } from '../../../src/index.js';
+import { pause } from '../../support/patience.js';
+import type { SetName, WorkerLine } from '../history.js';
+import type { Random } from '../random.js';
+import type { Journal } from './journal.js';
+import { codeOf, ObservedHold } from './observed-hold.js';
+import type { ProtectedSet } from './sets.js';
+import { askFor, drawWish, drawWishes, requestOf } from './wishes.js';
+import type { Wish } from './wishes.js';
+
+/** What all actors of a worker share. */
+export interface Stage {
+  readonly locks: LockProvider;
+  readonly journal: Journal<WorkerLine>;
+  readonly leaseMs: number;
+  /** How long somebody may think between reading a set and writing it back. */
+  readonly thinkMs: number;
+  readonly sets: Readonly<Record<SetName, ProtectedSet>>;
+  readonly isStopping: boolean;
+  nextAsk(): number;
+}
+
+/** The most that somebody is idle, holds and waits in the ordinary case. */
+const [IDLE_MS, HOLD_MS, TIMEOUT_MS] = [60, 60, 8_000];
+
+/** Others wait as long. */
+const LONG_HOLD_MS = 2_000;
+
+/** Somebody who takes locks at random and does what can be done with them, until the worker is told to stop. */
+export class Actor {
+  readonly #stage: Stage;
+  readonly #random: Random;
+
+  constructor(stage: Stage, random: Random) {
+    this.#stage = stage;
+    this.#random = random;
+  }
+
+  async act(): Promise<void> {
+    while (!this.#stage.isStopping) {
+      await pause(this.#random.between(0, IDLE_MS));
+      await (this.#random.percent(12) ? this.#takeSeveral() : this.#takeOne());
+    }
+  }
+
+  async #takeOne(): Promise<void> {
+    const wish = drawWish(this.#random);
+    const isTry = this.#random.percent(25);
+    const { options, timeoutMs } = this.#drawOptions(isTry);
+    const asks = [this.#asked(wish, timeoutMs, false)] as const;
+    const handle = await this.#answered(asks, askFor(this.#stage.locks, wish, options, isTry));
+    if (handle === null) return;
+    const hold = new ObservedHold(handle, asks[0], this.#stage.journal);
+    await this.#live(hold, wish);
+    await hold.release();
+  }
+
+  async #takeSeveral(): Promise<void> {
+    const { locks, journal } = this.#stage;
+    const wishes = drawWishes(this.#random);
+    const { options, timeoutMs } = this.#drawOptions(false);
+    const asks = wishes.map((wish) => this.#asked(wish, timeoutMs, true));
+    const requests = wishes.map((wish) => requestOf(locks, wish));
+    const all: CompositeHandle<LockRequest[]> | null = await this.#answered(
+      asks,
+      locks.acquireAll(requests, options),
+    );
+    if (all === null) return;
+    const holds = all.handles.map(
+      (handle: LockHandle, index) => new ObservedHold(handle, asks[index] ?? 0, journal),
+    );
+    await this.#wait(this.#random.between(0, HOLD_MS), () => holds.every((hold) => hold.look()));
+    for (const hold of holds) hold.releasing();
+    const wasHeld = await all.release();
+    for (const hold of holds) hold.released(wasHeld);
+  }
+
+  #asked({ lock, seat }: Wish, timeoutMs: number | null, isOneOfSeveral: boolean): number {
+    const ask = this.#stage.nextAsk();
+    this.#stage.journal.write({ type: 'asked', ask, lock, seat, timeoutMs, isOneOfSeveral });
+    return ask;
+  }
+
+  #drawOptions(isTry: boolean): { options: AcquireOptions; timeoutMs: number | null } {
+    const why = 'some work';
+    if (isTry) return { options: { why }, timeoutMs: 0 };
+    if (this.#random.percent(30)) return { options: { why }, timeoutMs: null };
+    const timeoutMs = this.#random.between(50, TIMEOUT_MS);
+    if (this.#random.percent(80)) return { options: { why, timeoutMs }, timeoutMs };
+    return { options: { why, signal: AbortSignal.timeout(timeoutMs) }, timeoutMs };
+  }
+
+  /** What came of a request, written down for each lock of it unless it was granted. */
+  async #answered<T>(asks: readonly number[], request: Promise<T | null>): Promise<T | null> {
+    let code: string;
+    try {
+      const granted = await request;
+      if (granted !== null) return granted;
+      code = 'BUSY';
+    } catch (error) {
+      code = codeOf(error) ?? (error instanceof Error && error.name === 'TimeoutError' ? 'ABORTED' : '');
+      if (code === '') {
+        code = String(error);
+        this.#stage.journal.write({ type: 'complaint', what: `acquire: ${code}` });
+      }
+    }
+    const isKnown = code !== 'STORE_UNAVAILABLE';
+    for (const ask of asks) this.#stage.journal.write({ type: 'not granted', ask, code, isKnown });
+    return null;
+  }
+
+  /** What can be done with one lock: hold it, look, ask the server, change its mode, change what it protects. */
+  async #live(hold: ObservedHold, { seat }: Wish): Promise<void> {
+    const random = this.#random;
+    if (seat.kind === 'reader-writer' && seat.mode === 'upgradeable') return await this.#changeModes(hold);
+    const isExclusive = seat.kind === 'mutex' || (seat.kind === 'reader-writer' && seat.mode === 'write');
+    if (isExclusive && random.percent(60) && !(await this.#add(hold))) return;
+    if (random.percent(15)) await hold.confirm();
+    await this.#wait(this.#drawHoldMs(), () => hold.look());
+    if (seat.kind === 'reader-writer' && seat.mode === 'write' && random.percent(40)) {
+      await hold.change(random.pick(['upgradeable', 'read']), {}, false);
+      await this.#wait(random.between(0, HOLD_MS), () => hold.look());
+    }
+  }
+
+  async #changeModes(hold: ObservedHold): Promise<void> {
+    const random = this.#random;
+    await this.#wait(random.between(0, HOLD_MS), () => hold.look());
+    const { options } = this.#drawOptions(false);
+    if (!(await hold.change('write', options, random.percent(30)))) return;
+    if (random.percent(60) && !(await this.#add(hold))) return;
+    await this.#wait(random.between(0, HOLD_MS), () => hold.look());
+    if (random.percent(50)) await hold.change(random.pick(['upgradeable', 'read']), {}, false);
+    await this.#wait(random.between(0, HOLD_MS), () => hold.look());
+  }
+
+  /**
+   * False where it is not known what came of it: the write may still be on its way, and nothing of the same token
+   * would refuse it, so whoever goes on must do so under another.
+   */
+  async #add(hold: ObservedHold): Promise<boolean> {
+    const name = this.#random.pick(['memory', 'fenced']);
+    const { id, fencingToken } = hold.handle;
+    const think = (): Promise<void> => pause(this.#random.between(0, this.#stage.thinkMs));
+    return await hold.add(name, this.#stage.sets[name], `${id}:${String(fencingToken)}`, think);
+  }
+
+  /** Mostly short; at times longer than a lease, so that it must be extended. */
+  #drawHoldMs(): number {
+    if (this.#random.percent(2)) {
+      return Math.min(this.#stage.leaseMs, LONG_HOLD_MS) * (this.#random.between(5, 16) / 10);
+    }
+    return this.#random.between(0, HOLD_MS);
+  }
+
+  /** Looks at what it holds every now and then; ends early if that is gone, or nothing new is to be begun. */
+  async #wait(ms: number, look: () => boolean): Promise<void> {
+    const endMs = performance.now() + ms;
+    while (look() && performance.now() < endMs && !this.#stage.isStopping) {
+      await pause(Math.min(20, Math.max(1, endMs - performance.now())));
+    }
+  }
+}

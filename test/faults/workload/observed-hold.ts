@@ -1,0 +1,139 @@
+import { LeaseholdError, LockLostError } from '../../../src/index.js';
+import type { AcquireOptions, LockHandle, ReaderWriterHandle } from '../../../src/index.js';
+import { nowNs } from '../history.js';
+import type { Mode, SetName, WorkerLine } from '../history.js';
+import type { Journal } from './journal.js';
+import type { ProtectedSet } from './sets.js';
+
+const NS_PER_MS = 1e6;
+
+/** A look's own time is no news. */
+const NEWS_NS = 1_000_000n;
+
+const LOOK_EVERY_MS = 25;
+
+/** What an error says of itself. Anything but the library's own errors and our aborts must never come out of it. */
+export function codeOf(error: unknown): string | undefined {
+  if (error instanceof LeaseholdError) return error.code;
+  return error instanceof Error && error.name === 'AbortError' ? 'ABORTED' : undefined;
+}
+
+/** A hold, and everything about it written down. */
+export class ObservedHold {
+  readonly handle: LockHandle;
+  readonly #ask: number;
+  readonly #journal: Journal<WorkerLine>;
+  readonly #looking: NodeJS.Timeout;
+  #promisedNs = 0n;
+  #isOver = false;
+
+  constructor(handle: LockHandle, ask: number, journal: Journal<WorkerLine>) {
+    this.handle = handle;
+    this.#ask = ask;
+    this.#journal = journal;
+    const { id, fencingToken: token } = handle;
+    const atNs = nowNs();
+    journal.write({ type: 'granted', ask, id, token, untilNs: this.#untilNs() }, atNs);
+    // Also while it waits for something else: what was promised last is what the others have to wait for.
+    this.#looking = setInterval(() => this.look(), LOOK_EVERY_MS);
+    handle.signal.addEventListener('abort', () => {
+      const { why } = handle.signal.reason as LockLostError;
+      journal.write({ type: 'lost', ask, why });
+    });
+  }
+
+  /** Whether it is still good. */
+  look(): boolean {
+    const { isHeld } = this.handle;
+    const promisedNs = this.#promisedNs;
+    const untilNs = this.#untilNs();
+    if (isHeld && BigInt(untilNs) > promisedNs + NEWS_NS) {
+      this.#journal.write({ type: 'promised', ask: this.#ask, untilNs });
+    } else if (!isHeld && !this.#isOver) {
+      this.#isOver = true;
+      this.#journal.write({ type: 'not held', ask: this.#ask });
+    }
+    return isHeld;
+  }
+
+  async confirm(): Promise<void> {
+    try {
+      await this.handle.confirm();
+    } catch (error) {
+      this.#complainUnlessTyped('confirm', error);
+    }
+    this.look();
+  }
+
+  /** Asks for another mode; whether the handle has it now. */
+  async change(to: Mode, options: AcquireOptions, isTry: boolean): Promise<boolean> {
+    const handle = this.handle as ReaderWriterHandle;
+    const ask = this.#ask;
+    this.#journal.write({ type: 'changing', ask, to });
+    try {
+      const isDone = await this.#changeMode(handle, to, options, isTry);
+      if (!isDone) {
+        this.#journal.write({ type: 'not changed', ask, to, code: 'BUSY' });
+        return false;
+      }
+      const token = handle.fencingToken;
+      this.#journal.write({ type: 'changed', ask, to, token, untilNs: this.#untilNs() });
+      return true;
+    } catch (error) {
+      this.#complainUnlessTyped(`change to ${to}`, error);
+      this.#journal.write({ type: 'not changed', ask, to, code: codeOf(error) ?? String(error) });
+      return false;
+    }
+  }
+
+  async #changeMode(
+    handle: ReaderWriterHandle,
+    to: Mode,
+    options: AcquireOptions,
+    isTry: boolean,
+  ): Promise<boolean> {
+    if (to !== 'write') {
+      await handle.downgrade(to);
+      return true;
+    }
+    if (isTry) return await handle.tryUpgrade(options);
+    await handle.upgrade(options);
+    return true;
+  }
+
+  /** Adds a value under the lock; whether it is known what came of it. */
+  async add(name: SetName, set: ProtectedSet, value: string, think: () => Promise<void>): Promise<boolean> {
+    const what = { ask: this.#ask, set: name, lock: this.handle.name, value };
+    this.#journal.write({ type: 'adding', ...what });
+    const outcome = await set.add(value, this.handle, think);
+    this.#journal.write({ type: 'added', ...what, outcome, isLate: !this.look() });
+    return outcome !== 'unknown';
+  }
+
+  releasing(): void {
+    clearInterval(this.#looking);
+    this.#journal.write({ type: 'releasing', ask: this.#ask });
+  }
+
+  released(wasHeld: boolean): void {
+    this.#journal.write({ type: 'released', ask: this.#ask, wasHeld });
+  }
+
+  async release(): Promise<void> {
+    this.releasing();
+    this.released(await this.handle.release());
+  }
+
+  /** Until when the hold says now that it can be relied on. */
+  #untilNs(): string {
+    const { remainingMs } = this.handle;
+    const untilNs = process.hrtime.bigint() + BigInt(Math.floor(remainingMs * NS_PER_MS));
+    if (remainingMs > 0) this.#promisedNs = untilNs;
+    return String(untilNs);
+  }
+
+  #complainUnlessTyped(during: string, error: unknown): void {
+    if (codeOf(error) !== undefined) return;
+    this.#journal.write({ type: 'complaint', what: `${during}: ${String(error)}` });
+  }
+}

@@ -1,0 +1,80 @@
+import type { Collection } from 'mongodb';
+
+import { fencedUpdateOne, StaleTokenError } from '../../../src/index.js';
+import type { LockHandle } from '../../../src/index.js';
+import type { Order, Report } from './messages.js';
+
+/** How long an operation of the user's own may take; the driver would wait for ever on a stopped primary. */
+const BOUND_MS = 5_000;
+
+/** How long somebody thinks between reading and writing back: what gets between is lost. */
+type Think = () => Promise<void>;
+
+/** A set that is read, changed and written back under a lock; whether it came through. */
+export interface ProtectedSet {
+  add(value: string, hold: LockHandle, think: Think): Promise<'ok' | 'fail' | 'unknown'>;
+}
+
+/** Kept in the memory of the run's process, which compares nothing: the lock alone protects it. */
+export class MemorySet implements ProtectedSet {
+  readonly #send: (report: Report) => void;
+  readonly #open = new Map<number, (values: readonly string[]) => void>();
+  #questions = 0;
+
+  constructor(send: (report: Report) => void) {
+    this.#send = send;
+  }
+
+  heard({ question, values }: Extract<Order, { do: 'hear' }>): void {
+    this.#open.get(question)?.(values);
+    this.#open.delete(question);
+  }
+
+  async add(value: string, { name }: LockHandle, think: Think): Promise<'ok'> {
+    const values = await this.#ask(name);
+    await think();
+    await this.#ask(name, [...values, value]);
+    return 'ok';
+  }
+
+  async #ask(lock: string, replaceBy?: readonly string[]): Promise<readonly string[]> {
+    const question = (this.#questions += 1);
+    return await new Promise((resolve) => {
+      this.#open.set(question, resolve);
+      this.#send({ says: 'ask', question, lock, replaceBy });
+    });
+  }
+}
+
+export interface StoredSet {
+  readonly _id: string;
+  readonly claims?: number;
+  readonly values?: readonly string[];
+}
+
+/** Kept in MongoDB and fenced: claimed before it is read, so that whoever reads it knows that no older holder writes. */
+export class FencedSet implements ProtectedSet {
+  readonly #sets: Collection<StoredSet>;
+
+  constructor(sets: Collection<StoredSet>) {
+    this.#sets = sets;
+  }
+
+  async add(value: string, hold: LockHandle, think: Think): Promise<'ok' | 'fail' | 'unknown'> {
+    const _id = hold.name;
+    const bounded = { timeoutMS: BOUND_MS };
+    let hasWritten = false;
+    try {
+      await fencedUpdateOne(this.#sets, { _id }, { $inc: { claims: 1 } }, hold, { ...bounded, upsert: true });
+      const stored = await this.#sets.findOne({ _id }, bounded);
+      await think();
+      hasWritten = true;
+      const values = [...(stored?.values ?? []), value];
+      const { matchedCount } = await fencedUpdateOne(this.#sets, { _id }, { $set: { values } }, hold, bounded);
+      return matchedCount === 1 ? 'ok' : 'fail';
+    } catch (error) {
+      if (error instanceof StaleTokenError || !hasWritten) return 'fail';
+      return 'unknown';
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import type { AcquireOptions, LockHandle, LockProvider, LockRequest } from '../../../src/index.js';
+import type { Mode, Seat } from '../history.js';
+import type { Random } from '../random.js';
+
+/** A lock of the workload. The few there are, are wanted by everybody. */
+type Plan =
+  | { readonly name: string; readonly kind: 'mutex' | 'reader-writer' }
+  | { readonly name: string; readonly kind: 'semaphore'; readonly limit: number };
+
+const PLANS: readonly [Plan, ...Plan[]] = [
+  { name: 'mutex-a', kind: 'mutex' },
+  { name: 'mutex-b', kind: 'mutex' },
+  { name: 'reader-writer-a', kind: 'reader-writer' },
+  { name: 'reader-writer-b', kind: 'reader-writer' },
+  { name: 'semaphore', kind: 'semaphore', limit: 3 },
+];
+
+const MODES: readonly [Mode, ...Mode[]] = ['read', 'read', 'upgradeable', 'upgradeable', 'write'];
+
+/** One lock, and how it is to be held. */
+export interface Wish {
+  readonly lock: string;
+  readonly seat: Seat;
+}
+
+export function drawWish(random: Random): Wish {
+  return wishFor(random.pick(PLANS), random);
+}
+
+/** Some locks, each once, in any order. */
+export function drawWishes(random: Random): readonly Wish[] {
+  const first = random.between(0, PLANS.length - 1);
+  const count = random.between(2, 3);
+  const plans = Array.from({ length: count }, (_, index) => PLANS[(first + index) % PLANS.length] ?? PLANS[0]);
+  return (random.percent(50) ? plans : plans.reverse()).map((plan) => wishFor(plan, random));
+}
+
+function wishFor(plan: Plan, random: Random): Wish {
+  switch (plan.kind) {
+    case 'mutex':
+      return { lock: plan.name, seat: { kind: 'mutex' } };
+    case 'reader-writer':
+      return { lock: plan.name, seat: { kind: 'reader-writer', mode: random.pick(MODES) } };
+    case 'semaphore': {
+      const { limit } = plan;
+      return { lock: plan.name, seat: { kind: 'semaphore', permits: random.between(1, limit), limit } };
+    }
+  }
+}
+
+export function requestOf(locks: LockProvider, { lock, seat }: Wish): LockRequest {
+  switch (seat.kind) {
+    case 'mutex':
+      return { mutex: locks.createMutex(lock) };
+    case 'reader-writer': {
+      const both = locks.createReaderWriterLock(lock);
+      if (seat.mode === 'read') return { read: both };
+      return seat.mode === 'write' ? { write: both } : { upgradeableRead: both };
+    }
+    case 'semaphore':
+      return { semaphore: locks.createSemaphore(lock, seat.limit), permits: seat.permits };
+  }
+}
+
+/** Asks for one lock; `null` where a try came in vain. */
+export async function askFor(
+  locks: LockProvider,
+  { lock, seat }: Wish,
+  options: AcquireOptions,
+  isTry: boolean,
+): Promise<LockHandle | null> {
+  switch (seat.kind) {
+    case 'mutex': {
+      const mutex = locks.createMutex(lock);
+      return await (isTry ? mutex.tryAcquire(options) : mutex.acquire(options));
+    }
+    case 'semaphore': {
+      const semaphore = locks.createSemaphore(lock, seat.limit);
+      const wanted = { ...options, permits: seat.permits };
+      return await (isTry ? semaphore.tryAcquire(wanted) : semaphore.acquire(wanted));
+    }
+    case 'reader-writer': {
+      const both = locks.createReaderWriterLock(lock);
+      if (seat.mode === 'read') return await (isTry ? both.tryAcquireRead(options) : both.acquireRead(options));
+      if (seat.mode === 'write') {
+        return await (isTry ? both.tryAcquireWrite(options) : both.acquireWrite(options));
+      }
+      return await (isTry ? both.tryAcquireUpgradeableRead(options) : both.acquireUpgradeableRead(options));
+    }
+  }
+}

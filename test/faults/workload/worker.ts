@@ -1,0 +1,120 @@
+// A process that takes and gives back locks at random, and writes down what happens to it.
+import { MongoClient } from 'mongodb';
+
+import { LockProvider } from '../../../src/index.js';
+import { pause } from '../../support/patience.js';
+import type { WorkerLine } from '../history.js';
+import { randomFrom } from '../random.js';
+import { Actor } from './actor.js';
+import type { Stage } from './actor.js';
+import { Journal } from './journal.js';
+import { APP_NAME, SETS, STEADY_LEASE_MS, STEADY_LOCK } from './messages.js';
+import type { Order, Report, WorkerTask } from './messages.js';
+import { ObservedHold } from './observed-hold.js';
+import { FencedSet, MemorySet } from './sets.js';
+import type { StoredSet } from './sets.js';
+
+/** How long what was closed may take to be gone. */
+const CLOSE_BOUND_MS = 5_000;
+
+const task = JSON.parse(process.argv[2] ?? '') as WorkerTask;
+const { leaseMs } = task.options;
+const journal = new Journal<WorkerLine>(task.journalPath);
+
+/** What is open of each kind, as Node counts it. */
+function resources(): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const kind of process.getActiveResourcesInfo()) counts[kind] = (counts[kind] ?? 0) + 1;
+  return counts;
+}
+
+const say = (report: Report): void => void process.send?.(report);
+
+let isCrashing = false;
+for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
+  process.on(event, (error: unknown) => {
+    if (isCrashing) process.exit(7);
+    journal.write({ type: 'complaint', what: `${event}: ${error instanceof Error ? error.stack : error}` });
+  });
+}
+
+const client = new MongoClient(task.uri, { appName: APP_NAME });
+const db = client.db(task.database);
+const locks = new LockProvider(db, task.options);
+journal.write({ type: 'started', process: locks.processId, leaseMs });
+
+const memory = new MemorySet(say);
+const random = randomFrom(task.seed);
+let isStopping = false;
+let asks = 0;
+const stage: Stage = {
+  locks,
+  journal,
+  leaseMs,
+  thinkMs: task.thinkMs,
+  sets: { memory, fenced: new FencedSet(db.collection<StoredSet>(SETS, { writeConcern: { w: 'majority' } })) },
+  get isStopping() {
+    return isStopping;
+  },
+  nextAsk: () => (asks += 1),
+};
+
+process.on('message', (order: Order) => {
+  switch (order.do) {
+    case 'stop':
+      isStopping = true;
+      break;
+    case 'hear':
+      memory.heard(order);
+      break;
+    case 'block':
+      for (const endMs = performance.now() + order.ms; performance.now() < endMs; );
+      say({ says: 'unblocked' });
+      break;
+    case 'crash':
+      isCrashing = true;
+      throw new Error('as asked');
+  }
+});
+// Its parent is gone, however that ended.
+process.on('disconnect', () => process.exit(8));
+
+const openBefore = resources();
+
+/** What is open that was not at first; sockets that are being closed get a while for it. */
+async function left(): Promise<Record<string, number>> {
+  const endMs = performance.now() + CLOSE_BOUND_MS;
+  for (;;) {
+    const counts = Object.entries(resources()).map(
+      ([kind, count]) => [kind, count - (openBefore[kind] ?? 0)] as const,
+    );
+    const risen = counts.filter(([, count]) => count > 0);
+    if (risen.length === 0 || performance.now() > endMs) return Object.fromEntries(risen);
+    await pause(20);
+  }
+}
+
+/** Holds one mutex for as long as it may, and takes it again if it is lost. */
+async function holdSteadily(): Promise<void> {
+  const mutex = locks.createMutex(STEADY_LOCK, { leaseMs: STEADY_LEASE_MS });
+  while (!isStopping) {
+    const ask = stage.nextAsk();
+    const seat = { kind: 'mutex' } as const;
+    journal.write({ type: 'asked', ask, lock: STEADY_LOCK, seat, timeoutMs: null });
+    const hold = new ObservedHold(await mutex.acquire(), ask, journal);
+    while (hold.look() && !isStopping) await pause(50);
+    await hold.release();
+  }
+}
+
+const actors = Array.from(
+  { length: task.actors },
+  () => new Actor(stage, randomFrom(random.between(0, 0x7f_ff_ff_ff))),
+);
+say({ says: 'ready' });
+await Promise.all(task.isSteady ? [holdSteadily()] : actors.map((actor) => actor.act()));
+await locks.close();
+await client.close();
+journal.write({ type: 'ended', resources: await left() });
+process.removeAllListeners('disconnect');
+process.disconnect();
