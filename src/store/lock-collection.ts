@@ -1,5 +1,5 @@
 import type { ChangeStream, Db, Document, RunCommandOptions } from 'mongodb';
-import { momentNow } from '../clock.js';
+import { momentNow, within } from '../clock.js';
 import type { Clock, Timer } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
@@ -157,8 +157,15 @@ export class LockCollection {
   }
 
   async #meet(): Promise<Outcome<ServerKind>> {
-    const outcome = await this.#call('hello', null, { hello: 1 }, this.#settings.storeTimeoutMs);
+    const [outcome, isCapped] = await Promise.all([
+      this.#call('hello', null, { hello: 1 }, this.#settings.storeTimeoutMs),
+      this.#isCapped(),
+    ]);
     if (outcome.type !== 'done') return outcome;
+    if (isCapped) {
+      const error = new UnsupportedServerError(null, `The collection ${this.name} is capped`);
+      return { type: 'refused', error, byServer: true };
+    }
     const { maxWireVersion, setName, msg, localTime } = outcome.value as Readonly<Record<string, unknown>>;
     if (typeof maxWireVersion === 'number' && maxWireVersion < MIN_WIRE_VERSION) {
       const error = new UnsupportedServerError(null, 'The server is older than MongoDB 5.0');
@@ -167,6 +174,19 @@ export class LockCollection {
     if (localTime instanceof Date) this.serverClock.learn(localTime.getTime(), outcome.sentAt.ms);
     this.#serverKind = { hasChangeStreams: typeof setName === 'string' || msg === 'isdbgrid' };
     return { ...outcome, value: this.#serverKind };
+  }
+
+  /**
+   * A capped collection throws documents away with whoever holds their locks (S2). Who may not ask what the collection
+   * is like does without this check: it asks for a privilege that locks do not need.
+   */
+  async #isCapped(): Promise<boolean> {
+    const command = { listCollections: 1, filter: { name: this.name, 'options.capped': true } };
+    const asked = this.#db.command(command, COMMAND_OPTIONS).then(
+      (reply) => (reply['cursor'] as { firstBatch: readonly unknown[] }).firstBatch.length > 0,
+      () => false,
+    );
+    return (await within(this.#clock, this.#settings.storeTimeoutMs, asked)) ?? false;
   }
 
   /** A change stream over the collection. Opened at its first use. */
@@ -205,7 +225,7 @@ export class LockCollection {
     let timer: Timer | undefined;
     const unanswered = new Promise<never>((_, reject) => {
       timer = this.#clock.at(sentAt.ms + boundMs, () => {
-        const error = new Error(`no answer within ${String(boundMs)} ms`);
+        const error = new Error(`no answer within ${String(Math.round(boundMs))} ms`);
         reject(error);
         giveUp.abort(error);
       });

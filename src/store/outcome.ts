@@ -107,7 +107,23 @@ export function outcomeOfError(error: unknown): Refused | Unknown {
 }
 
 const isTransient = (error: unknown, code: number | undefined): boolean =>
-  code === undefined || TRANSIENT_CODES.has(code) || hasLabel(error, 'RetryableWriteError');
+  code === undefined ||
+  (TRANSIENT_CODES.has(code) && !isTakenForGood(error)) ||
+  hasLabel(error, 'RetryableWriteError');
+
+/**
+ * A key that no repeat will find free: of a name that the collection's collation does not tell from another, or in an
+ * index of somebody else's. Two upserts that race collide on `_id` alone.
+ */
+function isTakenForGood(error: unknown): boolean {
+  const { code, keyPattern, errorResponse } = error as {
+    code?: unknown;
+    keyPattern?: object;
+    errorResponse?: { collation?: unknown };
+  };
+  if (code !== 11_000) return false;
+  return errorResponse?.collation !== undefined || Object.keys(keyPattern ?? { _id: 1 }).join() !== '_id';
+}
 
 function hasLabel(error: unknown, label: string): boolean {
   const labels = (error as { errorLabels?: unknown }).errorLabels;

@@ -1,5 +1,4 @@
-import type { ChangeStream, Document } from 'mongodb';
-import type { Readable } from 'node:stream';
+import type { Document } from 'mongodb';
 import type { Clock, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
@@ -7,6 +6,7 @@ import { readWake, readWakeWord } from '../protocol/wake.js';
 import { AWAIT_MS } from './lock-collection.js';
 import type { LockCollection } from './lock-collection.js';
 import { codeOf } from './outcome.js';
+import { WakeCursor } from './wake-cursor.js';
 
 /** What the wake stream tells the waits of its process. */
 export interface WakeListener {
@@ -58,7 +58,7 @@ export class WakeStream {
   #openedAtMs = Infinity;
   #failures = 0;
   #announced = false;
-  #cursor: { stream: ChangeStream; readable: Readable } | undefined;
+  #cursor: WakeCursor | undefined;
   #timer: Timer | undefined;
   readonly #closing = new Set<Promise<void>>();
 
@@ -124,29 +124,18 @@ export class WakeStream {
 
   #open(): void {
     this.#discardCursor();
-    const stream = this.#collection.watch(wakePipeline(this.#process));
-    // `.stream()` is the one way to read a change stream that never resumes it behind our back.
-    const readable = stream.stream();
-    this.#cursor = { stream, readable };
-    const isCurrent = (): boolean => this.#cursor?.stream === stream;
-    const onTrouble = (error: unknown): void => {
-      if (isCurrent()) this.#retry(error);
-    };
-    // The driver reports every answer of the server by this event; the first one shows that the cursor is armed.
-    stream.on('resumeTokenChanged', () => {
-      if (isCurrent()) this.#answered();
+    const cursor = new WakeCursor(this.#collection, this.#process, {
+      answered: () => {
+        if (this.#cursor === cursor) this.#answered();
+      },
+      event: (event) => {
+        if (this.#cursor === cursor) this.#dispatch(event);
+      },
+      trouble: (error) => {
+        if (this.#cursor === cursor) this.#retry(error);
+      },
     });
-    stream.on('error', onTrouble);
-    readable.on('data', (event: Document) => {
-      if (isCurrent()) this.#dispatch(event);
-    });
-    readable.on('error', onTrouble);
-    // The driver turns some errors, a killed cursor among them, into a plain end.
-    for (const ending of ['end', 'close']) {
-      readable.on(ending, () => {
-        onTrouble(new Error('the change stream ended'));
-      });
-    }
+    this.#cursor = cursor;
     this.#setTimer(this.#settings.storeTimeoutMs, () => {
       this.#retry(new Error('the change stream did not open in time'));
     });
@@ -227,10 +216,8 @@ export class WakeStream {
 
   #discardCursor(): void {
     if (this.#cursor === undefined) return;
-    const { stream, readable } = this.#cursor;
+    const closing = this.#cursor.close();
     this.#cursor = undefined;
-    // In this order: once the readable is destroyed, the driver ends the session and never kills the server's cursor.
-    const closing = stream.close().finally(() => readable.destroy());
     const closed = bounded(closing, this.#clock, this.#settings.storeTimeoutMs);
     this.#closing.add(closed);
     void closed.finally(() => this.#closing.delete(closed));
@@ -258,32 +245,6 @@ interface WakeEvent {
   readonly operationType: string;
   readonly documentKey?: { readonly _id: string };
   readonly wake?: unknown;
-}
-
-/**
- * Small documents are logged whole and seen as `replace`, bigger ones as `update`: `wake` is looked for in both
- * (E13). What is no write of a document concerns the whole collection, and passes.
- */
-function wakePipeline(process: string): Document[] {
-  const namesUs = { $regex: ` ${process.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}:` };
-  return [
-    {
-      $match: {
-        $or: [
-          { 'updateDescription.updatedFields.wake': namesUs },
-          { 'fullDocument.wake': namesUs },
-          { operationType: { $nin: ['insert', 'update', 'replace'] } },
-        ],
-      },
-    },
-    {
-      $project: {
-        operationType: 1,
-        documentKey: 1,
-        wake: { $ifNull: ['$updateDescription.updatedFields.wake', '$fullDocument.wake'] },
-      },
-    },
-  ];
 }
 
 /** What the server will say the next time, too; anything else is worth another try. */

@@ -37,7 +37,10 @@ export function failovers(started: () => FaultCluster): void {
     let toldMs = Infinity;
     short.signal.addEventListener('abort', () => (toldMs = performance.now()));
     const wait = later(
-      there.createMutex('short', { leaseMs: 20_000 }).acquire().then((hold) => ({ hold, atMs: performance.now() })),
+      there
+        .createMutex('short', { leaseMs: 20_000 })
+        .acquire()
+        .then((hold) => ({ hold, atMs: performance.now() })),
     );
     await eventually('somebody waits', async () => (await here.inspect('short'))?.waiters.length === 1);
 

@@ -3,6 +3,7 @@ import type { Db } from 'mongodb';
 import { checkBeliefs } from './checkers/belief-checker.js';
 import { checkLeaks } from './checkers/leak-checker.js';
 import type { Remains } from './checkers/leak-checker.js';
+import { electionsIn } from './checkers/elections.js';
 import { firstGrants } from './checkers/first-grants.js';
 import type { FirstGrant } from './checkers/first-grants.js';
 import { checkLiveness } from './checkers/liveness-checker.js';
@@ -10,11 +11,11 @@ import { checkGranted, VersionJudge } from './checkers/oplog-checker.js';
 import type { Grant } from './checkers/oplog-checker.js';
 import { replay } from './checkers/oplog-replay.js';
 import type { Oplog } from './checkers/oplog-replay.js';
+import { checkStoreTrouble } from './checkers/store-trouble-checker.js';
+import { StrictChecker } from './checkers/strict-checker.js';
 import { checkSets } from './checkers/set-checker.js';
 import type { SetResult, StoredSet } from './checkers/set-checker.js';
 import type { History } from './history.js';
-import type { Fault } from './nemesis/fault-world.js';
-import { StrictRules } from './strict-rules.js';
 import type { Violation } from './verdict.js';
 import { SETS, STEADY_LOCK } from './workload/messages.js';
 import type { StoredSet as FencedSet } from './workload/sets.js';
@@ -36,8 +37,6 @@ export interface Judgement {
 /** What there is to judge. */
 export interface Evidence {
   readonly history: History;
-  /** Those that may have happened. */
-  readonly faults: readonly Fault[];
   readonly isStrict: boolean;
   readonly leaseMs: number;
   readonly oplog: Oplog;
@@ -60,10 +59,10 @@ const LIVENESS = { boundMs: 90_000, slackMs: 5_000, lostSlackMs: 1_000 };
 const PROMPT_MS = 4_000;
 
 export async function judge(evidence: Evidence): Promise<Judgement> {
-  const { history, faults, oplog, isStrict } = evidence;
-  const isSkewed = faults.some(({ number }) => number === 13);
+  const { history, oplog, isStrict } = evidence;
+  const isSkewed = history.run.some((line) => 'fault' in line && line.fault === 13);
   const versions = new VersionJudge({ toleranceMs: isSkewed ? SKEWED_TOLERANCE_MS : TOLERANCE_MS });
-  const strict = new StrictRules();
+  const strict = new StrictChecker();
   await replay(oplog, (change) => {
     versions.take(change);
     strict.take(change);
@@ -72,7 +71,7 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
   const aheadMs = Date.now() - Number(process.hrtime.bigint()) / 1e6;
   const isBeyondBounds = beyondBounds(evidence);
   const sets = checkSets(history, await finalSets(evidence), isBeyondBounds);
-    return {
+  return {
     violations: [
       ...versions.violations,
       ...checkGranted(history, grants),
@@ -80,8 +79,7 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
       ...sets.violations,
       ...checkLiveness(history, LIVENESS, isBeyondBounds),
       ...checkLeaks({ history, baseline: {}, ...evidence.remains }),
-      ...givenUp(history),
-      ...steadyLosses(evidence),
+      ...checkStoreTrouble(history, STEADY_LOCK),
       ...(isStrict ? strict.judge(history, grants, { aheadMs, promptMs: PROMPT_MS }) : []),
     ],
     versions: versions.versions,
@@ -89,7 +87,11 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
     requests: history.workers.flat().filter(({ type }) => type === 'asked').length,
     faults: faultsIn(history),
     killed: history.run.filter(({ type }) => type === 'worker killed').length,
-    failovers: firstGrants(history, grants),
+    failovers: firstGrants(
+      history,
+      grants,
+      isSkewed ? new Map() : await electionsIn(oplog, history, aheadMs),
+    ),
     sets,
   };
 }
@@ -98,7 +100,9 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
 async function finalSets({ db, memory, history }: Evidence): Promise<readonly StoredSet[]> {
   const stored = await db.collection<FencedSet>(SETS).find().toArray();
   const fenced = new Map(stored.map(({ _id, values }) => [_id, values]));
-  const locks = new Set(history.workers.flat().flatMap((line) => (line.type === 'adding' ? [line.lock] : [])));
+  const locks = new Set(
+    history.workers.flat().flatMap((line) => (line.type === 'adding' ? [line.lock] : [])),
+  );
   return [...locks].flatMap((lock) => [
     { set: 'memory', lock, values: memory.get(lock) ?? [] } as const,
     { set: 'fenced', lock, values: fenced.get(lock) ?? [] } as const,
@@ -110,41 +114,13 @@ function beyondBounds({ history, leaseMs }: Evidence): (lock: string, fromNs: bi
   const spans = history.run.flatMap((line) => {
     if (line.type !== 'fault begins' || line.excuses?.includes('exclusion') !== true) return [];
     const end = history.run.find(
-      (other) => other.type === 'fault ends' && other.fault === line.fault && BigInt(other.atNs) > BigInt(line.atNs),
+      (other) =>
+        other.type === 'fault ends' && other.fault === line.fault && BigInt(other.atNs) > BigInt(line.atNs),
     );
     const untilNs = BigInt(end?.atNs ?? line.atNs) + BigInt(2 * leaseMs) * 1_000_000n;
     return [{ fromNs: BigInt(line.atNs), untilNs }];
   });
   return (_lock, fromNs) => spans.some((span) => span.fromNs <= fromNs && fromNs <= span.untilNs);
-}
-
-/** Whoever waits rides out every trouble of the store: only a single try tells of it. */
-function givenUp({ workers }: History): readonly Violation[] {
-  return workers.flatMap((lines, worker) => {
-    const waiting = new Set(
-      lines.flatMap((line) => (line.type === 'asked' && line.timeoutMs !== 0 ? [line.ask] : [])),
-    );
-    return lines.flatMap((line): readonly Violation[] => {
-      if (line.type !== 'not granted' || line.code !== 'STORE_UNAVAILABLE' || !waiting.has(line.ask)) return [];
-      const what = `worker ${worker}, ask ${line.ask}: a wait ended because of the store`;
-      return [{ invariant: 'L1', checker: 'run', what }];
-    });
-  });
-}
-
-/** A holder with a long lease keeps it through every failover. */
-function steadyLosses({ history }: Evidence): readonly Violation[] {
-  const isExcused = history.run.some((line) => 'excuses' in line && line.excuses?.includes('steady lease'));
-  if (isExcused) return [];
-  return history.workers.flatMap((lines, worker) => {
-    const asks = new Set(
-      lines.flatMap((line) => (line.type === 'asked' && line.lock === STEADY_LOCK ? [line.ask] : [])),
-    );
-    return lines.flatMap((line): readonly Violation[] => {
-      if (line.type !== 'lost' || !asks.has(line.ask)) return [];
-      return [{ invariant: 'L4', checker: 'steady', what: `worker ${worker} lost a lease of 30 s: ${line.why}` }];
-    });
-  });
 }
 
 function faultsIn({ run }: History): ReadonlyMap<number, number> {

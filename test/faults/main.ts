@@ -42,7 +42,9 @@ function faultsOf(text: string): readonly number[] {
 }
 
 const program = new Command('test:faults')
-  .description('Lets faults happen to a replica set of three and to processes that use locks, and judges what came of it.')
+  .description(
+    'Lets faults happen to a replica set of three and to processes that use locks, and judges what came of it.',
+  )
   .option('--minutes <number>', 'for how long', positive, 10)
   .option('--seed <number>', 'what chance is drawn from', seedOf, Math.floor(Math.random() * 0x7f_ff_ff_ff))
   .option('--only <numbers>', 'these faults alone, as in docs/fault-runs.md: 1,7,15', faultsOf)

@@ -3,15 +3,12 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { MongoClient } from 'mongodb';
-import type { Db, Document, Timestamp } from 'mongodb';
+import type { MongoClient, Timestamp } from 'mongodb';
 
 import type { LockProviderOptions } from '../../src/index.js';
-import { versionOf } from '../support/lock-version.js';
-import { eventually, pause } from '../support/patience.js';
+import { eventually } from '../support/patience.js';
 import type { FaultCluster } from './cluster/fault-cluster.js';
 import { findFakeTime, setFakeClock } from './cluster/fake-time.js';
-import { readCounters } from './checkers/leak-checker.js';
 import type { Counters } from './checkers/leak-checker.js';
 import { oplogEnd } from './checkers/oplog-replay.js';
 import type { History, RunLine } from './history.js';
@@ -21,9 +18,9 @@ import type { Fault, FaultWorld } from './nemesis/fault-world.js';
 import { letHappen } from './nemesis/nemesis.js';
 import { randomFrom } from './random.js';
 import type { Random } from './random.js';
+import { connected, documentsAtRest, ServerCounters } from './remains.js';
 import type { Violation } from './verdict.js';
 import { Crew } from './workload/crew.js';
-import { APP_NAME } from './workload/messages.js';
 import { Journal } from './workload/journal.js';
 
 /** Where the journals of a round are, while it lasts and after it found something. */
@@ -35,11 +32,6 @@ export const COLLECTION = 'distributed.locks';
 const END_BOUND_MS = 60_000;
 
 const HEAL_BOUND_MS = 90_000;
-
-/** The longest lease of one who was killed, by the fastest clock. */
-const REST_BOUND_MS = 45_000;
-
-const CLOSED_BOUND_MS = 10_000;
 
 const THINK_MS = 30;
 
@@ -62,6 +54,10 @@ export interface RoundPlan {
   readonly durationMs: number;
   /** The bounds of how long a fault lasts that could last for ever. */
   readonly faultMs: { readonly min: number; readonly max: number };
+  /** More options of the workers' providers. */
+  readonly options?: Partial<LockProviderOptions> | undefined;
+  /** How long a worker may take from its last order to its end. Default: 60 s. */
+  readonly endBoundMs?: number | undefined;
 }
 
 export interface RoundResult extends Judgement {
@@ -89,6 +85,7 @@ class Round {
   readonly #database: string;
   readonly #crew: Crew;
   readonly #journal: Journal<RunLine>;
+  readonly #counters: ServerCounters;
   readonly #violations: Violation[] = [];
 
   constructor(plan: RoundPlan, folder: string) {
@@ -98,6 +95,7 @@ class Round {
     this.#database = `faults-${plan.seed}-${process.hrtime.bigint().toString(36)}`;
     this.#journal = new Journal<RunLine>(this.#runJournal);
     const { program, cluster } = plan;
+    this.#counters = new ServerCounters(cluster, plan.isStrict);
     this.#crew = new Crew(
       { program, folder, database: this.#database, uri: cluster.uri, thinkMs: plan.thinkMs ?? THINK_MS },
       this.#journal,
@@ -108,14 +106,24 @@ class Round {
     return join(this.#folder, 'run.jsonl');
   }
 
+  get #options(): LockProviderOptions & { readonly leaseMs: number } {
+    const { leaseMs, options } = this.#plan;
+    return { storeTimeoutMs: 1_500, ...options, leaseMs };
+  }
+
   async run(): Promise<RoundResult> {
     const { cluster, seed } = this.#plan;
     await cluster.heal(HEAL_BOUND_MS);
-    const before = await this.#counters();
+    const before = await this.#counters.read();
     const from = await this.#onPrimary(oplogEnd);
     try {
       const world = await this.#populate();
       await this.#endure(world);
+      if (this.#plan.isStrict) {
+        await this.#expect('R1', 'no stream is forgotten', () =>
+          this.#counters.cursorsAreFew(before, this.#crew.workers.length),
+        );
+      }
       await this.#comeToRest();
       const history = await this.#history();
       const judgement = await this.#judge(history, from, before);
@@ -131,15 +139,20 @@ class Round {
     const fakeTime = await findFakeTime();
     const clockFile = join(this.#folder, 'worker-clock');
     if (fakeTime !== undefined) setFakeClock(clockFile, '+0');
-    const hire = async (more: Pick<LockProviderOptions, 'wakeups'> = {}, env: NodeJS.ProcessEnv = {}): Promise<void> => {
-      const options = { leaseMs: this.#plan.leaseMs, storeTimeoutMs: 1_500, ...more };
-      await this.#crew.hire({ seed: random.between(0, 0x7f_ff_ff_ff), actors: 5, isSteady: false, options }, env);
+    const hire = async (
+      more: Pick<LockProviderOptions, 'wakeups'> = {},
+      env: NodeJS.ProcessEnv = {},
+    ): Promise<void> => {
+      const options = { ...this.#options, ...more };
+      await this.#crew.hire(
+        { seed: random.between(0, 0x7f_ff_ff_ff), actors: 5, isSteady: false, options },
+        env,
+      );
     };
     await hire();
     await hire({}, fakeTime === undefined ? {} : fakeTime.environment(clockFile));
     await hire({ wakeups: 'polling' });
-    const options = { leaseMs: this.#plan.leaseMs, storeTimeoutMs: 1_500 };
-    await this.#crew.hire({ seed: 0, actors: 1, isSteady: true, options });
+    await this.#crew.hire({ seed: 0, actors: 1, isSteady: true, options: this.#options });
     return {
       cluster,
       crew: this.#crew,
@@ -150,7 +163,12 @@ class Round {
       leaseMs: this.#plan.leaseMs,
       lengthMs: () => random.between(faultMs.min, faultMs.max),
       hire: async () => hire(random.percent(30) ? { wakeups: 'polling' } : {}),
-      workerClock: fakeTime === undefined ? undefined : (offset) => { setFakeClock(clockFile, offset); },
+      workerClock:
+        fakeTime === undefined
+          ? undefined
+          : (offset) => {
+              setFakeClock(clockFile, offset);
+            },
     };
   }
 
@@ -170,6 +188,7 @@ class Round {
   /** Everybody is served once more, and then all end by themselves. */
   async #comeToRest(): Promise<void> {
     const healedNs = process.hrtime.bigint();
+    const { endBoundMs = END_BOUND_MS } = this.#plan;
     await this.#expect('L1', 'every worker is granted something after the end of the faults', async () => {
       await eventually(
         'a grant for every worker',
@@ -181,7 +200,7 @@ class Round {
               lines[number]?.some(({ type, atNs }) => type === 'granted' && BigInt(atNs) > healedNs),
             );
         },
-        END_BOUND_MS,
+        endBoundMs,
       );
     });
     this.#journal.write({ type: 'stopping' });
@@ -189,12 +208,14 @@ class Round {
     for (const worker of workers) worker.order({ do: 'stop' });
     await Promise.all(
       workers.map((worker) =>
-        this.#expect('L1', `worker ${worker.number} comes to an end`, () => worker.endsByItself(END_BOUND_MS)),
+        this.#expect('L1', `worker ${worker.number} comes to an end`, () => worker.endsByItself(endBoundMs)),
       ),
     );
+    // Who has not ended by now goes on for ever, and what is judged must be at rest.
+    await this.#crew.dismiss();
   }
 
-  async #expect(invariant: 'L1', what: string, happens: () => Promise<void>): Promise<void> {
+  async #expect(invariant: 'L1' | 'R1', what: string, happens: () => Promise<void>): Promise<void> {
     try {
       await happens();
     } catch (error) {
@@ -209,15 +230,14 @@ class Round {
   }
 
   async #judge(history: History, from: Timestamp, before: readonly Counters[]): Promise<Judgement> {
-    const { storeFaults, processFaults, isStrict, leaseMs } = this.#plan;
-    return await this.#with(this.#plan.cluster.uri, async (client) => {
+    const { isStrict, leaseMs } = this.#plan;
+    return await connected(this.#plan.cluster.uri, async (client) => {
       const db = client.db(this.#database);
-      const documents = await this.#documentsAtRest(db);
-      const remains = { documents, nowMs: Date.now(), before, after: await this.#countersAtRest(before) };
+      const documents = await documentsAtRest(db.collection(COLLECTION));
+      const remains = { documents, nowMs: Date.now(), before, after: await this.#counters.atRest(before) };
       const judgement = await this.#onPrimary((direct) =>
         judge({
           ...{ history, db, remains, isStrict, leaseMs, memory: this.#crew.memory },
-          faults: [...storeFaults, ...processFaults],
           oplog: { client: direct, namespace: `${this.#database}.${COLLECTION}`, from },
         }),
       );
@@ -226,55 +246,9 @@ class Round {
     });
   }
 
-  /** Who was killed is in the documents for a lease; of everybody else nothing is left. */
-  async #documentsAtRest(db: Db): Promise<readonly Document[]> {
-    const locks = db.collection(COLLECTION);
-    const endMs = performance.now() + REST_BOUND_MS;
-    for (;;) {
-      const documents = await locks.find().toArray();
-      const members = documents.flatMap((document) => {
-        const { leases, queue } = versionOf(document);
-        return [...leases, ...queue.map(([, waiter]) => waiter)];
-      });
-      const isAtRest = members.every(({ expiresAt }) => expiresAt.getTime() < Date.now());
-      if (isAtRest || performance.now() > endMs) return documents;
-      await pause(100);
-    }
-  }
-
-  /** Servers notice a little later that a client is gone. */
-  async #countersAtRest(before: readonly Counters[]): Promise<readonly Counters[]> {
-    const endMs = performance.now() + CLOSED_BOUND_MS;
-    for (;;) {
-      const after = await this.#counters();
-      const isBack = after.every(({ openCursors, connections }, index) => {
-        const was = before[index];
-        return was !== undefined && openCursors <= was.openCursors && connections <= was.connections;
-      });
-      if (isBack || performance.now() > endMs) return after;
-      await pause(200);
-    }
-  }
-
-  async #counters(): Promise<readonly Counters[]> {
-    const { members } = this.#plan.cluster;
-    return await Promise.all(
-      members.map(({ directUri }) => this.#with(directUri, (client) => readCounters(client, APP_NAME))),
-    );
-  }
-
   /** Connected to one member: the oplog is read where there is one. */
   async #onPrimary<T>(act: (client: MongoClient) => Promise<T>): Promise<T> {
     const primary = await this.#plan.cluster.untilPrimary();
-    return await this.#with(primary.directUri, act);
-  }
-
-  async #with<T>(uri: string, act: (client: MongoClient) => Promise<T>): Promise<T> {
-    const client = new MongoClient(uri, { appName: 'leasehold-faults' });
-    try {
-      return await act(client);
-    } finally {
-      await client.close();
-    }
+    return await connected(primary.directUri, act);
   }
 }

@@ -1,6 +1,7 @@
 import Table from 'cli-table3';
 
 import { percentile } from '../../benchmarks/statistics.js';
+import type { FirstGrant } from './checkers/first-grants.js';
 import type { RoundResult } from './round.js';
 
 /** What several rounds have shown together. */
@@ -27,15 +28,33 @@ export class Summary {
       ['adds to fenced sets, acknowledged', this.#sum(({ sets }) => sets.fenced.acknowledged)],
       ['of them lost', this.#sum(({ sets }) => sets.fenced.lost)],
       ['adds to unfenced sets, acknowledged', this.#sum(({ sets }) => sets.memory.acknowledged)],
-      ['of them lost, all where a process had stood still or was late', this.#sum(({ sets }) => sets.memory.lost)],
+      [
+        'of them lost, all where a process had stood still or was late',
+        this.#sum(({ sets }) => sets.memory.lost),
+      ],
       ['**violations**', this.violations],
     ];
     return [
-      ...markdown(['what', 'how often'], counts.map(([what, count]) => [what, count.toLocaleString('en')])),
+      ...markdown(
+        ['what', 'how often'],
+        counts.map(([what, count]) => [what, count.toLocaleString('en')]),
+      ),
       '',
       ...markdown(['fault', 'how often'], this.#faultRows()),
       '',
-      ...markdown(['after fault', 'times', 'p50', 'p99', 'max'], this.#failoverRows()),
+      ...markdown(
+        [
+          'after fault',
+          'times',
+          'to the first grant p50',
+          'p99',
+          'max',
+          'of it since the election p50',
+          'p99',
+          'max',
+        ],
+        this.#failoverRows(),
+      ),
     ];
   }
 
@@ -47,18 +66,18 @@ export class Summary {
     return [...counts].sort(([a], [b]) => a - b).map(([fault, count]) => [String(fault), String(count)]);
   }
 
-  /** From the end of the primary to the first grant by another. */
+  /** From the end of the primary to the first grant by another, and from the election of that. */
   #failoverRows(): string[][] {
-    const byFault = new Map<number, number[]>();
-    for (const { fault, ms } of this.#results.flatMap(({ failovers }) => failovers)) {
-      if (ms !== null) byFault.set(fault, [...(byFault.get(fault) ?? []), ms]);
+    const byFault = new Map<number, FirstGrant[]>();
+    for (const first of this.#results.flatMap(({ failovers }) => failovers)) {
+      byFault.set(first.fault, [...(byFault.get(first.fault) ?? []), first]);
     }
     return [...byFault]
       .sort(([a], [b]) => a - b)
-      .map(([fault, times]) => {
-        const sorted = times.sort((a, b) => a - b);
-        const figures = [percentile(sorted, 0.5), percentile(sorted, 0.99), sorted.at(-1) ?? 0];
-        return [String(fault), String(sorted.length), ...figures.map((ms) => `${(ms / 1_000).toFixed(2)} s`)];
+      .map(([fault, all]) => {
+        const totals = all.flatMap(({ ms }) => (ms === null ? [] : [ms]));
+        const sinceElections = all.flatMap(({ sinceElectionMs: ms }) => (ms === null ? [] : [ms]));
+        return [String(fault), String(totals.length), ...spread(totals), ...spread(sinceElections)];
       });
   }
 
@@ -66,6 +85,11 @@ export class Summary {
     return this.#results.reduce((sum, result) => sum + of(result), 0);
   }
 }
+
+const spread = (times: readonly number[]): readonly string[] =>
+  times.length === 0
+    ? ['', '', '']
+    : [0.5, 0.99, 1].map((share) => `${(percentile(times, share) / 1_000).toFixed(2)} s`);
 
 /** A table whose lines are Markdown as they stand. */
 export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {

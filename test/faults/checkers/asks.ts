@@ -29,6 +29,8 @@ export interface Ask {
   /** The loss came while something was awaited, when the worker looks at nothing: the last promise may be older. */
   isLostUnseen?: boolean;
   notHeldNs?: number;
+  /** Promised once more, although a look had found its last promise over: what is over stays over. */
+  revivedNs?: number;
   releasingNs?: number;
   releasedNs?: number;
 }
@@ -59,6 +61,8 @@ export function asksOf(history: History, clock: RunClock = clockOf(history)): re
 
 function takeDown(asked: Ask, line: WorkerLine, clock: RunClock): void {
   const atNs = clock.ns(line.atNs);
+  const { promisedNs, notHeldNs = Infinity } = asked;
+  if (line.type === 'promised' && notHeldNs < atNs && promisedNs <= notHeldNs) asked.revivedNs ??= atNs;
   if ('untilNs' in line) asked.promisedNs = Math.max(asked.promisedNs, clock.ns(line.untilNs));
   if (line.type === 'granted') asked.granted ??= { atNs, id: line.id, token: line.token };
   if (line.type === 'not granted') asked.notGranted = { atNs, code: line.code, isKnown: line.isKnown };

@@ -127,6 +127,24 @@ describe('beliefs that conflict', () => {
   });
 });
 
+describe('a hold that was not held', () => {
+  const promised = (atMs: number, untilMs: number): Lines[number] => [
+    atMs,
+    { type: 'promised', ask: 1, untilNs: at(untilMs) },
+  ];
+  const begun = [asked(1, 1), granted(2, 1, 1, 40)];
+
+  it('after the end of its promise is never held again', () => {
+    const revived = [...begun, [45, { type: 'not held', ask: 1 }], promised(50, 90)] as const;
+    expectOne(found([...revived, ...released(60, 1)]), /^S2: .*held again at 5\d.0 ms/);
+  });
+
+  it('before that may be, as it was only in doubt', () => {
+    const confirmed = [...begun, [20, { type: 'not held', ask: 1 }], promised(50, 90)] as const;
+    expect(found([...confirmed, ...released(60, 1)])).toEqual([]);
+  });
+});
+
 describe('tokens of beliefs', () => {
   it('that fall from hold to hold are found', () => {
     expectOne(found(held(MUTEX, 2, 10, 20), held(MUTEX, 1, 20, 30)), /^S3: .*is followed by/);

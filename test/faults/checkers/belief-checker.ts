@@ -1,6 +1,7 @@
 import type { History } from '../history.js';
 import type { Violation } from '../verdict.js';
 import { asksOf, named } from './asks.js';
+import type { Ask } from './asks.js';
 import { beliefsOf } from './beliefs.js';
 import type { Belief } from './beliefs.js';
 import { EXCLUDED_BY, byLock, conflictsIn, edgesOf, shareOf } from './conflicts.js';
@@ -17,7 +18,8 @@ export function checkBeliefs(
   isBeyondBounds: IsBeyondBounds = () => false,
 ): readonly Violation[] {
   const clock = clockOf(history);
-  const beliefs = asksOf(history, clock).flatMap((asked) => beliefsOf(asked));
+  const asks = asksOf(history, clock);
+  const beliefs = asks.flatMap((asked) => beliefsOf(asked));
   const conflicts = conflictsIn(beliefs).filter(({ earlier, later }) => {
     const untilNs = Math.min(earlier.untilNs, later.untilNs);
     return !isBeyondBounds(later.lock, clock.atNs(later.fromNs), clock.atNs(untilNs));
@@ -31,7 +33,16 @@ export function checkBeliefs(
   return [
     ...[...firsts.values()].map(({ earlier, later }) => violation('S2', earlier, 'while', later)),
     ...others,
+    ...asks.flatMap((asked) => [...heldAgain(asked)]),
   ];
+}
+
+/** A hold whose last promise is over is over for good, whatever the store says later. */
+function* heldAgain(asked: Ask): Iterable<Violation> {
+  const { promisedNs, notHeldNs = 0, revivedNs } = asked;
+  if (revivedNs === undefined) return;
+  const what = `${named(asked)} is held again at ${inMs(revivedNs)}, until ${inMs(promisedNs)}, though it was over at ${inMs(notHeldNs)}`;
+  yield { invariant: 'S2', checker: CHECKER, what };
 }
 
 /** A token belongs to one hold only. */

@@ -7,10 +7,19 @@ export interface FirstGrant {
   readonly fault: number;
   /** `null`: never. */
   readonly ms: number | null;
+  /** Of that, from the election of the primary that gave it; `null` where the clocks of members cannot tell. */
+  readonly sinceElectionMs: number | null;
 }
 
+/** When a primary took office, in ns of the run's clock. */
+export type Elections = ReadonlyMap<number, number>;
+
 /** One for each primary that went. */
-export function firstGrants(history: History, grants: readonly Grant[]): readonly FirstGrant[] {
+export function firstGrants(
+  history: History,
+  grants: readonly Grant[],
+  elections: Elections = new Map(),
+): readonly FirstGrant[] {
   const clock = clockOf(history);
   const terms = new Map(grants.map(({ lock, token, term }) => [`${token} ${lock}`, term]));
   const heard = history.workers
@@ -24,7 +33,14 @@ export function firstGrants(history: History, grants: readonly Grant[]): readonl
     if (line.type !== 'primary gone') return [];
     const goneNs = clock.ns(line.atNs);
     const first = heard.find(({ ns, term }) => ns > goneNs && term > line.term);
-    return [{ fault: line.fault, ms: first === undefined ? null : msOf(first.ns - goneNs) }];
+    const electedNs = first === undefined ? undefined : elections.get(first.term);
+    return [
+      {
+        fault: line.fault,
+        ms: first === undefined ? null : msOf(first.ns - goneNs),
+        sinceElectionMs: first === undefined || electedNs === undefined ? null : msOf(first.ns - electedNs),
+      },
+    ];
   });
 }
 

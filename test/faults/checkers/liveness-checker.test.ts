@@ -67,6 +67,10 @@ describe('a history in which everything ends', () => {
       stands(80, 890),
     ],
     [
+      'with a doubt, which is no loss',
+      [[asked(1, 1), granted(2, 1, 1, 90), [20, { type: 'not held', ask: 1 }], ...released(99, 1)]],
+    ],
+    [
       'with a loss while it waited for another mode, when it looks at nothing',
       [
         [
@@ -110,6 +114,11 @@ describe('a history in which something is wrong', () => {
       'late news of a loss',
       /^L4 .*told its loss at 141.0 ms, promised until 90/,
       [[asked(1, 1), granted(2, 1, 1, 90), ...lost(141, 1)]],
+    ],
+    [
+      'a loss that is never told',
+      /^L4 .*is over at 95.0 ms, and its loss is never told/,
+      [[asked(1, 1), granted(2, 1, 1, 90), [95, { type: 'not held', ask: 1 }], ...released(99, 1)]],
     ],
     [
       'a loss that is told after another has come in',

@@ -86,7 +86,11 @@ function* timesOut(asked: Ask, { bounds, standing }: Run): Iterable<Violation> {
 }
 
 function* isToldInTime(asked: Ask, { bounds, standing }: Run): Iterable<Violation> {
-  const { worker, promisedNs, lostNs, isLostUnseen } = asked;
+  const { worker, promisedNs, lostNs, notHeldNs = 0, isLostUnseen } = asked;
+  // A look that finds it over tells of the loss; one before the end of its promise only doubts it, and asks.
+  if (lostNs === undefined && promisedNs > 0 && notHeldNs > promisedNs) {
+    yield violation('L4', `${named(asked)} is over at ${inMs(notHeldNs)}, and its loss is never told`);
+  }
   if (lostNs === undefined || lostNs <= promisedNs + nsOf(bounds.lostSlackMs)) return;
   if (isLostUnseen === true || standing.stood(worker, promisedNs, lostNs)) return;
   yield violation(

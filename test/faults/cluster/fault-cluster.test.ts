@@ -1,4 +1,4 @@
-import { MongoClient } from 'mongodb';
+import { MongoClient, MongoWriteConcernError } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '../../support/patience.js';
@@ -112,6 +112,62 @@ describe('a cluster for faults', () => {
     first.proxy.cut('members');
     await untilAnother(first);
     await note();
+  });
+
+  it('takes back a member that has ended by itself', async () => {
+    const first = await cluster.untilPrimary();
+    process.kill(first.pid, 'SIGABRT');
+    await eventually('it has ended', () => !first.isRunning);
+    await cluster.heal();
+    expect(first.isRunning).toBe(true);
+    await note();
+  });
+});
+
+describe('a member that is isolated', () => {
+  const isPrimary = async (member: FaultMember): Promise<boolean> =>
+    (await member.admin({ hello: 1 }))['isWritablePrimary'] === true;
+
+  /** What a client sees that talks to this member through its proxy. */
+  async function acknowledgement(member: FaultMember): Promise<string> {
+    const direct = new MongoClient(`mongodb://${member.host}/?directConnection=true`, { retryWrites: false });
+    try {
+      const stray = direct.db('leasehold-cluster').collection('strays');
+      await stray.insertOne({}, { writeConcern: { w: 'majority', wtimeoutMS: 600 } });
+      return 'acknowledged';
+    } catch (error) {
+      return error instanceof MongoWriteConcernError ? 'not acknowledged' : `refused: ${String(error)}`;
+    } finally {
+      await direct.close();
+    }
+  }
+
+  it('is a primary beside another one for a while, when it learns from silence alone that it is isolated', async () => {
+    const first = await cluster.untilPrimary();
+    const [second] = await cluster.secondaries();
+    cluster.isolate(first, 'silence');
+    expect(await second?.stepUp()).toBe(true);
+    await eventually('the other one lets something be written', async () => second && isPrimary(second));
+    expect(await isPrimary(first)).toBe(true);
+    expect(await cluster.primary()).toBe(second);
+    expect(await acknowledgement(first)).toBe('not acknowledged');
+    await note();
+    await eventually('the first steps down', async () => !(await isPrimary(first)));
+    await cluster.heal();
+    const strays = client.db('leasehold-cluster').collection('strays');
+    expect(await strays.countDocuments({}, { readPreference: 'primary' })).toBe(0);
+    expect(await first.admin({ replSetGetStatus: 1 })).toMatchObject({ myState: 2 });
+  });
+
+  it('is followed by another primary by itself', async () => {
+    const first = await cluster.untilPrimary();
+    cluster.isolate(first);
+    await untilAnother(first);
+    await note();
+    for (const { proxy } of cluster.members) {
+      if (proxy !== first.proxy) expect(proxy.connections.clients).toBeGreaterThan(0);
+    }
+    expect(first.proxy.connections.members).toBe(0);
   });
 });
 

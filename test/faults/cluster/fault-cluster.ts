@@ -22,6 +22,12 @@ export interface ClusterOptions {
   readonly dataFolders?: readonly (string | undefined)[];
 }
 
+/**
+ * Cut: a primary sees at once that it is alone, and steps down. Silence: what it sends is neither answered nor refused,
+ * so that for an election timeout it remains primary, beside another one perhaps: the others do not wait for it.
+ */
+export type Isolation = 'cut' | 'silence';
+
 /** A replica set of three under control, whose members reach one another, and are reached, through proxies only. */
 export interface FaultCluster extends AsyncDisposable {
   /** Through the proxies. */
@@ -34,6 +40,8 @@ export interface FaultCluster extends AsyncDisposable {
   primary(): Promise<FaultMember | undefined>;
   untilPrimary(boundMs?: number): Promise<FaultMember>;
   secondaries(): Promise<readonly FaultMember[]>;
+  /** Until `heal`, the member can neither reach the others nor be reached by them, while clients reach all three. */
+  isolate(member: FaultMember, how?: Isolation): void;
   /** All proxies let everything through, all members run, with their clocks back, one is primary and all have caught up. */
   heal(boundMs?: number): Promise<void>;
   /** The current election term. */
@@ -155,16 +163,29 @@ class ControlledCluster implements FaultCluster {
     return Math.max(...statuses.map(({ answer }) => Number(answer['term'])));
   }
 
+  isolate(member: FaultMember, how: Isolation = 'cut'): void {
+    member.proxy.cut('members');
+    for (const { proxy } of this.members) {
+      if (proxy === member.proxy) continue;
+      if (how === 'cut') proxy.cut({ memberPort: member.port });
+      else proxy.freeze({ memberPort: member.port });
+    }
+  }
+
   async heal(boundMs: number = WELL_MS): Promise<void> {
     for (const member of this.members) {
       member.proxy.heal();
       member.continue();
       if (this.canSetClocks) await member.setClock('+0');
     }
-    await Promise.all(this.members.map((member) => member.restart()));
-    // Whoever has stepped down may stand for election again.
-    await this.#ask({ replSetFreeze: 0 });
-    await eventually('one is primary, and all have caught up', () => this.#isWell(), boundMs);
+    const becomesWell = async (): Promise<boolean> => {
+      // One that was about to end by itself when its fault was over still ran a moment ago.
+      await Promise.all(this.members.map((member) => member.restart()));
+      // Whoever has stepped down may stand for election again.
+      await this.#ask({ replSetFreeze: 0 });
+      return await this.#isWell();
+    };
+    await eventually('one is primary, and all have caught up', becomesWell, boundMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

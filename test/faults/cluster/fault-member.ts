@@ -14,7 +14,9 @@ export interface FaultMember {
   /** Past the proxy, direct connection: for the nemesis and the checkers. */
   readonly directUri: string;
   readonly proxy: FaultProxy;
-  /** False while killed. */
+  /** Past the proxy. */
+  readonly port: number;
+  /** False while killed, or when it ended by itself. */
   readonly isRunning: boolean;
   /** By SIGSTOP. */
   readonly isStopped: boolean;
@@ -27,6 +29,8 @@ export interface FaultMember {
   continue(): void;
   /** By force and past the proxy; a closed connection is no failure, nor that it is no primary any more. */
   stepDown(): Promise<void>;
+  /** Stands for election at once, whether there is a primary or not; whether it won. */
+  stepUp(): Promise<boolean>;
   /** One command on the member itself, past the proxy; rejects if it is not answered within the bound (default 5 s). */
   admin(command: Document, boundMs?: number): Promise<Document>;
   /** In the format of libfaketime: '+30s', '-10s', '+0', '+0 x1.1'. */
@@ -60,8 +64,12 @@ export class ControlledMember implements FaultMember {
     return `127.0.0.1:${this.proxy.port}`;
   }
 
+  get port(): number {
+    return this.#mongod.plan.port;
+  }
+
   get directUri(): string {
-    return `mongodb://127.0.0.1:${this.#mongod.plan.port}/?directConnection=true`;
+    return `mongodb://127.0.0.1:${this.port}/?directConnection=true`;
   }
 
   get isRunning(): boolean {
@@ -109,6 +117,16 @@ export class ControlledMember implements FaultMember {
       const isNoPrimary = error instanceof MongoServerError && error.code === NOT_PRIMARY;
       if (!isNoPrimary && !(error instanceof MongoNetworkError)) throw error;
     }
+  }
+
+  async stepUp(): Promise<boolean> {
+    return await this.admin({ replSetStepUp: 1 }, 2 * ADMIN_MS).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof MongoServerError) return false;
+        throw error;
+      },
+    );
   }
 
   async admin(command: Document, boundMs = ADMIN_MS): Promise<Document> {

@@ -6,10 +6,14 @@ import type { Document } from 'mongodb';
 
 import type { Obstacles } from './lane.js';
 import { ProxiedConnection } from './proxied-connection.js';
-import type { HeldRequest, Rules, Side, Treatment } from './proxied-connection.js';
+import type { HeldRequest, Rules, Sender, Side, Treatment } from './proxied-connection.js';
 
-/** Whose connections: those of drivers, those that other members open, or both. */
-export type Traffic = 'clients' | 'members' | 'all';
+/** Whose connections: those of drivers, those that other members open, both, or those of one other member. */
+export type Traffic = 'clients' | 'members' | 'all' | OneMember;
+export interface OneMember {
+  /** The port of its mongod, not of its proxy. */
+  readonly memberPort: number;
+}
 /** `requests` flow to the member, `replies` back. */
 export type Direction = 'requests' | 'replies' | 'both';
 
@@ -81,9 +85,13 @@ export async function startFaultProxy(serverPort: number): Promise<FaultProxy> {
   return new Proxy(server, serverPort);
 }
 
-const SIDES = { clients: ['clients'], members: ['members'], all: ['clients', 'members'] } as const;
+const SIDES: Readonly<Record<'clients' | 'members' | 'all', readonly Side[]>> = {
+  clients: ['clients'],
+  members: ['members'],
+  all: ['clients', 'members'],
+};
 
-/** What stands in the way of the connections of one side. */
+/** What stands in the way of the connections of one side, or of one member. */
 interface Blockade {
   isCut: boolean;
   freezes: { requests: boolean; replies: boolean };
@@ -103,6 +111,8 @@ class Proxy implements FaultProxy, Rules {
   readonly #server: Server;
   readonly #connections = new Set<ProxiedConnection>();
   #blockades = { clients: noBlockade(), members: noBlockade() };
+  /** By the port of the member. */
+  #ofMembers = new Map<number, Blockade>();
   #interceptions: Interception[] = [];
 
   constructor(server: Server, serverPort: number) {
@@ -116,20 +126,19 @@ class Proxy implements FaultProxy, Rules {
   }
 
   cut(traffic: Traffic): void {
-    for (const side of SIDES[traffic]) this.#blockades[side].isCut = true;
+    for (const blockade of this.#against(traffic)) blockade.isCut = true;
     for (const connection of this.#of(traffic)) connection.destroy();
   }
 
   freeze(traffic: Traffic, direction: Direction = 'both'): void {
-    for (const side of SIDES[traffic]) {
-      const { freezes } = this.#blockades[side];
+    for (const { freezes } of this.#against(traffic)) {
       if (direction !== 'replies') freezes.requests = true;
       if (direction !== 'requests') freezes.replies = true;
     }
   }
 
   delay(traffic: Traffic, slow: Slow): void {
-    for (const side of SIDES[traffic]) this.#blockades[side].slow = slow;
+    for (const blockade of this.#against(traffic)) blockade.slow = slow;
   }
 
   dropReplies(times: number, matches: Match): Dropping {
@@ -182,6 +191,7 @@ class Proxy implements FaultProxy, Rules {
 
   heal(): void {
     this.#blockades = { clients: noBlockade(), members: noBlockade() };
+    this.#ofMembers = new Map();
     for (const { discard } of this.#interceptions) discard();
     this.#interceptions = [];
     for (const connection of this.#connections) connection.heal();
@@ -199,13 +209,16 @@ class Proxy implements FaultProxy, Rules {
     await closed;
   }
 
-  isCut(side: Side): boolean {
-    return this.#blockades[side].isCut;
+  isCut(sender: Sender): boolean {
+    return this.#before(sender).some(({ isCut }) => isCut);
   }
 
-  obstacles(side: Side, direction: 'requests' | 'replies'): Obstacles {
-    const { freezes, slow } = this.#blockades[side];
-    return { isFrozen: freezes[direction], slow };
+  obstacles(sender: Sender, direction: 'requests' | 'replies'): Obstacles {
+    const blockades = this.#before(sender);
+    return {
+      isFrozen: blockades.some(({ freezes }) => freezes[direction]),
+      slow: blockades.find(({ slow }) => slow !== undefined)?.slow,
+    };
   }
 
   get mayTreat(): boolean {
@@ -219,9 +232,27 @@ class Proxy implements FaultProxy, Rules {
     return interception.treatment;
   }
 
+  /** What is put up against this traffic. */
+  #against(traffic: Traffic): readonly Blockade[] {
+    if (typeof traffic === 'string') return SIDES[traffic].map((side) => this.#blockades[side]);
+    const blockade = this.#ofMembers.get(traffic.memberPort) ?? noBlockade();
+    this.#ofMembers.set(traffic.memberPort, blockade);
+    return [blockade];
+  }
+
+  /** What is in the way of this sender. */
+  #before({ side, port }: Sender): readonly Blockade[] {
+    const ofMember = port === undefined ? undefined : this.#ofMembers.get(port);
+    return ofMember === undefined ? [this.#blockades[side]] : [this.#blockades[side], ofMember];
+  }
+
   #of(traffic: Traffic): readonly ProxiedConnection[] {
-    const sides: readonly (Side | undefined)[] = SIDES[traffic];
-    return [...this.#connections].filter(({ side }) => sides.includes(side));
+    return [...this.#connections].filter(({ sender }) => {
+      if (sender === undefined) return false;
+      return typeof traffic === 'string'
+        ? SIDES[traffic].includes(sender.side)
+        : sender.port === traffic.memberPort;
+    });
   }
 
   #streams(): readonly ProxiedConnection[] {

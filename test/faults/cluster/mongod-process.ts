@@ -108,9 +108,6 @@ const PARAMETERS: readonly string[] = [
   'enableTestCommands=1',
   // Whatever may be purged is, and not only once a minute.
   'ttlMonitorSleepSecs=1',
-  // The cursors of clients that were killed or cut off go soon, and not after ten minutes: others that are left are seen.
-  'cursorTimeoutMillis=5000',
-  'clientCursorMonitorFrequencySecs=1',
 ];
 
 function mongodArguments(plan: MongodPlan): readonly string[] {
@@ -127,13 +124,16 @@ function mongodArguments(plan: MongodPlan): readonly string[] {
 }
 
 /** Kills the mongod when this process ends in a way that leaves it no time for that: its end of the pipe closes then. */
-function guardOf({ pid }: ChildProcess): ChildProcess | undefined {
+function guardOf(mongod: ChildProcess): ChildProcess | undefined {
+  const { pid } = mongod;
   if (pid === undefined) return undefined;
   const guard = spawn('/bin/sh', ['-c', 'read -r _; kill -9 "$0"', String(pid)], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
   guard.on('error', () => undefined);
+  // The number may be given to another process then.
+  mongod.once('exit', () => guard.kill('SIGKILL'));
   return guard;
 }
 

@@ -18,6 +18,12 @@ import {
 /** Whose connection it is. */
 export type Side = 'clients' | 'members';
 
+export interface Sender {
+  readonly side: Side;
+  /** Of a member: the port of its mongod. */
+  readonly port: number | undefined;
+}
+
 /** What is to be done with a request. */
 export type Treatment =
   | 'pass'
@@ -29,8 +35,8 @@ export type Treatment =
 /** What all connections of a proxy go by. */
 export interface Rules {
   readonly serverPort: number;
-  isCut(side: Side): boolean;
-  obstacles(side: Side, direction: Exclude<Direction, 'both'>): Obstacles;
+  isCut(sender: Sender): boolean;
+  obstacles(sender: Sender, direction: Exclude<Direction, 'both'>): Obstacles;
   /** Whether `treat` may answer something else than 'pass': only then are requests decoded. */
   readonly mayTreat: boolean;
   treat(request: Request): Treatment;
@@ -55,7 +61,7 @@ export class ProxiedConnection {
   readonly #client: Socket;
   readonly #rules: Rules;
   readonly #onOver: () => void;
-  #side: Side | undefined;
+  #sender: Sender | undefined;
   #server: Socket | undefined;
   #requests: Lane | undefined;
   #replies: Lane | undefined;
@@ -88,8 +94,9 @@ export class ProxiedConnection {
     });
   }
 
-  get side(): Side | undefined {
-    return this.#side;
+  /** Undefined until its first message has come. */
+  get sender(): Sender | undefined {
+    return this.#sender;
   }
 
   /** Whether the client has not closed it. */
@@ -99,7 +106,7 @@ export class ProxiedConnection {
 
   /** Whether a change stream's command is outstanding or was the last one. */
   get carriesStream(): boolean {
-    return this.#side === 'clients' && this.isOpen && this.#carriesStream;
+    return this.#sender?.side === 'clients' && this.isOpen && this.#carriesStream;
   }
 
   destroy(): void {
@@ -135,13 +142,13 @@ export class ProxiedConnection {
   }
 
   #request(message: Buffer): void {
-    this.#side ??= sideOf(message);
-    if (this.#rules.isCut(this.#side)) {
+    this.#sender ??= senderOf(message);
+    if (this.#rules.isCut(this.#sender)) {
       this.destroy();
       return;
     }
-    const requests = this.#requests ?? this.#open(this.#side);
-    if (this.#side === 'members') {
+    const requests = this.#requests ?? this.#open(this.#sender);
+    if (this.#sender.side === 'members') {
       requests.push(message);
       return;
     }
@@ -155,7 +162,7 @@ export class ProxiedConnection {
     requests.push(message);
   }
 
-  #open(side: Side): Lane {
+  #open(sender: Sender): Lane {
     const server = connect({
       host: '127.0.0.1',
       port: this.#rules.serverPort,
@@ -163,8 +170,8 @@ export class ProxiedConnection {
       allowHalfOpen: true,
     });
     this.#server = server;
-    const requests = new Lane(this.#client, server, () => this.#obstacles(side, 'requests'));
-    const replies = new Lane(server, this.#client, () => this.#obstacles(side, 'replies'));
+    const requests = new Lane(this.#client, server, () => this.#obstacles(sender, 'requests'));
+    const replies = new Lane(server, this.#client, () => this.#obstacles(sender, 'replies'));
     this.#requests = requests;
     this.#replies = replies;
     this.#read(server, (message) => {
@@ -180,8 +187,8 @@ export class ProxiedConnection {
     return requests;
   }
 
-  #obstacles(side: Side, direction: Exclude<Direction, 'both'>): Obstacles {
-    const { isFrozen, slow } = this.#rules.obstacles(side, direction);
+  #obstacles(sender: Sender, direction: Exclude<Direction, 'both'>): Obstacles {
+    const { isFrozen, slow } = this.#rules.obstacles(sender, direction);
     return { isFrozen: isFrozen || this.#isFrozen, slow };
   }
 
@@ -263,7 +270,12 @@ export class ProxiedConnection {
   }
 }
 
-/** A member says which wire versions it can speak as one; all other handshakes are of drivers. */
-function sideOf(firstMessage: Buffer): Side {
-  return bodyOf(firstMessage)?.['internalClient'] === undefined ? 'clients' : 'members';
+/**
+ * A member says which wire versions it can speak as one, and, where test commands are enabled, on which port it listens;
+ * all other handshakes are of drivers.
+ */
+function senderOf(firstMessage: Buffer): Sender {
+  const body = bodyOf(firstMessage);
+  if (body?.['internalClient'] === undefined) return { side: 'clients', port: undefined };
+  return { side: 'members', port: Number(/:(\d+)$/.exec(String(body['hostInfo']))?.[1]) };
 }

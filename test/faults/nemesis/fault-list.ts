@@ -1,8 +1,38 @@
+import { laggingDisks } from './disk-faults.js';
 import type { Fault } from './fault-world.js';
-import { farClocks, killedPrimary, majorityLost, nearClocks, stepDowns, stoppedPrimary } from './member-faults.js';
-import { cutOff, halfOpen, lateRequests, lostReplies, lostStreams, silentStreams, slowWires } from './network-faults.js';
-import { blockedWorker, endedWorker, killedWorker, stoppedWorker, stoppedWriter, workerClock } from './process-faults.js';
-import { blockedByIndex, failingCommands, killedCursors, lostDocuments, unsteadyPurge } from './store-faults.js';
+import {
+  farClocks,
+  killedPrimary,
+  majorityLost,
+  nearClocks,
+  stepDowns,
+  stoppedPrimary,
+} from './member-faults.js';
+import {
+  cutOff,
+  halfOpen,
+  isolatedPrimary,
+  lateRequests,
+  lostReplies,
+  lostStreams,
+  silentStreams,
+  slowWires,
+} from './network-faults.js';
+import {
+  blockedWorker,
+  endedWorker,
+  killedWorker,
+  stoppedWorker,
+  stoppedWriter,
+  workerClock,
+} from './process-faults.js';
+import {
+  blockedByIndex,
+  failingCommands,
+  killedCursors,
+  lostDocuments,
+  unsteadyPurge,
+} from './store-faults.js';
 
 /** What happens to the store and on the way to it: one after the other. */
 export const STORE_FAULTS: readonly Fault[] = [
@@ -11,6 +41,7 @@ export const STORE_FAULTS: readonly Fault[] = [
   stepDowns,
   majorityLost,
   cutOff,
+  isolatedPrimary,
   halfOpen,
   lostReplies,
   lateRequests,
@@ -22,6 +53,7 @@ export const STORE_FAULTS: readonly Fault[] = [
   silentStreams,
   lostDocuments,
   unsteadyPurge,
+  laggingDisks,
   slowWires,
   blockedByIndex,
 ];
@@ -54,6 +86,7 @@ export function faultsOfRound(round: number, wanted: readonly Fault[]): readonly
 /** Faults that have a proof of their own instead: the files that are run for them. */
 export const PROVED_ELSEWHERE: Readonly<Record<number, readonly string[]>> = {
   17: ['test/hostile/standalone.test.ts', 'test/hostile/privileges.test.ts'],
+  20: ['test/faults/scenarios/full-disk.test.ts'],
   26: ['test/protocol/caller-text.test.ts'],
   28: ['test/hostile/client-options.test.ts', 'test/hostile/secondaries.test.ts'],
   33: ['test/lease/held-lease.test.ts'],

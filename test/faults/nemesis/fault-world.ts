@@ -6,7 +6,8 @@ import type { FaultCluster } from '../cluster/fault-cluster.js';
 import type { FaultMember } from '../cluster/fault-member.js';
 import type { Excuse, RunLine } from '../history.js';
 import type { Random } from '../random.js';
-import type { Crew, Worker } from '../workload/crew.js';
+import type { Crew } from '../workload/crew.js';
+import type { Worker } from '../workload/hired-worker.js';
 import type { Journal } from '../workload/journal.js';
 
 /** What a fault is let loose on. */

@@ -1,7 +1,8 @@
 import { pause } from '../../support/patience.js';
+import type { Isolation } from '../cluster/fault-cluster.js';
 import type { FaultMember } from '../cluster/fault-member.js';
 import type { Request, Traffic } from '../cluster/fault-proxy.js';
-import { during, last } from './fault-world.js';
+import { during, last, losePrimary } from './fault-world.js';
 import type { Fault, FaultWorld } from './fault-world.js';
 
 export const cutOff: Fault = {
@@ -16,6 +17,28 @@ export const cutOff: Fault = {
       for (const { proxy } of members) proxy.cut('clients');
       await last(world);
       letThrough(world, members);
+    });
+  },
+};
+
+/** The old primary still answers its clients; an update that changes nothing it even acknowledges, for itself alone. */
+export const isolatedPrimary: Fault = {
+  number: 5,
+  title: 'the primary is cut off from the other members, and clients reach both sides',
+  async inject(world) {
+    const { cluster, random } = world;
+    const how: Isolation = random.pick(['cut', 'silence']);
+    // Otherwise the old primary has mostly stepped down before there is another one.
+    const isHurried = random.percent(70);
+    const what = `the primary is isolated by ${how}${isHurried ? ', and another one is elected at once' : ''}`;
+    await during(world, this, what, async () => {
+      const others = await cluster.secondaries();
+      await losePrimary(world, this, (primary) => {
+        cluster.isolate(primary, how);
+      });
+      if (isHurried) await others[random.between(0, 1)]?.stepUp();
+      await last(world);
+      letThrough(world, cluster.members);
     });
   },
 };

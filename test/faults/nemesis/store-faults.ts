@@ -83,7 +83,10 @@ export const lostDocuments: Fault = {
       await onPrimary(world, async (db) => {
         if (how === 'drop') await db.dropCollection(collection);
         else if (how === 'rename') await db.renameCollection(collection, `gone-${random.between(0, 1e9)}`);
-        else await db.collection(collection).deleteOne({ kind: random.pick(['mutex', 'reader-writer', 'semaphore']) });
+        else
+          await db
+            .collection(collection)
+            .deleteOne({ kind: random.pick(['mutex', 'reader-writer', 'semaphore']) });
       });
     });
   },
@@ -99,7 +102,9 @@ export const unsteadyPurge: Fault = {
       for (const member of members) await member.admin({ setParameter: 1, ttlMonitorEnabled: false });
       await last(world);
       for (const member of members) await member.admin({ setParameter: 1, ttlMonitorEnabled: true });
-      await onPrimary(world, (db) => db.command({ dropIndexes: world.collection, index: '*' }).catch(() => undefined));
+      await onPrimary(world, (db) =>
+        db.command({ dropIndexes: world.collection, index: '*' }).catch(() => undefined),
+      );
     });
   },
 };
@@ -113,8 +118,16 @@ export const blockedByIndex: Fault = {
         const locks = db.collection<{ _id: string }>(world.collection);
         await db.client.withSession(async (session) => {
           session.startTransaction();
-          await locks.insertOne({ _id: `of a transaction ${String(world.random.between(0, 1e9))}` }, { session });
-          const building = locks.createIndex({ someField: 1 }).catch(() => undefined);
+          await locks.insertOne(
+            { _id: `of a transaction ${String(world.random.between(0, 1e9))}` },
+            { session },
+          );
+          const building = db
+            .command({
+              createIndexes: world.collection,
+              indexes: [{ key: { someField: 1 }, name: 'someField_1' }],
+            })
+            .catch(() => undefined);
           await last(world);
           await session.abortTransaction();
           await building;

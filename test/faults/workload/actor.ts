@@ -1,4 +1,10 @@
-import type { AcquireOptions, CompositeHandle, LockHandle, LockProvider, LockRequest } from '../../../src/index.js';
+import type {
+  AcquireOptions,
+  CompositeHandle,
+  LockHandle,
+  LockProvider,
+  LockRequest,
+} from '../../../src/index.js';
 import { pause } from '../../support/patience.js';
 import type { SetName, WorkerLine } from '../history.js';
 import type { Random } from '../random.js';
@@ -52,6 +58,8 @@ export class Actor {
     if (handle === null) return;
     const hold = new ObservedHold(handle, asks[0], this.#stage.journal);
     await this.#live(hold, wish);
+    // What is lost must stay lost, also when the store answers again.
+    if (!hold.look()) await pause(this.#random.between(0, this.#stage.leaseMs / 2));
     await hold.release();
   }
 
@@ -112,7 +120,10 @@ export class Actor {
   /** What can be done with one lock: hold it, look, ask the server, change its mode, change what it protects. */
   async #live(hold: ObservedHold, { seat }: Wish): Promise<void> {
     const random = this.#random;
-    if (seat.kind === 'reader-writer' && seat.mode === 'upgradeable') return await this.#changeModes(hold);
+    if (seat.kind === 'reader-writer' && seat.mode === 'upgradeable') {
+      await this.#changeModes(hold);
+      return;
+    }
     const isExclusive = seat.kind === 'mutex' || (seat.kind === 'reader-writer' && seat.mode === 'write');
     if (isExclusive && random.percent(60) && !(await this.#add(hold))) return;
     if (random.percent(15)) await hold.confirm();

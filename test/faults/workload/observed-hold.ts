@@ -15,7 +15,8 @@ const LOOK_EVERY_MS = 25;
 /** What an error says of itself. Anything but the library's own errors and our aborts must never come out of it. */
 export function codeOf(error: unknown): string | undefined {
   if (error instanceof LeaseholdError) return error.code;
-  return error instanceof Error && error.name === 'AbortError' ? 'ABORTED' : undefined;
+  const isAbort = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
+  return isAbort ? 'ABORTED' : undefined;
 }
 
 /** A hold, and everything about it written down. */

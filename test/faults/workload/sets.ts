@@ -70,7 +70,13 @@ export class FencedSet implements ProtectedSet {
       await think();
       hasWritten = true;
       const values = [...(stored?.values ?? []), value];
-      const { matchedCount } = await fencedUpdateOne(this.#sets, { _id }, { $set: { values } }, hold, bounded);
+      const { matchedCount } = await fencedUpdateOne(
+        this.#sets,
+        { _id },
+        { $set: { values } },
+        hold,
+        bounded,
+      );
       return matchedCount === 1 ? 'ok' : 'fail';
     } catch (error) {
       if (error instanceof StaleTokenError || !hasWritten) return 'fail';

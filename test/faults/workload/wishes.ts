@@ -31,7 +31,10 @@ export function drawWish(random: Random): Wish {
 export function drawWishes(random: Random): readonly Wish[] {
   const first = random.between(0, PLANS.length - 1);
   const count = random.between(2, 3);
-  const plans = Array.from({ length: count }, (_, index) => PLANS[(first + index) % PLANS.length] ?? PLANS[0]);
+  const plans = Array.from(
+    { length: count },
+    (_, index) => PLANS[(first + index) % PLANS.length] ?? PLANS[0],
+  );
   return (random.percent(50) ? plans : plans.reverse()).map((plan) => wishFor(plan, random));
 }
 
@@ -81,7 +84,8 @@ export async function askFor(
     }
     case 'reader-writer': {
       const both = locks.createReaderWriterLock(lock);
-      if (seat.mode === 'read') return await (isTry ? both.tryAcquireRead(options) : both.acquireRead(options));
+      if (seat.mode === 'read')
+        return await (isTry ? both.tryAcquireRead(options) : both.acquireRead(options));
       if (seat.mode === 'write') {
         return await (isTry ? both.tryAcquireWrite(options) : both.acquireWrite(options));
       }

@@ -28,13 +28,18 @@ function resources(): Record<string, number> {
   return counts;
 }
 
-const say = (report: Report): void => void process.send?.(report);
+const say = (report: Report): void => {
+  process.send?.(report);
+};
 
 let isCrashing = false;
 for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
   process.on(event, (error: unknown) => {
     if (isCrashing) process.exit(7);
-    journal.write({ type: 'complaint', what: `${event}: ${error instanceof Error ? error.stack : error}` });
+    journal.write({
+      type: 'complaint',
+      what: `${event}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    });
   });
 }
 
@@ -52,7 +57,10 @@ const stage: Stage = {
   journal,
   leaseMs,
   thinkMs: task.thinkMs,
-  sets: { memory, fenced: new FencedSet(db.collection<StoredSet>(SETS, { writeConcern: { w: 'majority' } })) },
+  sets: {
+    memory,
+    fenced: new FencedSet(db.collection<StoredSet>(SETS, { writeConcern: { w: 'majority' } })),
+  },
   get isStopping() {
     return isStopping;
   },
@@ -68,7 +76,7 @@ process.on('message', (order: Order) => {
       memory.heard(order);
       break;
     case 'block':
-      for (const endMs = performance.now() + order.ms; performance.now() < endMs; );
+      for (const endMs = performance.now() + order.ms; performance.now() < endMs;);
       say({ says: 'unblocked' });
       break;
     case 'crash':
@@ -94,15 +102,17 @@ async function left(): Promise<Record<string, number>> {
   }
 }
 
+const goesOn = (): boolean => !isStopping;
+
 /** Holds one mutex for as long as it may, and takes it again if it is lost. */
 async function holdSteadily(): Promise<void> {
   const mutex = locks.createMutex(STEADY_LOCK, { leaseMs: STEADY_LEASE_MS });
-  while (!isStopping) {
+  while (goesOn()) {
     const ask = stage.nextAsk();
     const seat = { kind: 'mutex' } as const;
     journal.write({ type: 'asked', ask, lock: STEADY_LOCK, seat, timeoutMs: null });
     const hold = new ObservedHold(await mutex.acquire(), ask, journal);
-    while (hold.look() && !isStopping) await pause(50);
+    while (hold.look() && goesOn()) await pause(50);
     await hold.release();
   }
 }

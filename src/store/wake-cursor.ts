@@ -1,0 +1,92 @@
+import type { Readable } from 'node:stream';
+import type { ChangeStream, Document } from 'mongodb';
+import type { LockCollection } from './lock-collection.js';
+
+/** Who hears what one cursor has to tell. */
+export interface WakeCursorListener {
+  /** The server has answered, with events or without: the first time, the cursor is armed. */
+  answered(): void;
+  event(event: Document): void;
+  /** It tells nothing more. */
+  trouble(error: unknown): void;
+}
+
+/** One change stream over the words that name a process, from its opening to its first trouble. */
+export class WakeCursor {
+  readonly #stream: ChangeStream;
+  readonly #readable: Readable;
+  readonly #answered: Promise<void>;
+
+  constructor(collection: LockCollection, process: string, listener: WakeCursorListener) {
+    const stream = collection.watch(wakePipeline(process));
+    // `.stream()` is the one way to read a change stream that never resumes it behind our back.
+    const readable = stream.stream();
+    this.#stream = stream;
+    this.#readable = readable;
+    this.#answered = firstAnswer(stream, readable);
+    const onTrouble = (error: unknown): void => {
+      listener.trouble(error);
+    };
+    // The driver reports every answer of the server by this event.
+    stream.on('resumeTokenChanged', () => {
+      listener.answered();
+    });
+    stream.on('error', onTrouble);
+    readable.on('data', (event: Document) => {
+      listener.event(event);
+    });
+    readable.on('error', onTrouble);
+    // The driver turns some errors, a killed cursor among them, into a plain end.
+    for (const ending of ['end', 'close']) {
+      readable.on(ending, () => {
+        onTrouble(new Error('the change stream ended'));
+      });
+    }
+  }
+
+  /** Resolves when the server has been told; takes as long as the server does. */
+  async close(): Promise<void> {
+    // Until the first answer, the driver does not know the server's cursor, and would leave it open (R1).
+    await this.#answered;
+    try {
+      await this.#stream.close();
+    } finally {
+      // Not before: once the readable is destroyed, the driver ends the session and never kills the cursor.
+      this.#readable.destroy();
+    }
+  }
+}
+
+/** Resolves when the server has answered for the first time, or never will. */
+const firstAnswer = (stream: ChangeStream, readable: Readable): Promise<void> =>
+  new Promise((resolve) => {
+    // The driver tells of the answer just before it takes down the cursor's id.
+    stream.once('resumeTokenChanged', () => setImmediate(resolve));
+    for (const ending of ['error', 'end', 'close']) readable.once(ending, resolve);
+  });
+
+/**
+ * Small documents are logged whole and seen as `replace`, bigger ones as `update`: `wake` is looked for in both
+ * (E13). What is no write of a document concerns the whole collection, and passes.
+ */
+function wakePipeline(process: string): Document[] {
+  const namesUs = { $regex: ` ${process.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}:` };
+  return [
+    {
+      $match: {
+        $or: [
+          { 'updateDescription.updatedFields.wake': namesUs },
+          { 'fullDocument.wake': namesUs },
+          { operationType: { $nin: ['insert', 'update', 'replace'] } },
+        ],
+      },
+    },
+    {
+      $project: {
+        operationType: 1,
+        documentKey: 1,
+        wake: { $ifNull: ['$updateDescription.updatedFields.wake', '$fullDocument.wake'] },
+      },
+    },
+  ];
+}

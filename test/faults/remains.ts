@@ -1,0 +1,85 @@
+import { MongoClient } from 'mongodb';
+import type { Collection, Document } from 'mongodb';
+
+import { versionOf } from '../support/lock-version.js';
+import { eventually, pause } from '../support/patience.js';
+import { readCounters } from './checkers/leak-checker.js';
+import type { Counters } from './checkers/leak-checker.js';
+import type { FaultCluster } from './cluster/fault-cluster.js';
+import { APP_NAME } from './workload/messages.js';
+
+/** The longest lease of one who was killed, by the fastest clock. */
+const REST_BOUND_MS = 45_000;
+
+const CLOSED_BOUND_MS = 10_000;
+
+/** The lock documents when every lease is over: who was killed is in them for one. */
+export async function documentsAtRest(locks: Collection): Promise<readonly Document[]> {
+  const endMs = performance.now() + REST_BOUND_MS;
+  for (;;) {
+    const documents = await locks.find().toArray();
+    const members = documents.flatMap((document) => {
+      const { leases, queue } = versionOf(document);
+      return [...leases, ...queue.map(([, waiter]) => waiter)];
+    });
+    const isAtRest = members.every(({ expiresAt }) => expiresAt.getTime() < Date.now());
+    if (isAtRest || performance.now() > endMs) return documents;
+    await pause(100);
+  }
+}
+
+/** What the members have open for the workers. */
+export class ServerCounters {
+  readonly #cluster: FaultCluster;
+  readonly #countsCursors: boolean;
+
+  /**
+   * The cursors of a client that was killed, or could not reach the server at its end, stay there for half an hour,
+   * with its session. So they are counted only where nothing of the kind happens.
+   */
+  constructor(cluster: FaultCluster, countsCursors: boolean) {
+    this.#cluster = cluster;
+    this.#countsCursors = countsCursors;
+  }
+
+  async read(): Promise<readonly Counters[]> {
+    const counters = await Promise.all(
+      this.#cluster.members.map(({ directUri }) =>
+        connected(directUri, (client) => readCounters(client, APP_NAME)),
+      ),
+    );
+    return this.#countsCursors ? counters : counters.map((one) => ({ ...one, openCursors: 0 }));
+  }
+
+  /** When they are back to what they were before; servers notice a little later that a client is gone. */
+  async atRest(before: readonly Counters[]): Promise<readonly Counters[]> {
+    const endMs = performance.now() + CLOSED_BOUND_MS;
+    for (;;) {
+      const after = await this.read();
+      const isBack = cursorsIn(after) <= cursorsIn(before) && connectionsIn(after) <= connectionsIn(before);
+      if (isBack || performance.now() > endMs) return after;
+      await pause(200);
+    }
+  }
+
+  /** R1: however often their streams broke, each process has one. */
+  async cursorsAreFew(before: readonly Counters[], processes: number): Promise<void> {
+    const most = cursorsIn(before) + processes;
+    await eventually(`at most ${most} cursors are open`, async () => cursorsIn(await this.read()) <= most);
+  }
+}
+
+const cursorsIn = (counters: readonly Counters[]): number =>
+  counters.reduce((sum, { openCursors }) => sum + openCursors, 0);
+
+const connectionsIn = (counters: readonly Counters[]): number =>
+  counters.reduce((sum, { connections }) => sum + connections, 0);
+
+export async function connected<T>(uri: string, act: (client: MongoClient) => Promise<T>): Promise<T> {
+  const client = new MongoClient(uri, { appName: 'leasehold-faults' });
+  try {
+    return await act(client);
+  } finally {
+    await client.close();
+  }
+}

@@ -1,0 +1,46 @@
+import type { MongoClientOptions } from 'mongodb';
+import { describe, expect, inject, it } from 'vitest';
+
+import { EXTENDED_OFTEN, expectOwnConcerns, expectUsualBehaviour } from '../../hostile/usual-behaviour.js';
+import { OwnDatabase } from '../../support/own-database.js';
+
+/** What a client may be set up with beyond concerns and BSON options: how it connects, checks, counts and packs. */
+const CLIENTS: Readonly<Record<string, MongoClientOptions>> = {
+  'compressors zlib': { compressors: ['zlib'], zlibCompressionLevel: 9 },
+  'connections that are closed when idle': { maxIdleTimeMS: 20 },
+  'one connection opened at a time': { maxConnecting: 1, maxPoolSize: 3 },
+  'checks by polling, twice a second': { serverMonitoringMode: 'poll', heartbeatFrequencyMS: 500 },
+  'socketTimeoutMS: 400': { socketTimeoutMS: 400 },
+  'no checks of UTF-8': { enableUtf8Validation: false },
+  'BSON that is not promoted, with bigints and regular expressions of its own': {
+    promoteLongs: true,
+    useBigInt64: true,
+    bsonRegExp: true,
+    promoteBuffers: true,
+    ignoreUndefined: true,
+  },
+  'everything that weakens at once': {
+    writeConcern: { w: 0 },
+    readConcern: { level: 'available' },
+    readPreference: 'primaryPreferred',
+    retryWrites: false,
+    retryReads: false,
+    promoteValues: false,
+    raw: true,
+    compressors: ['zlib'],
+  },
+};
+
+describe.concurrent('locks behave the same on a client with', () => {
+  it.each(Object.entries(CLIENTS))('%s', async (_, options) => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const [here, there] = [database.client(options), database.client(options)];
+    const { storeErrors } = await expectUsualBehaviour(
+      here.provider(EXTENDED_OFTEN),
+      there.provider(EXTENDED_OFTEN),
+      'change-stream',
+    );
+    expect(storeErrors).toEqual([]);
+    expectOwnConcerns([...here.commands, ...there.commands]);
+  });
+});

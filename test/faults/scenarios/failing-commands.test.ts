@@ -1,0 +1,134 @@
+import type { Document } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+
+import type { LockProvider } from '../../../src/index.js';
+import { eventually, later, rejection, within } from '../../support/patience.js';
+import { failCommands, randomName, testProvider, useOwnServer } from '../../support/test-provider.js';
+import type { TestProvider } from '../../support/test-provider.js';
+
+// One server has one `failCommand` fail point: one fault after the other.
+useOwnServer();
+
+interface Fault {
+  readonly data: Document;
+  /** Whether its error alone tells that the command was not applied. */
+  readonly isKnown: boolean;
+}
+
+const code = (errorCode: number, isKnown = false): Fault => ({ data: { errorCode }, isKnown });
+
+/** For each, that nothing was applied is known only where the server says it before it begins. */
+const FAULTS: Readonly<Record<string, Fault>> = {
+  'InterruptedAtShutdown (11600)': code(11_600),
+  'InterruptedDueToReplStateChange (11602)': code(11_602),
+  'PrimarySteppedDown (189)': code(189),
+  'ShutdownInProgress (91)': code(91),
+  'NotWritablePrimary (10107)': code(10_107, true),
+  'NotPrimaryNoSecondaryOk (13435)': code(13_435, true),
+  'WriteConflict (112)': code(112, true),
+  'MaxTimeMSExpired (50)': code(50),
+  'ExceededTimeLimit (262)': code(262),
+  'IngressRequestRateLimitExceeded (462)': code(462, true),
+  'HostUnreachable (6)': code(6),
+  'NetworkTimeout (89)': code(89),
+  'SocketException (9001)': code(9_001),
+  'WriteConcernFailed (64), after it was applied': {
+    data: { writeConcernError: { code: 64, errmsg: 'waiting for replication timed out' } },
+    isKnown: false,
+  },
+  'a closed connection': { data: { closeConnection: true }, isKnown: false },
+  'no answer for longer than we wait': { data: { blockConnection: true, blockTimeMS: 700 }, isKnown: false },
+};
+
+/** The bound of a call: shorter than the server is made to be silent. */
+const STORE_TIMEOUT_MS = 500;
+
+const OPTIONS = {
+  leaseMs: 6_000,
+  extendEveryMs: 150,
+  storeTimeoutMs: STORE_TIMEOUT_MS,
+  createIndexes: false,
+};
+
+/** A client whose own checks failed asks again after so long; ten seconds by default. */
+const HEARTBEAT_MS = 500;
+
+async function twoProviders(): Promise<readonly [TestProvider, TestProvider]> {
+  const client = { database: randomName('test'), heartbeatFrequencyMS: HEARTBEAT_MS };
+  return [await testProvider(OPTIONS, client), await testProvider(OPTIONS, client)];
+}
+
+const count = ({ commands }: TestProvider, name: string): number =>
+  commands.filter(({ commandName }) => commandName === name).length;
+
+/** How many times an operation may be repeated in the time of one call: with pauses that begin at 5 ms and double. */
+const MOST_REPEATS = 12;
+
+async function expectEmpty(locks: LockProvider, name: string): Promise<void> {
+  await eventually('nothing is left', async () => {
+    const snapshot = await locks.inspect(name);
+    return snapshot === null || snapshot.holders.length + snapshot.waiters.length === 0;
+  });
+}
+
+describe.each(Object.entries(FAULTS))('%s', (_, { data, isKnown }) => {
+  const doesNotAnswer = 'blockConnection' in data;
+  const isOfWrites = 'writeConcernError' in data;
+
+  it('is ridden out by whoever waits, holds, releases or opens a stream, and leaves nothing behind', async () => {
+    const [one, other] = await twoProviders();
+    const lost: unknown[] = [];
+    for (const { locks } of [one, other]) locks.on('lost', (event) => lost.push(event));
+    await (await one.locks.acquireMutex('warm')).release();
+
+    const before = count(one, 'findAndModify');
+    const healAcquire = await failCommands(one, { times: 2 }, { failCommands: ['findAndModify'], ...data });
+    const hold = await within(10_000, 'the grant', one.locks.acquireMutex('a'));
+    const sent = count(one, 'findAndModify') - before;
+    expect(sent).toBeGreaterThanOrEqual(3);
+    // After two silences, or on a busy machine, the request is out of date, and is made anew under another id.
+    expect(sent).toBeLessThanOrEqual(4);
+    expect(await other.locks.inspect('a')).toMatchObject({ holders: [{ id: hold.id }], waiters: [] });
+    await healAcquire();
+
+    for (const name of isOfWrites ? ['update'] : ['update', 'find']) {
+      const heal = await failCommands(one, { times: 2 }, { failCommands: [name], ...data });
+      const failed = count(one, name) + 2;
+      await eventually('it is extended all the same', () => count(one, name) > failed);
+      expect(hold.isHeld).toBe(true);
+      await heal();
+    }
+
+    if (!isOfWrites) {
+      await failCommands(other, { times: 2 }, { failCommands: ['aggregate', 'hello'], ...data });
+    }
+    const wait = later(other.locks.acquireMutex('a'));
+    await eventually('it waits', async () => (await one.locks.inspect('a'))?.waiters.length === 1);
+    const healRelease = await failCommands(one, { times: 2 }, { failCommands: ['findAndModify'], ...data });
+    expect(await within(10_000, 'the release', hold.release())).toBe(true);
+    await healRelease();
+    const next = await within(10_000, 'the hand-over', wait);
+    expect(next.fencingToken).toBeGreaterThan(hold.fencingToken);
+    expect(await next.release()).toBe(true);
+    await expectEmpty(one.locks, 'a');
+    expect(lost).toEqual([]);
+  });
+
+  it('that does not end fails a single try by a typed error, after a bounded number of repeats', async () => {
+    const [one, other] = await twoProviders();
+    await (await one.locks.acquireMutex('warm')).release();
+    const before = count(one, 'findAndModify');
+    const heal = await failCommands(one, 'alwaysOn', { failCommands: ['findAndModify'], ...data });
+    const startedMs = performance.now();
+    const error = await rejection(within(5_000, 'an answer', one.locks.tryAcquireMutex('a')));
+    expect(performance.now() - startedMs).toBeLessThan(STORE_TIMEOUT_MS + 1_500);
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', lockName: 'a', outcomeKnown: isKnown });
+    const sent = count(one, 'findAndModify') - before;
+    expect(sent).toBeGreaterThanOrEqual(1);
+    expect(sent).toBeLessThanOrEqual(doesNotAnswer ? 2 : MOST_REPEATS);
+    await heal();
+    await expectEmpty(other.locks, 'a');
+    const next = await within(10_000, 'a fresh acquire', one.locks.acquireMutex('a'));
+    expect(await next.release()).toBe(true);
+  });
+});

@@ -1,0 +1,219 @@
+import type { ClientSession, Db, Document, MongoClient } from 'mongodb';
+import { MongoMemoryReplSet } from 'mongodb-memory-server';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+
+import { findBinary } from '../../support/mongo-server/find-binary.js';
+import { killMember, watchMember } from '../../support/mongo-server/members.js';
+import { OwnDatabase } from '../../support/own-database.js';
+import { eventually, later, pause, within } from '../../support/patience.js';
+
+const COLLECTION = 'distributed.locks';
+
+const makeIndex = (db: Db, index: Document): Promise<Document> =>
+  db.command({ createIndexes: COLLECTION, indexes: [index] });
+
+/** An index that somebody builds behind a transaction which uses the collection: whatever comes after it waits. */
+async function blockCollection(client: MongoClient, db: Db): Promise<() => Promise<void>> {
+  const session: ClientSession = client.startSession();
+  session.startTransaction();
+  await client
+    .db(db.databaseName)
+    .collection<{ _id: string }>(COLLECTION)
+    .insertOne({ _id: 'of a user' }, { session });
+  const building = later(makeIndex(db, { key: { 'holder.label': 1 }, name: 'label' }));
+  const isBuilding = async (): Promise<boolean> => {
+    const match = {
+      'command.createIndexes': COLLECTION,
+      waitingForLock: true,
+      ns: { $regex: db.databaseName },
+    };
+    const found = await db.client
+      .db('admin')
+      .aggregate([{ $currentOp: {} }, { $match: match }])
+      .toArray();
+    return found.length > 0;
+  };
+  await eventually('the build waits for the transaction', isBuilding);
+  return async () => {
+    await session.abortTransaction();
+    await session.endSession();
+    await within(20_000, 'the index', building);
+  };
+}
+
+describe.concurrent('an index build behind a long transaction', () => {
+  it('that is over within a lease costs nobody the lock', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    await using user = database.client();
+    const options = { leaseMs: 9_000, createIndexes: false };
+    const [here, there] = [database.client().provider(options), database.client().provider(options)];
+    const lost: unknown[] = [];
+    here.on('lost', (event) => lost.push(event));
+    const holds = [await here.acquireMutex('x'), await here.createSemaphore('s', 2).acquire()];
+    const wait = later(there.acquireMutex('x'));
+    await eventually('it waits', async () => (await here.inspect('x'))?.waiters.length === 1);
+    const unblock = await blockCollection(user.client, database.plain.db);
+    // Over the first extension.
+    await pause(4_000);
+    await unblock();
+    await eventually('they are extended', () => holds.every(({ remainingMs }) => remainingMs > 6_000));
+    expect(lost).toEqual([]);
+    expect(await holds[0]?.release()).toBe(true);
+    expect((await within(10_000, 'the grant', wait)).isHeld).toBe(true);
+  });
+
+  it('that takes longer than a lease ends the hold at its deadline; afterwards there is one holder again', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    await using user = database.client();
+    const options = { leaseMs: 2_000, storeTimeoutMs: 1_000, createIndexes: false };
+    const [here, there] = [database.client().provider(options), database.client().provider(options)];
+    const hold = await here.acquireMutex('x');
+    const wait = later(there.acquireMutex('x'));
+    await eventually('it waits', async () => (await here.inspect('x'))?.waiters.length === 1);
+    let grantedMs = 0;
+    void wait.then(() => (grantedMs = performance.now()));
+    const { signal } = hold;
+    let lostMs = 0;
+    signal.addEventListener('abort', () => (lostMs = performance.now()));
+    const unblock = await blockCollection(user.client, database.plain.db);
+    await eventually('its lease runs out', () => signal.aborted);
+    expect(signal.reason).toMatchObject({ why: 'expired' });
+    expect(grantedMs).toBe(0);
+    // Tries, looks and extensions meanwhile are bounded.
+    const tried = await within(
+      5_000,
+      'an answer',
+      there.tryAcquireMutex('x').catch((error: unknown) => error),
+    );
+    expect(tried).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await unblock();
+    const next = await within(10_000, 'the grant', wait);
+    expect(next.fencingToken).toBeGreaterThan(hold.fencingToken);
+    expect(lostMs).toBeLessThan(grantedMs);
+    await next.confirm();
+    expect(hold.isHeld).toBe(false);
+    expect((await here.inspect('x'))?.holders.map(({ id }) => id)).toEqual([next.id]);
+    expect(await next.release()).toBe(true);
+    await eventually('nothing is left', async () => {
+      const snapshot = await here.inspect('x');
+      return snapshot !== null && snapshot.holders.length + snapshot.waiters.length === 0;
+    });
+  });
+});
+
+describe('the index that purges', () => {
+  const WAYS: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
+    'without an expiry': (db) => makeIndex(db, { key: { purgeAt: 1 }, name: 'purgeAt_1' }),
+    'with another expiry': (db) =>
+      makeIndex(db, { key: { purgeAt: 1 }, name: 'purgeAt_1', expireAfterSeconds: 3_600 }),
+    'under another name': (db) => makeIndex(db, { key: { purgeAt: 1 }, name: 'mine', expireAfterSeconds: 0 }),
+    'of which the name is taken': (db) => makeIndex(db, { key: { kind: 1 }, name: 'purgeAt_1' }),
+  };
+
+  it.concurrent.each(Object.entries(WAYS))(
+    'that somebody else has made %s is an event at most',
+    async (_, make) => {
+      await using database = new OwnDatabase(inject('mongoUri'));
+      await make(database.plain.db);
+      const locks = database.client().provider({ leaseMs: 6_000 });
+      const errors: unknown[] = [];
+      locks.on('indexError', ({ error }) => errors.push(error));
+      const hold = await locks.acquireMutex('x');
+      await eventually('it is tried', () => errors.length > 0);
+      expect(String(errors[0])).toMatch(/index/i);
+      await hold.confirm();
+      expect(await hold.release()).toBe(true);
+      await within(5_000, 'the close', locks.close());
+      expect(errors).toHaveLength(1);
+    },
+  );
+});
+
+/** A server that looks every second for what is to be purged, and not every minute. */
+async function startBusyPurger(): Promise<{ readonly uri: string; stop(): Promise<void> }> {
+  const { path, version } = await findBinary(() => undefined);
+  const args = [
+    '--wiredTigerCacheSizeGB',
+    '0.25',
+    '--nounixsocket',
+    '--setParameter',
+    'ttlMonitorSleepSecs=1',
+  ];
+  const set = new MongoMemoryReplSet({
+    binary: { systemBinary: path, version },
+    replSet: { name: 'purging', count: 1, ip: '127.0.0.1', storageEngine: 'wiredTiger', args },
+  });
+  await set.start();
+  const members = set.servers.map(watchMember);
+  return {
+    uri: `mongodb://${members.map(({ host, port }) => `${host}:${port}`).join(',')}/?replicaSet=purging`,
+    stop: async () => {
+      await Promise.all(members.map(killMember));
+      await set.stop({ doCleanup: true, force: true });
+    },
+  };
+}
+
+describe('a server that purges every second', () => {
+  let server: Awaited<ReturnType<typeof startBusyPurger>>;
+
+  beforeAll(async () => {
+    server = await startBusyPurger();
+  });
+
+  afterAll(async () => {
+    await server.stop();
+  });
+
+  it('removes what is due and nothing that is in use or was so lately', async () => {
+    await using database = new OwnDatabase(server.uri);
+    const leaseMs = 1_000;
+    const locks = database.client().provider({ leaseMs, retentionMs: 2 * leaseMs });
+    await locks.ensureIndexes();
+    const lost: unknown[] = [];
+    locks.on('lost', (event) => lost.push(event));
+    const holds = [
+      await locks.acquireMutex('mutex'),
+      await locks.createSemaphore('semaphore', 3).acquire(),
+      await locks.createReaderWriterLock('reader-writer').acquireRead(),
+    ];
+    const wait = later(locks.acquireMutex('mutex'));
+    await (await locks.acquireMutex('idle')).release();
+    const stored = database.plain.db.collection<{ _id: string }>(COLLECTION);
+    const passes = async (): Promise<number> => {
+      const status = (await database.plain.db.admin().serverStatus()) as {
+        metrics: { ttl: { passes: unknown } };
+      };
+      return Number(status.metrics.ttl.passes);
+    };
+    for (const round of [1, 2]) {
+      // What is due: only the date tells, and the server obeys it within a pass or two.
+      await (await locks.acquireMutex(`due ${round}`)).release();
+      await stored.updateOne({ _id: `due ${round}` }, { $set: { purgeAt: new Date(0) } });
+      const before = await passes();
+      await eventually('two passes', async () => (await passes()) >= before + 2);
+      await eventually('it is gone', async () => (await stored.findOne({ _id: `due ${round}` })) === null);
+    }
+    const names = (await stored.find().sort({ _id: 1 }).toArray()).map(({ _id }) => _id);
+    expect(names).toEqual(['idle', 'mutex', 'reader-writer', 'semaphore']);
+    expect(lost).toEqual([]);
+    expect(await Promise.all(holds.map((hold) => hold.release()))).toEqual([true, true, true]);
+    await (await within(10_000, 'the grant', wait)).release();
+  });
+
+  it('and that somebody tells to purge what is held costs that hold alone: it is told, and tokens rise', async () => {
+    await using database = new OwnDatabase(server.uri);
+    const locks = database.client().provider({ leaseMs: 6_000 });
+    await locks.ensureIndexes();
+    const hold = await locks.acquireMutex('x');
+    const { signal } = hold;
+    const stored = database.plain.db.collection<{ _id: string }>(COLLECTION);
+    await stored.updateOne({ _id: 'x' }, { $set: { purgeAt: new Date(0) } });
+    await eventually(
+      'it is told, or had made it good before',
+      () => signal.aborted || hold.remainingMs > 5_000,
+    );
+    const next = signal.aborted ? await within(10_000, 'the grant', locks.acquireMutex('x')) : hold;
+    expect(next.fencingToken).toBeGreaterThanOrEqual(hold.fencingToken);
+  });
+});

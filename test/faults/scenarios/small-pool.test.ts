@@ -1,0 +1,157 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { LockProvider } from '../../../src/index.js';
+import type { LockHandle } from '../../../src/index.js';
+import { eventually, later, pause, rejection, within } from '../../support/patience.js';
+import { failCommands, testProvider, useOwnServer } from '../../support/test-provider.js';
+import type { TestProvider } from '../../support/test-provider.js';
+
+useOwnServer();
+
+/** The user's own queries are slow: each of them takes a connection for so long. */
+async function slowQueries(
+  user: TestProvider,
+  blockTimeMS: number,
+  sideBySide: number,
+): Promise<() => Promise<void>> {
+  const data = { failCommands: ['count'], blockConnection: true, blockTimeMS };
+  const heal = await failCommands(user, 'alwaysOn', data);
+  let goesOn = true;
+  const lanes = Array.from({ length: sideBySide }, async () => {
+    while (goesOn) {
+      await user.db.command({ count: 'others' }).catch(() => undefined);
+      await pause(0);
+    }
+  });
+  const stop = (): void => {
+    goesOn = false;
+  };
+  onTestFinished(stop);
+  return async (): Promise<void> => {
+    stop();
+    await heal();
+    await Promise.all(lanes);
+  };
+}
+
+interface Events {
+  readonly names: string[];
+  readonly errors: string[];
+}
+
+function eventsOf(locks: LockProvider): Events {
+  const names: string[] = [];
+  const errors: string[] = [];
+  locks.on('storeError', ({ error }) => {
+    names.push('storeError');
+    errors.push(String(error));
+  });
+  locks.on('lost', ({ why }) => names.push(`lost: ${why}`));
+  locks.on('extended', () => names.push('extended'));
+  return { names, errors };
+}
+
+/** What was heard of the hold: nothing, or its loss after an error of the store. */
+function expectNoSilentLoss(hold: LockHandle, { names }: Events): void {
+  const isLost = names.some((name) => name.startsWith('lost'));
+  expect(isLost).toBe(!hold.isHeld);
+  expect(hold.signal.aborted).toBe(!hold.isHeld);
+  if (isLost) expect(names.indexOf('storeError')).toBeGreaterThanOrEqual(0);
+}
+
+describe('a pool that the user keeps busy', () => {
+  it('of one connection: extensions wait for their turn, and nothing is lost', async () => {
+    const user = await testProvider({ leaseMs: 6_000, createIndexes: false }, { maxPoolSize: 1 });
+    const events = eventsOf(user.locks);
+    const hold = await user.locks.acquireMutex('a');
+    const calm = await slowQueries(user, 700, 1);
+    await eventually('extended twice', () => events.names.filter((name) => name === 'extended').length >= 2);
+    expect(hold.isHeld).toBe(true);
+    expect(await within(8_000, 'the release', hold.release())).toBe(true);
+    await calm();
+    expect(events.names.filter((name) => name.startsWith('lost'))).toEqual([]);
+  });
+
+  it('of one connection, for longer than a lease: the hold ends at its deadline, after errors that say so', async () => {
+    const user = await testProvider({ leaseMs: 2_000, createIndexes: false }, { maxPoolSize: 1 });
+    const events = eventsOf(user.locks);
+    const hold = await user.locks.acquireMutex('a');
+    const { signal } = hold;
+    const startedMs = performance.now();
+    const calm = await slowQueries(user, 3_500, 1);
+    await eventually('its lease runs out', () => signal.aborted);
+    expect(performance.now() - startedMs).toBeLessThan(2_500);
+    expect(signal.reason).toMatchObject({ why: 'expired' });
+    expectNoSilentLoss(hold, events);
+    expect(events.names.indexOf('storeError')).toBeLessThan(events.names.indexOf('lost: expired'));
+    expect(events.errors[0]).toMatch(/no answer within \d+ ms/);
+    await calm();
+    const next = await within(10_000, 'a fresh acquire', user.locks.acquireMutex('a'));
+    expect(next.fencingToken).toBeGreaterThan(hold.fencingToken);
+  });
+
+  it('of two connections, one of which the change stream uses: waits, extensions and releases go on', async () => {
+    const client = { maxPoolSize: 2, database: `pools-${Date.now()}` };
+    const user = await testProvider({ leaseMs: 6_000, createIndexes: false }, client);
+    const other = await testProvider(
+      { leaseMs: 60_000, createIndexes: false },
+      { database: client.database },
+    );
+    const events = eventsOf(user.locks);
+    const theirs = await other.locks.acquireMutex('b');
+    const hold = await user.locks.acquireMutex('a');
+    const wait = later(user.locks.acquireMutex('b'));
+    await eventually('it waits', async () => (await other.locks.inspect('b'))?.waiters.length === 1);
+    const calm = await slowQueries(user, 150, 6);
+    await pause(4_500);
+    expectNoSilentLoss(hold, events);
+    expect(hold.isHeld).toBe(true);
+    await theirs.release();
+    expect((await within(10_000, 'the hand-over', wait)).isHeld).toBe(true);
+    await within(8_000, 'the release', hold.release());
+    await calm();
+  });
+
+  it('with a waitQueueTimeoutMS: what gets no connection in time is known not to have been sent, and is tried again', async () => {
+    const options = { leaseMs: 3_000, storeTimeoutMs: 1_000, createIndexes: false };
+    const user = await testProvider(options, { maxPoolSize: 1, waitQueueTimeoutMS: 100 });
+    const events = eventsOf(user.locks);
+    const hold = await user.locks.acquireMutex('a');
+    const calm = await slowQueries(user, 1_300, 1);
+    await pause(50);
+    const error = await rejection(within(5_000, 'an answer', user.locks.tryAcquireMutex('c')));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcomeKnown: true });
+    expect((error as Error).message).toMatch(/connection/);
+    await eventually('the end of the hold, or an extension', () =>
+      events.names.some((name) => name !== 'storeError'),
+    );
+    expectNoSilentLoss(hold, events);
+    expect(events.errors.join()).toMatch(/Timed out while checking out a connection/);
+    await calm();
+    const next = await within(10_000, 'a fresh acquire', user.locks.acquireMutex('d'));
+    expect(await next.release()).toBe(true);
+  });
+
+  it('of two connections for two providers that both wait: neither stream starves the other’s extensions', async () => {
+    const client = { maxPoolSize: 2, database: `pools-${Date.now()}-shared` };
+    const user = await testProvider({ leaseMs: 6_000, createIndexes: false }, client);
+    const second = new LockProvider(user.db, { leaseMs: 6_000, createIndexes: false });
+    const other = await testProvider(
+      { leaseMs: 60_000, createIndexes: false },
+      { database: client.database },
+    );
+    const events = [user.locks, second].map(eventsOf);
+    const theirs = await other.locks.acquireMutex('b');
+    const holds = [await user.locks.acquireMutex('a1'), await second.acquireMutex('a2')];
+    const waits = [user.locks, second].map((locks) => later(locks.acquireMutex('b')));
+    await eventually('both are extended twice', () =>
+      events.every(({ names }) => names.filter((name) => name === 'extended').length >= 2),
+    );
+    expect(holds.every(({ isHeld }) => isHeld)).toBe(true);
+    await theirs.release();
+    const first = await within(10_000, 'a grant', Promise.race(waits));
+    await first.release();
+    await within(10_000, 'both grants', Promise.all(waits));
+    await second.close({ drainMs: 0 });
+  });
+});

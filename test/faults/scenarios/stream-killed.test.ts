@@ -1,0 +1,172 @@
+import { Long } from 'mongodb';
+import type { Db, MongoClient } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import type { LockProvider } from '../../../src/index.js';
+import { eventually, later, pause, within } from '../../support/patience.js';
+import { startReplicaSet } from '../../support/mongo-server/start.js';
+import type { MongoServer } from '../../support/mongo-server/start.js';
+import { OwnDatabase } from '../../support/own-database.js';
+import type { OwnClient } from '../../support/own-database.js';
+
+// Cursors and connections of the whole server are counted.
+let server: MongoServer;
+
+beforeAll(async () => {
+  server = await startReplicaSet({ say: () => undefined });
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
+const COLLECTION = 'distributed.locks';
+
+/** So long that no look happens by the clock: whoever is served has been told, or has looked at an opening. */
+const NO_LOOKS = { leaseMs: 86_400_000, createIndexes: false };
+
+/** The open change streams on the locks of this database. */
+async function streamsOn(db: Db): Promise<readonly Long[]> {
+  const cursors = await db.client
+    .db('admin')
+    .aggregate([
+      { $currentOp: { idleCursors: true, allUsers: true } },
+      { $match: { ns: `${db.databaseName}.${COLLECTION}`, 'cursor.tailable': true } },
+      // As a string: the driver reads a small one as a number, and would write it back as a double.
+      { $group: { _id: { $toString: '$cursor.cursorId' } } },
+    ])
+    .toArray();
+  return cursors.map(({ _id }) => Long.fromString(_id as string));
+}
+
+async function killAll(db: Db): Promise<number> {
+  const cursors = await streamsOn(db);
+  if (cursors.length === 0) return 0;
+  const { cursorsKilled } = await db.command({ killCursors: COLLECTION, cursors });
+  return (cursorsKilled as readonly unknown[]).length;
+}
+
+interface Counts {
+  readonly cursors: number;
+  readonly connections: number;
+}
+
+async function countsOf(db: Db): Promise<Counts> {
+  const status = await db.client.db('admin').command({ serverStatus: 1 });
+  const { metrics, connections } = status as {
+    metrics: { cursor: { open: { total: number } } };
+    connections: { current: number };
+  };
+  return { cursors: metrics.cursor.open.total, connections: connections.current };
+}
+
+/** How many connections of this client are in use. */
+function watchCheckouts(client: MongoClient): () => number {
+  let inUse = 0;
+  client.on('connectionCheckedOut', () => (inUse += 1));
+  client.on('connectionCheckedIn', () => (inUse -= 1));
+  return () => inUse;
+}
+
+/** A lock is handed to and fro between the two, until nobody wants that any more; returns the longest hand-over. */
+async function handOver(from: LockProvider, to: LockProvider, name: string, goesOn: () => boolean) {
+  let longestMs = 0;
+  while (goesOn()) {
+    const hold = await from.acquireMutex(name);
+    const queued = new Promise((resolve) => {
+      const onWaiting = ({ lockName }: { lockName: string }): void => {
+        if (lockName !== name) return;
+        to.off('waiting', onWaiting);
+        resolve(undefined);
+      };
+      to.on('waiting', onWaiting);
+    });
+    const waiting = later(to.acquireMutex(name, { timeoutMs: 20_000 }));
+    await queued;
+    await pause(50 * Math.random());
+    const startedMs = performance.now();
+    await hold.release();
+    await (await waiting).release();
+    longestMs = Math.max(longestMs, performance.now() - startedMs);
+  }
+  return longestMs;
+}
+
+describe('wake streams that are killed a thousand times', () => {
+  const LANES = 80;
+  const KILLS = 1_000;
+
+  it('lose no wake-up, and leave no cursor and no connection behind (L2, R1)', async () => {
+    await using database = new OwnDatabase(server.uri);
+    const { db } = database.plain;
+    await streamsOn(db);
+    const before = await countsOf(db);
+    const holder = database.client();
+    const waiters = Array.from({ length: LANES }, () => database.client({ maxPoolSize: 4 }));
+    const inUse = waiters.map(({ client }) => watchCheckouts(client));
+    const holding = holder.provider(NO_LOOKS);
+    const waiting = waiters.map((each) => each.provider(NO_LOOKS));
+
+    let kills = 0;
+    const lanes = waiting.map((locks, lane) => handOver(holding, locks, `lock ${lane}`, () => kills < KILLS));
+    while (kills < KILLS) {
+      kills += await killAll(db);
+      await pause(20);
+    }
+    const longestMs = Math.max(...(await within(40_000, 'every wait ends', Promise.all(lanes))));
+    console.log(`${kills} kills; the longest hand-over took ${longestMs.toFixed(0)} ms`);
+
+    // One stream for each of them, and no more.
+    const holds = await Promise.all(waiting.map((_, lane) => holding.acquireMutex(`lock ${lane}`)));
+    const waits = waiting.map((locks, lane) => later(locks.acquireMutex(`lock ${lane}`)));
+    await eventually('one stream each', async () => (await countsOf(db)).cursors === before.cursors + LANES);
+    await Promise.all(holds.map((hold) => hold.release()));
+    await Promise.all((await Promise.all(waits)).map((hold) => hold.release()));
+
+    await Promise.all(waiting.map((locks) => locks.close()));
+    await eventually('no connection is in use', () => inUse.every((count) => count() === 0));
+    await Promise.all([holder, ...waiters].map(({ client }) => client.close()));
+    await eventually('as before', async () => {
+      const { cursors, connections } = await countsOf(db);
+      // The one client that is left opens one more, by which it measures round trips.
+      return cursors === before.cursors && connections <= before.connections + 1;
+    });
+  });
+});
+
+describe('without a fault', () => {
+  const ROUNDS = 300;
+
+  const looksIn = ({ commands }: OwnClient): number =>
+    commands.filter(({ command }) => / ~[0-9a-f]{12}/.test(JSON.stringify(command['update'] ?? null))).length;
+
+  it('every hand-over is told by an event: nobody looks and nobody polls (L2)', async () => {
+    await using database = new OwnDatabase(server.uri);
+    const clients = [database.client(), database.client()];
+    const [one, other] = clients.map((client) => client.provider(NO_LOOKS));
+    if (one === undefined || other === undefined) throw new Error('there are two');
+    // The first waits open the streams, which both look at once.
+    let hold = await one.acquireMutex('a');
+    let queued = 0;
+    for (const locks of [one, other]) locks.on('waiting', () => (queued += 1));
+    const passOn = async (to: LockProvider): Promise<void> => {
+      const before = queued;
+      const waiting = later(to.acquireMutex('a'));
+      await eventually('it is queued', () => queued > before);
+      await hold.release();
+      hold = await within(10_000, 'the hand-over', waiting);
+    };
+    const sent = (): readonly string[] =>
+      clients.flatMap(({ commands }) => commands.map(({ commandName }) => commandName));
+    while (!clients.every((client) => looksIn(client) > 0))
+      for (const locks of [other, one]) await passOn(locks);
+
+    const looksBefore = clients.map(looksIn);
+    const sentBefore = sent().length;
+    for (let round = 0; round < ROUNDS; round += 1) await passOn(round % 2 === 0 ? other : one);
+    expect(clients.map(looksIn)).toEqual(looksBefore);
+    // An enqueue and a leave each, and nothing else.
+    expect(sent().length - sentBefore).toBe(2 * ROUNDS);
+    await hold.release();
+  });
+});
