@@ -25,6 +25,8 @@ export class StrictChecker {
       // Zero: its lease was over before.
       if ((tokenGivenBack(words, id) ?? 0) > 0) this.#left.add(`${name} ${id}`);
     }
+    // Who comes in again, by a copy of its request that nobody awaits, has to be given back again.
+    for (const id of idsIn(after)) if (!idsIn(before).includes(id)) this.#left.delete(`${name} ${id}`);
   }
 
   /** `aheadMs`: by how much the wall clock is ahead of the monotonic one. */

@@ -35,6 +35,8 @@ export class Worker {
     this.#child = fork(program, [JSON.stringify(task)], {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       env: { ...process.env, ...env },
+      // The program is JavaScript already.
+      execArgv: [],
     });
     this.#child.stderr?.on('data', (chunk: Buffer) => (this.#complaints += chunk.toString()));
     this.#child.on('message', (report: Report) => {

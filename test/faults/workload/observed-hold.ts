@@ -45,12 +45,15 @@ export class ObservedHold {
 
   /** Whether it is still good. */
   look(): boolean {
-    const { isHeld } = this.handle;
+    const { isHeld, signal } = this.handle;
     const promisedNs = this.#promisedNs;
     const untilNs = this.#untilNs();
     if (isHeld && BigInt(untilNs) > promisedNs + NEWS_NS) {
       this.#journal.write({ type: 'promised', ask: this.#ask, untilNs });
-    } else if (!isHeld && !this.#isOver) {
+    }
+    // Before its time, and without a loss, it is in doubt because a clock has jumped, and may be confirmed.
+    const isFinal = signal.aborted || process.hrtime.bigint() >= promisedNs;
+    if (!isHeld && isFinal && !this.#isOver) {
       this.#isOver = true;
       this.#journal.write({ type: 'not held', ask: this.#ask });
     }
