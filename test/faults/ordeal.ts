@@ -1,5 +1,5 @@
 import type { FaultCluster } from './cluster/fault-cluster.js';
-import { faultsOfRound, MILD_FAULTS } from './nemesis/fault-list.js';
+import { faultsOfRound, mildFaultsOf } from './nemesis/fault-list.js';
 import type { Fault } from './nemesis/fault-world.js';
 import { runRound } from './round.js';
 import type { RoundPlan, RoundResult } from './round.js';
@@ -34,7 +34,7 @@ export async function runOrdeal(
 type Drawn = Pick<RoundPlan, 'storeFaults' | 'processFaults' | 'leaseMs' | 'isStrict' | 'faultMs'>;
 
 function planOf({ storeFaults, processFaults }: Ordeal, round: number): Drawn {
-  const mild = storeFaults.filter((fault) => MILD_FAULTS.includes(fault));
+  const mild = storeFaults.filter((fault) => mildFaultsOf(round / STRICT_EVERY).includes(fault));
   if (mild.length > 0 && round % STRICT_EVERY === 0) {
     const faultMs = { min: 300, max: 3_000 };
     return { storeFaults: mild, processFaults: [], leaseMs: LONG_LEASE_MS, isStrict: true, faultMs };

@@ -33,10 +33,6 @@ export class ServerCounters {
   readonly #cluster: FaultCluster;
   readonly #countsCursors: boolean;
 
-  /**
-   * The cursors of a client that was killed, or could not reach the server at its end, stay there for half an hour,
-   * with its session. So they are counted only where nothing of the kind happens.
-   */
   constructor(cluster: FaultCluster, countsCursors: boolean) {
     this.#cluster = cluster;
     this.#countsCursors = countsCursors;

@@ -1,11 +1,19 @@
+import { existsSync } from 'node:fs';
+import { appendFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
 import { MongoClient, MongoWriteConcernError } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '../../support/patience.js';
+import { smallDisk } from './disk.js';
 import { findFakeTime } from './fake-time.js';
 import { startFaultCluster } from './fault-cluster.js';
 import type { FaultCluster } from './fault-cluster.js';
 import type { FaultMember } from './fault-member.js';
+import { slowDisks, slowDisksRefusal } from './slow-disk.js';
+
+const DELAY_MS = 400;
 
 let cluster: FaultCluster;
 let client: MongoClient;
@@ -168,6 +176,47 @@ describe('a member that is isolated', () => {
       if (proxy !== first.proxy) expect(proxy.connections.clients).toBeGreaterThan(0);
     }
     expect(first.proxy.connections.members).toBe(0);
+  });
+});
+
+describe('the disk of a member', () => {
+  it('takes so much longer for every write that is to last, until the end of it', async ({ skip }) => {
+    const refusal = slowDisksRefusal();
+    if (refusal !== undefined) {
+      console.log(`leasehold: no disk is made slow, ${refusal}`);
+      skip();
+    }
+    const tookMs = async (): Promise<number> => {
+      const startMs = performance.now();
+      await note();
+      return performance.now() - startMs;
+    };
+    const slow = await slowDisks(
+      cluster.members.map(({ pid }) => pid),
+      DELAY_MS,
+    );
+    try {
+      expect(await tookMs()).toBeGreaterThan(DELAY_MS);
+    } finally {
+      await slow.end();
+    }
+    await eventually('writes are quick again', async () => (await tookMs()) < DELAY_MS);
+  });
+
+  it('is full at some time, and has room again', async ({ skip }) => {
+    await using disk = await smallDisk(3);
+    if (disk === undefined) {
+      console.log('leasehold: mounting is not permitted here, so no disk is full');
+      return skip();
+    }
+    const write = () => writeFile(join(disk.folder, 'some'), Buffer.alloc(1 << 20));
+    await write();
+    await disk.fill();
+    await expect(appendFile(join(disk.folder, 'some'), Buffer.alloc(1 << 20))).rejects.toThrow('ENOSPC');
+    await disk.free();
+    await write();
+    await disk[Symbol.asyncDispose]();
+    expect(existsSync(disk.folder)).toBe(false);
   });
 });
 

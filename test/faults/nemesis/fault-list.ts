@@ -68,8 +68,14 @@ export const PROCESS_FAULTS: readonly Fault[] = [
   endedWorker,
 ];
 
-/** What may happen in a strict round: nothing that takes the store away for long, or harms a process. */
-export const MILD_FAULTS: readonly Fault[] = [lostReplies, lateRequests, lostStreams, killedCursors];
+const MILD_FAULTS: readonly Fault[] = [lostReplies, lateRequests, lostStreams, killedCursors];
+
+/**
+ * What may happen in this strict round: nothing that takes the store away for long, or harms a process; in every other one
+ * nothing that closes a connection either, so that cursors can be counted.
+ */
+export const mildFaultsOf = (strictRound: number): readonly Fault[] =>
+  strictRound % 2 === 0 ? MILD_FAULTS : [killedCursors];
 
 /**
  * The faults of one round of many. Every other round has none with an excuse, so that it is held to everything; and none
