@@ -3,6 +3,7 @@ import type { Report } from '../events.js';
 import type { ParsedListFilter, RevokeOptions } from '../options/admin-options.js';
 import { NOW } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
+import { legalProjection } from '../protocol/extension.js';
 import type { Seats } from '../protocol/seats.js';
 import { readSnapshot } from '../protocol/snapshot.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
@@ -22,24 +23,24 @@ export interface RevokeResult {
 /** Lock documents may be large, and a caller may stop early. */
 const PAGE_SIZE = 100;
 
-const WHOLE: Fields = { now: NOW, document: '$$ROOT' };
-
 /** Looks at locks from outside, and takes them away. */
 export class Inspector {
   readonly #collection: LockCollection;
   readonly #combiner: Combiner;
   readonly #kinds: readonly Seats[];
   readonly #report: Report;
+  readonly #whole: Fields;
 
   constructor(collection: LockCollection, combiner: Combiner, kinds: readonly Seats[], report: Report) {
     this.#report = report;
     this.#collection = collection;
     this.#combiner = combiner;
     this.#kinds = kinds;
+    this.#whole = { now: NOW, document: '$$ROOT', ...legalProjection(...kinds) };
   }
 
   async inspect(name: string): Promise<LockSnapshot | null> {
-    const outcome = await this.#collection.read([name], WHOLE, 'majority');
+    const outcome = await this.#collection.read([name], this.#whole, 'majority');
     if (outcome.type !== 'done') throw new StoreUnavailableError(name, true, outcome.error);
     const [found] = outcome.value;
     return found === undefined ? null : this.#read(name, found);
@@ -49,7 +50,7 @@ export class Inspector {
     const ofKind = kind === undefined ? {} : { kind };
     let from: Readonly<Record<string, unknown>> = { $gte: prefix };
     for (;;) {
-      const outcome = await this.#collection.page({ _id: from, ...ofKind }, WHOLE, PAGE_SIZE);
+      const outcome = await this.#collection.page({ _id: from, ...ofKind }, this.#whole, PAGE_SIZE);
       if (outcome.type !== 'done') throw new StoreUnavailableError(null, true, outcome.error);
       for (const found of outcome.value) {
         const name: unknown = found['_id'];
@@ -92,8 +93,12 @@ export class Inspector {
   }
 
   #read(name: string, found: Readonly<Record<string, unknown>>): LockSnapshot {
-    const { now, document } = found as { now: Date; document: Readonly<Record<string, unknown>> };
-    const snapshot = readSnapshot(this.#kinds, name, document, now);
+    const { now, legal, document } = found as {
+      now: Date;
+      legal: boolean;
+      document: Readonly<Record<string, unknown>>;
+    };
+    const snapshot = legal ? readSnapshot(this.#kinds, name, document, now) : null;
     if (snapshot === null) throw new CorruptLockDocumentError(name);
     return snapshot;
   }

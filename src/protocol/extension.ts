@@ -1,4 +1,4 @@
-import { NOW, STORED_WAITERS, all, equal, isLive, merge, those, when } from './expressions.js';
+import { NOW, STORED_WAITERS, all, any, equal, isLive, merge, those, when } from './expressions.js';
 import type { Expression, Fields, Stage } from './expressions.js';
 import type { Lease } from './lock-document.js';
 import { isLease } from './reply.js';
@@ -56,8 +56,10 @@ export function readPoll(document: Readonly<Record<string, unknown>>): Poll {
   return { ...readLeases(document), waiting };
 }
 
-/** Whether each of the documents is a legal one of these seats. */
-export const legalProjection = (seats: Seats): Fields => ({ legal: isWellFormed(seats) });
+/** Whether each of the documents is a legal one, of any of these kinds. */
+export const legalProjection = (...kinds: readonly Seats[]): Fields => ({
+  legal: any(...kinds.map(isWellFormed)),
+});
 
 /** The projection of the read that follows an extension: which leases are still this process's, and live. */
 export const leasesProjection = (kinds: readonly Seats[], process: string): Fields => ({

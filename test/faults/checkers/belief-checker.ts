@@ -26,7 +26,10 @@ export function checkBeliefs(
   });
   const others = [...byLock(beliefs)].flatMap((ofLock) => [
     ...oneTokenTwice(ofLock),
-    ...fallingTokens(ofLock),
+    ...fallingTokens(ofLock, ({ lock, fromNs }) => {
+      const atNs = clock.atNs(fromNs);
+      return isBeyondBounds(lock, atNs, atNs);
+    }),
   ]);
   // One of those that it meets is enough to name.
   const firsts = new Map([...conflicts].reverse().map((conflict) => [conflict.later, conflict]));
@@ -55,8 +58,14 @@ function* oneTokenTwice(beliefs: readonly Belief[]): Iterable<Violation> {
   }
 }
 
-/** Of two that exclude each other, whoever believes after the other has stopped has the higher token. */
-function* fallingTokens(beliefs: readonly Belief[]): Iterable<Violation> {
+/**
+ * Of two that exclude each other, whoever believes after the other has stopped has the higher token. Unless its lock's
+ * document was lost before it heard of its grant: then others were granted meanwhile.
+ */
+function* fallingTokens(
+  beliefs: readonly Belief[],
+  isExcused: (belief: Belief) => boolean,
+): Iterable<Violation> {
   const highest = new Map<string, Belief>();
   for (const { is, reliance } of edgesOf(beliefs)) {
     const share = shareOf(reliance.seat);
@@ -66,7 +75,8 @@ function* fallingTokens(beliefs: readonly Belief[]): Iterable<Violation> {
     }
     for (const other of EXCLUDED_BY[share]) {
       const before = highest.get(other);
-      if (before !== undefined && before.of !== reliance.of && before.token >= reliance.token) {
+      const isOlder = before !== undefined && before.of !== reliance.of && before.token >= reliance.token;
+      if (isOlder && !isExcused(reliance)) {
         yield violation('S3', before, 'is followed by', reliance);
       }
     }

@@ -39,6 +39,7 @@ export interface FaultMember {
 
 const ADMIN_MS = 5_000;
 const START_MS = 60_000;
+const LOOK_MS = 2_000;
 /** For how long it does not stand for election again; the shortest that leaves the others time to catch up. */
 const STEP_DOWN_SECONDS = 3;
 const CATCH_UP_SECONDS = 1;
@@ -94,7 +95,11 @@ export class ControlledMember implements FaultMember {
     await this.#client.close();
     this.#client = this.#newClient();
     this.#mongod.start();
-    await eventually(`member ${this.index} answers after its start`, () => this.#answers(), START_MS);
+    try {
+      await eventually(`member ${this.index} answers after its start`, () => this.#answers(), START_MS);
+    } catch (cause) {
+      throw new Error(`${String(cause)}; it said last:\n${await this.#mongod.lastWords()}`, { cause });
+    }
   }
 
   stop(): void {
@@ -151,10 +156,17 @@ export class ControlledMember implements FaultMember {
     if (!this.isRunning) {
       throw new Error(`member ${this.index} ended at its start:\n${await this.#mongod.lastWords()}`);
     }
-    return this.admin({ ping: 1 }, 1_000).then(
+    // One of its own for each look: what began before the mongod listens may wait for half a minute, and no look after
+    // it would have a connection.
+    const bound = { serverSelectionTimeoutMS: LOOK_MS, connectTimeoutMS: LOOK_MS, socketTimeoutMS: LOOK_MS };
+    const client = new MongoClient(this.directUri, bound);
+    const answer = client.db('admin').command({ ping: 1 });
+    const isAnswered = await within(2 * LOOK_MS, 'an answer', answer).then(
       () => true,
       () => false,
     );
+    await client.close();
+    return isAnswered;
   }
 
   #newClient(): MongoClient {

@@ -92,7 +92,7 @@ describe('a lost reply', () => {
 
 describe('a held request', () => {
   it('lands when it is delivered, long after its client has closed the connection', async () => {
-    const notes = notesOf(connect(proxy.port, { socketTimeoutMS: 300 }));
+    const notes = notesOf(connect(proxy.port, { socketTimeoutMS: 1_500 }));
     const holding = proxy.holdRequests(1, isInsert);
     expect(await rejection(notes.insertOne({ _id: 'late' }))).toBeInstanceOf(MongoNetworkError);
     expect(holding.held).toBe(1);
@@ -150,7 +150,7 @@ describe('a freeze', () => {
   });
 
   it('hides from the server that a client has gone, and what it sent arrives at healing', async () => {
-    const notes = notesOf(connect(proxy.port, { socketTimeoutMS: 300 }));
+    const notes = notesOf(connect(proxy.port, { socketTimeoutMS: 1_500 }));
     await notes.insertOne({ _id: 'before' });
     proxy.freeze('all');
     expect(await rejection(notes.insertOne({ _id: 'late' }))).toBeInstanceOf(MongoNetworkError);

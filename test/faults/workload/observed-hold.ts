@@ -130,8 +130,10 @@ export class ObservedHold {
 
   /** Until when the hold says now that it can be relied on. */
   #untilNs(): string {
+    // The time first: a process that stands still between the two must not seem to have promised more than it has.
+    const fromNs = process.hrtime.bigint();
     const { remainingMs } = this.handle;
-    const untilNs = process.hrtime.bigint() + BigInt(Math.floor(remainingMs * NS_PER_MS));
+    const untilNs = fromNs + BigInt(Math.floor(remainingMs * NS_PER_MS));
     if (remainingMs > 0) this.#promisedNs = untilNs;
     return String(untilNs);
   }
