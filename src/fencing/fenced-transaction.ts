@@ -91,7 +91,7 @@ export async function fencedTransaction<T>(
         for (const fence of fences) await claim(documents, fence, session);
         return await work(session);
       },
-      { ...TRANSACTION, ...record(transaction, 'transaction') },
+      { ...TRANSACTION, ...given(record(transaction, 'transaction')) },
     ),
   );
 }
@@ -120,6 +120,10 @@ function isWithoutTransactions(error: unknown): boolean {
     originalError instanceof Error && originalError.message.startsWith('Transaction numbers are only allowed')
   );
 }
+
+/** Without what is undefined, which would take the default's place. */
+const given = (options: TransactionOptions): TransactionOptions =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 
 function parseName(option: string, name: unknown): string {
   if (typeof name !== 'string') throw wrongType(option, 'a string', name);

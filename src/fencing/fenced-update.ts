@@ -49,9 +49,7 @@ export async function fencedUpdateOne<T extends Document>(
     throw wrongType('filter', 'an object', filter);
   }
   const stored = storing(update, field, fence.token);
-  if (driverOptions.upsert === true && !selectsOneId(filter)) {
-    throw wrongType('filter', 'one with a value for _id where upsert is true', filter);
-  }
+  if (driverOptions.upsert === true) refuseSecondDocument(filter, driverOptions);
   const isTransaction = driverOptions.session?.inTransaction() === true;
   if (!isTransaction && (driverOptions.writeConcern ?? collection.writeConcern)?.w === 0) {
     throw wrongType('writeConcern', 'an acknowledged one, because a refusal must be heard of', { w: 0 });
@@ -59,10 +57,27 @@ export async function fencedUpdateOne<T extends Document>(
   return await new GuardedUpdate(collection, filter, stored, field, fence, driverOptions).run();
 }
 
+/** An upsert beside the document that refuses it would be a way around the fence. */
+function refuseSecondDocument(filter: Document, { collation }: UpdateOptions): void {
+  if (!selectsOneId(filter)) {
+    throw wrongType('filter', 'one with a value for _id where upsert is true', filter);
+  }
+  if (collation !== undefined && collation.locale !== 'simple') {
+    throw wrongType(
+      'collation',
+      'the simple one where upsert is true, because _id is compared byte by byte',
+      {
+        collation,
+      },
+    );
+  }
+}
+
 /** Whether the filter has one value for `_id`: no operator, no pattern. */
 function selectsOneId(filter: Document): boolean {
   const id: unknown = filter['_id'];
   if (id === undefined || id instanceof RegExp) return false;
   if (typeof id !== 'object' || id === null) return true;
+  if ('_bsontype' in id && id._bsontype === 'BSONRegExp') return false;
   return !Object.keys(id).some((key) => key.startsWith('$'));
 }

@@ -54,6 +54,11 @@ export function storing(update: unknown, field: string, token: number): Document
   if (!operators.every(([operator]) => operator.startsWith('$'))) {
     throw wrongType('update', 'operators or a pipeline, because a replacement loses the token', update);
   }
+  for (const [operator, fields] of operators) {
+    // The driver takes a Map, too, but its entries would be lost beside the token.
+    const isObject = typeof fields === 'object' && fields !== null;
+    if (!isObject || fields instanceof Map) throw wrongType(`update.${operator}`, 'a plain object', fields);
+  }
   refuseToWrite(field, operators.flatMap(writtenByOperator));
   const { $set, ...others } = update as { $set?: Document };
   return { ...others, $set: { ...$set, [field]: token } };

@@ -213,7 +213,8 @@ export class Acquisition implements Wait {
     }
     room.leave(this, false);
     this.#state = 'over';
-    this.#resolve({ name, seats, id, token, terms, demand: { mode, permits }, deadline });
+    const { copyUntilMs } = this.#attempt;
+    this.#resolve({ name, seats, id, token, terms, demand: { mode, permits }, deadline, copyUntilMs });
   }
 
   lapsed(): void {

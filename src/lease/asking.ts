@@ -64,7 +64,7 @@ export class Asking {
 
   async #ask(): Promise<Asked | Unanswered> {
     const { collection } = this.#context;
-    if (!collection.serverClock.isKnown) {
+    if (!collection.isMet) {
       const met = await collection.meet();
       if (met.type !== 'done' || !this.#observer.isWanted()) return unanswered(met);
     }

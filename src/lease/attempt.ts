@@ -111,13 +111,19 @@ export class Attempt {
   giveBack(): void {
     if (!this.#mayRemain) return;
     const { name, seats, terms } = this.#spec;
-    const { clock, collection, releases, settings } = this.#context;
+    const { clock, releases, settings } = this.#context;
     const untilMs = clock.nowMs() + 2 * terms.leaseMs + settings.storeTimeoutMs;
-    // A request that nobody has answered may still be on its way; past its not-after it does nothing (E2).
-    const againAtMs = this.#mayArriveLate
-      ? collection.serverClock.toLocalMs(this.request.notAfter.getTime()) + ARRIVAL_SLACK_MS
-      : undefined;
-    void releases.giveBack({ name, seats, id: this.id, untilMs, againAtMs });
+    void releases.giveBack({ name, seats, id: this.id, untilMs, againAtMs: this.copyUntilMs });
+  }
+
+  /**
+   * Until when a copy of the request may still take a seat: one that nobody has answered may be on its way, though a
+   * repeat of it was granted and has been given back; past its not-after it does nothing (E2).
+   */
+  get copyUntilMs(): number | undefined {
+    if (!this.#mayArriveLate) return undefined;
+    const { serverClock } = this.#context.collection;
+    return serverClock.toLocalMs(this.request.notAfter.getTime()) + ARRIVAL_SLACK_MS;
   }
 
   /** The place lapsed: nothing of this attempt is left. */

@@ -16,6 +16,8 @@ export interface Grant {
   readonly demand: Demand;
   /** When the hold counts as lost here: what was left of the lease when the request was sent, less the allowance. */
   readonly deadline: Moment;
+  /** Until then a copy of the request, which nobody has answered, may still arrive; `undefined`: there is none. */
+  readonly copyUntilMs?: number | undefined;
 }
 
 /** Whoever holds the object in memory; told at most once of each. */

@@ -51,7 +51,7 @@ export class Holds implements HandleOwner, HoldOwner {
     this.#remove(hold);
     this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why });
     // The next in line need not wait for the rest of a lease that nobody uses. Final: nothing revives the hold.
-    if (why === 'expired') void this.#giveBack(hold);
+    if (why === 'expired' || this.#mayComeBack(hold)) void this.#giveBack(hold);
   }
 
   doubtful(hold: HeldLease): void {
@@ -126,10 +126,17 @@ export class Holds implements HandleOwner, HoldOwner {
     if (this.#monitor.isEmpty) this.#onEmpty?.();
   }
 
-  #giveBack({ grant, deadlineMs }: HeldLease): Promise<GivenBack> {
+  #giveBack(hold: HeldLease): Promise<GivenBack> {
+    const { grant, deadlineMs } = hold;
     const { name, seats, id, terms } = grant;
     const untilMs = deadlineMs + terms.clockAllowanceMs + terms.leaseMs;
-    return this.#releases.giveBack({ name, seats, id, untilMs });
+    const againAtMs = this.#mayComeBack(hold) ? grant.copyUntilMs : undefined;
+    return this.#releases.giveBack({ name, seats, id, untilMs, againAtMs });
+  }
+
+  /** A copy of its request may still arrive, and be granted a seat that nobody knows of (E2). */
+  #mayComeBack({ grant: { copyUntilMs = 0 } }: HeldLease): boolean {
+    return copyUntilMs > this.#clock.nowMs();
   }
 
   /** A release does not wait for a store that does not answer; the background goes on. */

@@ -1,5 +1,5 @@
 import type { ChangeStream, Db, Document, RunCommandOptions } from 'mongodb';
-import { momentNow, within } from '../clock.js';
+import { momentNow } from '../clock.js';
 import type { Clock, Timer } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
@@ -7,7 +7,7 @@ import type { Settings } from '../options/provider-options.js';
 import type { Fields, Stage } from '../protocol/expressions.js';
 import { legalProjection } from '../protocol/extension.js';
 import type { Seats } from '../protocol/seats.js';
-import { outcomeOfError } from './outcome.js';
+import { codeOf, outcomeOfError } from './outcome.js';
 import type { Outcome } from './outcome.js';
 import { ServerClock } from './server-clock.js';
 
@@ -38,6 +38,17 @@ export const AWAIT_MS = 1_000;
 
 /** MongoDB 5.0: `$setField`, `$dateTrunc`, and updates that the oplog holds as differences. */
 const MIN_WIRE_VERSION = 13;
+
+const NONE: ReadonlySet<number> = new Set();
+
+/** Unauthorized, in words of several servers. */
+const MAY_NOT_ASK: ReadonlySet<number> = new Set([13, 323, 8000]);
+
+/** How long a client gives one call. */
+interface Bounds {
+  readonly socketTimeoutMS?: number | undefined;
+  readonly timeoutMS?: number | undefined;
+}
 
 /** What one `hello` tells. */
 export interface ServerKind {
@@ -147,6 +158,11 @@ export class LockCollection {
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
 
+  /** Whether `meet` has had its answer. */
+  get isMet(): boolean {
+    return this.#serverKind !== undefined;
+  }
+
   /** What kind of server this is and what time it has there. Asked once; an answer is remembered. */
   async meet(): Promise<Outcome<ServerKind>> {
     if (this.#serverKind !== undefined) {
@@ -157,12 +173,13 @@ export class LockCollection {
   }
 
   async #meet(): Promise<Outcome<ServerKind>> {
-    const [outcome, isCapped] = await Promise.all([
+    const [outcome, capped] = await Promise.all([
       this.#call('hello', null, { hello: 1 }, this.#settings.storeTimeoutMs),
       this.#isCapped(),
     ]);
     if (outcome.type !== 'done') return outcome;
-    if (isCapped) {
+    if (capped.type !== 'done') return capped;
+    if (capped.value) {
       const error = new UnsupportedServerError(null, `The collection ${this.name} is capped`);
       return { type: 'refused', error, byServer: true };
     }
@@ -180,20 +197,22 @@ export class LockCollection {
    * A capped collection throws documents away with whoever holds their locks (S2). Who may not ask what the collection
    * is like does without this check: it asks for a privilege that locks do not need.
    */
-  async #isCapped(): Promise<boolean> {
+  async #isCapped(): Promise<Outcome<boolean>> {
     const command = { listCollections: 1, filter: { name: this.name, 'options.capped': true } };
-    const asked = this.#db.command(command, COMMAND_OPTIONS).then(
-      (reply) => (reply['cursor'] as { firstBatch: readonly unknown[] }).firstBatch.length > 0,
-      () => false,
-    );
-    return (await within(this.#clock, this.#settings.storeTimeoutMs, asked)) ?? false;
+    const outcome = await this.#call('hello', null, command, this.#settings.storeTimeoutMs, MAY_NOT_ASK);
+    if (outcome.type === 'refused') return { type: 'done', value: false, sentAt: momentNow(this.#clock) };
+    if (outcome.type !== 'done') return outcome;
+    const { firstBatch } = outcome.value['cursor'] as { firstBatch: readonly unknown[] };
+    return { ...outcome, value: firstBatch.length > 0 };
   }
 
   /** A change stream over the collection. Opened at its first use. */
   watch(pipeline: Document[]): ChangeStream {
-    const { socketTimeoutMS } = this.#db.client.options;
-    // The server answers an idle stream after this long; a socket that gives up sooner would break it each time (E37).
-    const maxAwaitTimeMS = socketTimeoutMS > 0 ? Math.min(AWAIT_MS, socketTimeoutMS / 2) : AWAIT_MS;
+    // Some versions of the driver bound every call by `timeoutMS`, others have it no more.
+    const { socketTimeoutMS, timeoutMS } = this.#db.client.options as Bounds;
+    // The server answers an idle stream after this long; a client that gives up sooner would break it each time (E37).
+    const bounds = [socketTimeoutMS ?? 0, timeoutMS ?? 0].filter((bound) => bound > 0);
+    const maxAwaitTimeMS = Math.min(AWAIT_MS, ...bounds.map((bound) => bound / 2));
     return this.#db.collection(this.name).watch(pipeline, {
       maxAwaitTimeMS,
       readPreference: 'primary',
@@ -219,6 +238,7 @@ export class LockCollection {
     lockName: string | null,
     command: Document,
     boundMs: number,
+    expected: ReadonlySet<number> = NONE,
   ): Promise<Outcome<Document>> {
     const giveUp = new AbortController();
     const sentAt = momentNow(this.#clock);
@@ -242,7 +262,7 @@ export class LockCollection {
       throwReported(reply);
       return { type: 'done', value: reply, sentAt };
     } catch (error) {
-      this.#report('storeError', { lockName, during, error });
+      if (!expected.has(codeOf(error) ?? 0)) this.#report('storeError', { lockName, during, error });
       return outcomeOfError(error);
     } finally {
       timer?.cancel();

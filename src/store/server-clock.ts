@@ -10,10 +10,6 @@ export class ServerClock {
     this.#clock = clock;
   }
 
-  get isKnown(): boolean {
-    return this.#sentAtMs !== undefined;
-  }
-
   /** Takes the server's time from a reply to what was sent then. */
   learn(serverMs: number, sentAtMs: number): void {
     this.#serverMs = serverMs;

@@ -15,7 +15,8 @@ export interface WakeCursorListener {
 export class WakeCursor {
   readonly #stream: ChangeStream;
   readonly #readable: Readable;
-  readonly #answered: Promise<void>;
+  /** Resolves when the server has answered for the first time, or never will. */
+  readonly answered: Promise<void>;
 
   constructor(collection: LockCollection, process: string, listener: WakeCursorListener) {
     const stream = collection.watch(wakePipeline(process));
@@ -23,7 +24,7 @@ export class WakeCursor {
     const readable = stream.stream();
     this.#stream = stream;
     this.#readable = readable;
-    this.#answered = firstAnswer(stream, readable);
+    this.answered = firstAnswer(stream, readable);
     const onTrouble = (error: unknown): void => {
       listener.trouble(error);
     };
@@ -47,7 +48,7 @@ export class WakeCursor {
   /** Resolves when the server has been told; takes as long as the server does. */
   async close(): Promise<void> {
     // Until the first answer, the driver does not know the server's cursor, and would leave it open (R1).
-    await this.#answered;
+    await this.answered;
     try {
       await this.#stream.close();
     } finally {
@@ -57,7 +58,6 @@ export class WakeCursor {
   }
 }
 
-/** Resolves when the server has answered for the first time, or never will. */
 const firstAnswer = (stream: ChangeStream, readable: Readable): Promise<void> =>
   new Promise((resolve) => {
     // The driver tells of the answer just before it takes down the cursor's id.

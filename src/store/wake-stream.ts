@@ -27,6 +27,9 @@ const MAX_REOPEN_PAUSE_MS = 1_000;
 /** A stream that has lived for so long was a good one; the next trouble starts counting afresh. */
 const PROVEN_MS = 5_000;
 
+/** Each one that the server has not answered yet has a connection of the client's pool for itself (E36). */
+const MAX_UNANSWERED = 3;
+
 /** From the second failure in a row on, waits are polled for until a stream is open again. */
 const BLIND_AFTER_FAILURES = 2;
 
@@ -36,8 +39,9 @@ const BLIND_AFTER_FAILURES = 2;
  * States, and what is open in each:
  *
  * - `idle`: nothing. → opening, when somebody listens.
- * - `opening`: a cursor that has not answered yet, or a pause before one. → streaming, at its first answer;
- *   → opening again, on trouble; → polling, if the server has no change streams for us.
+ * - `opening`: a cursor that has not answered yet, or a pause before one. → streaming, at its first answer, though nobody
+ *   listens any more: short waits must not open one after the other. → opening again, on trouble; → idle, if nobody
+ *   listens then; → polling, if the server has no change streams for us.
  * - `streaming`: a cursor, and a watch over its silence. → opening, on any trouble: a stream is never resumed, because
  *   a resume token can age out (E13); the look after each opening finds what was missed.
  *   → idle, when nobody has listened for `wakeIdleMs`.
@@ -59,6 +63,7 @@ export class WakeStream {
   #failures = 0;
   #announced = false;
   #cursor: WakeCursor | undefined;
+  #unanswered = 0;
   #timer: Timer | undefined;
   readonly #closing = new Set<Promise<void>>();
 
@@ -95,7 +100,6 @@ export class WakeStream {
     if (listening && this.#state === 'idle') void this.#begin();
     if (listening && this.#state === 'streaming') this.#watchSilence();
     if (!listening && this.#state === 'streaming') this.#closeWhenIdle();
-    if (!listening && this.#state === 'opening') this.#close('idle');
   }
 
   /** Ends for good. Resolves when the server's cursors are closed, or can no longer be told to. */
@@ -105,6 +109,10 @@ export class WakeStream {
   }
 
   async #begin(): Promise<void> {
+    if (!this.#listening) {
+      this.#close('idle');
+      return;
+    }
     this.#state = 'opening';
     if (this.#settings.wakeups === 'polling') {
       this.#poll(this.#settings.pollingWhy);
@@ -124,7 +132,24 @@ export class WakeStream {
 
   #open(): void {
     this.#discardCursor();
-    const cursor = new WakeCursor(this.#collection, this.#process, {
+    if (this.#unanswered >= MAX_UNANSWERED) {
+      this.#retry(new Error('the server has not answered earlier change streams'));
+      return;
+    }
+    try {
+      this.#cursor = this.#newCursor();
+    } catch (error) {
+      // Some versions of the driver refuse at once what contradicts other options of the client.
+      this.#retry(error);
+      return;
+    }
+    this.#setTimer(this.#settings.storeTimeoutMs, () => {
+      this.#retry(new Error('the change stream did not open in time'));
+    });
+  }
+
+  #newCursor(): WakeCursor {
+    const cursor: WakeCursor = new WakeCursor(this.#collection, this.#process, {
       answered: () => {
         if (this.#cursor === cursor) this.#answered();
       },
@@ -135,10 +160,9 @@ export class WakeStream {
         if (this.#cursor === cursor) this.#retry(error);
       },
     });
-    this.#cursor = cursor;
-    this.#setTimer(this.#settings.storeTimeoutMs, () => {
-      this.#retry(new Error('the change stream did not open in time'));
-    });
+    this.#unanswered += 1;
+    void cursor.answered.then(() => (this.#unanswered -= 1));
+    return cursor;
   }
 
   #answered(): void {
@@ -151,6 +175,7 @@ export class WakeStream {
         this.#report('wakeups', { mode: 'change-stream', why: 'the change stream is open' });
       }
       this.#listener.opened();
+      if (!this.#listening) this.#closeWhenIdle();
     }
     if (this.#listening) this.#watchSilence();
   }

@@ -1,4 +1,4 @@
-import { MongoServerError } from 'mongodb';
+import { BSONRegExp, MongoServerError } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 
 import { fencedUpdateOne, StaleTokenError } from '../../src/index.js';
@@ -110,5 +110,31 @@ describe('a fenced upsert', () => {
     ).toMatchObject({
       code: 11_000,
     });
+  });
+});
+
+describe('what could insert a second document beside the one that refuses', () => {
+  test.each([
+    [
+      'a collation',
+      { _id: 'a' },
+      { ...UPSERT, collation: { locale: 'en', strength: 2 } },
+      /collation must be/,
+    ],
+    ['a pattern', { _id: new BSONRegExp('a') as unknown as string }, UPSERT, /filter must be/],
+  ])('%s is refused before anything is sent', async (_, filter, options, message) => {
+    await using world = new FencedWorld();
+    const lock = await world.holder();
+    const error = await rejection(fencedUpdateOne(world.accounts, filter, { $set: {} }, lock, options));
+    expect(error).toBeInstanceOf(TypeError);
+    expect((error as Error).message).toMatch(message);
+    expect(await world.account('a')).toBeNull();
+  });
+
+  test('a simple collation is none', async () => {
+    await using world = new FencedWorld();
+    const options = { ...UPSERT, collation: { locale: 'simple' } };
+    await fencedUpdateOne(world.accounts, { _id: 'a' }, { $set: {} }, await world.holder(), options);
+    expect(await world.account('a')).not.toBeNull();
   });
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startReplicaSet } from '../../support/mongo-server/start.js';
 import type { MongoServer } from '../../support/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
-import { eventually, rejection } from '../../support/patience.js';
+import { eventually, rejection, within } from '../../support/patience.js';
 
 // Cursors of the whole server are counted.
 let server: MongoServer;
@@ -26,25 +26,52 @@ async function openCursors(db: Db): Promise<number> {
 
 const WAITS = 20;
 
+const OPTIONS = { leaseMs: 60_000, createIndexes: false };
+
 it('a wait that ends while its stream is being opened leaves no cursor on the server (R1)', async () => {
   await using database = new OwnDatabase(server.uri);
   const { db } = database.plain;
   const before = await openCursors(db);
   const client = database.client();
-  const options = { leaseMs: 60_000, createIndexes: false };
-  const [here, there] = [database.client().provider(options), client.provider(options)];
-  const hold = await here.acquireMutex('a');
+  const hold = await database.client().provider(OPTIONS).acquireMutex('a');
   let impatient = new AbortController();
   client.client.on('commandStarted', ({ commandName }) => {
     if (commandName === 'aggregate') impatient.abort();
   });
-  for (let wait = 0; wait < WAITS; wait += 1) {
+  // Each opens a stream of its own.
+  const crowd = Array.from({ length: WAITS }, () => client.provider({ ...OPTIONS, wakeIdleMs: 0 }));
+  for (const locks of crowd) {
     impatient = new AbortController();
-    const error = await rejection(there.acquireMutex('a', { signal: impatient.signal }));
+    const error = await rejection(locks.acquireMutex('a', { signal: impatient.signal }));
     expect(error).toMatchObject({ name: 'AbortError' });
   }
-  await there.close();
+  await Promise.all(crowd.map((locks) => locks.close()));
   expect(client.count('aggregate')).toBe(WAITS);
   expect(await hold.release()).toBe(true);
   await eventually('its cursors are gone', async () => (await openCursors(db)) <= before, 5_000);
+});
+
+it('short waits that end while a slow stream is being opened open no others, and leave the pool to its user (E36)', async () => {
+  await using database = new OwnDatabase(server.uri);
+  const appName = 'slow-to-open';
+  const client = database.client({ appName, maxPoolSize: 5 });
+  const hold = await database.client().provider(OPTIONS).acquireMutex('a');
+  const locks = client.provider(OPTIONS);
+  const own = await locks.acquireMutex('b');
+  const data = { failCommands: ['aggregate'], appName, blockConnection: true, blockTimeMS: 8_000 };
+  const admin = database.plain.client.db('admin');
+  await admin.command({ configureFailPoint: 'failCommand', mode: 'alwaysOn', data });
+  try {
+    for (let wait = 0; wait < WAITS; wait += 1) {
+      const error = await rejection(locks.acquireMutex('a', { timeoutMs: 20 }));
+      expect(error).toMatchObject({ code: 'ACQUIRE_TIMEOUT' });
+    }
+    expect(client.count('aggregate')).toBe(1);
+    await within(5_000, "a query of the user's", client.db.collection('others').findOne({}));
+    await own.confirm();
+  } finally {
+    await admin.command({ configureFailPoint: 'failCommand', mode: 'off' });
+  }
+  expect(await own.release()).toBe(true);
+  expect(await hold.release()).toBe(true);
 });
