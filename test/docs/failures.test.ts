@@ -157,7 +157,8 @@ describe('what failure looks like: docs/all-or-nothing.md', () => {
     await using two = new Two();
     const hold = await two.there.acquireMutex('b', { why: 'charge' });
     const requests = ['c', 'b', 'a'].map((name) => ({ mutex: two.here.createMutex(name) }));
-    const error = await rejection(two.here.acquireAll(requests, { timeoutMs: 50 }));
+    // Long enough for the first lock to be granted and for the answer about the second, also on a busy machine.
+    const error = await rejection(two.here.acquireAll(requests, { timeoutMs: 1_000 }));
 
     expect(error).toBeInstanceOf(AcquireTimeoutError);
     expect(error).toMatchObject({ lockName: 'b', holders: [{ why: 'charge' }] });
