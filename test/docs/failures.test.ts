@@ -57,6 +57,11 @@ describe('what failure looks like: docs/reader-writer-lock.md', () => {
 
     const aborting = new AbortController();
     const upgrade = later(hold.upgrade({ signal: aborting.signal }));
+    await eventually('it keeps readers out', async () => {
+      const tried = await other.tryAcquireRead();
+      await tried?.release();
+      return tried === null;
+    });
     const parked = other.acquireRead();
     await two.isWaitedFor('r');
     const why = new Error('enough');
