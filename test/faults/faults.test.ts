@@ -5,16 +5,20 @@ import type { WorkerProgram } from '../processes/worker-program.js';
 import { startFaultCluster } from './cluster/fault-cluster.js';
 import type { FaultCluster } from './cluster/fault-cluster.js';
 import { failovers } from './failovers.js';
+import { tellLeftOut } from './nemesis/nemesis.js';
 import { PROCESS_FAULTS, STORE_FAULTS } from './nemesis/fault-list.js';
 import { stoppedWriter } from './nemesis/process-faults.js';
 import { runOrdeal } from './ordeal.js';
 import type { Ordeal } from './ordeal.js';
 import { runRound } from './round.js';
+import type { RoundResult } from './round.js';
 import { Summary } from './summary.js';
 import { WORKER } from './workload/crew.js';
 
 /** The same on every machine; the long run draws others. */
 const SEED = 20_261_121;
+
+const WRITER_ROUNDS = 4;
 
 let cluster: FaultCluster | undefined;
 let worker: WorkerProgram | undefined;
@@ -42,37 +46,54 @@ const ordeal = (): Ordeal => ({
   processFaults: PROCESS_FAULTS,
 });
 
+async function stopWriters(seed: number): Promise<RoundResult> {
+  return await runRound({
+    ...{ ...ordeal(), storeFaults: [], processFaults: [stoppedWriter], seed, durationMs: 30_000 },
+    ...{ leaseMs: 1_500, thinkMs: 200, isStrict: false, faultMs: { min: 0, max: 0 } },
+  });
+}
+
 describe('the death of the primary', { timeout: 200_000 }, () => {
   failovers(started);
 });
 
-describe('a process that stands still while it changes what the lock protects', { timeout: 200_000 }, () => {
+describe('a process that stands still while it changes what the lock protects', { timeout: 600_000 }, () => {
   it('loses updates of a set that compares no tokens, and none of a fenced one', async () => {
-    const result = await runRound({
-      ...{ ...ordeal(), storeFaults: [], processFaults: [stoppedWriter], seed: SEED, durationMs: 30_000 },
-      ...{ leaseMs: 1_500, thinkMs: 200, isStrict: false, faultMs: { min: 0, max: 0 } },
-    });
-    expect(result.violations).toEqual([]);
-    const { memory, fenced } = result.sets;
-    console.log(`in memory ${JSON.stringify(memory)}, fenced ${JSON.stringify(fenced)}`);
-    expect(memory.lost).toBeGreaterThan(0);
-    expect(fenced.lost).toBe(0);
-    expect(fenced.acknowledged).toBeGreaterThan(0);
+    let lost = 0;
+    // Whether a writer is caught at the right moment is a matter of luck, and what must not happen is not.
+    for (let seed = SEED; lost === 0 && seed < SEED + WRITER_ROUNDS; seed += 1) {
+      const { violations, sets } = await stopWriters(seed);
+      expect(violations).toEqual([]);
+      const { memory, fenced } = sets;
+      console.log(`in memory ${JSON.stringify(memory)}, fenced ${JSON.stringify(fenced)}`);
+      expect(fenced.lost).toBe(0);
+      expect(fenced.acknowledged).toBeGreaterThan(0);
+      lost = memory.lost;
+    }
+    expect(lost).toBeGreaterThan(0);
   });
 });
 
+const excusedIn = ({ history }: RoundResult): readonly number[] =>
+  history.run.flatMap((line) =>
+    line.type === 'fault begins' && (line.excuses ?? []).length > 0 ? [line.fault] : [],
+  );
+
 describe('real processes that use every kind of lock at once, on three members', () => {
-  it.each([
+  it.for([
     { round: 0, seconds: 20, what: 'lose nothing, hear of everything at once, and leave nothing to expire' },
     { round: 2, seconds: 40, what: 'keep every invariant while members, network and processes fail' },
-    { round: 1, seconds: 35, what: 'keep their tokens rising though clocks jump' },
-    { round: 3, seconds: 35, what: 'keep their tokens rising though documents are lost' },
-  ])('$what', { timeout: 400_000 }, async ({ round, seconds }) => {
+    { round: 1, seconds: 35, what: 'keep their tokens rising though clocks jump', excused: 13 },
+    { round: 3, seconds: 35, what: 'keep their tokens rising though documents are lost', excused: 18 },
+  ])('$what', { timeout: 400_000 }, async ({ round, seconds, excused }, { skip }) => {
+    if (excused === 13 && !started().canSetClocks) skip('libfaketime is not installed');
     const result = await runOrdeal(ordeal(), round, SEED + round, seconds * 1_000);
     const summary = new Summary();
     summary.take(result);
+    tellLeftOut(result.missing);
     console.log([`seed ${result.seed}`, ...summary.lines()].join('\n'));
     expect(result.violations).toEqual([]);
+    if (excused !== undefined) expect(excusedIn(result)).toContain(excused);
     // Otherwise there was nothing to judge.
     expect(result.grants.length).toBeGreaterThan(50);
     expect(result.sets.fenced.acknowledged).toBeGreaterThan(0);

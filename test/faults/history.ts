@@ -76,6 +76,8 @@ export type RunLine =
       readonly fault: number;
       readonly what: string;
       readonly excuses?: readonly Excuse[];
+      /** At the end of a fault that is made of many small ones: how many there were. */
+      readonly effects?: number;
     })
   /** No answer to a request to this member can come from it any more, after this; `term`: of the last election before. */
   | (At<'primary gone'> & { readonly fault: number; readonly term: number })

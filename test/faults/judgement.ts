@@ -11,7 +11,7 @@ import { checkGranted, VersionJudge } from './checkers/oplog-checker.js';
 import type { Grant } from './checkers/oplog-checker.js';
 import { replay } from './checkers/oplog-replay.js';
 import type { Oplog } from './checkers/oplog-replay.js';
-import { checkStoreTrouble } from './checkers/store-trouble-checker.js';
+import { checkSteadyLease } from './checkers/steady-lease-checker.js';
 import { StrictChecker } from './checkers/strict-checker.js';
 import { checkSets } from './checkers/set-checker.js';
 import type { SetResult, StoredSet } from './checkers/set-checker.js';
@@ -28,6 +28,8 @@ export interface Judgement {
   readonly requests: number;
   /** How often each fault happened, by number. */
   readonly faults: ReadonlyMap<number, number>;
+  /** How much came of faults that are made of many small ones, by what that is. */
+  readonly effects: ReadonlyMap<string, number>;
   readonly killed: number;
   /** After each end of a primary, the first grant by another. */
   readonly failovers: readonly FirstGrant[];
@@ -42,15 +44,14 @@ export interface Evidence {
   readonly oplog: Oplog;
   /** The database of the round, on the primary. */
   readonly db: Db;
-  /** What is left when everybody has ended, and every lease is over. */
+  /** What is left when everybody has ended, and the leases of those who were killed are over. */
   readonly remains: Pick<Remains, 'documents' | 'nowMs' | 'before' | 'after'>;
   /** What the sets in memory hold in the end, by lock. */
   readonly memory: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Clocks of members differ by what the faults set them to; everything else reads the clock of one machine. */
-const TOLERANCE_MS = 50;
-const SKEWED_TOLERANCE_MS = 60_000;
+const TOLERANCE_MS = { same: 50, near: 250, far: 60_000 };
 
 /** The last of all after the end of all faults, a timeout, and a timer, on a machine that is busy. */
 const LIVENESS = { boundMs: 90_000, slackMs: 5_000, lostSlackMs: 1_000 };
@@ -60,8 +61,9 @@ const PROMPT_MS = 4_000;
 
 export async function judge(evidence: Evidence): Promise<Judgement> {
   const { history, oplog, isStrict } = evidence;
-  const isSkewed = history.run.some((line) => 'fault' in line && line.fault === 13);
-  const versions = new VersionJudge({ toleranceMs: isSkewed ? SKEWED_TOLERANCE_MS : TOLERANCE_MS });
+  const clocks = clocksIn(history);
+  const mayVanish = history.run.some((line) => line.type === 'fault begins' && line.fault === 18);
+  const versions = new VersionJudge({ toleranceMs: TOLERANCE_MS[clocks], mayVanish });
   const strict = new StrictChecker();
   await replay(oplog, (change) => {
     versions.take(change);
@@ -79,18 +81,19 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
       ...sets.violations,
       ...checkLiveness(history, LIVENESS, isBeyondBounds),
       ...checkLeaks({ history, baseline: {}, ...evidence.remains }),
-      ...checkStoreTrouble(history, STEADY_LOCK),
+      ...checkSteadyLease(history, STEADY_LOCK),
       ...(isStrict ? strict.judge(history, grants, { aheadMs, promptMs: PROMPT_MS }) : []),
     ],
     versions: versions.versions,
     grants,
     requests: history.workers.flat().filter(({ type }) => type === 'asked').length,
     faults: faultsIn(history),
+    effects: effectsIn(history),
     killed: history.run.filter(({ type }) => type === 'worker killed').length,
     failovers: firstGrants(
       history,
       grants,
-      isSkewed ? new Map() : await electionsIn(oplog, history, aheadMs),
+      clocks === 'far' ? new Map() : await electionsIn(oplog, history, aheadMs),
     ),
     sets,
   };
@@ -123,10 +126,30 @@ function beyondBounds({ history, leaseMs }: Evidence): (lock: string, fromNs: bi
   return (_lock, fromNs) => spans.some((span) => span.fromNs <= fromNs && fromNs <= span.untilNs);
 }
 
+/** How far the clocks of the members were apart. */
+function clocksIn({ run }: History): keyof typeof TOLERANCE_MS {
+  const jumps = run.flatMap((line) => (line.type === 'fault begins' && line.fault === 13 ? [line] : []));
+  if (jumps.length === 0) return 'same';
+  return jumps.some(({ excuses }) => excuses?.includes('exclusion')) ? 'far' : 'near';
+}
+
 function faultsIn({ run }: History): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();
   for (const line of run) {
     if (line.type === 'fault begins') counts.set(line.fault, (counts.get(line.fault) ?? 0) + 1);
   }
   return counts;
+}
+
+/** By what each of these faults was called when it began. */
+function effectsIn({ run }: History): ReadonlyMap<string, number> {
+  const totals = new Map<string, number>();
+  const begun = new Map<number, string>();
+  for (const line of run) {
+    if (line.type === 'fault begins') begun.set(line.fault, line.what);
+    if (line.type !== 'fault ends' || line.effects === undefined) continue;
+    const what = `${String(line.fault)}: ${begun.get(line.fault) ?? line.what}`;
+    totals.set(what, (totals.get(what) ?? 0) + line.effects);
+  }
+  return totals;
 }

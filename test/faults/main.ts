@@ -6,7 +6,9 @@ import { Command, InvalidArgumentError } from 'commander';
 import { buildProgram } from '../processes/worker-program.js';
 import { startFaultCluster } from './cluster/fault-cluster.js';
 import { PROCESS_FAULTS, PROVED_ELSEWHERE, STORE_FAULTS } from './nemesis/fault-list.js';
+import { tellLeftOut } from './nemesis/nemesis.js';
 import { runOrdeal } from './ordeal.js';
+import type { RoundResult } from './round.js';
 import { Summary } from './summary.js';
 import { WORKER } from './workload/crew.js';
 
@@ -31,12 +33,15 @@ function seedOf(text: string): number {
   return value;
 }
 
+/** The long run itself. */
+const ALL = 34;
+
 const known = [...STORE_FAULTS, ...PROCESS_FAULTS].map(({ number }) => number);
 
 function faultsOf(text: string): readonly number[] {
   return text.split(',').map((part) => {
     const number = Number(part);
-    if (known.includes(number) || number in PROVED_ELSEWHERE) return number;
+    if ([...known, ALL].includes(number) || number in PROVED_ELSEWHERE) return number;
     throw new InvalidArgumentError(`There is no fault ${part}.`);
   });
 }
@@ -47,12 +52,13 @@ const program = new Command('test:faults')
   )
   .option('--minutes <number>', 'for how long', positive, 10)
   .option('--seed <number>', 'what chance is drawn from', seedOf, Math.floor(Math.random() * 0x7f_ff_ff_ff))
-  .option('--only <numbers>', 'these faults alone, as in docs/fault-runs.md: 1,7,15', faultsOf)
+  .option('--only <numbers>', 'these faults alone, as in docs/faults.md: 1,7,15', faultsOf)
   .option('--keep-journals', 'keep what was written down, also where nothing was found')
   .parse();
 const { minutes, seed, only, keepJournals } = program.opts<Options>();
 
-const isWanted = (number: number): boolean => only?.includes(number) ?? true;
+const isWanted = (number: number): boolean =>
+  only === undefined || only.includes(ALL) || only.includes(number);
 
 /** The faults that have files of tests of their own. */
 function runTests(): boolean {
@@ -72,22 +78,33 @@ async function runRounds(): Promise<boolean> {
   console.log(`leasehold: ${cluster.description}; seed ${seed}`);
   const ordeal = { cluster, program: worker.path, storeFaults, processFaults, keepsJournals: keepJournals };
   const summary = new Summary();
-  const endMs = performance.now() + minutes * 60_000;
-  for (let round = 0; performance.now() < endMs && summary.violations === 0; round += 1) {
-    const durationMs = Math.min(ROUND_MS, Math.max(10_000, endMs - performance.now()));
-    const result = await runOrdeal(ordeal, round, seed + round, durationMs);
-    summary.take(result);
-    console.log(
-      `round ${round}, seed ${result.seed}: ${result.requests} requests, ${result.grants.length} grants, ` +
-        `${result.violations.length} violations`,
-    );
-    for (const { invariant, checker, what } of result.violations.slice(0, 20)) {
-      console.log(`  ${invariant} (${checker}) ${what}`);
+  try {
+    const endMs = performance.now() + minutes * 60_000;
+    for (let round = 0; performance.now() < endMs && summary.violations === 0; round += 1) {
+      const durationMs = Math.min(ROUND_MS, Math.max(10_000, endMs - performance.now()));
+      const result = await runOrdeal(ordeal, round, seed + round, durationMs);
+      summary.take(result);
+      report(round, result);
     }
-    if (result.violations.length > 0 || keepJournals === true) console.log(`  journals: ${result.folder}`);
+  } catch (error) {
+    console.error(error);
+    return false;
+  } finally {
+    console.log(summary.lines().join('\n'));
   }
-  console.log(summary.lines().join('\n'));
   return summary.violations === 0;
+}
+
+function report(round: number, result: RoundResult): void {
+  tellLeftOut(result.missing);
+  console.log(
+    `round ${round}, seed ${result.seed}: ${result.requests} requests, ${result.grants.length} grants, ` +
+      `${result.violations.length} violations`,
+  );
+  for (const { invariant, checker, what } of result.violations.slice(0, 20)) {
+    console.log(`  ${invariant} (${checker}) ${what}`);
+  }
+  if (result.violations.length > 0 || keepJournals === true) console.log(`  journals: ${result.folder}`);
 }
 
 const isGood = await runRounds();

@@ -16,7 +16,8 @@ import { judge } from './judgement.js';
 import type { Judgement } from './judgement.js';
 import type { Fault, FaultWorld } from './nemesis/fault-world.js';
 import { letHappen } from './nemesis/nemesis.js';
-import { killedCursors } from './nemesis/store-faults.js';
+import type { LeftOut } from './nemesis/nemesis.js';
+import { killedCursors, undoStoreFaults } from './nemesis/store-faults.js';
 import { randomFrom } from './random.js';
 import type { Random } from './random.js';
 import { connected, documentsAtRest, ServerCounters } from './remains.js';
@@ -69,6 +70,8 @@ export interface RoundResult extends Judgement {
   readonly seed: number;
   readonly folder: string;
   readonly history: History;
+  /** What was wanted and cannot be had here. */
+  readonly missing: readonly LeftOut[];
 }
 
 /** Whoever is cut off cannot close its cursors: the server keeps them for half an hour, with their session. */
@@ -136,7 +139,7 @@ class Round {
       await this.#comeToRest();
       const history = await this.#history();
       const judgement = await this.#judge(history, from, before);
-      return { seed, folder: this.#folder, history, ...judgement };
+      return { seed, folder: this.#folder, history, missing: this.#missing(world), ...judgement };
     } finally {
       await this.#crew.dismiss();
     }
@@ -163,8 +166,9 @@ class Round {
         env,
       );
     };
+    const faked = fakeTime?.environment(clockFile) ?? {};
     await hire();
-    await hire({}, fakeTime === undefined ? {} : fakeTime.environment(clockFile));
+    await hire({}, faked);
     await hire({ wakeups: 'polling' });
     await this.#crew.hire({ seed: 0, actors: 1, isSteady: true, options: this.#options });
     return {
@@ -176,7 +180,7 @@ class Round {
       collection: COLLECTION,
       leaseMs: this.#plan.leaseMs,
       lengthMs: () => random.between(faultMs.min, faultMs.max),
-      hire: async () => hire(random.percent(30) ? { wakeups: 'polling' } : {}),
+      hire: async () => hire(random.percent(30) ? { wakeups: 'polling' } : {}, faked),
       workerClock:
         fakeTime === undefined
           ? undefined
@@ -194,9 +198,24 @@ class Round {
       faults: faults.filter((fault) => fault.missing?.(world) === undefined),
       random: randomFrom(this.#random.between(0, 0x7f_ff_ff_ff)),
     }));
-    await Promise.all(lanes.map(({ faults, random }) => letHappen(faults, { ...world, random }, endMs)));
-    await cluster.heal(HEAL_BOUND_MS);
+    // Each comes to its end, also where the other fails: nothing is injected into what is being ended.
+    const ends = await Promise.allSettled(
+      lanes.map(({ faults, random }) => letHappen(faults, { ...world, random }, endMs)),
+    );
+    const healing = cluster.heal(HEAL_BOUND_MS).then(() => undoStoreFaults(cluster));
+    const [failed] = [...ends, ...(await Promise.allSettled([healing]))].flatMap((end) =>
+      end.status === 'rejected' ? [end] : [],
+    );
+    if (failed !== undefined) throw failed.reason;
     this.#journal.write({ type: 'healed' });
+  }
+
+  #missing(world: FaultWorld): readonly LeftOut[] {
+    const { storeFaults, processFaults } = this.#plan;
+    return [...storeFaults, ...processFaults].flatMap(({ number, missing }) => {
+      const why = missing?.(world);
+      return why === undefined ? [] : [{ number, why }];
+    });
   }
 
   /** Everybody is served once more, and then all end by themselves. */
@@ -247,7 +266,9 @@ class Round {
     const { isStrict, leaseMs } = this.#plan;
     return await connected(this.#plan.cluster.uri, async (client) => {
       const db = client.db(this.#database);
-      const documents = await documentsAtRest(db.collection(COLLECTION));
+      const locks = db.collection(COLLECTION);
+      // Nobody was killed in a strict round, and whoever ends by itself leaves no seat behind.
+      const documents = isStrict ? await locks.find().toArray() : await documentsAtRest(locks);
       const remains = { documents, nowMs: Date.now(), before, after: await this.#counters.atRest(before) };
       const judgement = await this.#onPrimary((direct) =>
         judge({

@@ -4,12 +4,18 @@ import { percentile } from '../../benchmarks/statistics.js';
 import type { FirstGrant } from './checkers/first-grants.js';
 import type { RoundResult } from './round.js';
 
+interface Result extends Omit<RoundResult, 'history' | 'grants'> {
+  readonly history: undefined;
+  readonly grants: number;
+}
+
 /** What several rounds have shown together. */
 export class Summary {
-  readonly #results: RoundResult[] = [];
+  readonly #results: Result[] = [];
 
+  /** Without what everybody has written down, which would be far too much after hours. */
   take(result: RoundResult): void {
-    this.#results.push(result);
+    this.#results.push({ ...result, history: undefined, grants: result.grants.length });
   }
 
   get violations(): number {
@@ -21,7 +27,7 @@ export class Summary {
     const counts: readonly (readonly [string, number])[] = [
       ['rounds', this.#results.length],
       ['requests', this.#sum(({ requests }) => requests)],
-      ['grants and changes of mode', this.#sum(({ grants }) => grants.length)],
+      ['grants and changes of mode', this.#sum(({ grants }) => grants)],
       ['versions of lock documents', this.#sum(({ versions }) => versions)],
       ['faults', this.#sum(({ faults }) => [...faults.values()].reduce((sum, count) => sum + count, 0))],
       ['worker processes killed', this.#sum(({ killed }) => killed)],
@@ -41,6 +47,8 @@ export class Summary {
       ),
       '',
       ...markdown(['fault', 'how often'], this.#faultRows()),
+      '',
+      ...markdown(['made of', 'how many'], this.#effectRows()),
       '',
       ...markdown(
         [
@@ -66,6 +74,16 @@ export class Summary {
     return [...counts].sort(([a], [b]) => a - b).map(([fault, count]) => [String(fault), String(count)]);
   }
 
+  #effectRows(): string[][] {
+    const totals = new Map<string, number>();
+    for (const { effects } of this.#results) {
+      for (const [what, count] of effects) totals.set(what, (totals.get(what) ?? 0) + count);
+    }
+    return [...totals]
+      .sort(([a], [b]) => parseInt(a) - parseInt(b))
+      .map(([what, count]) => [what, count.toLocaleString('en')]);
+  }
+
   /** From the end of the primary to the first grant by another, and from the election of that. */
   #failoverRows(): string[][] {
     const byFault = new Map<number, FirstGrant[]>();
@@ -81,7 +99,7 @@ export class Summary {
       });
   }
 
-  #sum(of: (result: RoundResult) => number): number {
+  #sum(of: (result: Result) => number): number {
     return this.#results.reduce((sum, result) => sum + of(result), 0);
   }
 }

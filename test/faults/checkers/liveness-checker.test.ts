@@ -24,8 +24,12 @@ type Run = NonNullable<Parameters<typeof history>[1]>;
 const found = (workers: readonly Lines[], run: Run = []): readonly string[] =>
   checkLiveness(history(workers, run), bounds).map(({ invariant, what }) => `${invariant} ${what}`);
 
-const notGranted = (atMs: number, ask: number, isKnown = true): Lines => [
-  [atMs, { type: 'not granted', ask, code: 'TIMEOUT', isKnown }],
+const notGranted = (atMs: number, ask: number, code = 'ACQUIRE_TIMEOUT'): Lines => [
+  [atMs, { type: 'not granted', ask, code, isKnown: code !== 'STORE_UNAVAILABLE' }],
+];
+const notChanged = (atMs: number, ask: number, code: string): Lines => [
+  [atMs - 1, { type: 'changing', ask, to: 'write' }],
+  [atMs, { type: 'not changed', ask, to: 'write', code }],
 ];
 const lost = (atMs: number, ask: number): Lines => [[atMs, { type: 'lost', ask, why: 'expired' }]];
 const stands = (fromMs: number, untilMs: number): Run => [
@@ -49,7 +53,16 @@ describe('a history in which everything ends', () => {
     ['by grants and releases', [held(MUTEX, 1, 10, 20), held(MUTEX, 2, 30, 1_400)], stopped],
     [
       'by refusals, also of what nobody knows',
-      [[asked(1, 1), ...notGranted(9, 1), asked(10, 2), ...notGranted(20, 2, false)]],
+      [
+        [asked(1, 1, MUTEX, 0), ...notGranted(9, 1, 'BUSY')],
+        [asked(1, 1, MUTEX, 0), ...notGranted(20, 1, 'STORE_UNAVAILABLE')],
+        [asked(1, 1, MUTEX, 500), ...notGranted(30, 1, 'ABORTED')],
+        [asked(1, 1, MUTEX, 200), ...notGranted(152, 1)],
+      ],
+    ],
+    [
+      'with a mode that it keeps',
+      [[asked(1, 1, UPGRADEABLE), granted(2, 1, 1, 90), ...notChanged(20, 1, 'BUSY'), ...released(30, 1)]],
     ],
     ['by the death of the worker', [[asked(1, 1), granted(2, 1, 1, 90), asked(3, 2)]], killed],
     [
@@ -58,7 +71,14 @@ describe('a history in which everything ends', () => {
     ],
     [
       'in time',
-      [[asked(1, 1, MUTEX, 200), ...notGranted(290, 1), asked(400, 2, MUTEX, 0), ...notGranted(450, 2)]],
+      [
+        [
+          asked(1, 1, MUTEX, 200),
+          ...notGranted(290, 1),
+          asked(400, 2, MUTEX, 0),
+          ...notGranted(450, 2, 'BUSY'),
+        ],
+      ],
     ],
     ['late, as its worker stood', [[asked(1, 1, MUTEX, 200), ...notGranted(900, 1)]], stands(100, 850)],
     [
@@ -69,6 +89,10 @@ describe('a history in which everything ends', () => {
     [
       'with a doubt, which is no loss',
       [[asked(1, 1), granted(2, 1, 1, 90), [20, { type: 'not held', ask: 1 }], ...released(99, 1)]],
+    ],
+    [
+      'with a loss of what was in doubt from its beginning, and never promised',
+      [[asked(1, 1), granted(2, 1, 1, 2), ...lost(900, 1)]],
     ],
     [
       'with a loss while it waited for another mode, when it looks at nothing',
@@ -109,7 +133,44 @@ describe('a history in which something is wrong', () => {
       [[asked(0, 1, MUTEX, 200), ...notGranted(301, 1)]],
       stands(400, 500),
     ],
-    ['a single try that takes its time', /^L1/, [[asked(0, 1, MUTEX, 0), ...notGranted(101, 1)]]],
+    ['a single try that takes its time', /^L1/, [[asked(0, 1, MUTEX, 0), ...notGranted(101, 1, 'BUSY')]]],
+    [
+      'a timed request that gives up too early',
+      /^L1 .*with 200 ms of time has none after 149.0 ms/,
+      [[asked(1, 1, MUTEX, 200), ...notGranted(150, 1)]],
+    ],
+    [
+      'a wait without a bound that ends in vain',
+      /^R2 .*ask 1, unbounded, is refused by ACQUIRE_TIMEOUT/,
+      [[asked(1, 1), ...notGranted(9_000, 1)]],
+    ],
+    [
+      'a wait that ends because of the store',
+      /^R2 .*ask 1, timed, is refused by STORE_UNAVAILABLE/,
+      [[asked(1, 1, MUTEX, 200), ...notGranted(210, 1, 'STORE_UNAVAILABLE')]],
+    ],
+    [
+      'a single try that ends by a timeout',
+      /^R2 .*ask 1, try, is refused by ACQUIRE_TIMEOUT/,
+      [[asked(1, 1, MUTEX, 0), ...notGranted(2, 1)]],
+    ],
+    [
+      'a lock that is refused as another kind',
+      /^R2 .*refused by LOCK_KIND_MISMATCH/,
+      [[asked(1, 1, MUTEX, 200), ...notGranted(9, 1, 'LOCK_KIND_MISMATCH')]],
+    ],
+    [
+      'a mode that is refused for no good cause',
+      /^R2 .*worker 0, ask 1: the change to write is refused by LOCK_MODE/,
+      [
+        [
+          asked(1, 1, UPGRADEABLE),
+          granted(2, 1, 1, 90),
+          ...notChanged(20, 1, 'LOCK_MODE'),
+          ...released(30, 1),
+        ],
+      ],
+    ],
     [
       'late news of a loss',
       /^L4 .*told its loss at 141.0 ms, promised until 90/,
@@ -142,7 +203,7 @@ describe('a history in which something is wrong', () => {
     [
       'a grant to one who knows of none',
       /^R2 .*known not to be/,
-      [[asked(1, 1), granted(2, 1, 1, 90), ...notGranted(3, 1), ...released(4, 1)]],
+      [[asked(1, 1, MUTEX, 5), granted(2, 1, 1, 90), ...notGranted(3, 1, 'ABORTED'), ...released(4, 1)]],
     ],
   ])) {
     it(`shows ${what}`, () => {
@@ -180,8 +241,8 @@ it('the first grant after the end of a primary is one of a later term', () => {
     term: token < 3 ? 1 : 2,
   }));
   expect(firstGrants(history(workers, [gone(1, 100, 1), gone(7, 400, 2)]), grants)).toEqual([
-    { fault: 1, ms: 250 },
-    { fault: 7, ms: null },
+    { fault: 1, ms: 250, sinceElectionMs: null },
+    { fault: 7, ms: null, sinceElectionMs: null },
   ]);
   expect(BigInt(at(350)) - BigInt(at(100))).toBe(250_000_000n);
 });

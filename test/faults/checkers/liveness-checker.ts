@@ -22,7 +22,7 @@ const CHECKER = 'liveness';
 
 const violation = (invariant: Invariant, what: string): Violation => ({ invariant, checker: CHECKER, what });
 
-/** L1: every request and every hold ends, in time; L4: a loss is told before anybody else comes in; R2: no complaint. */
+/** L1: every request and every hold ends, in time; L4: a loss is told before anybody else comes in; R2: as it may end. */
 export function checkLiveness(
   history: History,
   bounds: LivenessBounds,
@@ -36,9 +36,11 @@ export function checkLiveness(
     ...asks.flatMap((asked) => [
       ...everythingEnds(asked, run),
       ...timesOut(asked, run),
+      ...isRefusedRightly(asked),
       ...isToldInTime(asked, run),
     ]),
     ...isToldBeforeOthersEnter(asks, run),
+    ...wrongChangesIn(history),
     ...complaintsIn(history, clock),
   ];
 }
@@ -85,8 +87,56 @@ function* timesOut(asked: Ask, { bounds, standing }: Run): Iterable<Violation> {
   yield violation('L1', `${named(asked)} with ${timeoutMs} ms of time is answered ${inMs(lateNs)} too late`);
 }
 
+/** Timers may fire a hair early. */
+const EARLY_MS = 50;
+
+/** What ends a request in vain: a single try, one whose time is bounded, and one that waits for good. */
+const REFUSALS = {
+  try: ['BUSY', 'STORE_UNAVAILABLE'],
+  timed: ['ACQUIRE_TIMEOUT', 'ABORTED'],
+  unbounded: [],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+function* isRefusedRightly(asked: Ask): Iterable<Violation> {
+  const { askedNs, timeoutMs, notGranted } = asked;
+  if (notGranted === undefined) return;
+  const { atNs, code } = notGranted;
+  const kind = timeoutMs === null ? 'unbounded' : timeoutMs === 0 ? 'try' : 'timed';
+  const codes: readonly string[] = REFUSALS[kind];
+  if (!codes.includes(code)) yield violation('R2', `${named(asked)}, ${kind}, is refused by ${code}`);
+  else if (code === 'ACQUIRE_TIMEOUT' && atNs - askedNs < nsOf((timeoutMs ?? 0) - EARLY_MS)) {
+    yield violation(
+      'L1',
+      `${named(asked)} with ${timeoutMs} ms of time has none after ${inMs(atNs - askedNs)}`,
+    );
+  }
+}
+
+/** What keeps a hold in the mode that it has. */
+const NOT_CHANGED: readonly string[] = [
+  'BUSY',
+  'ACQUIRE_TIMEOUT',
+  'ABORTED',
+  'LOCK_LOST',
+  'STORE_UNAVAILABLE',
+];
+
+function* wrongChangesIn({ workers }: History): Iterable<Violation> {
+  for (const [worker, lines] of workers.entries()) {
+    for (const line of lines) {
+      if (line.type !== 'not changed' || NOT_CHANGED.includes(line.code)) continue;
+      yield violation(
+        'R2',
+        `worker ${worker}, ask ${line.ask}: the change to ${line.to} is refused by ${line.code}`,
+      );
+    }
+  }
+}
+
 function* isToldInTime(asked: Ask, { bounds, standing }: Run): Iterable<Violation> {
-  const { worker, promisedNs, lostNs, notHeldNs = 0, isLostUnseen } = asked;
+  const { worker, granted, promisedNs, lostNs, notHeldNs = 0, isLostUnseen } = asked;
+  // Granted in doubt, and never confirmed: nobody could rely on it.
+  if (granted !== undefined && promisedNs - granted.atNs < nsOf(1)) return;
   // A look that finds it over tells of the loss; one before the end of its promise only doubts it, and asks.
   if (lostNs === undefined && promisedNs > 0 && notHeldNs > promisedNs) {
     yield violation('L4', `${named(asked)} is over at ${inMs(notHeldNs)}, and its loss is never told`);

@@ -43,8 +43,8 @@ const writer = (id: string, token: number, more: Document = {}): Document => ({
 
 type Versions = readonly (Document | null)[];
 
-function judged(versions: Versions): VersionJudge {
-  const judge = new VersionJudge({ toleranceMs: 50 });
+function judged(versions: Versions, mayVanish = false): VersionJudge {
+  const judge = new VersionJudge({ toleranceMs: 50, mayVanish });
   for (const [index, after] of versions.entries()) {
     judge.take({
       ...{ name: LOCK, after, term: 4, wallMs: WALL_MS, ts },
@@ -70,7 +70,12 @@ describe('versions of a lock that are right', () => {
     ],
     ['of a lease that ran out', mutex(lease('wa', 1, { expiresAt: over })), mutex(lease('wb', 2))],
     ['of an eviction', mutex(lease('wa', 1)), mutex(null, { fence: 1, wake: ' p:wa:0' })],
-    ['of a drop, after which tokens go on', mutex(lease('wa', 5)), null, mutex(lease('wb', 6))],
+    [
+      'of a purge, after which tokens go on',
+      mutex(lease('wa', 5, { expiresAt: over })),
+      null,
+      mutex(lease('wb', 6)),
+    ],
     [
       'of a limit that was lowered under its holders',
       semaphore(3, [lease('wa', 1, { permits: 3 })]),
@@ -102,19 +107,32 @@ describe('versions of a lock that are right', () => {
     });
   }
 
+  it('may vanish with their holders where documents are lost', () => {
+    const versions = [mutex(lease('wa', 5)), null, mutex(lease('wb', 6))];
+    expect(judged(versions, true).violations).toEqual([]);
+    expect(judged(versions).violations).toEqual([
+      expect.objectContaining({
+        invariant: 'S5',
+        what: expect.stringMatching(/vanishes with wa in it/) as unknown,
+      }),
+    ]);
+  });
+
   it('give the grants in their order', () => {
-    const { grants, versions } = judged([
+    const versions = [
       readerWriter([reader('wb', 3), upgradeable()], { queue: writers('wc') }),
       null,
       mutex(lease('wz', 12)),
-    ]);
+    ];
+    const judge = judged(versions, true);
+    const { grants } = judge;
     const both = { lock: LOCK, term: 4, wallMs: WALL_MS };
     expect(grants).toMatchObject([
       { ...both, id: 'wu', token: 1, mode: 'upgradeable' },
       { ...both, id: 'wb', token: 3, mode: 'read' },
       { ...both, id: 'wz', token: 12 },
     ]);
-    expect(versions).toBe(3);
+    expect(judge.versions).toBe(3);
   });
 });
 
@@ -152,7 +170,7 @@ describe('versions of a lock that show', () => {
     [
       'a lower token after a drop',
       /^S3 .*wb has token 4 after 5/,
-      mutex(lease('wa', 5)),
+      mutex(lease('wa', 5, { expiresAt: over })),
       null,
       mutex(lease('wb', 4)),
     ],

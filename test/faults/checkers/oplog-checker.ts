@@ -31,6 +31,8 @@ export interface OplogResult {
 interface Tolerance {
   /** By so much the clocks that gave and judged a lease may differ. */
   readonly toleranceMs: number;
+  /** Whether somebody else deletes documents, with whoever holds them. Default: no. */
+  readonly mayVanish?: boolean;
 }
 
 const CHECKER = 'oplog';
@@ -49,25 +51,39 @@ export class VersionJudge implements OplogResult {
   readonly grants: Grant[] = [];
   versions = 0;
   readonly #toleranceMs: number;
+  readonly #mayVanish: boolean;
   /** By name, also while there is no document: tokens rise for ever. */
   readonly #lastTokens = new Map<string, number>();
   /** Of each lock the newest document, as a version: what is `after` now is `before` next. */
   readonly #newest = new Map<string, { readonly document: Document; readonly version: Version }>();
 
-  constructor({ toleranceMs }: Tolerance) {
+  constructor({ toleranceMs, mayVanish = false }: Tolerance) {
     this.#toleranceMs = toleranceMs;
+    this.#mayVanish = mayVanish;
   }
 
   take(change: Change): void {
     this.versions += 1;
     const { name, before, after } = change;
-    if (after === null) return;
     try {
+      if (after === null) {
+        this.#judgeVanished(change);
+        return;
+      }
       const step = this.#step(change, this.#versionOf(name, before), this.#versionOf(name, after));
       for (const { invariant, what } of wrongIn(step)) this.#report(change, invariant, what);
       this.#keep(change, step);
     } catch (error) {
       this.#report(change, 'S1', `it is no lock document: ${String(error)}`);
+    }
+  }
+
+  /** The purge takes only what nobody is in any more. */
+  #judgeVanished(change: Change): void {
+    if (this.#mayVanish) return;
+    for (const { id, expiresAt } of this.#versionOf(change.name, change.before).leases) {
+      if (expiresAt.getTime() <= change.wallMs + this.#toleranceMs) continue;
+      this.#report(change, 'S5', `the document vanishes with ${id} in it, until ${expiresAt.toISOString()}`);
     }
   }
 

@@ -216,3 +216,21 @@ describe('a stream fault', () => {
     await eventually('the stream goes on', () => seen.includes('unseen'));
   });
 });
+
+it('one client is cut off, and no other', async () => {
+  const ping = async (client: MongoClient): Promise<unknown> => client.db(database).command({ ping: 1 });
+  const one = connect(proxy.port, { driverInfo: { name: 'one' }, serverSelectionTimeoutMS: 300 });
+  const other = connect(proxy.port, { driverInfo: { name: 'other' } });
+  await Promise.all([ping(one), ping(other)]);
+  proxy.cut({ driver: 'one' });
+  await rejection(ping(one));
+  await rejection(ping(one));
+  await ping(other);
+  proxy.heal();
+  await eventually('it is let through again', () =>
+    ping(one).then(
+      () => true,
+      () => false,
+    ),
+  );
+});

@@ -8,11 +8,15 @@ import type { Obstacles } from './lane.js';
 import { ProxiedConnection } from './proxied-connection.js';
 import type { HeldRequest, Rules, Sender, Side, Treatment } from './proxied-connection.js';
 
-/** Whose connections: those of drivers, those that other members open, both, or those of one other member. */
-export type Traffic = 'clients' | 'members' | 'all' | OneMember;
+/** Whose connections: those of drivers, those that other members open, both, or those of one other member or one client. */
+export type Traffic = 'clients' | 'members' | 'all' | OneMember | OneClient;
 export interface OneMember {
   /** The port of its mongod, not of its proxy. */
   readonly memberPort: number;
+}
+interface OneClient {
+  /** What its driver calls itself, by `driverInfo`. */
+  readonly driver: string;
 }
 /** `requests` flow to the member, `replies` back. */
 export type Direction = 'requests' | 'replies' | 'both';
@@ -91,7 +95,9 @@ const SIDES: Readonly<Record<'clients' | 'members' | 'all', readonly Side[]>> = 
   all: ['clients', 'members'],
 };
 
-/** What stands in the way of the connections of one side, or of one member. */
+const idOf = (one: OneMember | OneClient): number | string => ('driver' in one ? one.driver : one.memberPort);
+
+/** What stands in the way of the connections of one side, or of one member or client. */
 interface Blockade {
   isCut: boolean;
   freezes: { requests: boolean; replies: boolean };
@@ -111,8 +117,8 @@ class Proxy implements FaultProxy, Rules {
   readonly #server: Server;
   readonly #connections = new Set<ProxiedConnection>();
   #blockades = { clients: noBlockade(), members: noBlockade() };
-  /** By the port of the member. */
-  #ofMembers = new Map<number, Blockade>();
+  /** By the port of the member, or the driver of the client. */
+  #ofSome = new Map<number | string, Blockade>();
   #interceptions: Interception[] = [];
 
   constructor(server: Server, serverPort: number) {
@@ -191,7 +197,7 @@ class Proxy implements FaultProxy, Rules {
 
   heal(): void {
     this.#blockades = { clients: noBlockade(), members: noBlockade() };
-    this.#ofMembers = new Map();
+    this.#ofSome = new Map();
     for (const { discard } of this.#interceptions) discard();
     this.#interceptions = [];
     for (const connection of this.#connections) connection.heal();
@@ -235,23 +241,21 @@ class Proxy implements FaultProxy, Rules {
   /** What is put up against this traffic. */
   #against(traffic: Traffic): readonly Blockade[] {
     if (typeof traffic === 'string') return SIDES[traffic].map((side) => this.#blockades[side]);
-    const blockade = this.#ofMembers.get(traffic.memberPort) ?? noBlockade();
-    this.#ofMembers.set(traffic.memberPort, blockade);
+    const blockade = this.#ofSome.get(idOf(traffic)) ?? noBlockade();
+    this.#ofSome.set(idOf(traffic), blockade);
     return [blockade];
   }
 
   /** What is in the way of this sender. */
-  #before({ side, port }: Sender): readonly Blockade[] {
-    const ofMember = port === undefined ? undefined : this.#ofMembers.get(port);
-    return ofMember === undefined ? [this.#blockades[side]] : [this.#blockades[side], ofMember];
+  #before({ side, id }: Sender): readonly Blockade[] {
+    const ofOne = id === undefined ? undefined : this.#ofSome.get(id);
+    return ofOne === undefined ? [this.#blockades[side]] : [this.#blockades[side], ofOne];
   }
 
   #of(traffic: Traffic): readonly ProxiedConnection[] {
     return [...this.#connections].filter(({ sender }) => {
       if (sender === undefined) return false;
-      return typeof traffic === 'string'
-        ? SIDES[traffic].includes(sender.side)
-        : sender.port === traffic.memberPort;
+      return typeof traffic === 'string' ? SIDES[traffic].includes(sender.side) : sender.id === idOf(traffic);
     });
   }
 

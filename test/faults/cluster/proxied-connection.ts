@@ -1,6 +1,8 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
+import type { Document } from 'mongodb';
+
 import type { Direction, Request } from './fault-proxy.js';
 import { Lane } from './lane.js';
 import type { Obstacles } from './lane.js';
@@ -20,8 +22,8 @@ export type Side = 'clients' | 'members';
 
 export interface Sender {
   readonly side: Side;
-  /** Of a member: the port of its mongod. */
-  readonly port: number | undefined;
+  /** Of a member the port of its mongod; of a client what its driver calls itself. */
+  readonly id: number | string | undefined;
 }
 
 /** What is to be done with a request. */
@@ -276,6 +278,12 @@ export class ProxiedConnection {
  */
 function senderOf(firstMessage: Buffer): Sender {
   const body = bodyOf(firstMessage);
-  if (body?.['internalClient'] === undefined) return { side: 'clients', port: undefined };
-  return { side: 'members', port: Number(/:(\d+)$/.exec(String(body['hostInfo']))?.[1]) };
+  if (body?.['internalClient'] === undefined) return { side: 'clients', id: driverOf(body) };
+  return { side: 'members', id: Number(/:(\d+)$/.exec(String(body['hostInfo']))?.[1]) };
+}
+
+/** The name that it was given besides its own. */
+function driverOf(hello: Document | undefined): string | undefined {
+  const { driver } = (hello?.['client'] ?? {}) as { readonly driver?: { readonly name: string } };
+  return driver?.name.split('|')[1];
 }

@@ -10,6 +10,7 @@ import {
 } from './member-faults.js';
 import {
   cutOff,
+  cutOffWorker,
   halfOpen,
   isolatedPrimary,
   lateRequests,
@@ -41,6 +42,7 @@ export const STORE_FAULTS: readonly Fault[] = [
   stepDowns,
   majorityLost,
   cutOff,
+  cutOffWorker,
   isolatedPrimary,
   halfOpen,
   lostReplies,
@@ -89,11 +91,29 @@ export function faultsOfRound(round: number, wanted: readonly Fault[]): readonly
   return turn === undefined || isHeldToAll ? others : [...others, turn];
 }
 
-/** Faults that have a proof of their own instead: the files that are run for them. */
+const SCENARIOS = 'test/faults/scenarios';
+
+/** Faults that have a proof of their own, instead or besides: the files that are run for them. */
 export const PROVED_ELSEWHERE: Readonly<Record<number, readonly string[]>> = {
+  9: [`${SCENARIOS}/failing-commands.test.ts`],
+  15: [`${SCENARIOS}/stream-killed.test.ts`, `${SCENARIOS}/stream-unopened.test.ts`],
+  16: [`${SCENARIOS}/stream-lost.test.ts`],
   17: ['test/hostile/standalone.test.ts', 'test/hostile/privileges.test.ts'],
-  20: ['test/faults/scenarios/full-disk.test.ts'],
+  18: [`${SCENARIOS}/vanishing-documents.test.ts`],
+  19: [`${SCENARIOS}/index-builds.test.ts`],
+  20: [`${SCENARIOS}/full-disk.test.ts`],
+  23: [`${SCENARIOS}/small-pool.test.ts`],
+  24: [`${SCENARIOS}/overload.test.ts`],
+  25: [`${SCENARIOS}/stored-anything.test.ts`, `${SCENARIOS}/stored-giants.test.ts`],
   26: ['test/protocol/caller-text.test.ts'],
-  28: ['test/hostile/client-options.test.ts', 'test/hostile/secondaries.test.ts'],
+  27: [`${SCENARIOS}/strange-collections.test.ts`],
+  28: [
+    'test/hostile/client-options.test.ts',
+    'test/hostile/secondaries.test.ts',
+    `${SCENARIOS}/client-options.test.ts`,
+  ],
+  29: ['test/fencing/fenced-transaction.test.ts', 'test/fencing/commit-outcomes.test.ts'],
+  31: [`${SCENARIOS}/index-builds.test.ts`],
+  32: [`${SCENARIOS}/process-ends.test.ts`],
   33: ['test/lease/held-lease.test.ts'],
 };

@@ -40,18 +40,25 @@ export interface Fault {
   inject(world: FaultWorld): Promise<void>;
 }
 
+/** How many small ones a fault was made of so far. */
+type Tell = (effects: number) => void;
+
 /** The whole of a fault: written down at both ends, whatever happens between. */
 export async function during(
   { journal }: FaultWorld,
   { number: fault, excuses = [] }: Fault,
   what: string,
-  body: () => Promise<void>,
+  body: (tell: Tell) => Promise<void>,
 ): Promise<void> {
+  let effects: number | undefined;
   journal.write({ type: 'fault begins', fault, what, excuses });
   try {
-    await body();
+    await body((count) => {
+      effects = count;
+    });
   } finally {
-    journal.write({ type: 'fault ends', fault, what, excuses });
+    const come = effects === undefined ? { what } : { what: `${what}: ${effects}`, effects };
+    journal.write({ type: 'fault ends', fault, excuses, ...come });
   }
 }
 

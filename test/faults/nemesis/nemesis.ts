@@ -2,7 +2,26 @@ import { pause } from '../../support/patience.js';
 import type { Random } from '../random.js';
 import type { Fault, FaultWorld } from './fault-world.js';
 
-/** Lets one of these faults happen after the other until the time is over; the order is drawn, and none is left out. Without any, time passes. */
+/** Faults that cannot be had here, and why. */
+export interface LeftOut {
+  readonly number: number;
+  readonly why: string;
+}
+
+const told = new Set<number>();
+
+/** Says it once of each. */
+export function tellLeftOut(missing: readonly LeftOut[]): void {
+  for (const { number, why } of missing) {
+    if (!told.has(number)) console.log(`fault ${number} is left out: ${why}`);
+    told.add(number);
+  }
+}
+
+/**
+ * Lets one of these faults happen after the other until the time is over; the order is drawn, and none is left out; those
+ * with an excuse come first, so that a round that has any has them for sure. Without any fault, time passes.
+ */
 export async function letHappen(faults: readonly Fault[], world: FaultWorld, endMs: number): Promise<void> {
   const { random } = world;
   let waiting: Fault[] = [];
@@ -15,5 +34,7 @@ export async function letHappen(faults: readonly Fault[], world: FaultWorld, end
 
 function shuffled(faults: readonly Fault[], random: Random): Fault[] {
   const drawn = faults.map((fault) => ({ fault, at: random.between(0, 1_000_000) }));
-  return drawn.sort((a, b) => a.at - b.at).map(({ fault }) => fault);
+  const rank = ({ excuses = [] }: Fault): number => (excuses.length > 0 ? 1 : 0);
+  // The last one is taken first.
+  return drawn.sort((a, b) => rank(a.fault) - rank(b.fault) || a.at - b.at).map(({ fault }) => fault);
 }

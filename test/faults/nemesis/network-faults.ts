@@ -2,7 +2,7 @@ import { pause } from '../../support/patience.js';
 import type { Isolation } from '../cluster/fault-cluster.js';
 import type { FaultMember } from '../cluster/fault-member.js';
 import type { Request, Traffic } from '../cluster/fault-proxy.js';
-import { during, last, losePrimary } from './fault-world.js';
+import { drawVictim, during, last, losePrimary } from './fault-world.js';
 import type { Fault, FaultWorld } from './fault-world.js';
 
 export const cutOff: Fault = {
@@ -15,6 +15,21 @@ export const cutOff: Fault = {
       const primary = await cluster.untilPrimary();
       const members = isFromAll ? cluster.members : [primary];
       for (const { proxy } of members) proxy.cut('clients');
+      await last(world);
+      letThrough(world, members);
+    });
+  },
+};
+
+/** All others go on, and are granted what it held when its leases are over. */
+export const cutOffWorker: Fault = {
+  number: 5,
+  title: 'one process is cut off from all members',
+  async inject(world) {
+    const { number, driver } = drawVictim(world);
+    const { members } = world.cluster;
+    await during(world, this, `worker ${number} from all members`, async () => {
+      for (const { proxy } of members) proxy.cut({ driver });
       await last(world);
       letThrough(world, members);
     });
@@ -75,11 +90,12 @@ export const lostReplies: Fault = {
   number: 7,
   title: 'a write is applied and its reply is lost',
   async inject(world) {
-    await during(world, this, 'replies dropped', async () => {
+    await during(world, this, 'replies dropped', async (tell) => {
       const { proxy } = await world.cluster.untilPrimary();
       const dropping = proxy.dropReplies(world.random.between(1, 12), isLockWrite(world));
       await last(world);
       dropping.cancel();
+      tell(dropping.dropped);
     });
   },
 };
@@ -88,11 +104,11 @@ export const lateRequests: Fault = {
   number: 8,
   title: 'a request comes late, when everything has been cleaned up after it',
   async inject(world) {
-    await during(world, this, 'requests held back', async () => {
+    await during(world, this, 'requests delivered late', async (tell) => {
       const { proxy } = await world.cluster.untilPrimary();
       const holding = proxy.holdRequests(world.random.between(1, 8), isLockWrite(world));
       await last(world);
-      await holding.deliver();
+      tell(await holding.deliver());
       // What comes late finds what it was meant to change.
       await pause(500);
     });
@@ -103,9 +119,11 @@ export const lostStreams: Fault = {
   number: 15,
   title: 'the connections of the wake streams break',
   async inject(world) {
-    await during(world, this, 'streams cut', async () => {
+    await during(world, this, 'streams cut', async (tell) => {
+      let streams = 0;
       for (let left = world.random.between(1, 10); left > 0; left -= 1) {
-        for (const { proxy } of world.cluster.members) proxy.cutStreams();
+        for (const { proxy } of world.cluster.members) streams += proxy.cutStreams();
+        tell(streams);
         await pause(world.random.between(0, 300));
       }
     });

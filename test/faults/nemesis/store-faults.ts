@@ -1,4 +1,5 @@
-import { pause } from '../../support/patience.js';
+import { eventually, pause } from '../../support/patience.js';
+import type { FaultCluster } from '../cluster/fault-cluster.js';
 import { APP_NAME } from '../workload/messages.js';
 import { during, last, onPrimary } from './fault-world.js';
 import type { Fault, FaultWorld } from './fault-world.js';
@@ -48,18 +49,21 @@ export const killedCursors: Fault = {
   number: 15,
   title: 'the cursors of the wake streams are killed',
   async inject(world) {
-    await during(world, this, 'killCursors', async () => {
+    await during(world, this, 'cursors killed', async (tell) => {
+      let cursors = 0;
       for (let left = world.random.between(1, 10); left > 0; left -= 1) {
-        await killStreams(world);
+        cursors += await killStreams(world);
+        tell(cursors);
         await pause(world.random.between(0, 300));
       }
     });
   },
 };
 
-async function killStreams(world: FaultWorld): Promise<void> {
+/** How many there were. */
+async function killStreams(world: FaultWorld): Promise<number> {
   const ns = `${world.database}.${world.collection}`;
-  await onPrimary(world, async (db) => {
+  return await onPrimary(world, async (db) => {
     const running = await db.client
       .db('admin')
       .aggregate([{ $currentOp: { allUsers: true, idleCursors: true } }, { $match: { ns } }])
@@ -68,7 +72,9 @@ async function killStreams(world: FaultWorld): Promise<void> {
       const { cursorId } = (operation['cursor'] ?? {}) as { cursorId?: unknown };
       return cursorId === undefined ? [] : [cursorId];
     });
-    if (cursors.length > 0) await db.command({ killCursors: world.collection, cursors });
+    if (cursors.length === 0) return 0;
+    const killing = await db.command({ killCursors: world.collection, cursors });
+    return (killing['cursorsKilled'] as readonly unknown[]).length;
   });
 }
 
@@ -81,6 +87,7 @@ export const lostDocuments: Fault = {
     const how = random.pick(['drop', 'rename', 'delete']);
     await during(world, this, how, async () => {
       await onPrimary(world, async (db) => {
+        await eventually('there is something to lose', () => db.collection(collection).findOne());
         if (how === 'drop') await db.dropCollection(collection);
         else if (how === 'rename') await db.renameCollection(collection, `gone-${random.between(0, 1e9)}`);
         else
@@ -91,6 +98,18 @@ export const lostDocuments: Fault = {
     });
   },
 };
+
+/** A member that has just been healed may have much to do first. */
+const UNDO_BOUND_MS = 30_000;
+
+/** What the faults of the store leave behind when they are broken off, and healing the cluster knows nothing of. */
+export async function undoStoreFaults({ members }: FaultCluster): Promise<void> {
+  for (const member of members) {
+    if (!member.isRunning) continue;
+    await member.admin({ configureFailPoint: 'failCommand', mode: 'off' }, UNDO_BOUND_MS);
+    await member.admin({ setParameter: 1, ttlMonitorEnabled: true }, UNDO_BOUND_MS);
+  }
+}
 
 /** The members purge every second, all the time. */
 export const unsteadyPurge: Fault = {

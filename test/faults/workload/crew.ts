@@ -54,7 +54,8 @@ export class Crew {
   ): Promise<Worker> {
     const { program, folder, ...common } = this.#task;
     const number = this.#workers.length;
-    const whole = { ...common, ...task, journalPath: this.#pathOf(folder, number) };
+    const driver = `worker-${number}`;
+    const whole = { ...common, ...task, driver, journalPath: this.#pathOf(folder, number) };
     const worker = new Worker(number, program, whole, this, env);
     this.#workers.push(worker);
     await worker.ready();

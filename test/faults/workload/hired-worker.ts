@@ -20,6 +20,8 @@ interface Run {
 /** A worker as the run sees it. */
 export class Worker {
   readonly number: number;
+  /** What its driver calls itself. */
+  readonly driver: string;
   readonly isSteady: boolean;
   readonly ended: Promise<number | null>;
   readonly #child: ChildProcess;
@@ -30,6 +32,7 @@ export class Worker {
 
   constructor(number: number, program: string, task: WorkerTask, run: Run, env: NodeJS.ProcessEnv) {
     this.number = number;
+    this.driver = task.driver;
     this.isSteady = task.isSteady;
     this.#journal = run.journal;
     this.#child = fork(program, [JSON.stringify(task)], {

@@ -3,6 +3,8 @@ import type { LockProviderOptions } from '../../../src/index.js';
 /** What a worker is started with, as its one argument. */
 export interface WorkerTask {
   readonly uri: string;
+  /** What its driver calls itself, for a proxy that is to cut off nobody else. */
+  readonly driver: string;
   readonly database: string;
   readonly seed: number;
   readonly journalPath: string;

@@ -51,8 +51,9 @@ export class ObservedHold {
     if (isHeld && BigInt(untilNs) > promisedNs + NEWS_NS) {
       this.#journal.write({ type: 'promised', ask: this.#ask, untilNs });
     }
-    // Before its time, and without a loss, it is in doubt because a clock has jumped, and may be confirmed.
-    const isFinal = signal.aborted || process.hrtime.bigint() >= promisedNs;
+    // Before its time, and without a loss, it is in doubt because a clock has jumped, and may be confirmed. If it has been
+    // since before its grant, nothing was promised yet.
+    const isFinal = signal.aborted || (promisedNs > 0n && process.hrtime.bigint() >= promisedNs);
     if (!isHeld && isFinal && !this.#isOver) {
       this.#isOver = true;
       this.#journal.write({ type: 'not held', ask: this.#ask });

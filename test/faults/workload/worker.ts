@@ -43,7 +43,7 @@ for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
   });
 }
 
-const client = new MongoClient(task.uri, { appName: APP_NAME });
+const client = new MongoClient(task.uri, { appName: APP_NAME, driverInfo: { name: task.driver } });
 const db = client.db(task.database);
 const locks = new LockProvider(db, task.options);
 journal.write({ type: 'started', process: locks.processId, leaseMs });

@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+
+import { describe, expect, it } from 'vitest';
+
+import { edited, MUTATIONS, sourceOf } from './mutant.js';
+
+describe('the list of planted bugs', () => {
+  it('has at least twenty, each under a name of its own', () => {
+    const names = MUTATIONS.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.length).toBeGreaterThanOrEqual(20);
+  });
+
+  it.each(MUTATIONS)('changes what is there, once: $name', ({ edits }) => {
+    const texts = new Map<string, string>();
+    for (const edit of edits) {
+      const text = texts.get(edit.file) ?? readFileSync(sourceOf(edit.file), 'utf8');
+      const changed = edited(text, edit);
+      expect(changed).not.toBe(text);
+      texts.set(edit.file, changed);
+    }
+  });
+});

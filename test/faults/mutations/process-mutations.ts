@@ -1,0 +1,207 @@
+import type { Mutation } from './mutation.js';
+
+/** Bugs in what a process makes of what the store says, and in what it says to the store. */
+export const PROCESS_MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'lease-counted-from-reply',
+    breaks: 'a lease is counted from the reply instead of from the request',
+    edits: [
+      {
+        file: 'store/lock-collection.ts',
+        find: "return { type: 'done', value: reply, sentAt };",
+        replace: "return { type: 'done', value: reply, sentAt: momentNow(this.#clock) };",
+      },
+    ],
+    trial: 'late replies',
+  },
+  {
+    name: 'allowance-forgotten',
+    breaks: 'a hold lasts until its expiry, without an allowance for clocks that differ',
+    edits: [
+      {
+        file: 'options/provider-options.ts',
+        find: '    clockAllowanceMs,\n    retentionMs: Math.max',
+        replace: '    clockAllowanceMs: 0,\n    retentionMs: Math.max',
+      },
+    ],
+    trial: 'skewed failovers',
+  },
+  {
+    name: 'cancel-forgets-grant',
+    breaks: 'a grant that comes while its request is cancelled is forgotten',
+    edits: [
+      {
+        file: 'lease/acquisition.ts',
+        find: "    if (this.#state === 'over') return;\n    const { clock, room } = this.#context;\n",
+        replace:
+          "    if (this.#state === 'cancelling') {\n      this.#attempt.forget();\n      this.#endAsTimeout();\n    }\n" +
+          "    if (this.#state === 'over') return;\n    const { clock, room } = this.#context;\n",
+      },
+      {
+        file: 'lease/waiting-room.ts',
+        find: 'if (remember && !hasLease) this.#remember(id, { seats, leaseMs: terms.leaseMs });',
+        replace: '',
+      },
+    ],
+    trial: 'nothing happens, strictly',
+  },
+  {
+    name: 'lost-reply-is-failure',
+    breaks: 'a request without an answer counts as refused',
+    edits: [
+      {
+        file: 'store/outcome.ts',
+        find: "return { type: 'unknown', error, maybeApplied: !notApplied };",
+        replace: "return { type: 'refused', error, byServer: notApplied };",
+      },
+    ],
+    trial: 'lost replies',
+  },
+  {
+    name: 'extension-revives',
+    breaks: 'a hold whose deadline has passed is told lost, and held again after a late extension',
+    edits: [
+      {
+        file: 'lease/held-lease.ts',
+        find: "return this.#state === 'held' && this.#clock.nowMs() < this.#deadline.ms;",
+        replace: "return this.#state === 'held';",
+      },
+      {
+        file: 'lease/held-lease.ts',
+        find: "this.#clock.nowMs() >= this.#deadline.ms) this.lose('expired');",
+        replace: "this.#clock.nowMs() >= this.#deadline.ms) this.#kept?.lost('expired');",
+      },
+      {
+        file: 'lease/held-lease.ts',
+        find: "      this.lose('expired');\n    });\n",
+        replace: "      this.#kept?.lost('expired');\n    });\n",
+      },
+    ],
+    trial: 'long cuts',
+  },
+  {
+    name: 'loss-without-timer',
+    breaks: 'a hold whose deadline has passed is not held, but nobody is told that it is lost',
+    edits: [
+      {
+        file: 'lease/held-lease.ts',
+        find: "    if (this.#state === 'held' && this.#clock.nowMs() >= this.#deadline.ms) this.lose('expired');\n",
+        replace: '',
+      },
+      {
+        file: 'lease/held-lease.ts',
+        find: "    this.#timer = this.#clock.at(this.#deadline.ms, () => {\n      this.lose('expired');\n    });\n",
+        replace: '',
+      },
+    ],
+    trial: 'long cuts',
+  },
+  {
+    name: 'nothing-extended',
+    breaks: 'no lease is ever extended',
+    edits: [
+      {
+        file: 'lease/lease-monitor.ts',
+        find: 'void this.#extend(due.splice(0, first?.batchSize ?? MAX_BATCH));',
+        replace: 'due.splice(0, first?.batchSize ?? MAX_BATCH);',
+      },
+    ],
+    trial: 'nothing happens, short leases',
+  },
+  {
+    name: 'release-not-repeated',
+    breaks: 'a release whose outcome is unknown is not repeated',
+    edits: [
+      {
+        file: 'lease/release-queue.ts',
+        find: "if (outcome.type === 'refused' && !outcome.byServer) return undefined;",
+        replace: 'return undefined;',
+      },
+    ],
+    trial: 'short cuts',
+  },
+  {
+    name: 'update-events-ignored',
+    breaks: 'a wake-up in a document that is logged as a difference is not seen',
+    edits: [
+      {
+        file: 'store/wake-cursor.ts',
+        find: "{ 'updateDescription.updatedFields.wake': namesUs },",
+        replace: '',
+      },
+    ],
+    trial: 'nothing happens, strictly, to a few',
+  },
+  {
+    name: 'no-look-after-opening',
+    breaks: 'nobody looks for what was missed when the wake stream is open again',
+    edits: [
+      {
+        file: 'lease/waiting-room.ts',
+        find: '    for (const bench of this.#benches.values()) bench.look();\n',
+        replace: '',
+      },
+    ],
+    trial: 'broken streams',
+  },
+  {
+    name: 'w-1',
+    breaks: 'a write counts when one member has it',
+    edits: [
+      {
+        file: 'store/lock-collection.ts',
+        find: "const WRITE_CONCERN = { w: 'majority', j: true } as const;",
+        replace: 'const WRITE_CONCERN = { w: 1, j: true } as const;',
+      },
+    ],
+    trial: 'an isolated primary',
+  },
+  {
+    name: 'all-or-some',
+    breaks: 'acquireAll keeps what it has when it fails',
+    edits: [
+      {
+        file: 'primitives/all-or-nothing.ts',
+        find: '.map((handle) => handle.release()),',
+        replace: '.map((handle) => handle.isHeld),',
+      },
+    ],
+    trial: 'nothing happens, strictly',
+  },
+  {
+    name: 'fenced-without-comparison',
+    breaks: 'a fenced update compares no tokens',
+    edits: [
+      {
+        file: 'fencing/guarded-update.ts',
+        find: 'const guarded = both(this.#filter, this.#notAbove);',
+        replace: 'const guarded = this.#filter;',
+      },
+    ],
+    trial: 'stopped writers',
+  },
+  {
+    name: 'fenced-without-token',
+    breaks: 'a fenced update does not store its token',
+    edits: [
+      {
+        file: 'fencing/token-field.ts',
+        find: 'return { ...others, $set: { ...$set, [field]: token } };',
+        replace: 'return { ...others, $set: { ...$set } };',
+      },
+    ],
+    trial: 'stopped writers',
+  },
+  {
+    name: 'cursor-not-killed',
+    breaks: 'the server is not told that a wake stream is over',
+    edits: [
+      {
+        file: 'store/wake-cursor.ts',
+        find: '    await this.#answered;\n',
+        replace: '    this.#readable.destroy();\n',
+      },
+    ],
+    trial: 'killed cursors',
+  },
+];

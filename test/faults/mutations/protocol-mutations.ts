@@ -1,0 +1,201 @@
+import type { Mutation } from './mutation.js';
+
+const QUEUED = "{ $concatArrays: ['$queue', [{ k: id, v: waiterOf(seats, request) }]] }";
+const QUEUED_FIRST = "{ $concatArrays: [[{ k: id, v: waiterOf(seats, request) }], '$queue'] }";
+
+/** Bugs in what one update does to one document. */
+export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'dead-holder-stays',
+    breaks: 'no expiry filter: a holder or writer whose lease is over keeps its seat',
+    edits: [
+      {
+        file: 'protocol/lease-slot.ts',
+        find: 'live: when(isLive(`$was.${field}.expiresAt`), `$was.${field}`, null),',
+        replace: 'live: `$was.${field}`,',
+      },
+    ],
+    trial: 'killed processes',
+  },
+  {
+    name: 'dead-permits-stay',
+    breaks: 'no expiry filter: readers and permits whose leases are over keep their seats',
+    edits: [
+      {
+        file: 'protocol/lease-list.ts',
+        find: "live: those(`$was.${field}`, isLive('$$this.expiresAt')),",
+        replace: 'live: `$was.${field}`,',
+      },
+    ],
+    trial: 'killed processes',
+  },
+  {
+    name: 'dead-waiter-stays',
+    breaks: 'no expiry filter: a waiter whose time is over keeps its place',
+    edits: [
+      {
+        file: 'protocol/transition.ts',
+        find: "{ $set: { queue: those('$before', isLive('$$this.v.expiresAt')) } },",
+        replace: "{ $set: { queue: '$before' } },",
+      },
+    ],
+    trial: 'killed processes',
+  },
+  {
+    name: 'fence-reset-on-release',
+    breaks: 'a release sets the fence back',
+    edits: [
+      {
+        file: 'protocol/transition.ts',
+        find: '  ...seats.vacate(id),\n',
+        replace: '  ...seats.vacate(id),\n  fence: { $toLong: 0 },\n',
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'newcomer-first',
+    breaks: 'a newcomer is put before the queue instead of behind it',
+    edits: [{ file: 'protocol/transition.ts', find: QUEUED, replace: QUEUED_FIRST }],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'readers-pass-writers',
+    breaks: 'a reader is put before those who wait, a writer among them',
+    edits: [
+      {
+        file: 'protocol/transition.ts',
+        find: QUEUED,
+        replace: `request.mode === 'read' ? ${QUEUED_FIRST} : ${QUEUED}`,
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'release-by-name',
+    breaks: 'a release empties the seat, whoever has it',
+    edits: [
+      {
+        file: 'protocol/mutex-seats.ts',
+        find: 'vacate: (id) => ({ holder: holder.without([id]) }),',
+        replace: 'vacate: () => ({ holder: null }),',
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'purge-lowers-fence',
+    breaks: 'tokens come from the fence alone, and begin anew with a new document',
+    edits: [
+      {
+        file: 'protocol/expressions.ts',
+        find: 'CLOCK_TOKEN: Expression = { $multiply: [{ $toLong: NOW }, 1_000] };',
+        replace: 'CLOCK_TOKEN: Expression = { $toLong: 0 };',
+      },
+    ],
+    trial: 'lost documents',
+  },
+  {
+    name: 'permits-not-counted',
+    breaks: 'holders of a semaphore are counted instead of their permits',
+    edits: [
+      {
+        file: 'protocol/semaphore-seats.ts',
+        find: "const inUse: Expression = { $sum: '$holders.permits' };",
+        replace: "const inUse: Expression = { $size: '$holders' };",
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'permits-counted-twice',
+    breaks: 'every permit that is held counts twice',
+    edits: [
+      {
+        file: 'protocol/semaphore-seats.ts',
+        find: "const inUse: Expression = { $sum: '$holders.permits' };",
+        replace: "const inUse: Expression = { $multiply: [2, { $sum: '$holders.permits' }] };",
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'head-does-not-block',
+    breaks: 'a waiter of a semaphore who does not fit is passed over while they are counted',
+    edits: [
+      {
+        file: 'protocol/semaphore-seats.ts',
+        find: "{ fitting: '$$value.fitting', left: -1 },",
+        replace: "{ fitting: '$$value.fitting', left: '$$value.left' },",
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'two-upgraders',
+    breaks: 'a second upgradeable reader is let in beside the first',
+    edits: [
+      {
+        file: 'protocol/reader-writer-seats.ts',
+        find: "const hasUpgradeable: Expression = isIn('upgradeable', '$readers.mode');",
+        replace: 'const hasUpgradeable: Expression = false;',
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'upgrade-does-not-wait',
+    breaks: 'an upgrade does not wait for the other readers',
+    edits: [
+      { file: 'protocol/reader-writer-seats.ts', find: 'when(isAlone, upgraded, []),', replace: 'upgraded,' },
+    ],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'writer-beside-readers',
+    breaks: 'a writer is let in while there are readers',
+    edits: [
+      {
+        file: 'protocol/reader-writer-seats.ts',
+        find: 'when(isWriterFirst, when(readers.isEmpty, 1, 0), readingPrefix)',
+        replace: 'when(isWriterFirst, 1, readingPrefix)',
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'downgrade-keeps-token',
+    breaks: 'a downgrade of a writer gives no new token',
+    edits: [
+      {
+        file: 'protocol/reader-writer-seats.ts',
+        find: "[merge('$writer', { change: exchange.change, ...weaker, token })]",
+        replace: "[merge('$writer', { change: exchange.change, ...weaker })]",
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'hand-off-not-named',
+    breaks: 'a grant to somebody else is not announced',
+    edits: [{ file: 'protocol/transition.ts', find: 'wake: granted(toName),', replace: "wake: '$wake'," }],
+    trial: 'nothing happens, strictly, to a few',
+  },
+  {
+    name: 'not-after-ignored',
+    breaks: 'a request takes effect however late it comes',
+    edits: [
+      {
+        file: 'protocol/transition.ts',
+        find: '    { $lte: [NOW, notAfter] },\n',
+        replace: '',
+      },
+      {
+        file: 'protocol/short-form.ts',
+        find: '    { $lte: [NOW, notAfter] },\n',
+        replace: '',
+      },
+    ],
+    trial: 'late requests',
+  },
+];

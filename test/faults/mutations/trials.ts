@@ -1,0 +1,74 @@
+import { killedWorker, stoppedWriter } from '../nemesis/process-faults.js';
+import { cutOff, lateRequests, lostReplies } from '../nemesis/network-faults.js';
+import { killedCursors, lostDocuments } from '../nemesis/store-faults.js';
+import type { RoundPlan } from '../round.js';
+import { isolatedPrimary, lateReplies, skewedFailover, slowReopening } from './sharp-faults.js';
+
+/** What a round is like that brings out a certain kind of bug. */
+export type Trial = Omit<RoundPlan, 'seed' | 'cluster' | 'program' | 'keepsJournals'>;
+
+const QUIET = { storeFaults: [], processFaults: [], faultMs: { min: 0, max: 0 } } as const;
+
+/** Nothing ends by its expiry, and a waiter looks by itself later than a strict round allows news to be. */
+const STRICT = { isStrict: true, leaseMs: 15_000 } as const;
+
+const ORDINARY = { isStrict: false, leaseMs: 2_000 } as const;
+
+const SECOND = 1_000;
+
+/** Short, and most of them of one fault: a bug that only shows in an hour of everything would not be shown here. */
+export const TRIALS = {
+  'nothing happens': { ...QUIET, ...ORDINARY, durationMs: 6 * SECOND },
+  'nothing happens, strictly': { ...QUIET, ...STRICT, durationMs: 10 * SECOND },
+  // Nobody in the same process asks for what another waits for, and by that learns of its grant.
+  'nothing happens, strictly, to a few': { ...QUIET, ...STRICT, actors: 1, durationMs: 12 * SECOND },
+  'nothing happens, short leases': { ...QUIET, ...ORDINARY, isStrict: true, durationMs: 10 * SECOND },
+  'killed processes': {
+    ...{ ...QUIET, ...ORDINARY, processFaults: [killedWorker] },
+    durationMs: 10 * SECOND,
+  },
+  'stopped writers': {
+    ...{ ...QUIET, ...ORDINARY, leaseMs: 1_500, processFaults: [stoppedWriter] },
+    ...{ thinkMs: 200, durationMs: 25 * SECOND },
+  },
+  'lost documents': { ...QUIET, ...ORDINARY, storeFaults: [lostDocuments], durationMs: 10 * SECOND },
+  'broken streams': {
+    ...{ ...QUIET, ...STRICT, storeFaults: [slowReopening] },
+    ...{ leaseMs: 24_000, actors: 1, durationMs: 20 * SECOND },
+  },
+  // The only fault under which the servers' cursors are counted: whoever is cut off cannot close its own.
+  'killed cursors': { ...QUIET, ...STRICT, storeFaults: [killedCursors], durationMs: 12 * SECOND },
+  'lost replies': {
+    ...{ ...QUIET, ...STRICT, storeFaults: [lostReplies] },
+    ...{ faultMs: { min: 300, max: 2_000 }, durationMs: 12 * SECOND },
+  },
+  'late requests': {
+    // Longer than the two store timeouts after which a request must do nothing.
+    ...{ ...QUIET, ...STRICT, storeFaults: [lateRequests], faultMs: { min: 3_500, max: 5_000 } },
+    durationMs: 15 * SECOND,
+  },
+  'short cuts': {
+    ...{ ...QUIET, ...STRICT, storeFaults: [cutOff], faultMs: { min: 200, max: 600 } },
+    durationMs: 12 * SECOND,
+  },
+  'long cuts': {
+    ...{ ...QUIET, ...ORDINARY, storeFaults: [cutOff], faultMs: { min: 1_000, max: 2_500 } },
+    // Half of a lease lies between the end of a hold and its expiry.
+    ...{ options: { clockAllowanceMs: 950 }, durationMs: 15 * SECOND },
+  },
+  'an isolated primary': {
+    ...{ ...QUIET, ...ORDINARY, storeFaults: [isolatedPrimary], faultMs: { min: 3_000, max: 5_000 } },
+    durationMs: 15 * SECOND,
+  },
+  'late replies': {
+    ...{ ...QUIET, ...ORDINARY, storeFaults: [lateReplies], faultMs: { min: 400, max: 900 } },
+    ...{ options: { clockAllowanceMs: 0 }, durationMs: 20 * SECOND },
+  },
+  'skewed failovers': {
+    // An allowance of 0.4 s.
+    ...{ ...QUIET, ...ORDINARY, leaseMs: 4_000, storeFaults: [skewedFailover] },
+    durationMs: 20 * SECOND,
+  },
+} as const satisfies Readonly<Record<string, Trial>>;
+
+export type TrialName = keyof typeof TRIALS;
