@@ -64,10 +64,12 @@ describe('a process that stands still while it changes what the lock protects', 
     for (let seed = SEED; lost === 0 && seed < SEED + WRITER_ROUNDS; seed += 1) {
       const { violations, sets } = await stopWriters(seed);
       expect(violations).toEqual([]);
-      const { memory, fenced } = sets;
-      console.log(`in memory ${JSON.stringify(memory)}, fenced ${JSON.stringify(fenced)}`);
-      expect(fenced.lost).toBe(0);
-      expect(fenced.acknowledged).toBeGreaterThan(0);
+      const { memory, fenced, transaction } = sets;
+      console.log(`sets: ${JSON.stringify({ memory, fenced, transaction })}`);
+      for (const { acknowledged, lost: gone } of [fenced, transaction]) {
+        expect(gone).toBe(0);
+        expect(acknowledged).toBeGreaterThan(0);
+      }
       lost = memory.lost;
     }
     expect(lost).toBeGreaterThan(0);

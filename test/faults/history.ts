@@ -6,8 +6,11 @@ export type Seat =
 
 export type Mode = 'read' | 'upgradeable' | 'write';
 
-/** Where values are added under a mutex: in the memory of another process, which compares nothing, or fenced in MongoDB. */
-export type SetName = 'memory' | 'fenced';
+/**
+ * Where values are added under an exclusive hold: in the memory of another process, which compares nothing, or in MongoDB,
+ * by fenced updates or by fenced transactions.
+ */
+export type SetName = 'memory' | 'fenced' | 'transaction';
 
 /**
  * What a worker writes down, one line of JSON each, in the order in which it happened, each line before the step after

@@ -17,7 +17,7 @@ import { checkSets } from './checkers/set-checker.js';
 import type { SetResult, StoredSet } from './checkers/set-checker.js';
 import type { History } from './history.js';
 import type { Violation } from './verdict.js';
-import { SETS, STEADY_LOCK } from './workload/messages.js';
+import { SETS, TRANSACTED_SETS, STEADY_LOCK } from './workload/messages.js';
 import type { StoredSet as FencedSet } from './workload/sets.js';
 
 /** What a round has come to. */
@@ -101,15 +101,20 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
 
 /** Every set that anybody began to add to; empty where nothing came of it. */
 async function finalSets({ db, memory, history }: Evidence): Promise<readonly StoredSet[]> {
-  const stored = await db.collection<FencedSet>(SETS).find().toArray();
-  const fenced = new Map(stored.map(({ _id, values }) => [_id, values]));
+  const [fenced, transacted] = [await setsIn(db, SETS), await setsIn(db, TRANSACTED_SETS)];
   const locks = new Set(
     history.workers.flat().flatMap((line) => (line.type === 'adding' ? [line.lock] : [])),
   );
   return [...locks].flatMap((lock) => [
     { set: 'memory', lock, values: memory.get(lock) ?? [] } as const,
     { set: 'fenced', lock, values: fenced.get(lock) ?? [] } as const,
+    { set: 'transaction', lock, values: transacted.get(lock) ?? [] } as const,
   ]);
+}
+
+async function setsIn(db: Db, collection: string): Promise<ReadonlyMap<string, readonly string[]>> {
+  const sets = await db.collection<FencedSet>(collection).find().toArray();
+  return new Map(sets.map(({ _id, values = [] }) => [_id, values]));
 }
 
 /** From the beginning of an excused fault until every lease that it may have touched is over. */

@@ -33,6 +33,8 @@ export class Summary {
       ['worker processes killed', this.#sum(({ killed }) => killed)],
       ['adds to fenced sets, acknowledged', this.#sum(({ sets }) => sets.fenced.acknowledged)],
       ['of them lost', this.#sum(({ sets }) => sets.fenced.lost)],
+      ['adds in fenced transactions, acknowledged', this.#sum(({ sets }) => sets.transaction.acknowledged)],
+      ['of them lost', this.#sum(({ sets }) => sets.transaction.lost)],
       ['adds to unfenced sets, acknowledged', this.#sum(({ sets }) => sets.memory.acknowledged)],
       [
         'of them lost, all where a process had stood still or was late',

@@ -40,7 +40,7 @@ interface Add {
 const CHECKER = 'sets';
 
 /**
- * S4: a fenced set loses nothing. S2: nor does one in memory, as long as all of its adds were made under a good hold:
+ * S4: a fenced set loses nothing, by whichever means it is fenced. S2: nor does one in memory, as long as all of its adds were made under a good hold:
  * none late, none without an answer, no worker standing between the two, and none in a time that is beyond the bounds.
  */
 export function checkSets(
@@ -49,9 +49,15 @@ export function checkSets(
   isBeyondBounds: IsBeyondBounds = () => false,
 ): SetResult {
   const adds = addsIn(history, isBeyondBounds);
-  const judged = { memory: judge('memory', adds, stored), fenced: judge('fenced', adds, stored) };
-  const counts = { memory: judged.memory.counts, fenced: judged.fenced.counts };
-  return { ...counts, violations: [...judged.memory.violations, ...judged.fenced.violations] };
+  const [memory, fenced, transaction] = [
+    judge('memory', adds, stored),
+    judge('fenced', adds, stored),
+    judge('transaction', adds, stored),
+  ];
+  return {
+    ...{ memory: memory.counts, fenced: fenced.counts, transaction: transaction.counts },
+    violations: [memory, fenced, transaction].flatMap(({ violations }) => violations),
+  };
 }
 
 interface Judged {
@@ -71,7 +77,7 @@ function judge(set: SetName, adds: readonly Add[], stored: readonly StoredSet[])
     const gone = lostOf(ofLock, values);
     lost += gone.length;
     violations.push(...strangersIn({ set, lock }, ofLock, values));
-    if (set === 'fenced') violations.push(...gone.map((add) => violation('S4', add, 'is lost')));
+    if (set !== 'memory') violations.push(...gone.map((add) => violation('S4', add, 'is lost')));
     else if (!ofLock.some(({ isExposed }) => isExposed)) {
       violations.push(...gone.map((add) => violation('S2', add, 'is lost, and every add was protected')));
     }

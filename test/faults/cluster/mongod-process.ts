@@ -108,6 +108,8 @@ const PARAMETERS: readonly string[] = [
   'enableTestCommands=1',
   // Whatever may be purged is, and not only once a minute.
   'ttlMonitorSleepSecs=1',
+  // A transaction of a process that was killed keeps others from what it has written for as long as this.
+  'transactionLifetimeLimitSeconds=5',
 ];
 
 function mongodArguments(plan: MongodPlan): readonly string[] {

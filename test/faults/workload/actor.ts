@@ -150,7 +150,7 @@ export class Actor {
    * would refuse it, so whoever goes on must do so under another.
    */
   async #add(hold: ObservedHold): Promise<boolean> {
-    const name = this.#random.pick(['memory', 'fenced']);
+    const name = this.#random.pick(['memory', 'fenced', 'transaction']);
     const { id, fencingToken } = hold.handle;
     const think = (): Promise<void> => pause(this.#random.between(0, this.#stage.thinkMs));
     return await hold.add(name, this.#stage.sets[name], `${id}:${String(fencingToken)}`, think);

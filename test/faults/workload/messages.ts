@@ -49,3 +49,6 @@ export const STEADY_LEASE_MS = 30_000;
 
 /** The collection of the fenced sets: one document a lock. */
 export const SETS = 'sets';
+
+/** The same of those that are changed in transactions. */
+export const TRANSACTED_SETS = 'transacted-sets';

@@ -1,11 +1,8 @@
-import type { Collection } from 'mongodb';
+import type { Collection, MongoClient } from 'mongodb';
 
-import { fencedUpdateOne, StaleTokenError } from '../../../src/index.js';
+import { fencedTransaction, fencedUpdateOne, StaleTokenError } from '../../../src/index.js';
 import type { LockHandle } from '../../../src/index.js';
 import type { Order, Report } from './messages.js';
-
-/** How long an operation of the user's own may take; the driver would wait for ever on a stopped primary. */
-const BOUND_MS = 5_000;
 
 /** How long somebody thinks between reading and writing back: what gets between is lost. */
 type Think = () => Promise<void>;
@@ -62,25 +59,53 @@ export class FencedSet implements ProtectedSet {
 
   async add(value: string, hold: LockHandle, think: Think): Promise<'ok' | 'fail' | 'unknown'> {
     const _id = hold.name;
-    const bounded = { timeoutMS: BOUND_MS };
     let hasWritten = false;
     try {
-      await fencedUpdateOne(this.#sets, { _id }, { $inc: { claims: 1 } }, hold, { ...bounded, upsert: true });
-      const stored = await this.#sets.findOne({ _id }, bounded);
+      await fencedUpdateOne(this.#sets, { _id }, { $inc: { claims: 1 } }, hold, { upsert: true });
+      const stored = await this.#sets.findOne({ _id });
       await think();
       hasWritten = true;
       const values = [...(stored?.values ?? []), value];
-      const { matchedCount } = await fencedUpdateOne(
-        this.#sets,
-        { _id },
-        { $set: { values } },
-        hold,
-        bounded,
-      );
+      const { matchedCount } = await fencedUpdateOne(this.#sets, { _id }, { $set: { values } }, hold);
       return matchedCount === 1 ? 'ok' : 'fail';
     } catch (error) {
       if (error instanceof StaleTokenError || !hasWritten) return 'fail';
       return 'unknown';
+    }
+  }
+}
+
+/** Kept in MongoDB and changed in fenced transactions, which make the claim themselves. */
+export class TransactedSet implements ProtectedSet {
+  readonly #client: MongoClient;
+  readonly #sets: Collection<StoredSet>;
+
+  constructor(client: MongoClient, sets: Collection<StoredSet>) {
+    this.#client = client;
+    this.#sets = sets;
+  }
+
+  async add(value: string, hold: LockHandle, think: Think): Promise<'ok' | 'fail' | 'unknown'> {
+    const _id = hold.name;
+    const progress = { hasWorked: false };
+    try {
+      await fencedTransaction(
+        this.#client,
+        hold,
+        async (session) => {
+          progress.hasWorked = false;
+          const stored = await this.#sets.findOne({ _id }, { session });
+          await think();
+          const values = [...(stored?.values ?? []), value];
+          await this.#sets.updateOne({ _id }, { $set: { values } }, { session, upsert: true });
+          progress.hasWorked = true;
+        },
+        { databaseName: this.#sets.dbName },
+      );
+      return 'ok';
+    } catch (error) {
+      // What has not come to its commit is undone.
+      return error instanceof StaleTokenError || !progress.hasWorked ? 'fail' : 'unknown';
     }
   }
 }

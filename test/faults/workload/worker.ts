@@ -1,5 +1,6 @@
 // A process that takes and gives back locks at random, and writes down what happens to it.
 import { MongoClient } from 'mongodb';
+import type { Collection } from 'mongodb';
 
 import { LockProvider } from '../../../src/index.js';
 import { pause } from '../../support/patience.js';
@@ -8,11 +9,14 @@ import { randomFrom } from '../random.js';
 import { Actor } from './actor.js';
 import type { Stage } from './actor.js';
 import { Journal } from './journal.js';
-import { APP_NAME, SETS, STEADY_LEASE_MS, STEADY_LOCK } from './messages.js';
+import { APP_NAME, SETS, STEADY_LEASE_MS, STEADY_LOCK, TRANSACTED_SETS } from './messages.js';
 import type { Order, Report, WorkerTask } from './messages.js';
 import { ObservedHold } from './observed-hold.js';
-import { FencedSet, MemorySet } from './sets.js';
+import { FencedSet, MemorySet, TransactedSet } from './sets.js';
 import type { StoredSet } from './sets.js';
+
+/** How long an operation of the user's own may take. */
+const BOUNDS = { socketTimeoutMS: 5_000, serverSelectionTimeoutMS: 5_000 };
 
 /** How long what was closed may take to be gone. */
 const CLOSE_BOUND_MS = 5_000;
@@ -43,8 +47,13 @@ for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
   });
 }
 
-const client = new MongoClient(task.uri, { appName: APP_NAME, driverInfo: { name: task.driver } });
+const connection = { appName: APP_NAME, driverInfo: { name: task.driver } };
+const client = new MongoClient(task.uri, connection);
+/** For what the locks protect: the driver alone would wait for ever on a stopped primary. */
+const bounded = new MongoClient(task.uri, { ...connection, ...BOUNDS });
 const db = client.db(task.database);
+const sets = (name: string): Collection<StoredSet> =>
+  bounded.db(task.database).collection(name, { writeConcern: { w: 'majority' } });
 const locks = new LockProvider(db, task.options);
 journal.write({ type: 'started', process: locks.processId, leaseMs });
 
@@ -59,7 +68,8 @@ const stage: Stage = {
   thinkMs: task.thinkMs,
   sets: {
     memory,
-    fenced: new FencedSet(db.collection<StoredSet>(SETS, { writeConcern: { w: 'majority' } })),
+    fenced: new FencedSet(sets(SETS)),
+    transaction: new TransactedSet(bounded, sets(TRANSACTED_SETS)),
   },
   get isStopping() {
     return isStopping;
@@ -125,6 +135,7 @@ say({ says: 'ready' });
 await Promise.all(task.isSteady ? [holdSteadily()] : actors.map((actor) => actor.act()));
 await locks.close();
 await client.close();
+await bounded.close();
 journal.write({ type: 'ended', resources: await left() });
 process.removeAllListeners('disconnect');
 process.disconnect();
