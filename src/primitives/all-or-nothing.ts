@@ -100,8 +100,9 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
           .toReversed()
           .map((handle) => handle.release()),
       );
-      // The caller's own reason may be the loss of another lock.
-      if (signal?.aborted === true || !(error instanceof LockLostError)) throw error;
+      if (!(error instanceof LockLostError)) throw error;
+      // Whoever aborted is told their own reason, and not of a loss that came at the same time.
+      signal?.throwIfAborted();
       const waitedMs = clock.nowMs() - startedMs;
       if (waitedMs >= timeoutMs) throw new AcquireTimeoutError(error.lockName ?? '', { waitedMs });
     }

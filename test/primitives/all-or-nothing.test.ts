@@ -33,4 +33,21 @@ describe('a set of locks of which one is lost while another is waited for', () =
     expect(await other.locks.inspect('a')).toMatchObject({ holders: [], waiters: [] });
     expect(await other.locks.inspect('b')).toMatchObject({ holders: [{ id: hold.id }], waiters: [] });
   });
+
+  it('rejects with the reason of an abort that comes at the same time, and not with the loss', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000 });
+    const [a, b] = [one.locks.createMutex('a'), one.locks.createMutex('b')];
+    await other.locks.acquireMutex('b');
+    const aborting = new AbortController();
+    const why = new Error('enough');
+    one.locks.on('lost', () => {
+      aborting.abort(why);
+    });
+    const requests = [{ mutex: a }, { mutex: b }] as const;
+    const waiting = later(one.locks.acquireAll(requests, { signal: aborting.signal }));
+    await until(async () => (await other.locks.inspect('b'))?.waiters.length === 1, 'it waits for b');
+    await one.locks.revoke('a', { force: true });
+    expect(await rejection(waiting)).toBe(why);
+    await until(async () => (await other.locks.inspect('b'))?.waiters.length === 0, 'it waits no more');
+  });
 });

@@ -65,7 +65,7 @@ export const skewedFailover: Fault = {
     await during(world, this, 'clocks ahead', async () => {
       const primary = await cluster.untilPrimary();
       const next = cluster.members.find((member) => member !== primary) ?? primary;
-      await next.setClock('+0.3s');
+      await next.setClock('+1.3s');
       // At once, so that leases of the one primary are judged by the other.
       await Promise.all([standStill(world), next.stepUp()]);
       await next.setClock('+0');
