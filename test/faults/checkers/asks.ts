@@ -29,7 +29,7 @@ export interface Ask {
   /** The loss came while something was awaited, when the worker looks at nothing: the last promise may be older. */
   isLostUnseen?: boolean;
   notHeldNs?: number;
-  /** Promised once more, although a look had found its last promise over: what is over stays over. */
+  /** Promised once more, although it was told lost, or a look had found its last promise over: what is over stays over. */
   revivedNs?: number;
   releasingNs?: number;
   releasedNs?: number;
@@ -61,8 +61,7 @@ export function asksOf(history: History, clock: RunClock = clockOf(history)): re
 
 function takeDown(asked: Ask, line: WorkerLine, clock: RunClock): void {
   const atNs = clock.ns(line.atNs);
-  const { promisedNs, notHeldNs = Infinity } = asked;
-  if (line.type === 'promised' && notHeldNs < atNs && promisedNs <= notHeldNs) asked.revivedNs ??= atNs;
+  if (line.type === 'promised' && isOver(asked)) asked.revivedNs ??= atNs;
   if ('untilNs' in line) asked.promisedNs = Math.max(asked.promisedNs, clock.ns(line.untilNs));
   if (line.type === 'granted') asked.granted ??= { atNs, id: line.id, token: line.token };
   if (line.type === 'not granted') asked.notGranted = { atNs, code: line.code, isKnown: line.isKnown };
@@ -80,6 +79,10 @@ function takeDown(asked: Ask, line: WorkerLine, clock: RunClock): void {
   if (line.type === 'releasing') asked.releasingNs ??= atNs;
   if (line.type === 'released') asked.releasedNs ??= atNs;
 }
+
+/** A loss that was told is final, and so is the end of the last promise that a look has found. */
+const isOver = ({ lostNs, notHeldNs = -Infinity, promisedNs }: Ask): boolean =>
+  lostNs !== undefined || promisedNs <= notHeldNs;
 
 const STRENGTH: Readonly<Record<Mode, number>> = { read: 0, upgradeable: 1, write: 2 };
 

@@ -20,7 +20,7 @@ interface Options {
 }
 
 /** So often a bug gets its chance, each time under another seed. */
-const ROUNDS = 3;
+const ROUNDS = 5;
 
 /** Far above what an unharmed worker takes; a bug that nobody survives must not take a minute to show. */
 const END_BOUND_MS = 15_000;

@@ -102,8 +102,8 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'lease/lease-monitor.ts',
-        find: 'void this.#extend(due.splice(0, first?.batchSize ?? MAX_BATCH));',
-        replace: 'due.splice(0, first?.batchSize ?? MAX_BATCH);',
+        find: 'void this.#extend(due.slice(0, first.batchSize));',
+        replace: 'due.splice(0, first.batchSize);',
       },
     ],
     trial: 'nothing happens, short leases',
@@ -198,7 +198,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'store/wake-cursor.ts',
-        find: '    await this.#answered;\n',
+        find: '    await this.answered;\n',
         replace: '    this.#readable.destroy();\n',
       },
     ],
