@@ -172,10 +172,13 @@ describe('a member that is isolated', () => {
     cluster.isolate(first);
     await untilAnother(first);
     await note();
+    // Connections come and go: a driver may be about to make one, and a member has one for as long as it takes to see
+    // whose it is.
     for (const { proxy } of cluster.members) {
-      if (proxy !== first.proxy) expect(proxy.connections.clients).toBeGreaterThan(0);
+      if (proxy === first.proxy) continue;
+      await eventually('clients reach the others', () => proxy.connections.clients > 0);
     }
-    expect(first.proxy.connections.members).toBe(0);
+    await eventually('no other member reaches it', () => first.proxy.connections.members === 0);
   });
 });
 
