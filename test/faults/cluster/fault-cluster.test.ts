@@ -33,13 +33,19 @@ afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-/** A write through the proxies that a majority has acknowledged, which only a set in good order does. */
+/**
+ * A write through the proxies that a majority has acknowledged, which only a set in good order does. A driver that has not
+ * heard of an election yet asks the old primary, and repeats that only once.
+ */
 async function note(): Promise<void> {
   noted += 1;
-  await client
-    .db('leasehold-cluster')
-    .collection<{ _id: number }>('notes')
-    .updateOne({ _id: noted }, { $set: { at: 1 } }, { upsert: true, timeoutMS: 20_000 });
+  const notes = client.db('leasehold-cluster').collection<{ _id: number }>('notes');
+  await eventually('a majority has it', () =>
+    notes.updateOne({ _id: noted }, { $set: { at: 1 } }, { upsert: true }).then(
+      () => true,
+      () => false,
+    ),
+  );
 }
 
 async function untilAnother(than: FaultMember): Promise<FaultMember> {
