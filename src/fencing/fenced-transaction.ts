@@ -2,7 +2,7 @@ import type { ClientSession, Collection, MongoClient, TransactionOptions } from 
 import { pauseBeforeRepeat, systemClock } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { LockHandle } from '../lease/lock-handle.js';
-import { optional, orElse, outOfRange, record, wrongType } from '../options/checks.js';
+import { given, optional, orElse, outOfRange, record, wrongType } from '../options/checks.js';
 import { fencesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import { GuardedUpdate } from './guarded-update.js';
@@ -120,10 +120,6 @@ function isWithoutTransactions(error: unknown): boolean {
     originalError instanceof Error && originalError.message.startsWith('Transaction numbers are only allowed')
   );
 }
-
-/** Without what is undefined, which would take the default's place. */
-const given = (options: TransactionOptions): TransactionOptions =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 
 function parseName(option: string, name: unknown): string {
   if (typeof name !== 'string') throw wrongType(option, 'a string', name);

@@ -1,5 +1,6 @@
 import type { Collection, Document, Filter, FindOptions, UpdateOptions, UpdateResult } from 'mongodb';
 import { StaleTokenError } from '../errors.js';
+import { given } from '../options/checks.js';
 import type { Fence } from './fence.js';
 import { notAbove } from './token-field.js';
 
@@ -119,10 +120,6 @@ function inWords({ type, token }: Obstacle): string {
   if (type === 'missing') return 'cannot be stored, because what is around it is no object';
   return `is ${token === null ? `of the type ${type}` : String(token)}`;
 }
-
-/** The options that are given; the driver distinguishes what is undefined from what is absent. */
-const given = (options: Readonly<Record<string, unknown>>): FindOptions =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 
 /** The driver's error, as far as this is concerned. By code and not by class: there may be two copies of the driver. */
 interface DuplicateId extends Error {

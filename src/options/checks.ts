@@ -63,6 +63,12 @@ function shown(value: unknown): string {
   return typeof value === 'bigint' ? String(value) : inspect(value, { depth: 0 });
 }
 
+/** The options that have a value: to the driver, one that is undefined is there, and takes a default's place. */
+export const given = <T extends object>(options: T): Given<T> =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;
+
+type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
 export function wrongType(option: string, rule: string, value: unknown): TypeError {
   return new TypeError(`${option} must be ${rule}, got ${shown(value)}`);
 }

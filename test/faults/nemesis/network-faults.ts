@@ -16,7 +16,7 @@ export const cutOff: Fault = {
       const members = isFromAll ? cluster.members : [primary];
       for (const { proxy } of members) proxy.cut('clients');
       await last(world);
-      letThrough(world, members);
+      letThrough(members);
     });
   },
 };
@@ -31,7 +31,7 @@ export const cutOffWorker: Fault = {
     await during(world, this, `worker ${number} from all members`, async () => {
       for (const { proxy } of members) proxy.cut({ driver });
       await last(world);
-      letThrough(world, members);
+      letThrough(members);
     });
   },
 };
@@ -53,7 +53,7 @@ export const isolatedPrimary: Fault = {
       });
       if (isHurried) await others[random.between(0, 1)]?.stepUp();
       await last(world);
-      letThrough(world, cluster.members);
+      letThrough(cluster.members);
     });
   },
 };
@@ -72,7 +72,7 @@ export const halfOpen: Fault = {
       }
       await last(world);
       for (const member of shuffled(world)) {
-        letThrough(world, [member]);
+        letThrough([member]);
         await pause(random.between(0, 1_000));
       }
     });
@@ -137,7 +137,7 @@ export const silentStreams: Fault = {
     await during(world, this, 'streams frozen', async () => {
       for (const { proxy } of world.cluster.members) proxy.freezeStreams();
       await last(world);
-      letThrough(world, world.cluster.members);
+      letThrough(world.cluster.members);
     });
   },
 };
@@ -159,7 +159,7 @@ export const slowWires: Fault = {
         });
       }
       await last(world);
-      letThrough(world, cluster.members);
+      letThrough(cluster.members);
     });
   },
 };
@@ -169,6 +169,6 @@ function shuffled({ cluster, random }: FaultWorld): readonly FaultMember[] {
   return drawn.sort((a, b) => a.at - b.at).map(({ member }) => member);
 }
 
-function letThrough(_world: FaultWorld, members: readonly FaultMember[]): void {
+function letThrough(members: readonly FaultMember[]): void {
   for (const { proxy } of members) proxy.heal();
 }
