@@ -61,7 +61,7 @@ export class Engine {
     this.#releases = new ReleaseQueue(combiner, clock);
     this.#monitor = new LeaseMonitor(this.#collection, processId, settings, clock, report);
     this.#holds = new Holds(settings, clock, report, this.#monitor, this.#releases);
-    this.#room = new WaitingRoom(combiner, processId, clock, {
+    this.#room = new WaitingRoom(combiner, processId, settings.wakeIdleMs, clock, {
       unclaimed: (name, seats, id, leaseMs) =>
         void this.#releases.giveBack({ name, seats, id, untilMs: clock.nowMs() + leaseMs }),
       told: (id) => void this.#holds.look(id),
@@ -129,6 +129,7 @@ export class Engine {
     this.#poller.close();
     this.#room.close();
     await Promise.all([this.#wakeStream.close(), this.#purgeIndex.close()]);
+    this.#collection.close();
   }
 
   async #released(): Promise<void> {

@@ -95,11 +95,7 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
       return composite<R>(members, taken);
     } catch (error) {
       // All at once: whoever has given up does not wait for one after the other of a store that does not answer.
-      await Promise.all(
-        held()
-          .toReversed()
-          .map((handle) => handle.release()),
-      );
+      await Promise.all(held().map((handle) => handle.release()));
       if (!(error instanceof LockLostError)) throw error;
       // Whoever aborted is told their own reason, and not of a loss that came at the same time.
       signal?.throwIfAborted();

@@ -9,6 +9,7 @@ import { legalProjection } from '../protocol/extension.js';
 import type { Seats } from '../protocol/seats.js';
 import { codeOf, outcomeOfError } from './outcome.js';
 import type { Outcome } from './outcome.js';
+import { PrimaryWatch } from './primary-watch.js';
 import { ServerClock } from './server-clock.js';
 
 /** Whatever the client's own are (E20): a lock that a failover could roll back is none. */
@@ -64,6 +65,7 @@ export class LockCollection {
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #report: Report;
+  readonly #primary: PrimaryWatch;
   #serverKind: ServerKind | undefined;
   #meeting: Promise<Outcome<ServerKind>> | undefined;
 
@@ -74,6 +76,12 @@ export class LockCollection {
     this.#clock = clock;
     this.#report = report;
     this.serverClock = new ServerClock(clock);
+    this.#primary = PrimaryWatch.join(db.client);
+  }
+
+  /** After the last call. */
+  close(): void {
+    this.#primary.leave();
   }
 
   /** Applies one pipeline to one document and returns what it left behind; `null` if there is none. */
@@ -231,7 +239,7 @@ export class LockCollection {
 
   /**
    * Runs one command, bounded by a timer of our own: a driver waits for ever on a stopped primary (socketTimeoutMS
-   * is 0 by default), and `maxTimeMS` alone binds only a server that runs.
+   * is 0 by default), and `maxTimeMS` alone binds only a server that runs. It also ends when another primary follows.
    */
   async #call(
     during: string,
@@ -243,12 +251,16 @@ export class LockCollection {
     const giveUp = new AbortController();
     const sentAt = momentNow(this.#clock);
     let timer: Timer | undefined;
+    let unwatch: (() => void) | undefined;
     const unanswered = new Promise<never>((_, reject) => {
-      timer = this.#clock.at(sentAt.ms + boundMs, () => {
-        const error = new Error(`no answer within ${String(Math.round(boundMs))} ms`);
+      const end = (error: Error): void => {
         reject(error);
         giveUp.abort(error);
+      };
+      timer = this.#clock.at(sentAt.ms + boundMs, () => {
+        end(new Error(`no answer within ${String(Math.round(boundMs))} ms`));
       });
+      unwatch = this.#primary.asking(end);
     });
     try {
       const running = this.#db.command(
@@ -266,6 +278,7 @@ export class LockCollection {
       return outcomeOfError(error);
     } finally {
       timer?.cancel();
+      unwatch?.();
     }
   }
 }
