@@ -8,6 +8,7 @@ import type { Clock, Timer } from './clock.js';
 import { ProviderClosedError } from './errors.js';
 import type { Report } from './events.js';
 import { Holds } from './lease/holds.js';
+import { Keeping } from './lease/keeping.js';
 import { LeaseMonitor } from './lease/lease-monitor.js';
 import { Poller } from './lease/poller.js';
 import { ReleaseQueue } from './lease/release-queue.js';
@@ -41,6 +42,7 @@ export class Engine {
   readonly #holds: Holds;
   readonly #releases: ReleaseQueue;
   readonly #room: WaitingRoom;
+  readonly #keeping: Keeping;
   readonly #wakeStream: WakeStream;
   readonly #poller: Poller;
   readonly #purgeIndex: PurgeIndex;
@@ -65,10 +67,27 @@ export class Engine {
       unclaimed: (name, seats, id, leaseMs) =>
         void this.#releases.giveBack({ name, seats, id, untilMs: clock.nowMs() + leaseMs }),
       told: (id) => void this.#holds.look(id),
+      othersWait: (name) => {
+        this.#keeping.othersWait(name);
+      },
       vanished: (name) => {
         this.#holds.lookAt(name);
       },
     });
+    this.#keeping = new Keeping(
+      {
+        process: processId,
+        clock,
+        closing: this.#closing.signal,
+        hearingSinceMs: () => this.#room.hearingSinceMs,
+        discard: (idle) => {
+          this.#holds.discard(idle);
+        },
+      },
+      (isAnySeated) => {
+        this.#room.keeping(isAnySeated);
+      },
+    );
     this.#poller = new Poller(this.#collection, KINDS, processId, settings, clock, this.#room);
     this.#wakeStream = new WakeStream(this.#collection, processId, settings, clock, report, this.#room);
     this.#room.wakeBy(this.#wakeStream, this.#poller);
@@ -86,6 +105,7 @@ export class Engine {
         closing: this.#closing.signal,
       },
       this.#holds,
+      this.#keeping,
       () => {
         if (settings.createIndexes) this.#purgeIndex.wanted();
       },

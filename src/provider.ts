@@ -11,7 +11,13 @@ import type { ListFilter, RevokeOptions } from './options/admin-options.js';
 import { parseName } from './options/checks.js';
 import { parseProviderOptions } from './options/provider-options.js';
 import type { LockProviderOptions } from './options/provider-options.js';
-import { parseLimit, parsePrimitiveOptions, parseWhenLimitDiffers } from './options/request-options.js';
+import {
+  parseKeepMs,
+  parseLimit,
+  parsePrimitiveOptions,
+  parseWhenLimitDiffers,
+  refuseKeepMs,
+} from './options/request-options.js';
 import type { AcquireOptions, PrimitiveOptions, SemaphoreOptions } from './options/request-options.js';
 import { acquireAll } from './primitives/all-or-nothing.js';
 import type { LockRequest } from './primitives/all-or-nothing.js';
@@ -68,6 +74,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
       this.#engine.requester,
       checkedName,
       parsePrimitiveOptions(this.#engine.settings, options),
+      parseKeepMs(options),
     );
   }
 
@@ -78,6 +85,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    */
   createReaderWriterLock(name: string, options?: PrimitiveOptions): ReaderWriterLock {
     const checkedName = parseName(name);
+    refuseKeepMs(options);
     return new ReaderWriterLockFace(
       this.#engine.requester,
       checkedName,
@@ -100,6 +108,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
       parseLimit(limit),
       parseWhenLimitDiffers(options),
       parsePrimitiveOptions(this.#engine.settings, options),
+      parseKeepMs(options),
     );
   }
 

@@ -8,6 +8,7 @@ import {
 } from '../errors.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import type { ParsedAcquireOptions } from '../options/request-options.js';
+import { MAX_KEEPS } from '../protocol/lock-document.js';
 import type { LockKind } from '../protocol/lock-document.js';
 import type { Demand } from '../protocol/operation.js';
 import type { Reply } from '../protocol/reply.js';
@@ -19,10 +20,13 @@ import type { Asked, AskingObserver } from './asking.js';
 import { Attempt } from './attempt.js';
 import type { AcquisitionContext, AttemptSpec } from './attempt.js';
 import type { Wait } from './bench.js';
-import type { Grant } from './held-lease.js';
+import type { Grant, SeatKeeper } from './held-lease.js';
 
 /** How long the answer to a cancel is awaited once the time to wait is up. */
 const CANCEL_GRACE_MS = 1_000;
+
+/** Tokens that are reserved for a seat that may be kept: then it goes back once. */
+const KEEPS = MAX_KEEPS - 1;
 
 /** Which lock is asked for, and how much of it. */
 export interface Wanted {
@@ -30,6 +34,8 @@ export interface Wanted {
   readonly seats: Seats;
   /** As is known when an attempt begins; the first one may teach the next. */
   demand(): Demand;
+  /** Passes the seat on within this process; `undefined`: it goes back at every release. */
+  readonly keeper?: SeatKeeper | undefined;
   /** Hears every reply that shows the lock. */
   readonly onReply?: ((reply: Reply) => void) | undefined;
 }
@@ -50,6 +56,7 @@ export class Acquisition implements Wait {
   readonly #context: AcquisitionContext;
   readonly #options: ParsedAcquireOptions;
   readonly #onReply: ((reply: Reply) => void) | undefined;
+  readonly #keeper: SeatKeeper | undefined;
   readonly #spec: AttemptSpec;
   readonly #startedMs: number;
   readonly #settled: Promise<Grant>;
@@ -65,13 +72,15 @@ export class Acquisition implements Wait {
 
   constructor(context: AcquisitionContext, wanted: Wanted, options: ParsedAcquireOptions) {
     const { terms, timeoutMs, why } = options;
-    const { name, seats, onReply } = wanted;
+    const { name, seats, keeper, onReply } = wanted;
     this.#context = context;
     this.#options = options;
     this.#onReply = onReply;
     const type = timeoutMs === 0 ? 'try' : 'enqueue';
-    this.#spec = { name, seats, terms, why, type, demand: () => wanted.demand() };
-    this.#startedMs = context.clock.nowMs();
+    this.#keeper = keeper;
+    const keeps = keeper === undefined ? undefined : KEEPS;
+    this.#spec = { name, seats, terms, why, type, keeps, demand: () => wanted.demand() };
+    this.#startedMs = options.startedMs ?? context.clock.nowMs();
     this.#attempt = new Attempt(context, this.#spec);
     this.#settled = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -214,7 +223,9 @@ export class Acquisition implements Wait {
     room.leave(this, false);
     this.#state = 'over';
     const { copyUntilMs } = this.#attempt;
-    this.#resolve({ name, seats, id, token, terms, demand: { mode, permits }, deadline, copyUntilMs });
+    const keeper = this.#keeper;
+    const kept = keeper === undefined ? undefined : { keeper, passes: 0, tokensLeft: KEEPS };
+    this.#resolve({ name, seats, id, token, terms, demand: { mode, permits }, deadline, copyUntilMs, kept });
   }
 
   lapsed(): void {

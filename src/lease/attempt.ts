@@ -38,6 +38,8 @@ export interface AttemptSpec {
   readonly terms: LeaseTerms;
   readonly type: 'enqueue' | 'try';
   readonly why: string | undefined;
+  /** How many tokens the grant reserves, so that the seat may be kept. */
+  readonly keeps: number | undefined;
   /** How much of the lock is asked for, as is known when an attempt begins. */
   demand(): Demand;
 }
@@ -150,6 +152,7 @@ export class Attempt {
       leaseMs,
       label: settings.label,
       why: this.#spec.why,
+      keeps: this.#spec.keeps,
       notAfter: new Date(collection.serverClock.nowMs() + Math.min(leaseMs - clockAllowanceMs, patienceMs)),
       maxMembers: settings.maxMembers,
       retentionMs,

@@ -1,5 +1,5 @@
 import { after } from '../clock.js';
-import type { Clock, Moment, Timer } from '../clock.js';
+import type { Clock, Moment } from '../clock.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { leftMs } from '../protocol/lock-document.js';
 import { fateOf } from '../protocol/reply.js';
@@ -8,6 +8,8 @@ import type { Seats } from '../protocol/seats.js';
 import type { Answer, Combiner } from '../store/combiner.js';
 import type { Outcome } from '../store/outcome.js';
 import { newNonce } from './attempt.js';
+import type { Standing } from './listening.js';
+import { LookTimes } from './look-times.js';
 
 /** One attempt that waits. It is told once how its wait ended, by `granted`, `lapsed` or `failed`. */
 export interface Wait {
@@ -42,15 +44,15 @@ interface Known {
   place: number;
 }
 
-/** How much later than the head the next in line takes its look, and the most that anybody adds. */
-const SECOND_LOOK_MS = 150;
-const LAST_LOOK_MS = 2_000;
-
 const LONG_AGO: Moment = { ms: -Infinity, wallAheadMs: 0 };
 
-/** Between two looks that nobody answered. */
-const FIRST_RETRY_MS = 50;
-const MAX_RETRY_MS = 1_000;
+/** Who hears what becomes of the waits of one bench. */
+interface BenchListener {
+  /** A wait leaves the bench, and is told why after this. */
+  ended(wait: Wait, isGranted: boolean): void;
+  /** Their queue moves, or one of them has come to it. */
+  moved(): void;
+}
 
 /**
  * All waits of this process for one lock: they look together, by one update.
@@ -64,27 +66,22 @@ export class Bench {
   readonly name: string;
   readonly #combiner: Combiner;
   readonly #clock: Clock;
-  readonly #onEnded: (wait: Wait, isGranted: boolean) => void;
+  readonly #listener: BenchListener;
   readonly #waits = new Map<string, Known>();
-  #extendAtMs = Infinity;
-  #expiryAtMs = Infinity;
-  #retryAtMs = Infinity;
-  #failures = 0;
+  readonly #times: LookTimes;
   #isLooking = false;
   #mustLookAgain = false;
-  #timer: Timer | undefined;
+  #waiters = 0;
+  #movedAtMs = -Infinity;
 
-  /** @param onEnded - Hears of every wait that leaves the bench, before the wait itself is told why. */
-  constructor(
-    name: string,
-    combiner: Combiner,
-    clock: Clock,
-    onEnded: (wait: Wait, isGranted: boolean) => void,
-  ) {
+  constructor(name: string, combiner: Combiner, clock: Clock, listener: BenchListener) {
     this.name = name;
     this.#combiner = combiner;
     this.#clock = clock;
-    this.#onEnded = onEnded;
+    this.#listener = listener;
+    this.#times = new LookTimes(clock, () => {
+      this.look();
+    });
   }
 
   get isEmpty(): boolean {
@@ -96,13 +93,19 @@ export class Bench {
     return false;
   }
 
+  get standing(): Standing {
+    let place = Infinity;
+    for (const known of this.#waits.values()) if (known.isQueued) place = Math.min(place, known.place);
+    return { place, waiters: this.#waiters, movedAtMs: this.#movedAtMs };
+  }
+
   has(id: string): boolean {
     return this.#waits.has(id);
   }
 
   add(wait: Wait): void {
     if (this.#waits.has(wait.id)) return;
-    const known = {
+    this.#waits.set(wait.id, {
       wait,
       isQueued: false,
       queuedAtMs: Infinity,
@@ -110,9 +113,8 @@ export class Bench {
       heard: 0,
       mustLook: false,
       aliveUntil: LONG_AGO,
-      place: 0,
-    };
-    this.#waits.set(wait.id, known);
+      place: Infinity,
+    });
   }
 
   remove(id: string): void {
@@ -152,14 +154,20 @@ export class Bench {
     return true;
   }
 
+  /** A read showed this attempt as the first of this process, and so many waiters. */
+  shown(id: string, place: number, waiters: number): void {
+    const known = this.#waits.get(id);
+    if (known?.isQueued !== true) return;
+    this.#waiters = waiters;
+    // A read may be old, and queues only move on.
+    if (place < known.place) this.#stands(known, place);
+  }
+
   /** A read, asked then, showed these attempts. Looks if somebody who waited before is not among them. */
   lookUnless(shown: readonly string[], askedAt: Moment): void {
-    for (const [id, { isQueued, queuedAtMs }] of this.#waits) {
-      if (isQueued && queuedAtMs < askedAt.ms && !shown.includes(id)) {
-        this.look();
-        return;
-      }
-    }
+    const isMissing = ([id, { isQueued, queuedAtMs }]: [string, Known]): boolean =>
+      isQueued && queuedAtMs < askedAt.ms && !shown.includes(id);
+    if ([...this.#waits].some(isMissing)) this.look();
   }
 
   look(): void {
@@ -184,8 +192,7 @@ export class Bench {
   }
 
   close(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
+    this.#times.cancel();
   }
 
   /** A grant by event carries no time of its own: it lasts as long as the place it came from. */
@@ -204,8 +211,20 @@ export class Bench {
   #end(wait: Wait, isGranted: boolean, tell: () => void): void {
     this.remove(wait.id);
     this.#schedule();
-    this.#onEnded(wait, isGranted);
+    this.#listener.ended(wait, isGranted);
+    if (isGranted && this.hasQueued) this.#moved();
     tell();
+  }
+
+  #moved(): void {
+    this.#movedAtMs = this.#clock.nowMs();
+    this.#listener.moved();
+  }
+
+  #stands(known: Known, place: number): void {
+    const isCloser = place < known.place;
+    known.place = place;
+    if (isCloser) this.#moved();
   }
 
   #update(known: Known, place: Place, reply: Reply, sentAt: Moment): void {
@@ -213,12 +232,12 @@ export class Bench {
     const { leaseMs } = known.wait.terms;
     const aliveUntil = after(sentAt, leftMs(place.expiresAt, reply.nowMs, leaseMs));
     if (aliveUntil.ms > known.aliveUntil.ms) known.aliveUntil = aliveUntil;
-    known.place = place.place;
-    this.#extendAtMs = Math.min(this.#extendAtMs, sentAt.ms + leaseMs / 3);
+    this.#waiters = reply.waiters;
+    this.#stands(known, place.place);
+    this.#times.extendAt(sentAt.ms + leaseMs / 3);
     if (this.#isFirst(known)) {
       const inTheWayMs = reply.earliestMs === null ? Infinity : reply.earliestMs - reply.nowMs;
-      const delayMs = known.place === 0 ? 1 : Math.min(SECOND_LOOK_MS * known.place, LAST_LOOK_MS);
-      this.#expiryAtMs = this.#clock.nowMs() + inTheWayMs + delayMs;
+      this.#times.expiryAt(this.#clock.nowMs() + inTheWayMs, known.place);
     }
     known.wait.placed(known.place, reply);
   }
@@ -229,12 +248,8 @@ export class Bench {
   }
 
   #schedule(): void {
-    this.close();
-    const dueMs = Math.min(this.#extendAtMs, this.#expiryAtMs, this.#retryAtMs);
-    if (!this.hasQueued || dueMs === Infinity || this.#isLooking) return;
-    this.#timer = this.#clock.at(dueMs, () => {
-      this.look();
-    });
+    if (this.hasQueued && !this.#isLooking) this.#times.arm();
+    else this.#times.cancel();
   }
 
   async #look(): Promise<void> {
@@ -245,8 +260,7 @@ export class Bench {
     const ids = asked.map(({ wait }) => wait.id);
     const leaseMs = Math.max(...asked.map(({ wait }) => wait.terms.leaseMs));
     const retentionMs = Math.max(...asked.map(({ wait }) => wait.terms.retentionMs));
-    this.close();
-    this.#extendAtMs = this.#expiryAtMs = this.#retryAtMs = Infinity;
+    this.#times.restart();
     const operation = { type: 'extend', ids, leaseMs, retentionMs, nonce: newNonce() } as const;
     const outcome = await this.#combiner.submit(this.name, seats, operation).outcome;
     this.#looked(asked, outcome);
@@ -258,12 +272,10 @@ export class Bench {
       return;
     }
     if (outcome.type === 'unknown') {
-      const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures, MAX_RETRY_MS);
-      this.#failures = Math.min(this.#failures + 1, 10);
-      this.#retryAtMs = this.#clock.nowMs() + pauseMs * (0.5 + Math.random() / 2);
+      this.#times.unanswered();
       return;
     }
-    this.#failures = 0;
+    this.#times.answered();
     const { reply } = outcome.value;
     for (const known of asked) {
       // Granted meanwhile, or not wanted any more: what was asked before does not take that back.

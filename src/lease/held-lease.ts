@@ -16,14 +16,39 @@ export interface Grant {
   readonly demand: Demand;
   /** When the hold counts as lost here: what was left of the lease when the request was sent, less the allowance. */
   readonly deadline: Moment;
+  /** Of a seat that is passed on within this process; `undefined`: every release gives it back. */
+  readonly kept?: KeptSeat | undefined;
   /** Until then a copy of the request, which nobody has answered, may still arrive; `undefined`: there is none. */
   readonly copyUntilMs?: number | undefined;
+}
+
+/** A seat that a process keeps between its callers. */
+export interface KeptSeat {
+  readonly keeper: SeatKeeper;
+  /** How many holds of it came before this one: the stored token is that of the first. */
+  readonly passes: number;
+  /** How many more tokens are reserved for it. */
+  readonly tokensLeft: number;
 }
 
 /** Whoever holds the object in memory; told at most once of each. */
 export interface HoldObserver {
   lost(why: LossCause): void;
   releaseRequestedNow(): void;
+}
+
+/** Who keeps seats between the callers of a process. */
+export interface SeatKeeper {
+  /** The server has granted a seat. */
+  taken(): void;
+  /** Whether the seat of this hold, which is about to end, may be passed on. */
+  mayFollow(hold: HeldLease): boolean;
+  /** This hold, which nobody has yet, follows one that was released. */
+  follows(idle: HeldLease): void;
+  /** The seat of this hold is given back, or lost. */
+  gone(hold: HeldLease): void;
+  /** Somebody waits for it. */
+  othersWait(): void;
 }
 
 /** Clocks that are slewed, and read one after the other, drift apart by less without any suspension. */
@@ -48,7 +73,8 @@ export interface HoldOwner {
  */
 export class HeldLease {
   readonly grant: Grant;
-  readonly heldSinceMs: number;
+  #heldSinceMs: number;
+  #isIdle: boolean;
   readonly #clock: Clock;
   readonly #owner: HoldOwner;
   #state: 'held' | 'lost' | 'released' = 'held';
@@ -68,7 +94,8 @@ export class HeldLease {
     this.grant = grant;
     this.#clock = clock;
     this.#owner = owner;
-    this.heldSinceMs = clock.nowMs();
+    this.#heldSinceMs = clock.nowMs();
+    this.#isIdle = grant.kept !== undefined && grant.kept.passes > 0;
     this.#token = grant.token;
     this.#deadline = grant.deadline;
     this.#arm();
@@ -85,6 +112,30 @@ export class HeldLease {
   /** The fencing token: another one after each change of mode. */
   get token(): number {
     return this.#token;
+  }
+
+  /** What its lease is stored with. */
+  get storedToken(): number {
+    return this.#token - (this.grant.kept?.passes ?? 0);
+  }
+
+  /** Whether it is kept for whoever comes next, and nobody has it yet. */
+  get isIdle(): boolean {
+    return this.#isIdle;
+  }
+
+  /** Somebody has it from now on. */
+  begin(): void {
+    this.#isIdle = false;
+    this.#kept = undefined;
+    this.#heldSinceMs = this.#clock.nowMs();
+  }
+
+  /** The same seat, with the next of its tokens, for whoever follows. */
+  follower({ keeper, passes, tokensLeft }: KeptSeat): HeldLease {
+    const kept = { keeper, passes: passes + 1, tokensLeft: tokensLeft - 1 };
+    const grant = { ...this.grant, token: this.#token + 1, deadline: this.#deadline, kept };
+    return new HeldLease(grant, this.#clock, this.#owner);
   }
 
   /** Whether the hold can be relied on at this instant. */
@@ -109,7 +160,7 @@ export class HeldLease {
   }
 
   get heldMs(): number {
-    return this.#clock.nowMs() - this.heldSinceMs;
+    return this.#clock.nowMs() - this.#heldSinceMs;
   }
 
   get wasAskedToRelease(): boolean {
@@ -125,10 +176,10 @@ export class HeldLease {
   /**
    * Whether this is the lease of the hold, by an answer that was asked for when its token was `tokenThen`. Under one id
    * the token only rises, by changes of mode: one between then and now was read on the way, and one above what is known
-   * is that of a change whose answer is still to come.
+   * is that of a change whose answer is still to come. A seat that is passed on keeps the token of its grant.
    */
   recognises({ id, token }: Lease, tokenThen: number): boolean {
-    return id === this.id && token >= tokenThen && (this.#isChanging || token <= this.#token);
+    return id === this.id && token >= tokenThen && (this.#isChanging || token <= this.storedToken);
   }
 
   /** A change of mode is on its way: the stored token may be a higher one than is known here. */
@@ -188,11 +239,12 @@ export class HeldLease {
     return true;
   }
 
+  /** True: whoever has it is told so now. */
   requestRelease(): boolean {
     if (this.#state !== 'held' || this.#releaseRequested) return false;
     this.#releaseRequested = true;
     (this.#kept ?? this.#observer?.deref())?.releaseRequestedNow();
-    return true;
+    return !this.#isIdle;
   }
 
   #end(state: 'lost' | 'released', why: LossCause): void {

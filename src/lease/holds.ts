@@ -40,16 +40,21 @@ export class Holds implements HandleOwner, HoldOwner {
     this.#releases = releases;
   }
 
-  take(grant: Grant, waitedMs: number): HeldLease {
+  take(grant: Grant): HeldLease {
     const hold = new HeldLease(grant, this.#clock, this);
     this.#monitor.add(hold);
-    this.#report('acquired', { ...eventOf(hold), waitedMs });
+    grant.kept?.keeper.taken();
     return hold;
+  }
+
+  /** Somebody has it from now on. */
+  acquired(hold: HeldLease, waitedMs: number): void {
+    this.#report('acquired', { ...eventOf(hold), waitedMs });
   }
 
   lost(hold: HeldLease, why: LossCause): void {
     this.#remove(hold);
-    this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why });
+    if (!hold.isIdle) this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why });
     // The next in line need not wait for the rest of a lease that nobody uses. Final: nothing revives the hold.
     if (why === 'expired' || this.#mayComeBack(hold)) void this.#giveBack(hold);
   }
@@ -74,7 +79,16 @@ export class Holds implements HandleOwner, HoldOwner {
   }
 
   async release(hold: HeldLease): Promise<boolean> {
+    const { kept } = hold.grant;
+    const isKept = kept?.keeper.mayFollow(hold) === true;
     if (!hold.release()) return false;
+    if (isKept) {
+      const idle = hold.follower(kept);
+      this.#monitor.replace(hold, idle);
+      this.#report('released', { ...eventOf(hold), heldMs: hold.heldMs, confirmed: true });
+      kept.keeper.follows(idle);
+      return true;
+    }
     this.#remove(hold);
     const givenBack = await this.#boundedGiveBack(hold);
     const wasHeld = givenBack !== 0;
@@ -82,6 +96,13 @@ export class Holds implements HandleOwner, HoldOwner {
       this.#report('released', { ...eventOf(hold), heldMs: hold.heldMs, confirmed: givenBack !== undefined });
     else this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why: 'evicted' });
     return wasHeld;
+  }
+
+  /** Gives a seat back that nobody has. */
+  discard(idle: HeldLease): void {
+    if (!idle.release()) return;
+    this.#remove(idle);
+    void this.#giveBack(idle);
   }
 
   track(handle: object, hold: HeldLease): void {
@@ -123,6 +144,7 @@ export class Holds implements HandleOwner, HoldOwner {
 
   #remove(hold: HeldLease): void {
     this.#monitor.remove(hold);
+    hold.grant.kept?.keeper.gone(hold);
     if (this.#monitor.isEmpty) this.#onEmpty?.();
   }
 

@@ -2,7 +2,7 @@ import { after } from '../clock.js';
 import type { Clock, Moment, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
-import { extension, leasesProjection, readLeases } from '../protocol/extension.js';
+import { extension, keptLeasesProjection, leasesProjection, readLeases } from '../protocol/extension.js';
 import type { LeasesRead } from '../protocol/extension.js';
 import { leftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
@@ -18,7 +18,8 @@ export type Confirmation =
 
 /** What the monitor keeps of one hold. */
 interface Watched {
-  readonly hold: HeldLease;
+  /** The one who has the seat now, if it is passed on. */
+  hold: HeldLease;
   dueMs: number;
   isAsking: boolean;
   /** Halved when a batch fails, so that one bad document costs the others little. */
@@ -90,8 +91,14 @@ export class LeaseMonitor {
     this.#scheduleAt(watched.dueMs);
   }
 
+  /** The seat of one hold has passed to another, lease and all. */
+  replace(hold: HeldLease, next: HeldLease): void {
+    const watched = this.#watched.get(hold.id);
+    if (watched?.hold === hold) watched.hold = next;
+  }
+
   remove(hold: HeldLease): void {
-    this.#watched.delete(hold.id);
+    if (this.#watched.get(hold.id)?.hold === hold) this.#watched.delete(hold.id);
     if (this.#watched.size === 0) this.#stopTimer();
   }
 
@@ -207,19 +214,22 @@ export class LeaseMonitor {
     const ids = holds.map(({ id }) => id);
     const kinds = [...new Set(holds.map(({ grant }) => grant.seats))];
     const pipeline = extension(kinds, ids, leaseMs, retentionMs);
-    const tokens = holds.map(({ token }) => token);
+    const tokens = holds.map(({ storedToken }) => storedToken);
     const endMs = this.#clock.nowMs() + boundMs;
     const updated = await this.#collection.updateMany(names, pipeline, boundMs);
     if (updated.type !== 'done') return holds.map(() => ({ type: 'unknown', error: updated.error }));
-    const projection = leasesProjection(kinds, this.#process);
+    const mayBeKept = holds.some(({ grant }) => grant.kept !== undefined);
+    const projection = (mayBeKept ? keptLeasesProjection : leasesProjection)(kinds, this.#process);
     // A local read: the update was acknowledged by a majority, and a majority's read may be older than it.
     const leftToReadMs = Math.max(endMs - this.#clock.nowMs(), MIN_READ_MS);
     const read = await this.#collection.read(names, projection, 'local', leftToReadMs);
     if (read.type !== 'done') return holds.map(() => ({ type: 'unknown', error: read.error }));
     const documents = new Map(read.value.map(readLeases).map((document) => [document.name, document]));
     return holds.map((hold, index) => {
-      const { [index]: tokenThen = hold.token } = tokens;
-      return this.#apply(hold, tokenThen, documents.get(hold.name), read.sentAt);
+      const { [index]: tokenThen = hold.storedToken } = tokens;
+      // The seat may have been passed on meanwhile, and its lease with it.
+      const present = this.#watched.get(hold.id)?.hold ?? hold;
+      return this.#apply(present, tokenThen, documents.get(hold.name), read.sentAt);
     });
   }
 
@@ -233,6 +243,7 @@ export class LeaseMonitor {
     const { leaseMs, clockAllowanceMs } = grant.terms;
     hold.extendTo(after(sentAt, leftMs(lease.expiresAt, document.nowMs, leaseMs) - clockAllowanceMs));
     this.#tell(hold, lease);
+    if (document.othersWait) grant.kept?.keeper.othersWait();
     return { type: 'extended' };
   }
 

@@ -3,16 +3,19 @@ import type { Settings } from '../options/provider-options.js';
 import { pollProjection, readPoll } from '../protocol/extension.js';
 import type { Seats } from '../protocol/seats.js';
 import type { LockCollection } from '../store/lock-collection.js';
+import { untilReadMs } from './listening.js';
 import type { WaitingRoom } from './waiting-room.js';
 
 const MAX_NAMES_PER_READ = 256;
 const GROWTH = 1.6;
 
 /**
- * Looks for grants while there is no change stream: plain reads of all locks that this process is queued for, with
- * pauses that grow. A majority's reads, because the local state of one member can show a grant that is rolled back.
- * What a read does not show proves nothing (it may be old): only grants are taken from it, and a place that is not shown
- * is looked at.
+ * Looks for grants while no change stream tells of them: plain reads of all locks that this process is queued for. Where
+ * there are no streams, with pauses that grow; where this process is far from its turn, once a second.
+ *
+ * A majority's reads, because the local state of one member can show a grant that is rolled back. What a read does not
+ * show proves nothing (it may be old): only grants and closer places are taken from it, and a place that is not shown is
+ * looked at.
  */
 export class Poller {
   readonly #collection: LockCollection;
@@ -22,6 +25,7 @@ export class Poller {
   readonly #clock: Clock;
   readonly #room: WaitingRoom;
   #pauseMs: number;
+  #readAtMs = -Infinity;
   #timer: Timer | undefined;
   #isReading = false;
   #closed = false;
@@ -43,7 +47,7 @@ export class Poller {
     this.#pauseMs = settings.pollMs.min;
   }
 
-  /** Polls soon: somebody began to wait, or something moved. */
+  /** Somebody began to wait, or waits in another way than before. */
   hurry(): void {
     this.#pauseMs = this.#settings.pollMs.min;
     if (!this.#isReading) this.#schedule();
@@ -58,28 +62,42 @@ export class Poller {
     this.#timer?.cancel();
     this.#timer = undefined;
     if (this.#closed || this.#room.namesToPoll.length === 0) return;
-    const atMs = this.#clock.nowMs() + this.#pauseMs * (0.75 + Math.random() / 4);
-    this.#timer = this.#clock.at(atMs, () => void this.#poll());
+    const nowMs = this.#clock.nowMs();
+    const { phaseMs } = this.#room;
+    const pauseMs =
+      phaseMs === undefined
+        ? this.#pauseMs * (0.75 + Math.random() / 4)
+        : untilReadMs(phaseMs, this.#collection.serverClock.nowMs(), nowMs - this.#readAtMs);
+    this.#timer = this.#clock.at(nowMs + pauseMs, () => void this.#poll());
   }
 
   async #poll(): Promise<void> {
     this.#isReading = true;
+    this.#readAtMs = this.#clock.nowMs();
     this.#pauseMs = Math.min(this.#pauseMs * GROWTH, this.#settings.pollMs.max);
     const names = this.#room.namesToPoll;
+    let isAnswered = true;
     for (let from = 0; from < names.length; from += MAX_NAMES_PER_READ) {
-      await this.#read(names.slice(from, from + MAX_NAMES_PER_READ));
+      isAnswered = (await this.#read(names.slice(from, from + MAX_NAMES_PER_READ))) && isAnswered;
     }
+    if (isAnswered) this.#room.polled();
     this.#isReading = false;
     this.#schedule();
   }
 
-  async #read(names: readonly string[]): Promise<void> {
+  /** False: there was no answer. */
+  async #read(names: readonly string[]): Promise<boolean> {
     const projection = pollProjection(this.#kinds, this.#process);
     const outcome = await this.#collection.read(names, projection, 'majority');
-    if (outcome.type !== 'done') return;
-    for (const document of outcome.value) {
-      const isAwaited = this.#room.seen(readPoll(document), outcome.sentAt);
-      if (isAwaited) this.#pauseMs = this.#settings.pollMs.min;
+    if (outcome.type !== 'done') return false;
+    const { value: documents, sentAt } = outcome;
+    const polls = documents.map(readPoll);
+    for (const poll of polls) {
+      this.#collection.serverClock.learn(poll.nowMs, sentAt.ms);
+      if (this.#room.seen(poll, sentAt)) this.#pauseMs = this.#settings.pollMs.min;
     }
+    const found = new Set(polls.map(({ name }) => name));
+    for (const name of names) if (!found.has(name)) this.#room.missed(name, sentAt);
+    return true;
   }
 }

@@ -1,28 +1,31 @@
 import { after } from '../clock.js';
-import type { Clock, Moment } from '../clock.js';
+import type { Clock, Moment, Timer } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Poll } from '../protocol/extension.js';
 import { leftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
-import { readWakeWord } from '../protocol/wake.js';
+import { OTHERS_WAIT, readWakeWord } from '../protocol/wake.js';
 import type { Place, Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import type { Answer, Combiner } from '../store/combiner.js';
 import type { WakeListener } from '../store/wake-stream.js';
 import { Bench } from './bench.js';
 import type { Wait } from './bench.js';
+import { attentionTo } from './listening.js';
+import type { Attention } from './listening.js';
 
 /** What wakes the room up: the change stream, or polls. */
 export interface Wakeups {
   /** Since when events arrive without a gap; infinitely late if they do not. */
   readonly openedAtMs: number;
   readonly isPolling: boolean;
-  listen(listening: boolean): void;
+  /** Whether anybody listens; if nobody does, how soon they close. */
+  listen(listening: boolean, lingerMs?: number): void;
 }
 
-/** Where there is no change stream. */
+/** Where nobody listens, or there is no change stream. */
 export interface Polls {
-  /** Somebody began to wait. */
+  /** Somebody began to wait, or waits in another way than before. */
   hurry(): void;
 }
 
@@ -32,6 +35,8 @@ export interface Outside {
   unclaimed(name: string, seats: Seats, id: string, leaseMs: number): void;
   /** This attempt, which does not wait, should look at its lease. */
   told(id: string): void;
+  /** Somebody waits behind a lease of this process that it may keep between its callers. */
+  othersWait(name: string): void;
   /** This document is gone; `null`: any of them may be. */
   vanished(name: string | null): void;
 }
@@ -49,6 +54,7 @@ interface Ended {
 export class WaitingRoom implements WakeListener {
   readonly #combiner: Combiner;
   readonly #process: string;
+  readonly #wakeIdleMs: number;
   readonly #clock: Clock;
   readonly #outside: Outside;
   readonly #benches = new Map<string, Bench>();
@@ -56,10 +62,15 @@ export class WaitingRoom implements WakeListener {
   readonly #ended = new Map<string, Ended>();
   #wakeups!: Wakeups;
   #polls!: Polls;
+  /** As it was decided last; `undefined`: nobody waits. */
+  #attention: Attention | undefined;
+  #isKeeping = false;
+  #timer: Timer | undefined;
 
-  constructor(combiner: Combiner, process: string, clock: Clock, outside: Outside) {
+  constructor(combiner: Combiner, process: string, wakeIdleMs: number, clock: Clock, outside: Outside) {
     this.#combiner = combiner;
     this.#process = process;
+    this.#wakeIdleMs = wakeIdleMs;
     this.#clock = clock;
     this.#outside = outside;
   }
@@ -70,17 +81,43 @@ export class WaitingRoom implements WakeListener {
     this.#polls = polls;
   }
 
-  /** The locks that have to be polled: those that somebody here is queued for, while no stream tells of them. */
+  /** Whether this process keeps seats: whoever has to wait behind them tells it by the stream. */
+  keeping(isKeeping: boolean): void {
+    this.#isKeeping = isKeeping;
+    this.#decide();
+  }
+
+  /** Since when wake-ups arrive without a gap. */
+  get hearingSinceMs(): number {
+    return this.#wakeups.openedAtMs;
+  }
+
+  /** The locks that have to be read: those that somebody here is queued for, while no stream tells of them. */
   get namesToPoll(): readonly string[] {
-    return this.#wakeups.isPolling ? [...this.#queued] : [];
+    return this.#wakeups.isPolling || this.#attention?.type === 'far' ? [...this.#queued] : [];
+  }
+
+  /** When they are read, in every second of the server's clock; `undefined`: again and again. */
+  get phaseMs(): number | undefined {
+    return this.#wakeups.isPolling || this.#attention?.type !== 'far' ? undefined : this.#attention.phaseMs;
+  }
+
+  /** They have been read. If nothing has moved, there is nothing to listen to. */
+  polled(): void {
+    if (this.#attention?.type === 'far' && this.#decide()?.type === 'far') this.#wakeups.listen(false, 0);
   }
 
   /** Registers an attempt before its request is sent: its grant may be heard before the reply (L2). */
   enter(wait: Wait): void {
     let bench = this.#benches.get(wait.name);
     if (bench === undefined) {
-      bench = new Bench(wait.name, this.#combiner, this.#clock, (ended, isGranted) => {
-        this.#left(ended, !isGranted);
+      bench = new Bench(wait.name, this.#combiner, this.#clock, {
+        ended: (ended, isGranted) => {
+          this.#left(ended, !isGranted);
+        },
+        moved: () => {
+          if (this.#attention?.type !== 'near') this.#decide();
+        },
       });
       this.#benches.set(wait.name, bench);
     }
@@ -101,7 +138,6 @@ export class WaitingRoom implements WakeListener {
     const { openedAtMs } = this.#wakeups;
     const isBetween = sentAt.ms < openedAtMs && openedAtMs < Infinity;
     this.#queued.add(name);
-    this.#decideListening();
     bench.queued(id, place, reply, sentAt, isBetween);
     if (this.#wakeups.isPolling) this.#polls.hurry();
   }
@@ -113,20 +149,32 @@ export class WaitingRoom implements WakeListener {
       const told = readWakeWord(this.#process, word);
       if (told === undefined) continue;
       // Who asked a holder of this process to look again sees to it.
-      if (told.token > 0 || this.#benches.get(name)?.has(told.id) === true) {
+      if (told.token !== 0 || this.#benches.get(name)?.has(told.id) === true) {
         this.woken(name, told.id, told.token);
       }
     }
   }
 
   /** A majority's read, asked then, showed these leases of this process. True: somebody waited for one of them. */
-  seen({ name, leases, nowMs, waiting }: Poll, sentAt: Moment): boolean {
+  seen({ name, leases, nowMs, waiting, place, waiters }: Poll, sentAt: Moment): boolean {
     const isAwaited = this.#seated(name, leases, nowMs, sentAt);
-    this.#benches.get(name)?.lookUnless([...waiting, ...leases.map(({ id }) => id)], sentAt);
+    const bench = this.#benches.get(name);
+    const [first] = waiting;
+    if (first !== undefined) bench?.shown(first, place, waiters);
+    bench?.lookUnless([...waiting, ...leases.map(({ id }) => id)], sentAt);
     return isAwaited;
   }
 
+  /** A majority's read, asked then, showed no such document. */
+  missed(name: string, askedAt: Moment): void {
+    this.#benches.get(name)?.lookUnless([], askedAt);
+  }
+
   woken(name: string, id: string, token: number): void {
+    if (token === OTHERS_WAIT) {
+      this.#outside.othersWait(name);
+      return;
+    }
     // Whoever waits for an upgrade has a lease, too, that may have been asked for.
     if (token === 0) this.#outside.told(id);
     const bench = this.#benches.get(name);
@@ -157,6 +205,7 @@ export class WaitingRoom implements WakeListener {
   }
 
   close(): void {
+    this.#timer?.cancel();
     for (const bench of this.#benches.values()) bench.close();
     this.#benches.clear();
     this.#queued.clear();
@@ -186,7 +235,7 @@ export class WaitingRoom implements WakeListener {
     if (bench?.isEmpty === true) this.#benches.delete(name);
     if (bench?.hasQueued !== true) this.#queued.delete(name);
     if (remember && !hasLease) this.#remember(id, { seats, leaseMs: terms.leaseMs });
-    this.#decideListening();
+    if (this.#queued.size === 0) this.#decide();
   }
 
   #remember(id: string, ended: Ended): void {
@@ -196,8 +245,25 @@ export class WaitingRoom implements WakeListener {
     this.#ended.delete(oldest);
   }
 
-  /** Whom the stream is kept open for: one function of what is known about the waits. */
-  #decideListening(): void {
-    this.#wakeups.listen(this.#queued.size > 0);
+  /**
+   * Who is near listens at once. Who becomes far goes on listening until a read has shown that nothing has moved: in a
+   * long queue, a waiter hears of movement only by asking.
+   */
+  #decide(): Attention | undefined {
+    this.#timer?.cancel();
+    const standings = [...this.#queued].flatMap((name) => this.#benches.get(name)?.standing ?? []);
+    const attention: Attention | undefined = this.#isKeeping
+      ? { type: 'near', untilMs: Infinity }
+      : attentionTo(standings, this.#wakeIdleMs, this.#clock.nowMs());
+    this.#attention = attention;
+    if (attention === undefined) this.#wakeups.listen(false);
+    if (attention?.type === 'near') {
+      this.#wakeups.listen(true);
+      this.#timer = this.#clock.at(attention.untilMs, () => {
+        this.#decide();
+      });
+    }
+    if (!this.#wakeups.isPolling) this.#polls.hurry();
+    return attention;
   }
 }

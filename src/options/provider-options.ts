@@ -42,7 +42,10 @@ export interface LockProviderOptions {
     | undefined;
   /** `auto` (default) waits by a change stream where the server has one, and polls where it has not. */
   wakeups?: 'auto' | Wakeups | undefined;
-  /** How long the change stream stays open after the last wait, in ms: 0 to 24 h, default 10,000. */
+  /**
+   * How long the change stream stays open after the last wait, and for who waits behind others in a queue that does not
+   * move, in ms: 0 to 24 h, default 10,000. Who waits without a stream looks once a second.
+   */
   wakeIdleMs?: number | undefined;
   /** How long an unused lock document is kept, in ms: at least two leases, default 7 days. */
   retentionMs?: number | undefined;

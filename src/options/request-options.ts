@@ -1,8 +1,9 @@
-import { MAX_LIMIT } from '../protocol/lock-document.js';
+import { MAX_LEASE_MS, MAX_LIMIT } from '../protocol/lock-document.js';
 import type { Mode } from '../protocol/lock-document.js';
 import {
   integer,
   leaseLength,
+  number,
   oneOf,
   optional,
   orElse,
@@ -18,6 +19,12 @@ import type { LeaseTerms, Settings } from './provider-options.js';
 export interface PrimitiveOptions {
   /** The lease of this primitive's holds, in ms, instead of the provider's. */
   leaseMs?: number | undefined;
+  /**
+   * For how long a released seat is kept for this provider's next caller while nobody else waits, in ms: 0 to 24 h,
+   * default 0, not at all. Of a mutex or a semaphore only. Whoever tries elsewhere meanwhile is refused, as if the lock
+   * were held; whoever waits gets it at once.
+   */
+  keepMs?: number | undefined;
 }
 
 /** Options of one semaphore. */
@@ -55,6 +62,15 @@ export function parsePrimitiveOptions(settings: Settings, given?: PrimitiveOptio
   return leaseTerms(settings, leaseLength('leaseMs', orElse(record(given).leaseMs, settings.leaseMs)));
 }
 
+export const parseKeepMs = (given?: PrimitiveOptions): number =>
+  number('keepMs', orElse(record(given).keepMs, 0), 0, MAX_LEASE_MS);
+
+/** The seats of a reader-writer lock are not kept: who may enter beside whom is for the server to say. */
+export function refuseKeepMs(options?: PrimitiveOptions): void {
+  const keepMs = parseKeepMs(options);
+  if (keepMs > 0) throw outOfRange('keepMs', '0 for a reader-writer lock', keepMs);
+}
+
 /** How long to wait, checked. */
 export interface ParsedWait {
   readonly timeoutMs: number;
@@ -65,6 +81,8 @@ export interface ParsedWait {
 export interface ParsedAcquireOptions extends ParsedWait {
   readonly terms: LeaseTerms;
   readonly why: string | undefined;
+  /** When the wait began, if that was before it is asked for. */
+  readonly startedMs?: number | undefined;
   /** Set if the caller's own chain of calls holds the lock already, and waits without a bound. */
   readonly isNested?: boolean | undefined;
 }

@@ -48,12 +48,13 @@ export class MutexFace implements Mutex {
   readonly #requester: Requester;
   readonly #target: Target<LockHandle>;
 
-  constructor(requester: Requester, name: string, terms: LeaseTerms) {
+  constructor(requester: Requester, name: string, terms: LeaseTerms, keepMs: number) {
     this.name = name;
     this.#requester = requester;
     this.#target = {
       name,
       terms,
+      keepMs,
       seats: mutexSeats,
       demand: () => ({}),
       makeHandle: (hold, owner) => new LeaseHandle(hold, owner),

@@ -5,10 +5,12 @@ import type { Wanted } from '../lease/acquisition.js';
 import type { AcquisitionContext } from '../lease/attempt.js';
 import type { HeldLease } from '../lease/held-lease.js';
 import type { Holds } from '../lease/holds.js';
+import type { Keeping } from '../lease/keeping.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { parseAcquireOptions } from '../options/request-options.js';
-import type { AcquireOptions } from '../options/request-options.js';
+import type { AcquireOptions, ParsedAcquireOptions } from '../options/request-options.js';
+import type { Reply } from '../protocol/reply.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
 
 /** What a chain of calls holds through `use…`, innermost last. */
@@ -23,6 +25,8 @@ const chain = new AsyncLocalStorage<ChainLink>();
 /** One lock, and how a primitive asks for it. */
 export interface Target<H extends LockHandle> extends Wanted {
   readonly terms: LeaseTerms;
+  /** For how long a released seat is kept for this process's next caller. */
+  readonly keepMs?: number;
   makeHandle(hold: HeldLease, owner: Holds, context: AcquisitionContext): H;
   /** Whether nobody but the caller could end the wait, whose own chain of calls has these holds. By default, always. */
   isHopeless?(held: readonly LockHandle[]): boolean;
@@ -32,17 +36,20 @@ export interface Target<H extends LockHandle> extends Wanted {
 export class Requester {
   readonly #context: AcquisitionContext;
   readonly #holds: Holds;
+  readonly #keeping: Keeping;
   readonly #onGrant: () => void;
   readonly #inspect: (name: string) => Promise<LockSnapshot | null>;
 
   constructor(
     context: AcquisitionContext,
     holds: Holds,
+    keeping: Keeping,
     onGrant: () => void,
     inspect: (name: string) => Promise<LockSnapshot | null>,
   ) {
     this.#context = context;
     this.#holds = holds;
+    this.#keeping = keeping;
     this.#onGrant = onGrant;
     this.#inspect = inspect;
   }
@@ -60,7 +67,7 @@ export class Requester {
     options: AcquireOptions | undefined,
     defaultTimeoutMs: number,
   ): Promise<H> {
-    const { settings, closing } = this.#context;
+    const { settings } = this.#context;
     const { name, terms } = target;
     const parsed = parseAcquireOptions(settings, terms, options, defaultTimeoutMs);
     const held = parsed.timeoutMs === Infinity ? this.#heldByChain(name) : [];
@@ -68,21 +75,42 @@ export class Requester {
     // If there is room all the same, one try finds it.
     const timeoutMs = isHopeless ? 0 : parsed.timeoutMs;
     const request = { ...parsed, timeoutMs, isNested: held.length > 0 };
-    const acquisition = new Acquisition(this.#context, target, request);
+    const { clock } = this.#context;
+    const startedMs = clock.nowMs();
     try {
-      const grant = await acquisition.run();
-      // Closed in the very turn of the grant: nobody would see to this hold any more.
-      if (closing.aborted) {
-        acquisition.giveBack();
-        throw new ProviderClosedError(name);
-      }
-      this.#onGrant();
-      const hold = this.#holds.take(grant, acquisition.waitedMs);
+      const hold = await this.#hold(target, request);
+      this.#holds.acquired(hold, clock.nowMs() - startedMs);
       return target.makeHandle(hold, this.#holds, this.#context);
     } catch (error) {
       if (isHopeless && error instanceof AcquireTimeoutError) throw new DeadlockError(name);
       throw error;
     }
+  }
+
+  async #hold(target: Target<LockHandle>, request: ParsedAcquireOptions): Promise<HeldLease> {
+    const { name, seats, keepMs = 0 } = target;
+    const lock = this.#keeping.lock(name, seats, keepMs);
+    if (lock === undefined) return await this.#ask(target, request);
+    const sinceMs = this.#context.clock.nowMs();
+    const onReply = (reply: Reply): void => {
+      target.onReply?.(reply);
+      lock.note(reply, sinceMs);
+    };
+    const wanted = { ...target, keeper: keepMs > 0 ? lock : undefined, onReply };
+    const kept = { ...request, demand: target.demand(), keepMs };
+    return await lock.acquire(kept, (remaining) => this.#ask(wanted, remaining));
+  }
+
+  async #ask(wanted: Wanted, request: ParsedAcquireOptions): Promise<HeldLease> {
+    const acquisition = new Acquisition(this.#context, wanted, request);
+    const grant = await acquisition.run();
+    // Closed in the very turn of the grant: nobody would see to this hold any more.
+    if (this.#context.closing.aborted) {
+      acquisition.giveBack();
+      throw new ProviderClosedError(wanted.name);
+    }
+    this.#onGrant();
+    return this.#holds.take(grant);
   }
 
   tryAcquire<H extends LockHandle>(

@@ -71,6 +71,7 @@ export class SemaphoreFace implements Semaphore {
   readonly name: string;
   readonly #requester: Requester;
   readonly #terms: LeaseTerms;
+  readonly #keepMs: number;
   readonly #limit: SemaphoreLimit;
 
   constructor(
@@ -79,10 +80,12 @@ export class SemaphoreFace implements Semaphore {
     limit: number,
     whenLimitDiffers: WhenLimitDiffers,
     terms: LeaseTerms,
+    keepMs: number,
   ) {
     this.name = name;
     this.#requester = requester;
     this.#terms = terms;
+    this.#keepMs = keepMs;
     this.#limit = new SemaphoreLimit(requester.context, name, limit, whenLimitDiffers);
   }
 
@@ -123,6 +126,7 @@ export class SemaphoreFace implements Semaphore {
     return {
       name: this.name,
       terms: this.#terms,
+      keepMs: this.#keepMs,
       seats: semaphoreSeats,
       demand: () => this.#limit.demand(permits),
       onReply: (reply) => {

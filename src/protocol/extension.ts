@@ -1,4 +1,4 @@
-import { NOW, STORED_WAITERS, all, any, equal, isLive, merge, those, when } from './expressions.js';
+import { NOW, STORED_WAITERS, all, any, bind, equal, isLive, merge, those, when } from './expressions.js';
 import type { Expression, Fields, Stage } from './expressions.js';
 import type { Lease } from './lock-document.js';
 import { isLease } from './reply.js';
@@ -38,22 +38,34 @@ export interface LeasesRead {
   readonly nowMs: number;
   /** Those of this process, live and well-formed ones only. */
   readonly leases: readonly Lease[];
+  /** Whether other processes wait, if that was asked for. */
+  readonly othersWait: boolean;
 }
 
 /** What a poll tells of one document. */
 export interface Poll extends LeasesRead {
-  /** The attempts of this process in the queue. */
+  /** The attempts of this process in the queue, in their order. */
   readonly waiting: readonly string[];
+  /** Of the first of them, 0 for the head; -1 if there is none. */
+  readonly place: number;
+  /** All waiters, also those of other processes. */
+  readonly waiters: number;
 }
 
 export function readLeases(document: Readonly<Record<string, unknown>>): LeasesRead {
-  const { _id, now, leases } = document as { _id: string; now: Date; leases: readonly unknown[] };
-  return { name: _id, nowMs: now.getTime(), leases: leases.filter(isLease) };
+  const { _id, now, leases, othersWait } = document as {
+    _id: string;
+    now: Date;
+    leases: readonly unknown[];
+    othersWait?: boolean;
+  };
+  const mine = leases.filter(isLease);
+  return { name: _id, nowMs: now.getTime(), leases: mine, othersWait: othersWait === true };
 }
 
 export function readPoll(document: Readonly<Record<string, unknown>>): Poll {
-  const { waiting } = document as { waiting: readonly string[] };
-  return { ...readLeases(document), waiting };
+  const { queue } = document as { queue: Pick<Poll, 'waiting' | 'place' | 'waiters'> };
+  return { ...readLeases(document), ...queue };
 }
 
 /** Whether each of the documents is a legal one, of any of these kinds. */
@@ -70,10 +82,26 @@ export const leasesProjection = (kinds: readonly Seats[], process: string): Fiel
   ),
 });
 
-/** The projection of a poll: also which of this process's attempts wait. */
+/** The same for leases that may be kept: also whether anybody of another process waits behind them. */
+export const keptLeasesProjection = (kinds: readonly Seats[], process: string): Fields => ({
+  ...leasesProjection(kinds, process),
+  othersWait: {
+    $ne: [
+      those(STORED_WAITERS, all({ $ne: ['$$this.v.process', process] }, isLive('$$this.v.expiresAt'))),
+      [],
+    ],
+  },
+});
+
+/** The projection of a poll: also which of this process's attempts wait, and where the first of them stands. */
 export const pollProjection = (kinds: readonly Seats[], process: string): Fields => ({
   ...leasesProjection(kinds, process),
-  waiting: {
-    $map: { input: those(STORED_WAITERS, equal('$$this.v.process', process)), in: '$$this.k' },
-  },
+  queue: bind(
+    { all: STORED_WAITERS },
+    {
+      waiting: { $map: { input: those('$$all', equal('$$this.v.process', process)), in: '$$this.k' } },
+      place: { $indexOfArray: ['$$all.v.process', process] },
+      waiters: { $size: '$$all' },
+    },
+  ),
 });

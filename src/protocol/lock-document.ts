@@ -42,6 +42,9 @@ export type Mode = 'read' | 'upgradeable' | 'write';
 /** Bounds of a semaphore's limit, and of the permits of one request. */
 export const MAX_LIMIT = 2_147_483_647;
 
+/** The most tokens that a grant reserves: a millisecond's worth, as tokens are floored by the clock. */
+export const MAX_KEEPS = 1_000;
+
 /** What a request, its waiter and its lease have in common. */
 export interface Member {
   readonly process: string;
@@ -53,6 +56,11 @@ export interface Member {
   readonly mode?: Mode;
   /** Of a semaphore. */
   readonly permits?: number;
+  /**
+   * The process may keep the seat between its callers, with so many tokens beyond the lease's own: whoever has to wait
+   * behind it names its process.
+   */
+  readonly keeps?: number;
 }
 
 /** A seat held. `extendedAt` is not stored: it is `expiresAt − leaseMs`. */

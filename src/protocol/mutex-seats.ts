@@ -7,6 +7,7 @@ const holder = leaseSlot('holder');
 /** One seat: `holder` is a lease or null, and the first waiter enters when it is null. */
 export const mutexSeats: Seats = {
   kind: 'mutex',
+  mayKeep: true,
   ownFields: [],
   vacant: () => ({ holder: null }),
   wellFormed: holder.wellFormed,

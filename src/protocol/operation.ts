@@ -7,6 +7,8 @@ export interface Request extends Demand {
   readonly leaseMs: number;
   readonly label?: string | undefined;
   readonly why?: string | undefined;
+  /** The grant reserves so many tokens beyond its own, for those who follow in the same seat: it may be kept. */
+  readonly keeps?: number | undefined;
   /** Server time after which the request does nothing, so that it cannot take effect after its own cleanup (E2). */
   readonly notAfter: Date;
   /** Holders and waiters that the lock may have, this one included. */

@@ -82,6 +82,7 @@ const entering: Expression = when(
 export const readerWriterSeats: Seats = {
   kind: 'reader-writer',
   // An upgrade takes along whatever its lease has.
+  mayKeep: false,
   ownFields: ['mode', 'change', 'ending', 'endingWhy'],
   vacant: () => ({ readers: [], writer: null, writerWaiting: false }),
   wellFormed: all(

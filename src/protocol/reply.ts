@@ -49,12 +49,18 @@ export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 
 
 /**
  * The projection with which a transition that concerns these attempts is sent; the server computes it, so a reply
- * stays small. Asking for one attempt costs half of what looking for all of the process's does, and is the common case.
+ * stays small. Asking for one attempt costs half of what looking for all of the process's does, and is the common case;
+ * whoever keeps seats has to tell the waiters of other processes from its own.
  */
-export function replyProjection(seats: Seats, process: string, ids: readonly string[]): Fields {
+export function replyProjection(
+  seats: Seats,
+  process: string,
+  ids: readonly string[],
+  allPlaces = false,
+): Fields {
   const [id] = ids;
   // Only an id that we made can be part of a path.
-  const isOnlyOne = ids.length === 1 && id !== undefined && /^w[0-9a-f]+$/.test(id);
+  const isOnlyOne = !allPlaces && ids.length === 1 && id !== undefined && /^w[0-9a-f]+$/.test(id);
   const mine = isOnlyOne ? [placeOf(id)] : placesOf(process);
   const ahead: Expression = { $slice: ['$$waiters.v.expiresAt', { $max: [0, { $first: '$$mine.place' }] }] };
   const queue = { mine: '$$mine', length: { $size: '$$waiters' }, earliest: { $min: ahead } };

@@ -13,6 +13,9 @@ import type { Operation, OwnOperation, Request } from './operation.js';
 export interface Seats {
   readonly kind: LockKind;
 
+  /** Whether a seat can be kept between the callers of its process. */
+  readonly mayKeep: boolean;
+
   /** What a waiter and its lease have beyond what all kinds have. */
   readonly ownFields: readonly string[];
 

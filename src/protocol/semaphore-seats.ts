@@ -53,6 +53,7 @@ const fitting: Expression = bind(
 /** A set of holders, whose permits together are at most the limit. The head of the queue enters when it fits. */
 export const semaphoreSeats: Seats = {
   kind: 'semaphore',
+  mayKeep: true,
   ownFields: ['permits'],
   vacant: (operations) => ({ limit: firstLimit(operations), holders: [] }),
   wellFormed: all(isCount('$limit'), holders.wellFormed(isCount('$$this.permits'))),

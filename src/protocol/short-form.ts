@@ -66,7 +66,7 @@ const isUncontended = (
 ];
 
 function entering(seats: Seats, request: Request): ShortForm {
-  const { id, process, leaseMs, label, why, notAfter, retentionMs } = request;
+  const { id, process, leaseMs, label, why, keeps, notAfter, retentionMs } = request;
   const lease: Fields = {
     id,
     process,
@@ -74,12 +74,13 @@ function entering(seats: Seats, request: Request): ShortForm {
     expiresAt: { $add: [NOW, leaseMs] },
     ...(label === undefined ? {} : { label: literal(label) }),
     ...(why === undefined ? {} : { why: literal(why) }),
+    ...(keeps === undefined ? {} : { keeps }),
     ...seats.demanded(request),
     token: '$$token',
     acquiredAt: NOW,
   };
   const taken = merge('$$ROOT', {
-    fence: '$$token',
+    fence: keeps === undefined ? '$$token' : { $add: ['$$token', keeps] },
     ...seats.alone.taken(lease, request),
     wake: '',
     purgeAt: { $max: ['$purgeAt', purgeAfter(leaseMs + retentionMs)] },

@@ -19,6 +19,11 @@ export interface LeaseInfo {
   readonly mode?: Mode | undefined;
   /** Of a semaphore: how many permits are held. */
   readonly permits?: number | undefined;
+  /**
+   * Of a seat that its process may keep between its callers: how many tokens beyond `token` are reserved for them. All
+   * else is that of the first of them.
+   */
+  readonly keeps?: number | undefined;
   /** When it was granted. */
   readonly acquiredAt: Date;
   /** When it was last extended; the time of the grant, or before it, if never. */
@@ -71,6 +76,7 @@ export const describeLease = (lease: Lease): LeaseInfo => ({
   token: lease.token,
   mode: lease.mode,
   permits: lease.permits,
+  keeps: lease.keeps,
   acquiredAt: lease.acquiredAt,
   extendedAt: new Date(lease.expiresAt.getTime() - lease.leaseMs),
   expiresAt: lease.expiresAt,

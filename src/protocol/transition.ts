@@ -1,11 +1,11 @@
 import {
-  CLOCK_TOKEN,
   COMMON_SHAPE,
   FENCE_IN_RANGE,
   NOW,
   all,
   any,
   equal,
+  hasType,
   idText,
   isIn,
   isLive,
@@ -20,10 +20,11 @@ import {
 } from './expressions.js';
 import type { Expression, Fields, Stage } from './expressions.js';
 import { adopt } from './adoption.js';
-import { DOCUMENT_VERSION, MAX_LEASE_MS, MIN_LEASE_MS } from './lock-document.js';
+import { admit, tellKeepers } from './admission.js';
+import { DOCUMENT_VERSION, MAX_KEEPS, MAX_LEASE_MS, MIN_LEASE_MS } from './lock-document.js';
 import type { Operation, Request } from './operation.js';
 import type { Seats } from './seats.js';
-import { granted, holdersTold, left, looked } from './wake.js';
+import { holdersTold, left, looked } from './wake.js';
 
 /**
  * The pipeline of one atomic change: expire once → for each operation: operate, admit → publish once.
@@ -47,7 +48,11 @@ export function transition(
     ...(adopting ? [adopt(seats, operations)] : []),
     ...expire(seats, operations),
     ...(operations.length === 0 ? admission : []),
-    ...operations.flatMap((operation) => [...operate(seats, operation), ...admission]),
+    ...operations.flatMap((operation) => [
+      ...operate(seats, operation),
+      ...admission,
+      ...tellKeepers(seats, operation),
+    ]),
     publish(seats, operations),
   ];
 }
@@ -64,7 +69,7 @@ export const isWellFormed = (seats: Seats): Expression =>
     match([['$kind', seats.kind], ...COMMON_SHAPE]),
     ...FENCE_IN_RANGE,
     seats.wellFormed,
-    equal(those({ $objectToArray: '$queue' }, not(all(...IS_WAITER, ...seats.isWaiter))), []),
+    equal(those({ $objectToArray: '$queue' }, not(all(...isWaiter(seats)))), []),
   );
 
 /** Looks at what transitions compute with; by the order of BSON values, what is missing is out of range. */
@@ -77,6 +82,22 @@ const IS_WAITER: readonly Expression[] = [
   { $gte: ['$$this.v.leaseMs', MIN_LEASE_MS] },
   { $lte: ['$$this.v.leaseMs', MAX_LEASE_MS] },
 ];
+
+const isWaiter = (seats: Seats): readonly Expression[] => [
+  ...IS_WAITER,
+  ...(seats.mayKeep ? [MAY_KEEP] : []),
+  ...seats.isWaiter,
+];
+
+/** Tokens are computed with it. */
+const MAY_KEEP: Expression = any(
+  hasType('$$this.v.keeps', 'missing'),
+  all(
+    hasType('$$this.v.keeps', 'int'),
+    { $gte: ['$$this.v.keeps', 0] },
+    { $lte: ['$$this.v.keeps', MAX_KEEPS] },
+  ),
+);
 
 /** Takes the document apart and drops every lease and waiter whose time is over. */
 function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[] {
@@ -168,7 +189,7 @@ function enqueue(seats: Seats, request: Request, conditions: readonly Expression
 }
 
 function waiterOf(seats: Seats, request: Request): Fields {
-  const { process, leaseMs, label, why } = request;
+  const { process, leaseMs, label, why, keeps } = request;
   return {
     process,
     leaseMs,
@@ -177,6 +198,7 @@ function waiterOf(seats: Seats, request: Request): Fields {
     ...seats.demanded(request),
     ...(label === undefined ? {} : { label: literal(label) }),
     ...(why === undefined ? {} : { why: literal(why) }),
+    ...(keeps === undefined ? {} : { keeps }),
   };
 }
 
@@ -205,47 +227,6 @@ function extend(seats: Seats, ids: readonly string[], nonce: string): Fields {
 /** Each of these leases is told to look again. */
 const tell = (seats: Seats, ids: readonly string[]): Expression =>
   holdersTold(seats.leases, isIn('$$this.id', ids.map(idText)));
-
-const EVERYTHING = 2_147_483_647;
-
-/** What a lease has from the waiter that it was. */
-const TAKEN_OVER = ['process', 'leaseMs', 'expiresAt', 'label', 'why'] as const;
-
-/**
- * Gives free seats to the first in line, in order. A grant takes over the expiry that the waiter had and never
- * extends it: the grant of a dead waiter ends when its own last sign of life does (E5).
- */
-function admit(seats: Seats, requested: readonly string[]): readonly Stage[] {
-  // Field by field, because a strict API version 1 has no `$unsetField`; what the waiter lacks, the lease does.
-  const taken = [...TAKEN_OVER, ...seats.ownFields].map((field): [string, Expression] => [
-    field,
-    `$$this.v.${field}`,
-  ]);
-  const lease: Expression = {
-    id: '$$this.k',
-    ...Object.fromEntries(taken),
-    token: { $add: [{ $max: ['$fence', CLOCK_TOKEN] }, { $indexOfArray: ['$entering', '$$this'] }, 1] },
-    acquiredAt: NOW,
-  };
-  // Whoever this very update has queued learns of its grant by the reply, or by the repeat of its request. One that was
-  // queued before is named though its request is here: this may be a late copy, whose reply nobody awaits (E2).
-  const isTold = all(isIn('$$this.k', requested), not(isIn('$$this.k', '$before.k')));
-  const fromQueue: Expression = { $slice: ['$entering', seats.enteringFromQueue] };
-  const told: Fields = requested.length === 0 ? {} : { told: those(fromQueue, isTold) };
-  const toName = requested.length === 0 ? '$granted' : those('$granted', not(isIn('$$this.id', '$told.k')));
-  return [
-    { $set: { entering: seats.entering } },
-    { $set: { granted: { $map: { input: '$entering', in: lease } }, ...told } },
-    {
-      $set: {
-        fence: { $ifNull: [{ $last: '$granted.token' }, '$fence'] },
-        ...seats.occupy('$granted'),
-        queue: { $slice: ['$queue', seats.enteringFromQueue, EVERYTHING] },
-        wake: granted(toName),
-      },
-    },
-  ];
-}
 
 const DAY_MS = 86_400_000;
 

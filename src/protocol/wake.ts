@@ -1,10 +1,11 @@
-import { those } from './expressions.js';
+import { all, those } from './expressions.js';
 import type { Expression } from './expressions.js';
 
 /**
  * The words of `wake`, which tells what the last update of a document did, each preceded by a space:
  *
  * - `process:id:token`: granted, with this token; `process:id:0`: look again.
+ * - `process:id:-1`: somebody waits behind this lease, whose process may keep it between its callers.
  * - `-id:token`: left, and gave back the lease with this token, or none.
  * - `~nonce`: somebody looked, so that this update changed something.
  */
@@ -22,7 +23,16 @@ export const granted = (leases: Expression): Expression =>
 export const holdersTold = (leases: Expression, cond: Expression): Expression =>
   named(those(leases, cond), ['$$this.process', ':', '$$this.id', ':0']);
 
-/** The same for waiters, as `{ k: attempt id, v: waiter }`. */
+/** Tells the keepers of these leases that somebody waits, if this holds. */
+export const keepersTold = (leases: Expression, condition: Expression): Expression =>
+  named(those(leases, all(condition, { $gt: ['$$this.keeps', 0] })), [
+    '$$this.process',
+    ':',
+    '$$this.id',
+    ':-1',
+  ]);
+
+/** `holdersTold` for waiters, as `{ k: attempt id, v: waiter }`. */
 export const waitersTold = (waiters: Expression, cond: Expression): Expression =>
   named(those(waiters, cond), ['$$this.v.process', ':', '$$this.k', ':0']);
 
@@ -35,7 +45,10 @@ export const looked = (nonce: string): Expression => ({ $concat: ['$wake', ` ~${
 export const readWake = (wake: unknown): readonly string[] =>
   typeof wake === 'string' ? wake.split(' ').filter((word) => word !== '') : [];
 
-/** Whom a word of `wake` names, if it is an attempt of this process: its id and token, 0 for "look again". */
+/** Instead of a token: somebody waits behind a lease that is kept. */
+export const OTHERS_WAIT = -1;
+
+/** Whom a word of `wake` names, if it is an attempt of this process: its id and token, or what stands in its place. */
 export function readWakeWord(process: string, word: string): { id: string; token: number } | undefined {
   if (!word.startsWith(`${process}:`)) return undefined;
   const [id = '', token = ''] = word.slice(process.length + 1).split(':');

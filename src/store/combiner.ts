@@ -1,4 +1,5 @@
 import type { Clock, Moment } from '../clock.js';
+import type { Fields } from '../protocol/expressions.js';
 import type { Seats } from '../protocol/seats.js';
 import { LEAVE_PROJECTION, readReply, replyProjection } from '../protocol/reply.js';
 import type { Reply } from '../protocol/reply.js';
@@ -114,7 +115,7 @@ export class Combiner {
       const outcome = await this.#collection.transition(
         name,
         transition(seats, operations, { adopting }),
-        onlyLeaves ? LEAVE_PROJECTION : replyProjection(seats, this.#process, operations.flatMap(idsOf)),
+        onlyLeaves ? LEAVE_PROJECTION : this.#projection(seats, operations),
         mayCreate(operations),
       );
       if (outcome.type !== 'done') return outcome;
@@ -126,6 +127,13 @@ export class Combiner {
       // An answer that cannot be read: whoever waits for it must not wait for ever.
       return { type: 'unknown', error, maybeApplied: true };
     }
+  }
+
+  #projection(seats: Seats, operations: readonly Operation[]): Fields {
+    const keeps = operations.some(
+      (operation) => 'request' in operation && operation.request.keeps !== undefined,
+    );
+    return replyProjection(seats, this.#process, operations.flatMap(idsOf), keeps);
   }
 
   /** Where nobody else is likely to be, the short form is tried first; `undefined`: it is not, or did not apply. */

@@ -44,7 +44,7 @@ const BLIND_AFTER_FAILURES = 2;
  *   listens then; → polling, if the server has no change streams for us.
  * - `streaming`: a cursor, and a watch over its silence. → opening, on any trouble: a stream is never resumed, because
  *   a resume token can age out (E13); the look after each opening finds what was missed.
- *   → idle, when nobody has listened for `wakeIdleMs`.
+ *   → idle, when nobody has listened for some time.
  * - `polling`: nothing; for good.
  * - `closed`: nothing; for good.
  */
@@ -59,6 +59,7 @@ export class WakeStream {
   readonly #listener: WakeListener;
   #state: State = 'idle';
   #listening = false;
+  #lingerMs = 0;
   #openedAtMs = Infinity;
   #failures = 0;
   #announced = false;
@@ -93,10 +94,11 @@ export class WakeStream {
     return this.#state === 'streaming' ? this.#openedAtMs : Infinity;
   }
 
-  /** Says whether anybody listens. The stream opens at once, and closes some time after. */
-  listen(listening: boolean): void {
+  /** Says whether anybody listens. The stream opens at once, and closes so long after. */
+  listen(listening: boolean, lingerMs: number = this.#settings.wakeIdleMs): void {
     if (this.#listening === listening) return;
     this.#listening = listening;
+    this.#lingerMs = lingerMs;
     if (listening && this.#state === 'idle') void this.#begin();
     if (listening && this.#state === 'streaming') this.#watchSilence();
     if (!listening && this.#state === 'streaming') this.#closeWhenIdle();
@@ -188,7 +190,7 @@ export class WakeStream {
   }
 
   #closeWhenIdle(): void {
-    this.#setTimer(this.#settings.wakeIdleMs, () => {
+    this.#setTimer(this.#lingerMs, () => {
       this.#close('idle');
     });
   }
@@ -221,13 +223,13 @@ export class WakeStream {
       this.#listener.impossible(error);
     } else {
       this.#poll(error instanceof Error ? error.message : String(error));
+      this.#listener.opened();
     }
   }
 
   #poll(why: string): void {
     this.#close('polling');
     this.#report('wakeups', { mode: 'polling', why });
-    this.#listener.opened();
     this.#listener.blind();
   }
 

@@ -36,9 +36,11 @@ export interface LockAdapter<H extends Hold = Hold> {
 /** Every primitive that can be used as a mutex; each is run in every mode of waiting. */
 export const PRIMITIVES = [
   'mutex',
+  'kept-mutex',
   'write-lock',
   'upgradeable-read',
   'semaphore-of-one',
+  'kept-semaphore-of-one',
   'semaphore-with-one-left',
   'composite-of-two',
 ] as const;
@@ -60,6 +62,21 @@ export const mutex: LockAdapter<LockHandle> = {
   ...ONE_LOCK,
   primitive: 'mutex',
   open: (locks, name, options) => locks.createMutex(name, options),
+};
+
+/** Short, so that whoever tries elsewhere is soon not refused any more. */
+const KEEP_MS = 50;
+
+export const keptMutex: LockAdapter<LockHandle> = {
+  ...ONE_LOCK,
+  primitive: 'kept-mutex',
+  open: (locks, name, options) => locks.createMutex(name, { ...options, keepMs: KEEP_MS }),
+};
+
+export const keptSemaphoreOfOne: LockAdapter<PermitHandle> = {
+  ...ONE_LOCK,
+  primitive: 'kept-semaphore-of-one',
+  open: (locks, name, options) => locks.createSemaphore(name, 1, { ...options, keepMs: KEEP_MS }),
 };
 
 export const writeLock: LockAdapter<ReaderWriterHandle> = {

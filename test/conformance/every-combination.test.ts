@@ -19,11 +19,12 @@ interface BroughtAlong {
 }
 
 const BROUGHT_ALONG: Readonly<Record<string, BroughtAlong>> = {
-  createMutex: { asMutex: 1 },
+  // As it is, and with a seat that is kept.
+  createMutex: { asMutex: 2 },
   // As a write lock and as an upgradeable one.
   createReaderWriterLock: { asMutex: 2, own: 'reader-writer' },
-  // With one seat, and with four of five taken.
-  createSemaphore: { asMutex: 2, own: 'semaphore' },
+  // With one seat, kept or not, and with four of five taken.
+  createSemaphore: { asMutex: 3, own: 'semaphore' },
   acquireAll: { asMutex: 1, own: 'all-or-nothing' },
   // These make no lock that could be a mutex.
   createLeaderElection: { asMutex: 0 },

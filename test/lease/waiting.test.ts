@@ -171,7 +171,7 @@ describe('the cost of waiting', () => {
     async () => {
       const database = (await testProvider()).db.databaseName;
       const providers = await Promise.all(
-        Array.from({ length: 6 }, () => testProvider({ leaseMs: 6_000 }, { database })),
+        Array.from({ length: 6 }, () => testProvider({ leaseMs: 6_000, wakeIdleMs: 60_000 }, { database })),
       );
       const [holder, ...waiting] = providers;
       if (holder === undefined) throw new Error('no provider');
@@ -230,8 +230,8 @@ describe('the waiting room', () => {
     const settings = parseProviderOptions({});
     const collection = new LockCollection(db, settings, systemClock, () => undefined);
     const combiner = new Combiner(collection, 'p', systemClock, () => undefined);
-    const outside = { unclaimed: vi.fn(), told: vi.fn(), vanished: vi.fn() };
-    const waiting = new WaitingRoom(combiner, 'p', systemClock, outside);
+    const outside = { unclaimed: vi.fn(), told: vi.fn(), othersWait: vi.fn(), vanished: vi.fn() };
+    const waiting = new WaitingRoom(combiner, 'p', settings.wakeIdleMs, systemClock, outside);
     waiting.wakeBy({ openedAtMs: 0, isPolling: false, listen: vi.fn() }, { hurry: vi.fn() });
     const wait = {
       name: 'a',

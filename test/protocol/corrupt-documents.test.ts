@@ -1,8 +1,14 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { extension, leasesProjection } from '../../src/protocol/extension.js';
+import { extension, keptLeasesProjection, pollProjection } from '../../src/protocol/extension.js';
 import { fateOf, refusalOf } from '../../src/protocol/reply.js';
-import { corruptionsOf, idleDocument, lockDocument, withValue } from '../support/corruptions.js';
+import {
+  corruptionsOf,
+  idleDocument,
+  lockDocument,
+  strangeReservesOf,
+  withValue,
+} from '../support/corruptions.js';
 import type { CorruptedKind } from '../support/corruptions.js';
 import { BROAD_UPDATES, DEMAND, UPDATES, inLanes, touch } from '../support/every-update.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
@@ -84,12 +90,38 @@ describe.each([
     const { modifiedCount } = await driver.collection.updateMany({ _id: { $in: names } }, [...pipeline]);
     expect(modifiedCount).toBe(2);
     const found = await driver.collection
-      .find({ _id: { $in: names } }, { projection: leasesProjection(ALL_SEATS, 'p0') })
+      .find({ _id: { $in: names } }, { projection: pollProjection(ALL_SEATS, 'p0') })
       .toArray();
     expect(found).toHaveLength(names.length);
+    const ofKept = driver.collection.find(
+      { _id: { $in: names } },
+      { projection: keptLeasesProjection(ALL_SEATS, 'p0') },
+    );
+    expect(await ofKept.toArray()).toHaveLength(names.length);
     for (const name of good) {
       const leases = found.find(({ _id }) => _id === name)?.['leases'] as readonly { expiresAt: Date }[];
       expect(leases[0]?.expiresAt.getTime()).toBeGreaterThan(Date.now() + 20_000);
     }
   });
+
+  it(
+    'is none for what a lease is said to keep, which nothing is computed with',
+    { timeout: 120_000 },
+    async () => {
+      const failures: string[] = [];
+      const all = UPDATES.flatMap((update) =>
+        strangeReservesOf(kind).map((strange) => ({ update, ...strange })),
+      );
+      await inLanes(all, async ({ update: { operations, adopting }, path, value, words }) => {
+        const name = driver.newName();
+        await driver.put(withValue(lockDocument(kind, name), path, value));
+        const { reply } = await driver.apply(name, operations, { adopting });
+        for (const operation of operations) await driver.sendShort(name, operation);
+        await driver.extend(name, ['wh'], 30_000, 0);
+        if (!reply.sound || reply.seated === 0)
+          failures.push(`${words}, ${operations.map(({ type }) => type).join()}`);
+      });
+      expect(failures).toEqual([]);
+    },
+  );
 });

@@ -1,6 +1,12 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { extension, leasesProjection, readLeases } from '../../src/protocol/extension.js';
+import {
+  extension,
+  leasesProjection,
+  pollProjection,
+  readLeases,
+  readPoll,
+} from '../../src/protocol/extension.js';
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';
 import { transition } from '../../src/protocol/transition.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
@@ -158,5 +164,41 @@ describe('extending by the batch', () => {
     const before = await driver.read(name);
     await driver.extend(name, ['w1', 'w2'], LEASE_MS, 0);
     expect(await driver.read(name)).toEqual(before);
+  });
+});
+
+describe('a poll', () => {
+  const poll = async (name: string, process: string) => {
+    const projection = pollProjection(ALL_SEATS, process);
+    const found = await driver.collection.findOne({ _id: name }, { projection });
+    if (found === null) throw new Error(`there is no document ${name}`);
+    return readPoll(found);
+  };
+
+  it('tells which attempts of the process wait, where the first of them stands, and how long the queue is', async () => {
+    const name = driver.newName();
+    await driver.apply(name, [
+      enqueue('wh'),
+      enqueue('w9'),
+      enqueue('w2', { process: 'p2' }),
+      enqueue('w3'),
+      enqueue('w1', { process: 'p1' }),
+      enqueue('w4', { process: 'p2' }),
+    ]);
+    const shown = await Promise.all(['p0', 'p1', 'p2', 'p3'].map((process) => poll(name, process)));
+    expect(shown.map(({ waiting, place, waiters }) => ({ waiting, place, waiters }))).toEqual([
+      { waiting: ['w9', 'w3'], place: 0, waiters: 5 },
+      { waiting: ['w1'], place: 3, waiters: 5 },
+      { waiting: ['w2', 'w4'], place: 1, waiters: 5 },
+      { waiting: [], place: -1, waiters: 5 },
+    ]);
+    expect(shown.map(({ leases }) => leases.map(({ id }) => id))).toEqual([['wh'], [], [], []]);
+  });
+
+  it('shows no waiter where there is no queue', async () => {
+    const name = driver.newName();
+    await driver.apply(name, [enqueue('wh')]);
+    await driver.tamper(name, { $set: { queue: 7 } });
+    expect(await poll(name, 'p0')).toMatchObject({ waiting: [], place: -1, waiters: 0 });
   });
 });

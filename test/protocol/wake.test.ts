@@ -1,9 +1,8 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';
-
 import { transition } from '../../src/protocol/transition.js';
-import { readWake, tokenGivenBack } from '../../src/protocol/wake.js';
+import { OTHERS_WAIT, readWake, readWakeWord, tokenGivenBack } from '../../src/protocol/wake.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import type { StoredDocument } from '../support/lock-document-driver.js';
 import { versionOf } from '../support/lock-version.js';
@@ -120,6 +119,15 @@ describe('wake', () => {
     const givenBack = ['wh', 'w2', 'w1', 'w9'].map((id) => tokenGivenBack(gone.reply.wake, id));
     expect(givenBack).toEqual([0, 0, fenceOf(gone.stored), undefined]);
     expect(fenceOf(gone.stored)).toBeGreaterThan(token);
+  });
+
+  it('tells a keeper that somebody waits, and the process reads it as that', async () => {
+    const name = driver.newName();
+    await driver.apply(name, [enqueue('wh', { process: 'host:1:p0', keeps: 999 })]);
+    const { stored } = await driver.apply(name, [enqueue('w1', { process: 'p1' })]);
+    const [word = '', ...others] = grantsIn(stored);
+    expect(others).toEqual([]);
+    expect(readWakeWord('host:1:p0', word)).toEqual({ id: 'wh', token: OTHERS_WAIT });
   });
 
   it('does not tell those who are not concerned', async () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { BSONRegExp, Binary, Decimal128, Long, MaxKey, MinKey, ObjectId, Timestamp } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { leasesProjection } from '../../src/protocol/extension.js';
+import { keptLeasesProjection, pollProjection, readLeases, readPoll } from '../../src/protocol/extension.js';
 import { MISSING, idleDocument, lockDocument, pathsOf, withValue } from '../support/corruptions.js';
 import { UPDATES } from '../support/every-update.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
@@ -117,8 +117,12 @@ describe.each([
           const after = await driver.image(document._id);
           if (!reply.sound) expect(after).toBe(before);
           await driver.extend(document._id, ['wh', 'w1'], 30_000, 0);
-          const projection = leasesProjection(ALL_SEATS, 'p0');
-          await driver.collection.findOne({ _id: document._id }, { projection });
+          const projection = pollProjection(ALL_SEATS, 'p0');
+          const shown = await driver.collection.findOne({ _id: document._id }, { projection });
+          if (shown !== null) readPoll(shown);
+          const ofKept = keptLeasesProjection(ALL_SEATS, 'p0');
+          const leases = await driver.collection.findOne({ _id: document._id }, { projection: ofKept });
+          if (leases !== null) readLeases(leases);
         },
       );
       await fc.assert(property, { seed: drawSeed(`corrupt documents, ${kind}`), numRuns });

@@ -21,11 +21,13 @@ interface Asking {
   readonly id?: string;
   readonly type?: 'enqueue' | 'try';
   readonly notAfterMs?: number;
+  readonly keeps?: number;
   readonly demand?: Demand;
 }
 
-function ask(client: number, { id, type = 'enqueue', notAfterMs = DAY_MS, demand = {} }: Asking = {}): Event {
-  const request = { target: id ?? `w${client}`, leaseMs: LEASE_MS, notAfterMs, demand };
+function ask(client: number, asking: Asking = {}): Event {
+  const { id, type = 'enqueue', notAfterMs = DAY_MS, keeps, demand = {} } = asking;
+  const request = { target: id ?? `w${client}`, leaseMs: LEASE_MS, notAfterMs, keeps, demand };
   return update(client, { type, ...request, maxMembers: 99, retentionMs: 7 * DAY_MS });
 }
 
@@ -74,6 +76,14 @@ const usual = (words: string, demand: Demand): Scripts => ({
     ask(client, { demand, notAfterMs: -1 }),
   ],
 });
+
+const KEEPING: Scripts = {
+  'takes it to keep it, and is asked for twice': (client) => [
+    ask(client, { keeps: 999 }),
+    ask(client, { keeps: 999 }),
+    leave(client),
+  ],
+};
 
 const change = (client: number, number: number, to: Mode, waits = true): Event =>
   update(client, { type: 'exchange', target: `w${client}`, change: number, to, waits });
@@ -150,6 +160,7 @@ const resize = (client: number, limit: number, notAfterMs = DAY_MS): Event =>
 const SEMAPHORE: Scripts = {
   'takes one': (client) => [ask(client, take(1)), leave(client)],
   'takes two': (client) => [ask(client, take(2)), leave(client)],
+  'takes one to keep it': (client) => [ask(client, take(1, { keeps: 999 })), leave(client)],
   'takes all, and asks twice': (client) => [ask(client, take(3)), ask(client, take(3)), leave(client)],
   'takes two, if it can at once': (client) => [
     ask(client, take(2, { type: 'try' })),
@@ -192,7 +203,7 @@ const SEMAPHORE: Scripts = {
 };
 
 export const SCRIPTS: Readonly<Record<Exclude<LockKind, 'election'>, Scripts>> = {
-  mutex: usual('takes it', {}),
+  mutex: { ...usual('takes it', {}), ...KEEPING },
   'reader-writer': READER_WRITER,
   semaphore: SEMAPHORE,
 };

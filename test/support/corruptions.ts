@@ -53,6 +53,12 @@ const noCount = [
   ...[Long.MAX_VALUE, Long.NEG_ONE, ...decimals, Decimal128.fromString('3'), ...odd],
 ];
 
+const noReserve = [
+  ...[null, '1', '', -1, -2_147_483_648, 1_001, 2_147_483_647, 0.5, 1e300, NaN, Infinity, -Infinity],
+  ...[true, false, [], [1], {}, far, stamp, new Double(1), Long.ONE, Long.MAX_VALUE, Long.MIN_VALUE],
+  ...[...decimals, Decimal128.fromString('1'), ...odd],
+];
+
 type Illegal = Readonly<Record<string, readonly unknown[]>>;
 
 const member = (path: string): Illegal => ({
@@ -84,6 +90,7 @@ const ILLEGAL: Readonly<Record<Exclude<LockKind, 'election'>, Illegal>> = {
     ...lease('holder'),
     'queue.w1': noObject.filter((value) => value !== MISSING),
     ...member('queue.w1'),
+    'queue.w1.keeps': noReserve,
   },
   'reader-writer': {
     readers: noList,
@@ -105,6 +112,7 @@ const ILLEGAL: Readonly<Record<Exclude<LockKind, 'election'>, Illegal>> = {
     limit: noCount,
     'queue.w1.permits': noCount,
     'queue.w2.permits': noCount,
+    'queue.w2.keeps': noReserve,
   },
 };
 
@@ -191,6 +199,15 @@ const shown = (value: unknown): string => {
   return `${type === 'Object' ? '' : type} ${JSON.stringify(value)}`.trim();
 };
 
+/** What a lease may be said to reserve, and no process has written: it changes nothing that is computed with. */
+export const strangeReservesOf = (kind: CorruptedKind): readonly Corruption[] =>
+  noReserve.map((value) => {
+    const path = { mutex: 'holder.keeps', 'reader-writer': 'readers.0.keeps', semaphore: 'holders.1.keeps' }[
+      kind
+    ];
+    return { path, value, words: `${path} = ${shown(value)}` };
+  });
+
 export interface Corruption {
   readonly path: string;
   readonly value: unknown;
@@ -213,6 +230,9 @@ export const pathsOf = (kind: CorruptedKind): readonly string[] => [
     'holder.ending',
     'readers.0.upgrading',
     'readers.0.change',
+    'holder.keeps',
+    'holders.0.keeps',
+    'queue.w1.keeps',
   ],
   ...['readers', 'writer', 'writer.expiresAt', 'writer.change', 'holders', 'limit'],
 ];

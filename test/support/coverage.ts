@@ -60,6 +60,35 @@ const COMMON: Happenings = {
   'four operations go in one update': ({ operations }) => operations.length >= 4,
 };
 
+const isAnyKept = (leases: readonly Lease[]): boolean => leases.some(({ keeps = 0 }) => keeps > 0);
+
+/** Whether the only operation is a request of this type that is not let in, in time or not, and a lease there is kept. */
+const isShutOut = ({ operations, nowMs, after }: Seen, type: 'enqueue' | 'try', isInTime = true): boolean => {
+  const [only, ...others] = operations;
+  if (only?.type !== type || others.length > 0) return false;
+  const { id, notAfter } = only.request;
+  const isIn = after.leases.some((lease) => lease.id === id);
+  return !isIn && notAfter.getTime() >= nowMs === isInTime && isAnyKept(after.leases);
+};
+
+const KEEPING: Happenings = {
+  'a grant reserves tokens': (seen) => isAnyKept(newcomersIn(seen)),
+  'somebody is queued behind a lease that is kept': (seen) => isShutOut(seen, 'enqueue'),
+  'a try is shut out by a lease that is kept': (seen) => isShutOut(seen, 'try'),
+  'a request that comes late finds a lease that is kept': (seen) =>
+    isShutOut(seen, 'enqueue', false) || isShutOut(seen, 'try', false),
+};
+
+/** Where several are in at a time. */
+const KEEPING_SIDE_BY_SIDE: Happenings = {
+  'somebody is let in beside a lease that is kept': (seen) =>
+    seen.operations.length === 1 &&
+    newcomersIn(seen).length > 0 &&
+    isAnyKept(seen.kept.flatMap(({ is }) => is ?? [])),
+  'several that are let in together reserve differently': ({ operations, admitted }) =>
+    operations.length === 1 && new Set(admitted.map(({ keeps = 0 }) => keeps)).size > 1,
+};
+
 const READER_WRITER: Happenings = {
   'several readers are let in together': ({ admitted }) => admitted.length > 1,
   'a writer is let in from the queue': ({ admitted }) => admitted.some(({ mode }) => mode === 'write'),
@@ -140,10 +169,10 @@ const SEMAPHORE: Happenings = {
 };
 
 const HAPPENINGS: Readonly<Record<LockKind, Happenings>> = {
-  mutex: COMMON,
+  mutex: { ...COMMON, ...KEEPING },
   election: COMMON,
   'reader-writer': { ...COMMON, ...READER_WRITER },
-  semaphore: { ...COMMON, ...SEMAPHORE },
+  semaphore: { ...COMMON, ...KEEPING, ...KEEPING_SIDE_BY_SIDE, ...SEMAPHORE },
 };
 
 const CORRUPTED = 'the document is corrupt for a while';

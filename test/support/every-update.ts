@@ -17,6 +17,7 @@ export const UPDATES: readonly Update[] = ((): readonly Update[] => {
     ...[...requests, cancel('w1'), cancel('w9'), leave('wh'), leave('wr'), leave('w1'), leave('w9')],
     ...[extend('wh', 'w1', 'w2'), ask('wh', 'why'), evict('wh'), ask('w1'), evict('w1')],
     ...[exchange('wh', 1, 'write'), exchange('wh', 2, 'read', false), exchange('wr', 3, 'upgradeable')],
+    ...[enqueue('w5', { ...DEMAND, keeps: 999 }), tryOnce('w5', { ...DEMAND, keeps: 1 })],
     ...[resize(1), resize(9), enqueue('w8', { ...DEMAND, setsLimit: true })],
     ...[
       enqueue('w7', { ...DEMAND, limit: 2, mustMatch: true }),
@@ -37,7 +38,7 @@ export const UPDATES: readonly Update[] = ((): readonly Update[] => {
 /** What may be sent in short. */
 const SHORT = [
   ...[enqueue('w9', DEMAND), tryOnce('w9', { ...DEMAND, mode: 'write', setsLimit: true })],
-  ...[leave('wh'), leave('w9')],
+  ...[enqueue('w5', { ...DEMAND, keeps: 999 }), leave('wh'), leave('w9')],
 ];
 
 /** Those that do nothing, everything, or may adopt. */

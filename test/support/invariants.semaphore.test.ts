@@ -24,6 +24,13 @@ describe('the judge of a semaphore', () => {
       9,
     );
     expect(judge(update(counted, limited(1, counted.leases, [one]), toLimit(1)), 7)).toBe(7);
+    const keeping = limited(
+      3,
+      [permits('a', 7, 2)],
+      [waiting('b', { permits: 2, keeps: 9 }), waiting('c', { permits: 1, keeps: 1 })],
+    );
+    const kept = [lease('b', 8, { permits: 2, keeps: 9 }), lease('c', 18, { permits: 1, keeps: 1 })];
+    expect(judge(update(keeping, { ...limited(3, kept), fence: 27 }, leave('a')), 7)).toBe(27);
     const raised = limited(5, [...counted.leases, permits('b', 8, 2), permits('c', 9, 1)]);
     expect(judge(update(counted, raised, toLimit(5)), 7)).toBe(9);
   });
@@ -60,6 +67,18 @@ describe('the judge of a semaphore', () => {
       'a small request passes a big one',
       update(counted, limited(3, [...counted.leases, permits('c', 8, 1)], [two])),
       /^L3/,
+    ],
+    [
+      'two have reserved the same tokens',
+      update(
+        counted,
+        {
+          ...limited(3, [lease('b', 8, { permits: 2, keeps: 9 }), lease('c', 17, { permits: 1, keeps: 9 })]),
+          fence: 26,
+        },
+        leave('a'),
+      ),
+      /^S3: two have/,
     ],
     ['the head fits and waits', update(counted, limited(3, [], [two, one]), leave('a')), /^L2/],
     [

@@ -43,6 +43,30 @@ describe('the judge of updates', () => {
       /^S3/,
     ],
     [
+      'a token is given that another has reserved',
+      update(
+        version([lease('a', 7, { keeps: 9 })], held.queue, { fence: 16 }),
+        version([lease('b', 16)], [waiting('c')], { fence: 16 }),
+        leave('a'),
+      ),
+      /^S3/,
+    ],
+    [
+      'what is reserved is not kept',
+      update(held, version([lease('b', 8, { keeps: 9 })], [waiting('c')], { fence: 8 }), leave('a')),
+      /^S3/,
+    ],
+    [
+      'more is passed over than is reserved',
+      update(held, version([lease('b', 8, { keeps: 9 })], [waiting('c')], { fence: 27 }), leave('a')),
+      /^S3/,
+    ],
+    [
+      'a lease keeps more than it did',
+      update(held, version([lease('a', 7, { keeps: 9 })], held.queue)),
+      /^S5/,
+    ],
+    [
       'a stranger takes a seat away',
       update(held, version([lease('b', 8)], [waiting('c')]), leave('x')),
       /^S5/,

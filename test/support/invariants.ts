@@ -2,6 +2,7 @@ import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
 import type { Exchange, Operation } from '../../src/protocol/operation.js';
 import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from './legality.js';
 import type { Version } from './lock-version.js';
+import { lastTokenOf, overlapIn } from './token-blocks.js';
 
 /** One update: what was stored before, what was asked for, the server's time of it, and what it left. */
 export interface Update {
@@ -48,21 +49,34 @@ function noGrantExceedsTheLimit(update: Update): void {
   check(permits <= Math.max(...limits), `S1: ${permits} permits of ${after.limit}`);
 }
 
-/** S3: every grant's token is above every token before it, and those of one update rise in the order of the queue. */
+/**
+ * S3: every grant's token is above every token before it, and those of one update rise in the order of the queue; so do
+ * the tokens that they reserve.
+ */
 function tokensRise(update: Update, lastToken: number): void {
   const { before, operations, after } = update;
   const given = after.leases.filter(
     ({ id, token }) => !before.leases.some((held) => held.id === id && held.token === token),
   );
-  for (const { token } of given) {
-    check(token > lastToken, `S3: token ${token} after ${lastToken}`);
+  const above = Math.max(lastToken, before.fence);
+  for (const lease of given) {
+    const { token } = lease;
+    check(token > above, `S3: token ${token} after ${above}`);
     check(Number.isSafeInteger(token), `S3: token ${token} is no exact number`);
-    check(token <= after.fence, `S3: token ${token} is not kept, the fence is ${after.fence}`);
+    check(
+      lastTokenOf(lease) <= after.fence,
+      `S3: token ${lastTokenOf(lease)} is not kept, the fence is ${after.fence}`,
+    );
   }
-  check(new Set(given.map(({ token }) => token)).size === given.length, 'S3: two have the same token');
-  const highest = Math.max(before.fence, ...given.map(({ token }) => token));
-  const mustBeHighest = operations.length <= 1 && before.fence > 0;
-  check(!mustBeHighest || after.fence === highest, `S3: the fence is ${after.fence}, not ${highest}`);
+  check(overlapIn(given) === undefined, 'S3: two have the same token');
+  const highest = Math.max(before.fence, ...given.map(lastTokenOf));
+  // Of several who come in together, the last may be followed by as many tokens as any of them reserves.
+  const unused = Math.max(0, ...given.map(({ keeps = 0 }) => keeps));
+  const isExact = operations.length <= 1 && before.fence > 0;
+  check(
+    !isExact || (after.fence >= highest && after.fence <= highest + unused),
+    `S3: the fence is ${after.fence}, not ${highest}`,
+  );
   check(after.fence === 0 || after.fence >= lastToken, 'S3: the fence fell');
   const placeOf = placesIn(update);
   const admitted = newcomersIn(update).filter(({ id }) => exchangesOf(operations, id, 0).length === 0);

@@ -37,6 +37,8 @@ export interface SendOptions {
   /** For whom the reply is projected. */
   readonly process?: string;
   readonly adopting?: boolean;
+  /** Whether the reply shows all places of the process, as whoever keeps seats wants it. */
+  readonly allPlaces?: boolean;
 }
 
 interface LockStub extends Document {
@@ -77,11 +79,11 @@ export class LockDocumentDriver implements AsyncDisposable {
   async send(
     name: string,
     operations: readonly Operation[],
-    { process = 'p0', adopting = false }: SendOptions = {},
+    { process = 'p0', adopting = false, allPlaces = false }: SendOptions = {},
   ): Promise<Answer | null> {
     const seats = this.#seats;
     const pipeline = transition(seats, operations, { adopting });
-    const fields = replyProjection(seats, process, operations.flatMap(idsOf));
+    const fields = replyProjection(seats, process, operations.flatMap(idsOf), allPlaces);
     const value = await this.#update(name, pipeline, fields, mayCreate(operations));
     if (value === null) return null;
     const { stored, ...projected } = value;

@@ -27,10 +27,11 @@ export class DraftedDocument {
     return this.leases.find((lease) => lease.id === id);
   }
 
-  /** Tokens rise by the clock, and by one where that does not suffice. */
-  nextToken(): number {
-    this.fence = Math.max(this.fence, this.nowMs * 1_000) + 1;
-    return this.fence;
+  /** Tokens rise by the clock, and by one where that does not suffice; so many after it are nobody else's. */
+  nextToken(reserved = 0): number {
+    const token = Math.max(this.fence, this.nowMs * 1_000) + 1;
+    this.fence = token + reserved;
+    return token;
   }
 
   /** Changes these leases where they are. */
@@ -48,6 +49,12 @@ export class DraftedDocument {
     const last = this.leases.at(-1);
     if (index < 0 || last === undefined) return;
     this.leases = this.leases.with(index, last).slice(0, -1);
+  }
+
+  /** Somebody waits behind leases whose processes may keep them. */
+  tellKeepers(): void {
+    for (const { id, process, keeps = 0 } of this.leases)
+      if (keeps > 0) this.wake.push(`${process}:${id}:-1`);
   }
 
   /** Look again: the lease was asked for, or taken away. */

@@ -38,7 +38,7 @@ export function operate(kind: ModelKind, draft: DraftedDocument, operation: Oper
 }
 
 function apply(kind: ModelKind, draft: DraftedDocument, request: Request, type: 'enqueue' | 'try'): void {
-  const { id, process, leaseMs, label, why, notAfter, maxMembers } = request;
+  const { id, process, leaseMs, label, why, keeps, notAfter, maxMembers } = request;
   const { nowMs, leases, queue, refusals } = draft;
   if ([...leases, ...queue].some((known) => known.id === id)) return;
   const waiter: Waiter = {
@@ -49,6 +49,7 @@ function apply(kind: ModelKind, draft: DraftedDocument, request: Request, type: 
     ...kind.demanded(request),
     ...(label === undefined ? {} : { label }),
     ...(why === undefined ? {} : { why }),
+    ...(keeps === undefined ? {} : { keeps }),
   };
   const limit = kind.limitAfter(request, draft, queue);
   if (nowMs > notAfter.getTime()) refusals.set(request, 'late');

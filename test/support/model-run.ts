@@ -89,7 +89,8 @@ export class ModelRun {
     const [only, ...others] = operations;
     if (short && only !== undefined && others.length === 0 && (await this.#updateShortly(only, process)))
       return;
-    const answer = await this.#driver.send(this.#name, operations, { process, adopting });
+    const allPlaces = operations.some((operation) => 'request' in operation && operation.request.keeps);
+    const answer = await this.#driver.send(this.#name, operations, { process, adopting, allPlaces });
     this.#nowMs = answer?.nowMs ?? this.#nowMs;
     const step = transition(this.#kind.model, before, operations, this.#nowMs, adopting);
     this.#model = step.after;
@@ -97,7 +98,7 @@ export class ModelRun {
       assert.equal(step.after.type, 'missing', 'the server has no document');
       return;
     }
-    compareReply(this.#kind, answer.reply, step, operations, process);
+    compareReply(this.#kind, answer.reply, step, operations, { process, allPlaces });
     if (step.after.type === 'other-kind') this.#coverage?.noteRefusals(step.refusals);
     this.#compareStored(answer.stored);
     if (step.after.type === 'lock') this.#judge(before, operations, step, versionOf(answer.stored));
@@ -121,7 +122,9 @@ export class ModelRun {
     assert.ok(step.after.type === 'lock', 'the short form applied to no lock of its kind');
     this.#compareStored(stored);
     assert.deepEqual(answer.wake, step.after.document.wake);
-    if (answer.reply !== null) compareReply(this.#kind, answer.reply, step, [operation], process);
+    if (answer.reply !== null) {
+      compareReply(this.#kind, answer.reply, step, [operation], { process, allPlaces: true });
+    }
     this.#judge(before, [operation], step, versionOf(stored));
     this.#coverage?.noteShort();
     return true;

@@ -15,6 +15,7 @@ export type PlannedOperation =
       readonly retentionMs: number;
       readonly label?: string | undefined;
       readonly why?: string | undefined;
+      readonly keeps?: number | undefined;
       readonly demand: Demand;
     }
   | { readonly type: 'cancel' | 'leave'; readonly target: Target }

@@ -25,9 +25,16 @@ const text = fc.option(fc.constantFrom('nightly', '$holder', '$$NOW', 'a.b', '__
 const always = <T>(times: number, value: T): readonly T[] => Array.from({ length: times }, () => value);
 const notAfterMs = fc.constantFrom(...always(13, 60_000), 0, -1, -DAY_MS);
 
+/** How many tokens a request wants beyond its own. */
+type Keeps = fc.Arbitrary<number | undefined>;
+
+const keepsNothing: Keeps = fc.constant(undefined);
+const mayKeep: Keeps = fc.constantFrom(undefined, undefined, 0, 1, 999, 999);
+
 /** What is asked for, and what only this kind of lock can do. */
 interface Variety {
   readonly demand: fc.Arbitrary<Demand>;
+  readonly keeps: Keeps;
   /** What would come about too rarely by operations that know nothing of each other, in one update. */
   readonly scenes: readonly fc.Arbitrary<readonly PlannedOperation[]>[];
   readonly own: readonly { readonly weight: number; readonly arbitrary: fc.Arbitrary<PlannedOperation> }[];
@@ -49,7 +56,7 @@ const exchange = (
   }),
 });
 
-const request = (demand: fc.Arbitrary<Demand>): fc.Arbitrary<PlannedOperation> =>
+const request = (demand: fc.Arbitrary<Demand>, keeps: Keeps): fc.Arbitrary<PlannedOperation> =>
   fc.record({
     type: fc.constantFrom('enqueue', 'enqueue', 'enqueue', 'try'),
     target: fc.constantFrom(...ATTEMPTS),
@@ -59,21 +66,23 @@ const request = (demand: fc.Arbitrary<Demand>): fc.Arbitrary<PlannedOperation> =
     retentionMs,
     label: text,
     why: text,
+    keeps,
     demand,
   });
 
 /** Somebody reads, somebody else wants to upgrade, and perhaps one more comes. */
 const upgradeScene = fc.tuple(
-  request(fc.constant({ mode: 'upgradeable' })),
-  request(fc.constant({ mode: 'read' })),
+  request(fc.constant({ mode: 'upgradeable' }), keepsNothing),
+  request(fc.constant({ mode: 'read' }), keepsNothing),
   exchange(1, fc.constant('upgradeable'), ['write']).arbitrary,
-  request(fc.record({ mode: fc.constantFrom<Mode>('read', 'read', 'write') })),
+  request(fc.record({ mode: fc.constantFrom<Mode>('read', 'read', 'write') }), keepsNothing),
 );
 
 const limit = fc.constantFrom(1, 2, 3, 3, 4);
 
 const ONE_SEAT: Variety = {
   demand: fc.constant({}),
+  keeps: mayKeep,
   scenes: [],
   // These are meant for other kinds, and change nothing.
   own: [
@@ -95,7 +104,7 @@ const permitDemand: fc.Arbitrary<Demand> = fc
   }));
 
 /** Some come one after the other, more than there is room for. */
-const crowdScene = fc.array(request(permitDemand), { minLength: 3, maxLength: 4 });
+const crowdScene = fc.array(request(permitDemand, mayKeep), { minLength: 3, maxLength: 4 });
 
 const VARIETIES: Readonly<Record<LockKind, Variety>> = {
   mutex: ONE_SEAT,
@@ -104,6 +113,7 @@ const VARIETIES: Readonly<Record<LockKind, Variety>> = {
     demand: fc.record({
       mode: fc.constantFrom<Mode>('read', 'read', 'read', 'upgradeable', 'upgradeable', 'write'),
     }),
+    keeps: keepsNothing,
     scenes: [upgradeScene],
     own: [
       exchange(3, fc.constant('upgradeable'), ['write']),
@@ -115,6 +125,7 @@ const VARIETIES: Readonly<Record<LockKind, Variety>> = {
   },
   semaphore: {
     demand: permitDemand,
+    keeps: mayKeep,
     scenes: [crowdScene],
     own: [
       { weight: 3, arbitrary: fc.record({ type: fc.constant('resize'), limit, notAfterMs }) },
@@ -123,9 +134,9 @@ const VARIETIES: Readonly<Record<LockKind, Variety>> = {
   },
 };
 
-const operation = ({ demand, own }: Variety): fc.Arbitrary<PlannedOperation> =>
+const operation = ({ demand, keeps, own }: Variety): fc.Arbitrary<PlannedOperation> =>
   fc.oneof(
-    { weight: 14, arbitrary: request(demand) },
+    { weight: 14, arbitrary: request(demand, keeps) },
     { weight: 5, arbitrary: fc.record({ type: fc.constant('leave'), target }) },
     { weight: 2, arbitrary: fc.record({ type: fc.constant('cancel'), target }) },
     {

@@ -93,6 +93,7 @@ export function transition(
   for (const operation of operations) {
     operate(kind, draft, operation);
     admit(kind, draft);
+    if ('request' in operation && isShutOut(draft, operation.request)) draft.tellKeepers();
   }
   const { fence, leases, limit, queue, wake, refusals } = draft;
   const purgeAt = raised(opened.purgeAt, nowMs, operations.map(lifetimeMs));
@@ -156,14 +157,20 @@ function admit(kind: ModelKind, draft: DraftedDocument): void {
   const waiters = draft.queue.map(({ waiter }) => waiter);
   const entering = draft.queue.slice(0, kind.admissible(draft, waiters));
   draft.queue = draft.queue.slice(entering.length);
+  // Whoever comes in together reserves as many tokens as the one who asks for the most.
+  const reserved = Math.max(0, ...entering.map(({ waiter }) => waiter.keeps ?? 0));
   for (const { id, waiter } of entering) {
-    const token = draft.nextToken();
+    const token = draft.nextToken(reserved);
     const lease = { id, ...omit(waiter, 'since'), token, acquiredAt: new Date(draft.nowMs) };
     draft.leases = [...draft.leases, lease];
     // Whom this update has queued itself learns of its grant by the reply.
     if (draft.queuedBefore.has(id)) draft.wake.push(`${waiter.process}:${id}:${token}`);
   }
 }
+
+/** Whoever comes too late is not there to wait. */
+const isShutOut = (draft: DraftedDocument, { id, notAfter }: Request): boolean =>
+  draft.lease(id) === undefined && draft.nowMs <= notAfter.getTime();
 
 /** How long after now the document may be needed because of this operation. */
 function lifetimeMs(operation: Operation): number {

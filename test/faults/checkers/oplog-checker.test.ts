@@ -1,58 +1,25 @@
-import { Timestamp } from 'mongodb';
-import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 
-import { VersionJudge, checkGranted } from './oplog-checker.js';
+import { checkGranted } from './oplog-checker.js';
 import type { Grant } from './oplog-checker.js';
 import { LOCK, UPGRADEABLE, asked, changed, granted, history } from './written-history.js';
-
-const WALL_MS = Date.UTC(2030, 0, 1);
-const ts = new Timestamp({ t: 1, i: 1 });
-const [live, over] = [new Date(WALL_MS + 1_000), new Date(WALL_MS - 1)];
-
-const member = { process: 'p', leaseMs: 30_000, expiresAt: live };
-const lease = (id: string, token: number, more: Document = {}): Document => ({
-  ...member,
-  id,
-  token,
-  ...more,
-});
-const queue = (...ids: readonly string[]): Document => Object.fromEntries(ids.map((id) => [id, member]));
-const writers = (...ids: readonly string[]): Document =>
-  Object.fromEntries(ids.map((id) => [id, { ...member, mode: 'write' }]));
-
-const common = { _id: LOCK, v: 1, wake: '', purgeAt: new Date(WALL_MS + 60_000), queue: {} };
-const mutex = (holder: Document | null, more: Document = {}): Document => ({
-  ...{ ...common, kind: 'mutex', fence: holder?.['token'] as unknown, holder },
-  ...more,
-});
-const semaphore = (limit: number, holders: readonly Document[], more: Document = {}): Document => ({
-  ...{ ...common, kind: 'semaphore', fence: 9, limit, holders },
-  ...more,
-});
-const readerWriter = (readers: readonly Document[], more: Document = {}): Document => ({
-  ...{ ...common, kind: 'reader-writer', fence: 9, writer: null, writerWaiting: false, readers },
-  ...more,
-});
-const reader = (id: string, token: number, more: Document = {}): Document =>
-  lease(id, token, { mode: 'read', ...more });
-const upgradeable = (more: Document = {}): Document => lease('wu', 1, { mode: 'upgradeable', ...more });
-const writer = (id: string, token: number, more: Document = {}): Document => ({
-  writer: lease(id, token, { mode: 'write', ...more }),
-});
-
-type Versions = readonly (Document | null)[];
-
-function judged(versions: Versions, mayVanish = false): VersionJudge {
-  const judge = new VersionJudge({ toleranceMs: 50, mayVanish });
-  for (const [index, after] of versions.entries()) {
-    judge.take({
-      ...{ name: LOCK, after, term: 4, wallMs: WALL_MS, ts },
-      before: versions[index - 1] ?? null,
-    });
-  }
-  return judge;
-}
+import {
+  WALL_MS,
+  judged,
+  lease,
+  live,
+  member,
+  mutex,
+  over,
+  queue,
+  reader,
+  readerWriter,
+  semaphore,
+  upgradeable,
+  writer,
+  writers,
+} from './written-versions.js';
+import type { Versions } from './written-versions.js';
 
 const named = (list: readonly (readonly [words: string, ...versions: Versions])[]): typeof list => list;
 

@@ -3,6 +3,7 @@ import type { Document } from 'mongodb';
 import type { Mode } from '../../../src/protocol/lock-document.js';
 import { versionOf } from '../../support/lock-version.js';
 import type { Version } from '../../support/lock-version.js';
+import { hasToken, lastTokenOf } from '../../support/token-blocks.js';
 import type { History } from '../history.js';
 import type { Violation } from '../verdict.js';
 import { replay } from './oplog-replay.js';
@@ -10,11 +11,12 @@ import type { Change, Oplog } from './oplog-replay.js';
 import { givenIn, wrongIn } from './version-rules.js';
 import type { Step } from './version-rules.js';
 
-/** A lease with a new token, by a grant or by a change of mode. */
+/** A lease with a new token, by a grant or by a change of mode, and with those that it reserves. */
 export interface Grant {
   readonly lock: string;
   readonly id: string;
   readonly token: number;
+  readonly keeps?: number | undefined;
   readonly mode?: Mode | undefined;
   readonly permits?: number | undefined;
   readonly term: number;
@@ -97,10 +99,10 @@ export class VersionJudge implements OplogResult {
   }
 
   #keep({ name: lock, term, wallMs }: Change, step: Step): void {
-    for (const { id, token, mode, permits } of [...givenIn(step)].sort((a, b) => a.token - b.token)) {
-      this.grants.push({ lock, id, token, mode, permits, term, wallMs });
+    for (const { id, token, keeps, mode, permits } of [...givenIn(step)].sort((a, b) => a.token - b.token)) {
+      this.grants.push({ lock, id, token, keeps, mode, permits, term, wallMs });
     }
-    const tokens = step.after.leases.map(({ token }) => token);
+    const tokens = step.after.leases.map(lastTokenOf);
     this.#lastTokens.set(lock, Math.max(step.lastToken, step.after.fence, ...tokens));
   }
 
@@ -121,13 +123,17 @@ export class VersionJudge implements OplogResult {
 
 const purgeAtMs = (document: Document | null): number => Number(document?.['purgeAt'] ?? 0);
 
-/** S2: whoever says it was granted something has it in the oplog, with this token: no grant was rolled back. */
+/**
+ * S2: whoever says it was granted something has it in the oplog, with this token or one that came reserved with it: no
+ * grant was rolled back.
+ */
 export function checkGranted(
   history: History,
   grants: readonly Grant[],
   leaveOut: (lock: string) => boolean = () => false,
 ): readonly Violation[] {
-  const given = new Set(grants.map(({ lock, id, token }) => keyOf(lock, id, token)));
+  const given = new Map<string, Grant[]>();
+  for (const grant of grants) given.set(keyOf(grant), [...(given.get(keyOf(grant)) ?? []), grant]);
   return history.workers.flatMap((lines, worker) => {
     const locks = new Map<number, string>();
     const ids = new Map<number, string>();
@@ -136,11 +142,12 @@ export function checkGranted(
       if (line.type === 'granted') ids.set(line.ask, line.id);
       if (line.type !== 'granted' && line.type !== 'changed') return [];
       const [lock = '', id = ''] = [locks.get(line.ask), ids.get(line.ask)];
-      if (leaveOut(lock) || given.has(keyOf(lock, id, line.token))) return [];
+      const isGiven = given.get(keyOf({ lock, id }))?.some((grant) => hasToken(grant, line.token)) === true;
+      if (leaveOut(lock) || isGiven) return [];
       const what = `${lock}: worker ${worker} believes in token ${line.token} of ${id} (ask ${line.ask}), which no version of the document has`;
       return [{ invariant: 'S2', checker: CHECKER, what }];
     });
   });
 }
 
-const keyOf = (lock: string, id: string, token: number): string => `${token} ${id} ${lock}`;
+const keyOf = ({ lock, id }: Pick<Grant, 'lock' | 'id'>): string => `${id} ${lock}`;

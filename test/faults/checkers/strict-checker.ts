@@ -2,6 +2,7 @@ import type { Document } from 'mongodb';
 
 import { readWake, tokenGivenBack } from '../../../src/protocol/wake.js';
 import { versionOf } from '../../support/lock-version.js';
+import { hasToken } from '../../support/token-blocks.js';
 import type { Change } from './oplog-replay.js';
 import type { Grant } from './oplog-checker.js';
 import type { History } from '../history.js';
@@ -56,6 +57,8 @@ export class StrictChecker {
         const lock = line.type === 'granted' ? locks.get(line.ask) : undefined;
         if (line.type !== 'granted' || lock === undefined) continue;
         const grant = this.#grants.get(`${lock} ${line.id}`);
+        // Nobody told it but its own process, which has kept the seat for whoever came next.
+        if (grant !== undefined && grant.token !== line.token && hasToken(grant, line.token)) continue;
         const lateMs = Number(line.atNs) / 1e6 + aheadMs - (grant?.wallMs ?? Infinity);
         if (lateMs > promptMs) {
           yield violation(

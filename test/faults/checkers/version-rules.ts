@@ -1,6 +1,7 @@
 import type { Lease } from '../../../src/protocol/lock-document.js';
 import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from '../../support/legality.js';
 import type { Version } from '../../support/lock-version.js';
+import { lastTokenOf, overlapIn } from '../../support/token-blocks.js';
 import type { Invariant } from '../verdict.js';
 
 /** One version of a lock's document and the one after it, without knowing what was asked for between them. */
@@ -11,7 +12,7 @@ export interface Step {
   readonly wake: string;
   /** Before this, by the clock of the server, a lease that ends was over for sure. */
   readonly overBeforeMs: number;
-  /** The highest token given under this name until then. */
+  /** The highest token given or reserved under this name until then. */
   readonly lastToken: number;
   /** 0 where the document was not there before. */
   readonly purgeAtMs: { readonly before: number; readonly after: number };
@@ -75,10 +76,13 @@ function* tokensRise(step: Step): Iterable<Wrong> {
     if (token <= lastToken) yield wrong('S3', `${id} has token ${token} after ${lastToken}`);
     if (!Number.isSafeInteger(token)) yield wrong('S3', `token ${token} of ${id} is no exact number`);
   }
-  for (const { id, token } of after.leases) {
-    if (token > after.fence) yield wrong('S3', `the fence is ${after.fence}, ${id} has token ${token}`);
+  for (const lease of after.leases) {
+    const last = lastTokenOf(lease);
+    if (last > after.fence) yield wrong('S3', `the fence is ${after.fence}, ${lease.id} has token ${last}`);
   }
-  if (new Set(given.map(({ token }) => token)).size < given.length) yield wrong('S3', 'two have one token');
+  const [one, other] = overlapIn(given) ?? [];
+  if (one !== undefined && other !== undefined)
+    yield wrong('S3', `${one.id} and ${other.id} have one token, ${other.token}`);
   if (after.fence < before.fence) {
     yield wrong('S3', `the fence falls from ${before.fence} to ${after.fence}`);
   }
@@ -134,7 +138,7 @@ function* nobodyOvertakesAnUpgrade(step: Step): Iterable<Wrong> {
     yield wrong('L3', `${id} overtakes the upgrade of ${waiting[0].id}`);
 }
 
-const NEVER_CHANGES = ['process', 'leaseMs', 'permits', 'label', 'why'] as const;
+const NEVER_CHANGES = ['process', 'leaseMs', 'permits', 'label', 'why', 'keeps'] as const;
 
 /** What no operation does to a lease of somebody else, nor its own. */
 function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
@@ -159,6 +163,17 @@ function* nobodyLeavesUnnamed({ before, after, wake, overBeforeMs }: Step): Iter
   }
 }
 
+/** Whoever queues up behind a lease that is kept has told its keeper, who would not hear of it otherwise. */
+function* keepersAreTold(step: Step): Iterable<Wrong> {
+  const { before, after, wake } = step;
+  const newcomer = after.queue.find(([id]) => !before.queue.some(([known]) => known === id));
+  if (newcomer === undefined) return;
+  for (const [was, { id, process, token, keeps = 0 }] of stayingIn(step)) {
+    if (keeps === 0 || was.token !== token || wake.includes(` ${process}:${id}:-1`)) continue;
+    yield wrong('L2', `${newcomer[0]} waits, and ${id}, which is kept, is not told`);
+  }
+}
+
 const RULES: readonly Rule[] = [
   legal,
   noGrantExceedsTheLimit,
@@ -170,4 +185,5 @@ const RULES: readonly Rule[] = [
   nobodyOvertakesAnUpgrade,
   leasesStayWhatTheyAre,
   nobodyLeavesUnnamed,
+  keepersAreTold,
 ];

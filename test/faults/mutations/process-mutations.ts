@@ -162,8 +162,8 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'primitives/all-or-nothing.ts',
-        find: '.map((handle) => handle.release()),',
-        replace: '.map((handle) => handle.isHeld),',
+        find: '.map((handle) => handle.release())',
+        replace: '.map((handle) => handle.isHeld)',
       },
     ],
     trial: 'nothing happens, strictly',
@@ -203,5 +203,17 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
       },
     ],
     trial: 'killed cursors',
+  },
+  {
+    name: 'passed-with-the-same-token',
+    breaks: 'a seat that is kept is passed on with the token of the hold before',
+    edits: [
+      {
+        file: 'lease/held-lease.ts',
+        find: 'token: this.#token + 1, deadline',
+        replace: 'token: this.#token, deadline',
+      },
+    ],
+    trial: 'nothing happens',
   },
 ];

@@ -178,7 +178,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
   {
     name: 'hand-off-not-named',
     breaks: 'a grant to somebody else is not announced',
-    edits: [{ file: 'protocol/transition.ts', find: 'wake: granted(toName),', replace: "wake: '$wake'," }],
+    edits: [{ file: 'protocol/admission.ts', find: 'wake: granted(toName),', replace: "wake: '$wake'," }],
     trial: 'nothing happens, strictly, to a few',
   },
   {
@@ -197,5 +197,30 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
       },
     ],
     trial: 'late requests',
+  },
+  {
+    name: 'kept-block-not-reserved',
+    breaks: 'the tokens that a grant reserves for a seat that is kept are given again',
+    edits: [
+      {
+        file: 'protocol/admission.ts',
+        find: "seats.mayKeep ? { $add: [lastToken, mostKept('$granted.keeps')] } : lastToken",
+        replace: 'lastToken',
+      },
+      {
+        file: 'protocol/short-form.ts',
+        find: "fence: keeps === undefined ? '$$token' : { $add: ['$$token', keeps] },",
+        replace: "fence: '$$token',",
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'keepers-not-told',
+    breaks: 'who waits behind a seat that is kept does not tell its process',
+    edits: [
+      { file: 'protocol/transition.ts', find: '      ...tellKeepers(seats, operation),\n', replace: '' },
+    ],
+    trial: 'nothing happens',
   },
 ];

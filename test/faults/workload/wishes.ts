@@ -15,6 +15,12 @@ const PLANS: readonly [Plan, ...Plan[]] = [
   { name: 'semaphore', kind: 'semaphore', limit: 3 },
 ];
 
+/** Seats of these are kept by the processes that release them, for longer than actors are idle. */
+const KEPT: ReadonlySet<string> = new Set(['mutex-b', 'semaphore']);
+const KEEP_MS = 200;
+
+const keeping = (lock: string): { readonly keepMs: number } => ({ keepMs: KEPT.has(lock) ? KEEP_MS : 0 });
+
 const MODES: readonly [Mode, ...Mode[]] = ['read', 'read', 'upgradeable', 'upgradeable', 'write'];
 
 /** One lock, and how it is to be held. */
@@ -54,14 +60,14 @@ function wishFor(plan: Plan, random: Random): Wish {
 export function requestOf(locks: LockProvider, { lock, seat }: Wish): LockRequest {
   switch (seat.kind) {
     case 'mutex':
-      return { mutex: locks.createMutex(lock) };
+      return { mutex: locks.createMutex(lock, keeping(lock)) };
     case 'reader-writer': {
       const both = locks.createReaderWriterLock(lock);
       if (seat.mode === 'read') return { read: both };
       return seat.mode === 'write' ? { write: both } : { upgradeableRead: both };
     }
     case 'semaphore':
-      return { semaphore: locks.createSemaphore(lock, seat.limit), permits: seat.permits };
+      return { semaphore: locks.createSemaphore(lock, seat.limit, keeping(lock)), permits: seat.permits };
   }
 }
 
@@ -74,11 +80,11 @@ export async function askFor(
 ): Promise<LockHandle | null> {
   switch (seat.kind) {
     case 'mutex': {
-      const mutex = locks.createMutex(lock);
+      const mutex = locks.createMutex(lock, keeping(lock));
       return await (isTry ? mutex.tryAcquire(options) : mutex.acquire(options));
     }
     case 'semaphore': {
-      const semaphore = locks.createSemaphore(lock, seat.limit);
+      const semaphore = locks.createSemaphore(lock, seat.limit, keeping(lock));
       const wanted = { ...options, permits: seat.permits };
       return await (isTry ? semaphore.tryAcquire(wanted) : semaphore.acquire(wanted));
     }

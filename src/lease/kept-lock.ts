@@ -1,0 +1,249 @@
+import type { Clock, Timer } from '../clock.js';
+import { AcquireTimeoutError } from '../errors.js';
+import type { ParsedAcquireOptions } from '../options/request-options.js';
+import type { Demand } from '../protocol/operation.js';
+import type { Reply } from '../protocol/reply.js';
+import type { Seats } from '../protocol/seats.js';
+import { describeLease } from '../protocol/snapshot.js';
+import type { LeaseInfo } from '../protocol/snapshot.js';
+import type { HeldLease, SeatKeeper } from './held-lease.js';
+import { Line } from './line.js';
+
+/** What is asked for of a lock whose seats are kept. */
+export interface KeptRequest extends ParsedAcquireOptions {
+  readonly demand: Demand;
+  readonly keepMs: number;
+}
+
+/** What a kept lock needs of its process. */
+export interface KeepingContext {
+  readonly process: string;
+  readonly clock: Clock;
+  readonly closing: AbortSignal;
+  /** Since when wake-ups arrive without a gap; infinitely late if they do not. */
+  hearingSinceMs(): number;
+  /** Gives a seat back that nobody here has. */
+  discard(idle: HeldLease): void;
+  /** Whether anything is kept, or may be, has changed. */
+  changed(lock: KeptLock): void;
+}
+
+/**
+ * Whether others wait for the lock. `none`: since an answer showed so, one of this process's leases has named it to
+ * whoever came. `unknown`: nobody here knows, so nothing is kept.
+ */
+type Others = 'none' | 'unknown' | 'waiting';
+
+/** Of a lease that is nearly over nobody is handed the rest. */
+const LEAST_SHARE_LEFT = 1 / 3;
+
+/**
+ * The seats of one lock that this process keeps between its callers.
+ *
+ * A seat is passed on, with the next of its tokens, only while nobody else waits: the first who has to wait behind it
+ * names this process in the same update, which gives up what is idle at once, and what is in use at its release (L3).
+ * From then on every caller queues on the server like anybody, until an answer shows that nobody else is there.
+ *
+ * Where there is one seat, callers line up here while it is in use, instead of making the server pass it from one to the
+ * next of them; where there are several, another may be free.
+ */
+export class KeptLock implements SeatKeeper {
+  readonly name: string;
+  readonly seats: Seats;
+  readonly #context: KeepingContext;
+  readonly #line: Line;
+  readonly #idle = new Map<HeldLease, Timer>();
+  #others: Others = 'unknown';
+  /** When that was asked which showed that nobody waits. */
+  #noneSinceMs = -Infinity;
+  #waitingSinceMs = -Infinity;
+  /** Requests of this process on their way to the server, or in its queue. */
+  #asking = 0;
+  /** Seats that it has, idle or in use. */
+  #seated = 0;
+  #keepMs = 0;
+  /** Of whoever asks or holds first: only those who want the same line up. */
+  #leaseMs = 0;
+  #holders: readonly LeaseInfo[] = [];
+
+  constructor(name: string, seats: Seats, context: KeepingContext) {
+    this.name = name;
+    this.seats = seats;
+    this.#context = context;
+    this.#line = new Line(name, context.clock, context.closing);
+  }
+
+  /** Whether there is anything to remember. */
+  get isInUse(): boolean {
+    return this.#asking > 0 || this.#seated > 0 || this.#line.length > 0;
+  }
+
+  /** Whether whoever has to wait may name this process. */
+  get hasSeats(): boolean {
+    return this.#seated > 0;
+  }
+
+  /**
+   * A seat of this process, at once or when its turn in the line has come.
+   *
+   * @param ask - Asks the server; called at most once.
+   */
+  async acquire(request: KeptRequest, ask: (request: KeptRequest) => Promise<HeldLease>): Promise<HeldLease> {
+    if (request.keepMs > 0) this.#keepMs = request.keepMs;
+    const idle = this.#takeIdle(request);
+    if (idle !== undefined) return idle;
+    if (this.#isBusyHere(request)) {
+      const { timeoutMs } = request;
+      if (timeoutMs === 0) throw this.#timeout(0, this.#line.length);
+      const startedMs = this.#context.clock.nowMs();
+      const seat = await this.#line.wait(request, (place) => this.#timeout(timeoutMs, place));
+      return seat ?? (await this.#ask({ ...request, startedMs }, ask));
+    }
+    return await this.#ask(request, ask);
+  }
+
+  /** What any answer to a request of `sinceMs` shows of the lock. */
+  note(reply: Reply, sinceMs: number): void {
+    const { process } = this.#context;
+    this.#holders = reply.leases.map(describeLease);
+    const isOfOthers = (lease: { readonly process: string }): boolean => lease.process !== process;
+    // Behind the only seat of somebody else, nobody would name us to those who come after us.
+    const isBehindOthers = this.#isSingle && reply.leases.some(isOfOthers);
+    if (reply.waiters > reply.places.length || isBehindOthers) this.othersWait();
+    else if (reply.leases.some((lease) => !isOfOthers(lease) && (lease.keeps ?? 0) > 0)) {
+      // Of an answer to something asked before, nobody knows which of the two came first.
+      if (this.#others === 'waiting' && sinceMs < this.#waitingSinceMs) return;
+      this.#others = 'none';
+      this.#noneSinceMs = sinceMs;
+    }
+  }
+
+  /** Somebody else waits: whatever nobody here uses is theirs, and all here queue like them. */
+  othersWait(): void {
+    this.#others = 'waiting';
+    this.#waitingSinceMs = this.#context.clock.nowMs();
+    for (const idle of [...this.#idle.keys()]) this.#giveUp(idle);
+    this.#line.dissolve();
+  }
+
+  // ---- what the holds tell
+
+  taken(): void {
+    this.#seated += 1;
+    this.#context.changed(this);
+    // It will not be passed on, so they queue like everybody.
+    if (!this.#isOnlyOurs) this.#line.dissolve();
+  }
+
+  mayFollow(hold: HeldLease): boolean {
+    return (hold.grant.kept?.tokensLeft ?? 0) > 0 && this.#mayPass(hold);
+  }
+
+  follows(idle: HeldLease): void {
+    if (idle.grant.terms.leaseMs === this.#leaseMs && this.#line.handTo(idle)) return;
+    if (this.#line.length > 0) {
+      this.#giveUp(idle);
+      return;
+    }
+    const { clock } = this.#context;
+    idle.keep({
+      lost: () => undefined,
+      releaseRequestedNow: () => {
+        this.#giveUp(idle);
+      },
+    });
+    const giveUpMs = clock.nowMs() + this.#keepMs;
+    this.#idle.set(
+      idle,
+      clock.at(giveUpMs, () => {
+        this.#giveUp(idle);
+      }),
+    );
+  }
+
+  gone(hold: HeldLease): void {
+    this.#forget(hold);
+    this.#seated -= 1;
+    // Nobody names us any more to those who come; those of us who are queued get the seat in the very update.
+    if (this.#seated === 0 && this.#asking === 0) this.#unknown();
+    this.#context.changed(this);
+  }
+
+  // ----
+
+  get #isSingle(): boolean {
+    return this.seats.kind === 'mutex';
+  }
+
+  /** Nobody else waits; whoever came while nobody listened is not known of. */
+  get #isOnlyOurs(): boolean {
+    return this.#others === 'none' && this.#context.hearingSinceMs() <= this.#noneSinceMs;
+  }
+
+  /** Whether whoever holds or keeps this seat may leave it to the next caller here. */
+  #mayPass(seat: HeldLease): boolean {
+    return (
+      this.#isOnlyOurs &&
+      this.#asking === 0 &&
+      !seat.wasAskedToRelease &&
+      seat.remainingMs >= seat.grant.terms.leaseMs * LEAST_SHARE_LEFT
+    );
+  }
+
+  /** The only seat is this process's, or about to be, as far as it knows. */
+  #isBusyHere({ terms }: KeptRequest): boolean {
+    if (!this.#isSingle || terms.leaseMs !== this.#leaseMs) return false;
+    const isAnswerToCome = this.#others === 'unknown' && this.#asking > 0 && this.#seated === 0;
+    return isAnswerToCome || (this.#isOnlyOurs && this.isInUse);
+  }
+
+  #takeIdle({ terms, demand }: KeptRequest): HeldLease | undefined {
+    for (const idle of this.#idle.keys()) {
+      const { grant } = idle;
+      const isAlike = grant.terms.leaseMs === terms.leaseMs && grant.demand.permits === demand.permits;
+      // A semaphore that has not met its stored limit yet has to ask.
+      if (!isAlike || demand.mustMatch === true || demand.setsLimit === true) continue;
+      if (!this.#mayPass(idle)) {
+        this.#giveUp(idle);
+        continue;
+      }
+      this.#forget(idle);
+      idle.begin();
+      return idle;
+    }
+    return undefined;
+  }
+
+  async #ask(request: KeptRequest, ask: (request: KeptRequest) => Promise<HeldLease>): Promise<HeldLease> {
+    if (!this.isInUse) this.#leaseMs = request.terms.leaseMs;
+    this.#asking += 1;
+    this.#context.changed(this);
+    try {
+      return await ask(request);
+    } finally {
+      this.#asking -= 1;
+      if (this.#seated === 0 && this.#asking === 0) this.#unknown();
+      this.#context.changed(this);
+    }
+  }
+
+  /** Nobody of this process is there, or will be: the first in the line asks, and the others wait for the answer. */
+  #unknown(): void {
+    this.#others = 'unknown';
+    this.#line.sendFirst();
+  }
+
+  #giveUp(idle: HeldLease): void {
+    this.#forget(idle);
+    this.#context.discard(idle);
+  }
+
+  #forget(idle: HeldLease): void {
+    this.#idle.get(idle)?.cancel();
+    this.#idle.delete(idle);
+  }
+
+  #timeout(waitedMs: number, place: number): AcquireTimeoutError {
+    return new AcquireTimeoutError(this.name, { holders: this.#holders, place, waitedMs });
+  }
+}

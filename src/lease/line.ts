@@ -1,0 +1,98 @@
+import type { Clock } from '../clock.js';
+import { ProviderClosedError } from '../errors.js';
+import type { ParsedWait } from '../options/request-options.js';
+import type { HeldLease } from './held-lease.js';
+
+interface InLine {
+  /** `undefined`: it has to ask the server itself. */
+  settle(seat: HeldLease | undefined): void;
+}
+
+/** Callers of one process who wait for a seat that it keeps, first come first. */
+export class Line {
+  readonly #name: string;
+  readonly #clock: Clock;
+  readonly #closing: AbortSignal;
+  readonly #waiting = new Set<InLine>();
+
+  constructor(name: string, clock: Clock, closing: AbortSignal) {
+    this.#name = name;
+    this.#clock = clock;
+    this.#closing = closing;
+  }
+
+  get length(): number {
+    return this.#waiting.size;
+  }
+
+  /**
+   * The seat when its turn has come; `undefined` if the server has to be asked instead.
+   *
+   * @param timeout - The error of a wait that so many were ahead of when its time was up.
+   * @throws That error; the reason of the signal; {@link ProviderClosedError}.
+   */
+  async wait(
+    { timeoutMs, signal }: ParsedWait,
+    timeout: (place: number) => Error,
+  ): Promise<HeldLease | undefined> {
+    signal?.throwIfAborted();
+    if (this.#closing.aborted) throw new ProviderClosedError(this.#name);
+    let settle!: InLine['settle'];
+    let reject!: (why: unknown) => void;
+    const settled = new Promise<HeldLease | undefined>((onSeat, onEnd) => {
+      settle = onSeat;
+      reject = onEnd;
+    });
+    const inLine: InLine = { settle };
+    const end = (why: unknown): void => {
+      this.#waiting.delete(inLine);
+      reject(why);
+    };
+    const onAbort = (): void => {
+      end(signal?.reason);
+    };
+    const onClosing = (): void => {
+      end(new ProviderClosedError(this.#name));
+    };
+    const onTimeout = (): void => {
+      end(timeout([...this.#waiting].indexOf(inLine)));
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    this.#closing.addEventListener('abort', onClosing, { once: true });
+    const endMs = this.#clock.nowMs() + timeoutMs;
+    const timer = timeoutMs < Infinity ? this.#clock.at(endMs, onTimeout) : undefined;
+    this.#waiting.add(inLine);
+    try {
+      return await settled;
+    } finally {
+      timer?.cancel();
+      signal?.removeEventListener('abort', onAbort);
+      this.#closing.removeEventListener('abort', onClosing);
+    }
+  }
+
+  /** Gives the seat to the first. False: nobody is there. */
+  handTo(seat: HeldLease): boolean {
+    const first = this.#takeFirst();
+    if (first === undefined) return false;
+    seat.begin();
+    first.settle(seat);
+    return true;
+  }
+
+  /** The first asks the server. */
+  sendFirst(): void {
+    this.#takeFirst()?.settle(undefined);
+  }
+
+  /** All ask the server, in their order. */
+  dissolve(): void {
+    while (this.#waiting.size > 0) this.sendFirst();
+  }
+
+  #takeFirst(): InLine | undefined {
+    const [first] = this.#waiting;
+    if (first !== undefined) this.#waiting.delete(first);
+    return first;
+  }
+}

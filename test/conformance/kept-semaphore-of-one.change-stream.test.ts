@@ -1,0 +1,4 @@
+import { keptSemaphoreOfOne } from './adapters.js';
+import { runLockSuites } from './lock-suites.js';
+
+runLockSuites({ adapter: keptSemaphoreOfOne, wakeups: 'change-stream' });

@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+
+import { checkGranted } from './oplog-checker.js';
+import type { Grant } from './oplog-checker.js';
+import { LOCK, asked, granted, history } from './written-history.js';
+import { judged, lease, mutex, over, queue, semaphore } from './written-versions.js';
+import type { Versions } from './written-versions.js';
+
+type Case = readonly [words: string, ...versions: Versions];
+type Planted = readonly [words: string, wrong: RegExp, ...versions: Versions];
+
+const right: readonly Case[] = [
+  [
+    'of a lease that is kept, and of those who come in after it',
+    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
+    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: queue('wb'), wake: ' p:wa:-1' }),
+    mutex(lease('wb', 11), { wake: ' -wa:1 p:wb:11' }),
+  ],
+  [
+    'of two that are let in together and reserve differently',
+    semaphore(3, [lease('wa', 1, { permits: 1, keeps: 1 }), lease('wb', 11, { permits: 1, keeps: 9 })], {
+      fence: 20,
+    }),
+  ],
+  [
+    'of a keeper that is gone when somebody comes to wait for the next',
+    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: queue('wb') }),
+    mutex(lease('wb', 11, { keeps: 9 }), { fence: 20, queue: queue('wc'), wake: ' -wa:1 p:wb:11' }),
+  ],
+];
+
+const planted: readonly Planted[] = [
+  [
+    'a token given that another has reserved',
+    /^S3 .*wb has token 10 after 10/,
+    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
+    mutex(lease('wb', 10), { wake: ' -wa:1' }),
+  ],
+  [
+    'a token given that another had reserved, after a drop',
+    /^S3 .*wb has token 10 after 10/,
+    mutex(lease('wa', 1, { keeps: 9, expiresAt: over }), { fence: 10 }),
+    null,
+    mutex(lease('wb', 10)),
+  ],
+  [
+    'tokens that are not reserved',
+    /^S3 .*the fence is 1, wa has token 10/,
+    mutex(lease('wa', 1, { keeps: 9 }), { fence: 1 }),
+  ],
+  [
+    'one reserved token for two',
+    /^S3 .*wa and wb have one token, 9/,
+    semaphore(3, [lease('wb', 9, { permits: 1 }), lease('wa', 1, { permits: 1, keeps: 8 })]),
+  ],
+  [
+    'more tokens reserved for a lease than it came with',
+    /^S5 .*keeps of wa changes/,
+    mutex(lease('wa', 1), { fence: 10 }),
+    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
+  ],
+  [
+    'a keeper that is not told who waits',
+    /^L2 .*wb waits, and wa, which is kept, is not told/,
+    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
+    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: queue('wb'), wake: ' p:wa:0' }),
+  ],
+];
+
+describe('versions of a lock whose leases are kept', () => {
+  for (const [words, ...versions] of right) {
+    it(`are right: ${words}`, () => {
+      expect(judged(versions).violations).toEqual([]);
+    });
+  }
+
+  for (const [words, wrong, ...versions] of planted) {
+    it(`show ${words}`, () => {
+      const found = judged(versions).violations;
+      expect(found.map(({ invariant, what }) => `${invariant} ${what}`)).toEqual([
+        expect.stringMatching(wrong),
+      ]);
+    });
+  }
+});
+
+describe('what workers say they were granted', () => {
+  it('may be what a lease that is kept has reserved, and no more', () => {
+    const follower = [asked(1, 1), granted(2, 1, 9, 90)];
+    const kept: Grant = { lock: LOCK, id: 'w9', token: 4, keeps: 5, term: 1, wallMs: 0 };
+    expect(checkGranted(history([follower]), [kept])).toEqual([]);
+    for (const wrong of [
+      { ...kept, keeps: 4 },
+      { ...kept, token: 10 },
+      { ...kept, id: 'w4' },
+    ]) {
+      const what = expect.stringMatching(/token 9 of w9/) as string;
+      expect(checkGranted(history([follower]), [wrong])).toMatchObject([{ invariant: 'S2', what }]);
+    }
+  });
+});

@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+
+import { hasToken, lastTokenOf, overlapIn } from './token-blocks.js';
+
+describe('blocks of tokens', () => {
+  it('reach from the lease’s own token over those that it keeps', () => {
+    expect([lastTokenOf({ token: 7 }), lastTokenOf({ token: 7, keeps: 3 })]).toEqual([7, 10]);
+    expect([6, 7, 10, 11].map((token) => hasToken({ token: 7, keeps: 3 }, token))).toEqual([
+      ...[false, true, true, false],
+    ]);
+  });
+
+  it('overlap if two have a token in common, in whatever order they are given', () => {
+    const [low, high] = [
+      { token: 1, keeps: 9 },
+      { token: 10, keeps: 1 },
+    ];
+    expect(overlapIn([high, { token: 20 }, low])).toEqual([low, high]);
+    expect(overlapIn([{ token: 11 }, low, { token: 12, keeps: 5 }])).toBeUndefined();
+    expect(overlapIn([low, { ...low }])).toHaveLength(2);
+    expect(overlapIn([])).toBeUndefined();
+  });
+});
