@@ -229,6 +229,11 @@ export class LockCollection {
     });
   }
 
+  /** Calls back once when another primary follows the one of now. Returns what ends that. */
+  onFollowed(callback: (error: Error) => void): () => void {
+    return this.#primary.asking(callback);
+  }
+
   /** The lock documents that this selects, in the order of their names, at most `limit` of them. */
   async page(filter: Document, projection: Fields, limit: number): Promise<Outcome<readonly Document[]>> {
     return await this.#find(

@@ -15,6 +15,7 @@ export interface WakeCursorListener {
 export class WakeCursor {
   readonly #stream: ChangeStream;
   readonly #readable: Readable;
+  readonly #unwatch: () => void;
   /** Resolves when the server has answered for the first time, or never will. */
   readonly answered: Promise<void>;
 
@@ -33,6 +34,8 @@ export class WakeCursor {
       listener.answered();
     });
     stream.on('error', onTrouble);
+    // A primary that stands still says nothing, and the driver waits for it (E17).
+    this.#unwatch = collection.onFollowed(onTrouble);
     readable.on('data', (event: Document) => {
       listener.event(event);
     });
@@ -47,6 +50,7 @@ export class WakeCursor {
 
   /** Resolves when the server has been told; takes as long as the server does. */
   async close(): Promise<void> {
+    this.#unwatch();
     // Until the first answer, the driver does not know the server's cursor, and would leave it open (R1).
     await this.answered;
     try {

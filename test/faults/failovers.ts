@@ -73,6 +73,27 @@ export function failovers(started: () => FaultCluster): void {
     await cluster.heal();
   });
 
+  it('a primary that stands still delays nobody who waits for a lock that is released after the election', async () => {
+    const cluster = started();
+    await cluster.heal();
+    await using database = new OwnDatabase(cluster.uri);
+    const [here, there] = [database.client(), database.client()].map((client) =>
+      client.provider({ createIndexes: false, leaseMs: 300_000, storeTimeoutMs: STORE_TIMEOUT_MS }),
+    );
+    if (here === undefined || there === undefined) throw new Error('no provider');
+    const held = await here.acquireMutex('held');
+    const granted = later(there.acquireMutex('held').then((hold) => ({ hold, atMs: Date.now() })));
+    await eventually('somebody waits', async () => (await here.inspect('held'))?.waiters.length === 1);
+    const primary = await cluster.untilPrimary();
+    primary.stop();
+    const written = await firstWriteAfter(cluster, primary);
+    expect(await within(STORE_TIMEOUT_MS, 'the release', held.release())).toBe(true);
+    const { hold, atMs } = await within(STORE_TIMEOUT_MS, 'the grant', granted);
+    expect(lateMs(written, atMs)).toBeLessThan(MAX_LATE_MS);
+    await hold.release();
+    await cluster.heal();
+  });
+
   it('a long lease outlives the primary, and a short one is told lost before anybody else is granted', async () => {
     const cluster = started();
     await cluster.heal();
