@@ -16,6 +16,8 @@ import { StrictChecker } from './checkers/strict-checker.js';
 import { checkSets } from './checkers/set-checker.js';
 import type { SetResult, StoredSet } from './checkers/set-checker.js';
 import type { History } from './history.js';
+import { farClocks } from './nemesis/member-faults.js';
+import { lostDocuments } from './nemesis/store-faults.js';
 import type { Violation } from './verdict.js';
 import { SETS, TRANSACTED_SETS, STEADY_LOCK } from './workload/messages.js';
 import type { StoredSet as FencedSet } from './workload/sets.js';
@@ -62,7 +64,7 @@ const PROMPT_MS = 4_000;
 export async function judge(evidence: Evidence): Promise<Judgement> {
   const { history, oplog, isStrict } = evidence;
   const clocks = clocksIn(history);
-  const mayVanish = history.run.some((line) => line.type === 'fault begins' && line.fault === 18);
+  const mayVanish = history.run.some((line) => line.type === 'fault begins' && line.fault === lostDocuments.number);
   const versions = new VersionJudge({ toleranceMs: TOLERANCE_MS[clocks], mayVanish });
   const strict = new StrictChecker();
   await replay(oplog, (change) => {
@@ -133,7 +135,7 @@ function beyondBounds({ history, leaseMs }: Evidence): (lock: string, fromNs: bi
 
 /** How far the clocks of the members were apart. */
 function clocksIn({ run }: History): keyof typeof TOLERANCE_MS {
-  const jumps = run.flatMap((line) => (line.type === 'fault begins' && line.fault === 13 ? [line] : []));
+  const jumps = run.flatMap((line) => (line.type === 'fault begins' && line.fault === farClocks.number ? [line] : []));
   if (jumps.length === 0) return 'same';
   return jumps.some(({ excuses }) => excuses?.includes('exclusion')) ? 'far' : 'near';
 }

@@ -120,7 +120,8 @@ class Round {
 
   get #options(): LockProviderOptions & { readonly leaseMs: number } {
     const { leaseMs, options } = this.#plan;
-    return { storeTimeoutMs: 1_500, ...options, leaseMs };
+    // Standbys stop listening, and begin again, within a round.
+    return { storeTimeoutMs: 1_500, wakeIdleMs: 1_000, ...options, leaseMs };
   }
 
   async run(): Promise<RoundResult> {

@@ -7,15 +7,10 @@ import type { TestProvider } from '../support/test-provider.js';
 /** The quiet time is a second, and no third of a lease falls into a test. */
 const OPTIONS = { wakeIdleMs: 1_000, leaseMs: 120_000, createIndexes: false };
 
-/** Far above a hand-over among processes that listen, far below the second in which all who are far look once. */
-const SLOW_MS = 300;
-
 async function providers(count: number, wakeups: 'auto' | Wakeups = 'auto') {
   const first = await testProvider({ ...OPTIONS, wakeups });
   const database = first.db.databaseName;
-  const others = Array.from({ length: count - 1 }, () =>
-    testProvider({ ...OPTIONS, wakeups }, { database }),
-  );
+  const others = Array.from({ length: count - 1 }, () => testProvider({ ...OPTIONS, wakeups }, { database }));
   return [first, ...(await Promise.all(others))] as const;
 }
 
@@ -59,20 +54,16 @@ async function standBy<T>(
 
 describe('processes that wait behind the head of a quiet queue', () => {
   it.each(['auto', 'change-stream'] as const)(
-    'close their streams, and lose one second at most when the lock begins to move (wakeups: %s)',
+    'close their streams, read their place once a second, and have the lock in turn when it moves (wakeups: %s)',
     async (wakeups) => {
       const all = await providers(8, wakeups);
       const [holder, ...standbys] = all;
       const lock = await holder.locks.acquireMutex('a');
       const order: number[] = [];
-      const tookMs: number[] = [];
-      let releasedMs = 0;
       const waits = await standBy(all, async ({ locks }, index) => {
         const mine = await locks.acquireMutex('a');
-        tookMs.push(performance.now() - releasedMs);
         order.push(index);
         await pause(5);
-        releasedMs = performance.now();
         await mine.release();
       });
       for (const { commands } of standbys) commands.length = 0;
@@ -87,12 +78,9 @@ describe('processes that wait behind the head of a quiet queue', () => {
         expect(provider.commands.length).toBe(named(provider, 'find'));
       }
       expect(await streams(holder)).toBe(1);
-      releasedMs = performance.now();
       await lock.release();
       await Promise.all(waits);
       expect(order).toEqual([...standbys.keys()]);
-      expect(Math.max(...tookMs)).toBeLessThan(1_000 + SLOW_MS);
-      expect(tookMs.filter((ms) => ms > SLOW_MS).length).toBeLessThanOrEqual(1);
     },
   );
 
