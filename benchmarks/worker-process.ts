@@ -22,8 +22,8 @@ export class WorkerProcess<Order extends object, Report extends object> {
   readonly #child: ChildProcess;
   #hear: (report: Report) => void = () => undefined;
 
-  constructor(file: URL, args: readonly string[] = []) {
-    this.#child = fork(file, args, { execArgv: ['--import', 'tsx'] });
+  constructor(file: URL, args: readonly string[] = [], nodeArgs: readonly string[] = ['--import', 'tsx']) {
+    this.#child = fork(file, args, { execArgv: [...nodeArgs] });
     this.#child.on('message', (report) => {
       this.#hear(report as Report);
     });

@@ -5,6 +5,8 @@ import type { Db } from 'mongodb';
 import { Inspector } from './admin/inspector.js';
 import { systemClock } from './clock.js';
 import type { Clock, Timer } from './clock.js';
+import type { Elections, LeaderElection } from './election/leader-election.js';
+import { Observatory } from './election/observatory.js';
 import { ProviderClosedError } from './errors.js';
 import type { Report } from './events.js';
 import { Holds } from './lease/holds.js';
@@ -15,6 +17,7 @@ import { ReleaseQueue } from './lease/release-queue.js';
 import { WaitingRoom } from './lease/waiting-room.js';
 import type { Settings } from './options/provider-options.js';
 import { Requester } from './primitives/requester.js';
+import { electionSeats } from './protocol/election-seats.js';
 import { mutexSeats } from './protocol/mutex-seats.js';
 import { readerWriterSeats } from './protocol/reader-writer-seats.js';
 import type { Seats } from './protocol/seats.js';
@@ -27,7 +30,10 @@ import { PurgeIndex } from './store/purge-index.js';
 import { WakeStream } from './store/wake-stream.js';
 
 /** The primitives that a document may hold. */
-const KINDS: readonly Seats[] = [mutexSeats, readerWriterSeats, semaphoreSeats];
+const KINDS: readonly Seats[] = [mutexSeats, readerWriterSeats, semaphoreSeats, electionSeats];
+
+/** Where their leases are: an election has its leader where a mutex has its holder. */
+const PLACES_OF_LEASES: readonly Seats[] = [mutexSeats, readerWriterSeats, semaphoreSeats];
 
 /** What works behind a provider: makes the parts, connects them, and ends them. */
 export class Engine {
@@ -36,6 +42,7 @@ export class Engine {
   readonly settings: Settings;
   readonly requester: Requester;
   readonly inspector: Inspector;
+  readonly elections: Elections;
   readonly #clock: Clock = systemClock;
   readonly #collection: LockCollection;
   readonly #monitor: LeaseMonitor;
@@ -78,17 +85,18 @@ export class Engine {
       {
         process: processId,
         clock,
+        report,
         closing: this.#closing.signal,
         hearingSinceMs: () => this.#room.hearingSinceMs,
         discard: (idle) => {
           this.#holds.discard(idle);
         },
       },
-      (isAnySeated) => {
-        this.#room.keeping(isAnySeated);
+      (isListening) => {
+        this.#room.keeping(isListening);
       },
     );
-    this.#poller = new Poller(this.#collection, KINDS, processId, settings, clock, this.#room);
+    this.#poller = new Poller(this.#collection, PLACES_OF_LEASES, processId, settings, clock, this.#room);
     this.#wakeStream = new WakeStream(this.#collection, processId, settings, clock, report, this.#room);
     this.#room.wakeBy(this.#wakeStream, this.#poller);
     this.inspector = new Inspector(this.#collection, combiner, KINDS, report);
@@ -111,6 +119,8 @@ export class Engine {
       },
       (name) => this.inspect(name),
     );
+    const observatory = new Observatory(this.#collection, settings, clock, report, this.#closing.signal);
+    this.elections = { requester: this.requester, observatory, started: new Set<LeaderElection>() };
   }
 
   /** @throws {@link ProviderClosedError}. */
@@ -135,20 +145,26 @@ export class Engine {
   /** Waits for the holders to release, at most so long; then ends everything. */
   async close(drainMs: number): Promise<void> {
     this.#closing.abort();
+    const stopped = [...this.elections.started].map((election) => election.stop({ drainMs }));
     this.#holds.requestReleaseOfAll();
     let timer: Timer | undefined;
     const drained = new Promise<void>((resolve) => {
       // Whoever awaits the close may have closed the client before, and then nothing else keeps the process going.
       timer = this.#clock.at(this.#clock.nowMs() + drainMs, resolve, true);
     });
-    await Promise.race([this.#released(), drained]);
+    await Promise.race([Promise.all([this.#released(), ...stopped]), drained]);
     timer?.cancel();
     this.#holds.loseAll();
     this.#monitor.close();
     this.#releases.close();
     this.#poller.close();
     this.#room.close();
-    await Promise.all([this.#wakeStream.close(), this.#purgeIndex.close()]);
+    this.#keeping.close();
+    await Promise.all([
+      this.#wakeStream.close(),
+      this.#purgeIndex.close(),
+      this.elections.observatory.close(),
+    ]);
     this.#collection.close();
   }
 

@@ -41,7 +41,7 @@ export interface ReleasedEvent extends AttemptEvent {
   readonly fencingToken: number;
   /** From the grant to the release, in ms. */
   readonly heldMs: number;
-  /** Whether the store has confirmed it. */
+  /** Whether the store has confirmed it, or need not: a seat that is kept is passed on without it. */
   readonly confirmed: boolean;
 }
 

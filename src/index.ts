@@ -1,5 +1,8 @@
 export { LockProvider } from './provider.js';
 export type { RevokeResult } from './admin/inspector.js';
+export type { LeaderElectionOptions, WhyDeposed } from './election/election-options.js';
+export type { DeposedEvent, LeaderElection, LeaderElectionEvents } from './election/leader-election.js';
+export type { LeaderInfo } from './election/leader-info.js';
 export {
   AcquireTimeoutError,
   CorruptLockDocumentError,

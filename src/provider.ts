@@ -1,6 +1,9 @@
 import type { EventEmitter } from 'eventemitter3';
 import type { Db } from 'mongodb';
 import type { RevokeResult } from './admin/inspector.js';
+import { parseElectionOptions } from './election/election-options.js';
+import type { LeaderElectionOptions } from './election/election-options.js';
+import { LeaderElection } from './election/leader-election.js';
 import { Engine } from './engine.js';
 import { StoreUnavailableError } from './errors.js';
 import { IsolatedEmitter } from './events.js';
@@ -109,6 +112,21 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
       parseWhenLimitDiffers(options),
       parsePrimitiveOptions(this.#engine.settings, options),
       parseKeepMs(options),
+    );
+  }
+
+  /**
+   * A candidate of the election of this name. Sends nothing before its start; any number of objects of one name, here
+   * and elsewhere, are candidates of the same election.
+   *
+   * @throws As `createMutex`; for a wrong option.
+   */
+  createLeaderElection(name: string, options?: LeaderElectionOptions): LeaderElection {
+    const { elections, settings } = this.#engine;
+    return new LeaderElection(
+      elections,
+      parseName(name),
+      parseElectionOptions(settings, this.processId, options),
     );
   }
 

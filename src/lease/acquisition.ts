@@ -7,8 +7,7 @@ import {
   StoreUnavailableError,
 } from '../errors.js';
 import type { LeaseTerms } from '../options/provider-options.js';
-import type { ParsedAcquireOptions } from '../options/request-options.js';
-import { MAX_KEEPS } from '../protocol/lock-document.js';
+import type { BegunRequest } from '../options/request-options.js';
 import type { LockKind } from '../protocol/lock-document.js';
 import type { Demand } from '../protocol/operation.js';
 import type { Reply } from '../protocol/reply.js';
@@ -25,9 +24,6 @@ import type { Grant, SeatKeeper } from './held-lease.js';
 /** How long the answer to a cancel is awaited once the time to wait is up. */
 const CANCEL_GRACE_MS = 1_000;
 
-/** Tokens that are reserved for a seat that may be kept: then it goes back once. */
-const KEEPS = MAX_KEEPS - 1;
-
 /** Which lock is asked for, and how much of it. */
 export interface Wanted {
   readonly name: string;
@@ -38,6 +34,8 @@ export interface Wanted {
   readonly keeper?: SeatKeeper | undefined;
   /** Hears every reply that shows the lock. */
   readonly onReply?: ((reply: Reply) => void) | undefined;
+  /** Hears that the request has a place in the queue. */
+  readonly onQueued?: (() => void) | undefined;
 }
 
 /**
@@ -54,8 +52,9 @@ type State = 'requesting' | 'queued' | 'cancelling' | 'over';
 export class Acquisition implements Wait {
   readonly hasLease = false;
   readonly #context: AcquisitionContext;
-  readonly #options: ParsedAcquireOptions;
+  readonly #options: BegunRequest;
   readonly #onReply: ((reply: Reply) => void) | undefined;
+  readonly #onQueued: (() => void) | undefined;
   readonly #keeper: SeatKeeper | undefined;
   readonly #spec: AttemptSpec;
   readonly #startedMs: number;
@@ -70,17 +69,18 @@ export class Acquisition implements Wait {
   #storeError: unknown;
   #timer: Timer | undefined;
 
-  constructor(context: AcquisitionContext, wanted: Wanted, options: ParsedAcquireOptions) {
+  constructor(context: AcquisitionContext, wanted: Wanted, options: BegunRequest) {
     const { terms, timeoutMs, why } = options;
-    const { name, seats, keeper, onReply } = wanted;
+    const { name, seats, keeper, onReply, onQueued } = wanted;
     this.#context = context;
     this.#options = options;
     this.#onReply = onReply;
+    this.#onQueued = onQueued;
     const type = timeoutMs === 0 ? 'try' : 'enqueue';
     this.#keeper = keeper;
-    const keeps = keeper === undefined ? undefined : KEEPS;
+    const keeps = keeper?.keeps;
     this.#spec = { name, seats, terms, why, type, keeps, demand: () => wanted.demand() };
-    this.#startedMs = options.startedMs ?? context.clock.nowMs();
+    this.#startedMs = options.startedMs;
     this.#attempt = new Attempt(context, this.#spec);
     this.#settled = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -184,6 +184,7 @@ export class Acquisition implements Wait {
           return;
         }
         this.#context.room.queued(this, asked.place, asked.reply, asked.sentAt);
+        this.#onQueued?.();
         // Last, because a listener may abort, or close the provider.
         this.#context.report('waiting', { ...this.#event(), place: asked.place.place });
         break;
@@ -224,7 +225,7 @@ export class Acquisition implements Wait {
     this.#state = 'over';
     const { copyUntilMs } = this.#attempt;
     const keeper = this.#keeper;
-    const kept = keeper === undefined ? undefined : { keeper, passes: 0, tokensLeft: KEEPS };
+    const kept = keeper === undefined ? undefined : { keeper, passes: 0, tokensLeft: keeper.keeps };
     this.#resolve({ name, seats, id, token, terms, demand: { mode, permits }, deadline, copyUntilMs, kept });
   }
 

@@ -28,6 +28,9 @@ export interface AcquisitionContext {
 /** Of one look: no two are alike, so each of them is a real write. */
 export const newNonce = (): string => randomBytes(6).toString('hex');
 
+/** 96 random bits, drawn at use: a cloned process must not repeat them (E34). */
+export const newAttemptId = (): string => `w${randomBytes(12).toString('hex')}`;
+
 /** By how much the estimate of the server's clock may be early. */
 const ARRIVAL_SLACK_MS = 100;
 
@@ -49,8 +52,7 @@ export interface AttemptSpec {
  * is, its not-after included; withdrawing, cancelling and giving back name the same id, so each may be repeated.
  */
 export class Attempt {
-  /** 96 random bits, drawn at use: a cloned process must not repeat them (E34). */
-  readonly id: string = `w${randomBytes(12).toString('hex')}`;
+  readonly id: string = newAttemptId();
   readonly #context: AcquisitionContext;
   readonly #spec: AttemptSpec;
   #request: Request | undefined;

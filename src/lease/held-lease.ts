@@ -39,6 +39,8 @@ export interface HoldObserver {
 
 /** Who keeps seats between the callers of a process. */
 export interface SeatKeeper {
+  /** How many tokens beyond its own a grant of it reserves. */
+  readonly keeps: number;
   /** The server has granted a seat. */
   taken(): void;
   /** Whether the seat of this hold, which is about to end, may be passed on. */
@@ -274,7 +276,8 @@ export class HeldLease {
   #isDoubtful(): boolean {
     const wallAheadMs = this.#clock.wallMs() - this.#clock.nowMs();
     const sleptMs = wallAheadMs - this.#deadline.wallAheadMs;
-    if (!this.#isDoubted && sleptMs > Math.max(this.grant.terms.clockAllowanceMs, MIN_SUSPENSION_MS)) {
+    const { clockAllowanceMs, transitionMs = 0 } = this.grant.terms;
+    if (!this.#isDoubted && sleptMs > Math.max(clockAllowanceMs - transitionMs, MIN_SUSPENSION_MS)) {
       this.#isDoubted = true;
       this.#owner.doubtful(this);
     }

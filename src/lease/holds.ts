@@ -56,7 +56,9 @@ export class Holds implements HandleOwner, HoldOwner {
     this.#remove(hold);
     if (!hold.isIdle) this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why });
     // The next in line need not wait for the rest of a lease that nobody uses. Final: nothing revives the hold.
-    if (why === 'expired' || this.#mayComeBack(hold)) void this.#giveBack(hold);
+    // In the transition of an election nobody else may have it: the candidate itself follows.
+    const isOver = why === 'expired' && (hold.grant.terms.transitionMs ?? 0) === 0;
+    if (isOver || this.#mayComeBack(hold)) void this.#giveBack(hold);
   }
 
   doubtful(hold: HeldLease): void {
@@ -103,6 +105,13 @@ export class Holds implements HandleOwner, HoldOwner {
     if (!idle.release()) return;
     this.#remove(idle);
     void this.#giveBack(idle);
+  }
+
+  /** Its owner is done with it, but not what was begun under it: the seat stays until its lease is over. */
+  letExpire(hold: HeldLease): void {
+    if (!hold.release()) return;
+    this.#remove(hold);
+    this.#report('released', { ...eventOf(hold), heldMs: hold.heldMs, confirmed: false });
   }
 
   track(handle: object, hold: HeldLease): void {

@@ -1,3 +1,4 @@
+import type { Timer } from '../clock.js';
 import type { Seats } from '../protocol/seats.js';
 import { KeptLock } from './kept-lock.js';
 import type { KeepingContext } from './kept-lock.js';
@@ -5,29 +6,25 @@ import type { KeepingContext } from './kept-lock.js';
 /** The locks whose seats this process keeps between its callers, while there is something to remember of them. */
 export class Keeping {
   readonly #context: KeepingContext;
+  readonly #listen: (isListening: boolean) => void;
   readonly #locks = new Map<string, KeptLock>();
   readonly #seated = new Set<KeptLock>();
+  #timer: Timer | undefined;
 
-  /** @param onSeated - Called when the first seat is there that somebody may wait behind, and when the last one is gone. */
-  constructor(context: Omit<KeepingContext, 'changed'>, onSeated: (isAnySeated: boolean) => void) {
+  /** @param listen - Whether somebody may have to wait behind a seat of this process, and name it. */
+  constructor(context: Omit<KeepingContext, 'changed'>, listen: (isListening: boolean) => void) {
+    this.#listen = listen;
     this.#context = {
       ...context,
       changed: (lock) => {
-        const wasAnySeated = this.#seated.size > 0;
-        if (lock.hasSeats) this.#seated.add(lock);
-        else this.#seated.delete(lock);
-        const key = keyOf(lock.name, lock.seats);
-        if (lock.isInUse) this.#locks.set(key, lock);
-        else this.#locks.delete(key);
-        const isAnySeated = this.#seated.size > 0;
-        if (isAnySeated !== wasAnySeated) onSeated(isAnySeated);
+        this.#changed(lock);
       },
     };
   }
 
   /** The lock, to be asked through; `undefined` if nothing of it is kept, and is not to be. */
   lock(name: string, seats: Seats, keepMs: number): KeptLock | undefined {
-    const key = keyOf(name, seats);
+    const key = keyOf(seats.kind, name);
     const known = this.#locks.get(key);
     if (known !== undefined || keepMs === 0) return known;
     const lock = new KeptLock(name, seats, this.#context);
@@ -37,8 +34,31 @@ export class Keeping {
 
   /** A wake-up told that somebody waits behind what is kept under this name. */
   othersWait(name: string): void {
-    for (const lock of this.#seated) if (lock.name === name) lock.othersWait();
+    for (const kind of ['mutex', 'semaphore']) this.#locks.get(keyOf(kind, name))?.othersWait();
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+  }
+
+  #changed(lock: KeptLock): void {
+    const key = keyOf(lock.seats.kind, lock.name);
+    if (!lock.isInUse) this.#locks.delete(key);
+    else if (!this.#locks.has(key)) this.#locks.set(key, lock);
+    if (lock.hasSeats) {
+      this.#seated.add(lock);
+      this.#timer?.cancel();
+      if (this.#seated.size === 1) this.#listen(true);
+    } else if (this.#seated.delete(lock) && this.#seated.size === 0) this.#closeLater(lock.keepMs);
+  }
+
+  /** Whoever uses a lock again within `keepMs` wants its seat kept then, and for that somebody must have listened. */
+  #closeLater(keepMs: number): void {
+    const { clock } = this.#context;
+    this.#timer = clock.at(clock.nowMs() + keepMs, () => {
+      this.#listen(false);
+    });
   }
 }
 
-const keyOf = (name: string, { kind }: Seats): string => `${kind} ${name}`;
+const keyOf = (kind: string, name: string): string => `${kind} ${name}`;

@@ -1,16 +1,18 @@
 import type { Clock, Timer } from '../clock.js';
-import { AcquireTimeoutError } from '../errors.js';
-import type { ParsedAcquireOptions } from '../options/request-options.js';
+import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
+import type { Report } from '../events.js';
+import type { BegunRequest } from '../options/request-options.js';
 import type { Demand } from '../protocol/operation.js';
 import type { Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import { describeLease } from '../protocol/snapshot.js';
 import type { LeaseInfo } from '../protocol/snapshot.js';
+import { newAttemptId } from './attempt.js';
 import type { HeldLease, SeatKeeper } from './held-lease.js';
 import { Line } from './line.js';
 
 /** What is asked for of a lock whose seats are kept. */
-export interface KeptRequest extends ParsedAcquireOptions {
+export interface KeptRequest extends BegunRequest {
   readonly demand: Demand;
   readonly keepMs: number;
 }
@@ -19,6 +21,7 @@ export interface KeptRequest extends ParsedAcquireOptions {
 export interface KeepingContext {
   readonly process: string;
   readonly clock: Clock;
+  readonly report: Report;
   readonly closing: AbortSignal;
   /** Since when wake-ups arrive without a gap; infinitely late if they do not. */
   hearingSinceMs(): number;
@@ -33,6 +36,13 @@ export interface KeepingContext {
  * whoever came. `unknown`: nobody here knows, so nothing is kept.
  */
 type Others = 'none' | 'unknown' | 'waiting';
+
+/**
+ * Tokens that are reserved with a grant: after so many passes the seat goes back once. A thousand tokens are a millisecond
+ * of the clock that they are floored by, which must not fall behind them (E10); where many enter at once, fewer.
+ */
+const KEEPS_OF_ONE = 255;
+const KEEPS_OF_MANY = 15;
 
 /** Of a lease that is nearly over nobody is handed the rest. */
 const LEAST_SHARE_LEFT = 1 / 3;
@@ -62,8 +72,6 @@ export class KeptLock implements SeatKeeper {
   /** Seats that it has, idle or in use. */
   #seated = 0;
   #keepMs = 0;
-  /** Of whoever asks or holds first: only those who want the same line up. */
-  #leaseMs = 0;
   #holders: readonly LeaseInfo[] = [];
 
   constructor(name: string, seats: Seats, context: KeepingContext) {
@@ -71,6 +79,14 @@ export class KeptLock implements SeatKeeper {
     this.seats = seats;
     this.#context = context;
     this.#line = new Line(name, context.clock, context.closing);
+  }
+
+  get keeps(): number {
+    return this.#isSingle ? KEEPS_OF_ONE : KEEPS_OF_MANY;
+  }
+
+  get keepMs(): number {
+    return this.#keepMs;
   }
 
   /** Whether there is anything to remember. */
@@ -88,24 +104,29 @@ export class KeptLock implements SeatKeeper {
    *
    * @param ask - Asks the server; called at most once.
    */
-  async acquire(request: KeptRequest, ask: (request: KeptRequest) => Promise<HeldLease>): Promise<HeldLease> {
-    if (request.keepMs > 0) this.#keepMs = request.keepMs;
+  async acquire(request: KeptRequest, ask: () => Promise<HeldLease>): Promise<HeldLease> {
+    const { signal, keepMs } = request;
+    signal?.throwIfAborted();
+    if (this.#context.closing.aborted) throw new ProviderClosedError(this.name);
+    if (keepMs > 0) this.#keepMs = keepMs;
     const idle = this.#takeIdle(request);
     if (idle !== undefined) return idle;
-    if (this.#isBusyHere(request)) {
-      const { timeoutMs } = request;
-      if (timeoutMs === 0) throw this.#timeout(0, this.#line.length);
-      const startedMs = this.#context.clock.nowMs();
-      const seat = await this.#line.wait(request, (place) => this.#timeout(timeoutMs, place));
-      return seat ?? (await this.#ask({ ...request, startedMs }, ask));
+    if (!this.#mustLineUp(request)) {
+      this.#beginToAsk();
+      return await this.#ask(ask);
     }
-    return await this.#ask(request, ask);
+    if (request.timeoutMs === 0) throw this.#timeout(0, this.#line.length);
+    const seat = await this.#line.wait(request, (place) => this.#timeout(request.timeoutMs, place));
+    // Whoever was sent to the server has been counted since.
+    return seat ?? (await this.#ask(ask));
   }
 
   /** What any answer to a request of `sinceMs` shows of the lock. */
   note(reply: Reply, sinceMs: number): void {
     const { process } = this.#context;
     this.#holders = reply.leases.map(describeLease);
+    // One of this process's own waits, whom what is idle here does not suit.
+    if (reply.places.length > 0) this.#giveUpIdle();
     const isOfOthers = (lease: { readonly process: string }): boolean => lease.process !== process;
     // Behind the only seat of somebody else, nobody would name us to those who come after us.
     const isBehindOthers = this.#isSingle && reply.leases.some(isOfOthers);
@@ -122,8 +143,8 @@ export class KeptLock implements SeatKeeper {
   othersWait(): void {
     this.#others = 'waiting';
     this.#waitingSinceMs = this.#context.clock.nowMs();
-    for (const idle of [...this.#idle.keys()]) this.#giveUp(idle);
-    this.#line.dissolve();
+    this.#giveUpIdle();
+    this.#dissolveLine();
   }
 
   // ---- what the holds tell
@@ -132,7 +153,7 @@ export class KeptLock implements SeatKeeper {
     this.#seated += 1;
     this.#context.changed(this);
     // It will not be passed on, so they queue like everybody.
-    if (!this.#isOnlyOurs) this.#line.dissolve();
+    if (!this.#isOnlyOurs) this.#dissolveLine();
   }
 
   mayFollow(hold: HeldLease): boolean {
@@ -140,32 +161,23 @@ export class KeptLock implements SeatKeeper {
   }
 
   follows(idle: HeldLease): void {
-    if (idle.grant.terms.leaseMs === this.#leaseMs && this.#line.handTo(idle)) return;
+    if (this.#line.handTo(idle)) return;
     if (this.#line.length > 0) {
       this.#giveUp(idle);
       return;
     }
+    const giveUp = (): void => {
+      this.#giveUp(idle);
+    };
+    idle.keep({ lost: () => undefined, releaseRequestedNow: giveUp });
     const { clock } = this.#context;
-    idle.keep({
-      lost: () => undefined,
-      releaseRequestedNow: () => {
-        this.#giveUp(idle);
-      },
-    });
-    const giveUpMs = clock.nowMs() + this.#keepMs;
-    this.#idle.set(
-      idle,
-      clock.at(giveUpMs, () => {
-        this.#giveUp(idle);
-      }),
-    );
+    this.#idle.set(idle, clock.at(clock.nowMs() + this.#keepMs, giveUp));
   }
 
   gone(hold: HeldLease): void {
     this.#forget(hold);
     this.#seated -= 1;
-    // Nobody names us any more to those who come; those of us who are queued get the seat in the very update.
-    if (this.#seated === 0 && this.#asking === 0) this.#unknown();
+    if (this.#seated === 0) this.#unseated();
     this.#context.changed(this);
   }
 
@@ -190,47 +202,67 @@ export class KeptLock implements SeatKeeper {
     );
   }
 
-  /** The only seat is this process's, or about to be, as far as it knows. */
-  #isBusyHere({ terms }: KeptRequest): boolean {
-    if (!this.#isSingle || terms.leaseMs !== this.#leaseMs) return false;
+  /** The only seat is this process's, or about to be, as far as it knows; or others are in line before this one. */
+  #mustLineUp({ timeoutMs }: KeptRequest): boolean {
+    if (!this.#isSingle) return false;
     const isAnswerToCome = this.#others === 'unknown' && this.#asking > 0 && this.#seated === 0;
-    return isAnswerToCome || (this.#isOnlyOurs && this.isInUse);
+    return (
+      this.#line.length > 0 ||
+      (isAnswerToCome && timeoutMs > 0) ||
+      (this.#isOnlyOurs && this.#asking + this.#seated > 0)
+    );
   }
 
-  #takeIdle({ terms, demand }: KeptRequest): HeldLease | undefined {
-    for (const idle of this.#idle.keys()) {
+  /** What is idle and does not suit is in the way of a try, and of whoever wants the only seat. */
+  #takeIdle({ terms, demand, timeoutMs }: KeptRequest): HeldLease | undefined {
+    for (const idle of [...this.#idle.keys()]) {
       const { grant } = idle;
       const isAlike = grant.terms.leaseMs === terms.leaseMs && grant.demand.permits === demand.permits;
       // A semaphore that has not met its stored limit yet has to ask.
-      if (!isAlike || demand.mustMatch === true || demand.setsLimit === true) continue;
-      if (!this.#mayPass(idle)) {
-        this.#giveUp(idle);
-        continue;
+      const mustAsk = demand.mustMatch === true || demand.setsLimit === true;
+      if (isAlike && !mustAsk && this.#mayPass(idle)) {
+        this.#forget(idle);
+        idle.begin();
+        return idle;
       }
-      this.#forget(idle);
-      idle.begin();
-      return idle;
+      if (this.#isSingle || timeoutMs === 0) this.#giveUp(idle);
     }
     return undefined;
   }
 
-  async #ask(request: KeptRequest, ask: (request: KeptRequest) => Promise<HeldLease>): Promise<HeldLease> {
-    if (!this.isInUse) this.#leaseMs = request.terms.leaseMs;
+  #beginToAsk(): void {
     this.#asking += 1;
     this.#context.changed(this);
+  }
+
+  async #ask(ask: () => Promise<HeldLease>): Promise<HeldLease> {
     try {
-      return await ask(request);
+      return await ask();
     } finally {
       this.#asking -= 1;
-      if (this.#seated === 0 && this.#asking === 0) this.#unknown();
+      if (this.#seated === 0) this.#unseated();
       this.#context.changed(this);
     }
   }
 
-  /** Nobody of this process is there, or will be: the first in the line asks, and the others wait for the answer. */
-  #unknown(): void {
+  /**
+   * Nobody names this process any more to those who come. Who of it is queued for the only seat has it by the very update
+   * that ends the last one; where there are several, somebody else may have come in between.
+   */
+  #unseated(): void {
+    if (!this.#isSingle && this.#others === 'none') this.#others = 'unknown';
+    if (this.#asking > 0) return;
     this.#others = 'unknown';
-    this.#line.sendFirst();
+    // The first in the line asks, and the others wait for the answer.
+    if (this.#line.sendFirst()) this.#beginToAsk();
+  }
+
+  #dissolveLine(): void {
+    while (this.#line.sendFirst()) this.#beginToAsk();
+  }
+
+  #giveUpIdle(): void {
+    for (const idle of [...this.#idle.keys()]) this.#giveUp(idle);
   }
 
   #giveUp(idle: HeldLease): void {
@@ -244,6 +276,10 @@ export class KeptLock implements SeatKeeper {
   }
 
   #timeout(waitedMs: number, place: number): AcquireTimeoutError {
+    if (waitedMs > 0) {
+      const { kind } = this.seats;
+      this.#context.report('timeout', { lockName: this.name, kind, id: newAttemptId(), waitedMs });
+    }
     return new AcquireTimeoutError(this.name, { holders: this.#holders, place, waitedMs });
   }
 }

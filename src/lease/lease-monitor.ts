@@ -186,7 +186,7 @@ export class LeaseMonitor {
     this.#batchesInFlight += 1;
     this.#startedMs = this.#clock.nowMs();
     for (const watched of batch) watched.isAsking = true;
-    const shortestLeaseMs = Math.min(...batch.map(({ hold }) => hold.grant.terms.leaseMs));
+    const shortestLeaseMs = Math.min(...batch.map(({ hold }) => countedLeaseMs(hold)));
     const boundMs = Math.min(this.#settings.storeTimeoutMs, shortestLeaseMs / 3);
     const holds = batch.map(({ hold }) => hold);
     const confirmations = await this.#ask(holds, boundMs);
@@ -251,6 +251,8 @@ export class LeaseMonitor {
     const { id, name, grant } = hold;
     const event = { lockName: name, kind: grant.seats.kind, id, fencingToken: hold.token };
     if (ending !== true) {
+      // Of a seat that nobody has, nobody wants to hear.
+      if (hold.isIdle) return;
       this.#report('extended', { ...event, remainingMs: hold.remainingMs });
     } else if (hold.requestRelease()) {
       this.#report('releaseRequested', event);
@@ -267,3 +269,6 @@ function nextDueMs({ deadlineMs, grant }: HeldLease, clock: Clock): number {
 
 const retryPauseMs = ({ grant }: HeldLease): number =>
   Math.max(MIN_RETRY_MS, Math.min(grant.terms.extendEveryMs / 8, 500)) * (0.5 + Math.random() / 2);
+
+/** What of the lease the hold itself counts on. */
+const countedLeaseMs = ({ grant: { terms } }: HeldLease): number => terms.leaseMs - (terms.transitionMs ?? 0);

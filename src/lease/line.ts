@@ -1,9 +1,10 @@
 import type { Clock } from '../clock.js';
 import { ProviderClosedError } from '../errors.js';
-import type { ParsedWait } from '../options/request-options.js';
+import type { ParsedAcquireOptions } from '../options/request-options.js';
 import type { HeldLease } from './held-lease.js';
 
 interface InLine {
+  readonly leaseMs: number;
   /** `undefined`: it has to ask the server itself. */
   settle(seat: HeldLease | undefined): void;
 }
@@ -32,7 +33,7 @@ export class Line {
    * @throws That error; the reason of the signal; {@link ProviderClosedError}.
    */
   async wait(
-    { timeoutMs, signal }: ParsedWait,
+    { timeoutMs, signal, terms: { leaseMs } }: ParsedAcquireOptions,
     timeout: (place: number) => Error,
   ): Promise<HeldLease | undefined> {
     signal?.throwIfAborted();
@@ -43,7 +44,7 @@ export class Line {
       settle = onSeat;
       reject = onEnd;
     });
-    const inLine: InLine = { settle };
+    const inLine: InLine = { leaseMs, settle };
     const end = (why: unknown): void => {
       this.#waiting.delete(inLine);
       reject(why);
@@ -71,28 +72,22 @@ export class Line {
     }
   }
 
-  /** Gives the seat to the first. False: nobody is there. */
+  /** Gives the seat to the first. False: nobody is there, or it wants another lease. */
   handTo(seat: HeldLease): boolean {
-    const first = this.#takeFirst();
-    if (first === undefined) return false;
+    const [first] = this.#waiting;
+    if (first?.leaseMs !== seat.grant.terms.leaseMs) return false;
+    this.#waiting.delete(first);
     seat.begin();
     first.settle(seat);
     return true;
   }
 
-  /** The first asks the server. */
-  sendFirst(): void {
-    this.#takeFirst()?.settle(undefined);
-  }
-
-  /** All ask the server, in their order. */
-  dissolve(): void {
-    while (this.#waiting.size > 0) this.sendFirst();
-  }
-
-  #takeFirst(): InLine | undefined {
+  /** The first asks the server. False: nobody is there. */
+  sendFirst(): boolean {
     const [first] = this.#waiting;
-    if (first !== undefined) this.#waiting.delete(first);
-    return first;
+    if (first === undefined) return false;
+    this.#waiting.delete(first);
+    first.settle(undefined);
+    return true;
   }
 }

@@ -9,7 +9,8 @@ import type { Confirmation } from './lease-monitor.js';
 export interface Hold extends AsyncDisposable {
   /**
    * Aborts once, with a {@link LockLostError} as its reason, at the moment the hold is lost: when the server says so,
-   * or when the local deadline passes, which needs no answer from anybody. Never because of a release.
+   * or when the local deadline passes, which needs no answer from anybody. Never because of a release, except that
+   * the term of a leader aborts before it is given back.
    */
   readonly signal: AbortSignal;
 

@@ -81,6 +81,8 @@ export interface LeaseTerms {
   readonly extendEveryMs: number;
   readonly clockAllowanceMs: number;
   readonly retentionMs: number;
+  /** Of an election: the last part of the lease, which counts as no more than a clock allowance. */
+  readonly transitionMs?: number;
 }
 
 const DAY_MS = 86_400_000;

@@ -81,10 +81,13 @@ export interface ParsedWait {
 export interface ParsedAcquireOptions extends ParsedWait {
   readonly terms: LeaseTerms;
   readonly why: string | undefined;
-  /** When the wait began, if that was before it is asked for. */
-  readonly startedMs?: number | undefined;
   /** Set if the caller's own chain of calls holds the lock already, and waits without a bound. */
   readonly isNested?: boolean | undefined;
+}
+
+/** One request, and when its time to wait began. */
+export interface BegunRequest extends ParsedAcquireOptions {
+  readonly startedMs: number;
 }
 
 export function parseAcquireOptions(
@@ -109,7 +112,7 @@ export function parseUpgradeOptions(given: AcquireOptions | undefined, defaultTi
   return parseWait(given, defaultTimeoutMs);
 }
 
-function parseWait(given: AcquireOptions | undefined, defaultTimeoutMs: number): ParsedWait {
+export function parseWait(given: AcquireOptions | undefined, defaultTimeoutMs: number): ParsedWait {
   const { timeoutMs = defaultTimeoutMs, signal } = record(given);
   if (typeof timeoutMs !== 'number') throw wrongType('timeoutMs', 'a number', timeoutMs);
   if (!(timeoutMs >= 0)) throw outOfRange('timeoutMs', 'at least 0', timeoutMs);

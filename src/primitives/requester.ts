@@ -9,7 +9,7 @@ import type { Keeping } from '../lease/keeping.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { parseAcquireOptions } from '../options/request-options.js';
-import type { AcquireOptions, ParsedAcquireOptions } from '../options/request-options.js';
+import type { AcquireOptions, BegunRequest } from '../options/request-options.js';
 import type { Reply } from '../protocol/reply.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
 
@@ -74,9 +74,9 @@ export class Requester {
     const isHopeless = held.length > 0 && (target.isHopeless?.(held) ?? true);
     // If there is room all the same, one try finds it.
     const timeoutMs = isHopeless ? 0 : parsed.timeoutMs;
-    const request = { ...parsed, timeoutMs, isNested: held.length > 0 };
     const { clock } = this.#context;
     const startedMs = clock.nowMs();
+    const request = { ...parsed, timeoutMs, startedMs, isNested: held.length > 0 };
     try {
       const hold = await this.#hold(target, request);
       this.#holds.acquired(hold, clock.nowMs() - startedMs);
@@ -87,21 +87,22 @@ export class Requester {
     }
   }
 
-  async #hold(target: Target<LockHandle>, request: ParsedAcquireOptions): Promise<HeldLease> {
+  async #hold(target: Target<LockHandle>, request: BegunRequest): Promise<HeldLease> {
     const { name, seats, keepMs = 0 } = target;
     const lock = this.#keeping.lock(name, seats, keepMs);
     if (lock === undefined) return await this.#ask(target, request);
-    const sinceMs = this.#context.clock.nowMs();
-    const onReply = (reply: Reply): void => {
-      target.onReply?.(reply);
-      lock.note(reply, sinceMs);
+    const ask = (): Promise<HeldLease> => {
+      const sinceMs = this.#context.clock.nowMs();
+      const onReply = (reply: Reply): void => {
+        target.onReply?.(reply);
+        lock.note(reply, sinceMs);
+      };
+      return this.#ask({ ...target, keeper: keepMs > 0 ? lock : undefined, onReply }, request);
     };
-    const wanted = { ...target, keeper: keepMs > 0 ? lock : undefined, onReply };
-    const kept = { ...request, demand: target.demand(), keepMs };
-    return await lock.acquire(kept, (remaining) => this.#ask(wanted, remaining));
+    return await lock.acquire({ ...request, demand: target.demand(), keepMs }, ask);
   }
 
-  async #ask(wanted: Wanted, request: ParsedAcquireOptions): Promise<HeldLease> {
+  async #ask(wanted: Wanted, request: BegunRequest): Promise<HeldLease> {
     const acquisition = new Acquisition(this.#context, wanted, request);
     const grant = await acquisition.run();
     // Closed in the very turn of the grant: nobody would see to this hold any more.

@@ -53,7 +53,9 @@ export function admit(seats: Seats, requested: readonly string[]): readonly Stag
           $ifNull: [seats.mayKeep ? { $add: [lastToken, mostKept('$granted.keeps')] } : lastToken, '$fence'],
         },
         ...seats.occupy('$granted'),
-        queue: { $slice: ['$queue', seats.enteringFromQueue, EVERYTHING] },
+        queue: seats.mayOvertake
+          ? those('$queue', not(isIn('$$this.k', '$granted.id')))
+          : { $slice: ['$queue', seats.enteringFromQueue, EVERYTHING] },
         wake: granted(toName),
       },
     },
@@ -63,7 +65,7 @@ export function admit(seats: Seats, requested: readonly string[]): readonly Stag
 /** Whoever is not let in tells those who keep their seats between their callers: they give up what they do not use. */
 export function tellKeepers(seats: Seats, operation: Operation): readonly Stage[] {
   if (!seats.mayKeep || !('request' in operation)) return [];
-  const { id, notAfter } = operation.request;
+  const { id, process, notAfter } = operation.request;
   const isShutOut = all(not(seats.isHeldBy(id)), { $lte: [NOW, notAfter] });
-  return [{ $set: { wake: keepersTold(seats.leases, isShutOut) } }];
+  return [{ $set: { wake: keepersTold(seats.leases, isShutOut, process) } }];
 }

@@ -70,7 +70,7 @@ export function readPoll(document: Readonly<Record<string, unknown>>): Poll {
 
 /** Whether each of the documents is a legal one, of any of these kinds. */
 export const legalProjection = (...kinds: readonly Seats[]): Fields => ({
-  legal: any(...kinds.map(isWellFormed)),
+  legal: any(...kinds.map((seats) => isWellFormed(seats))),
 });
 
 /** The projection of the read that follows an extension: which leases are still this process's, and live. */

@@ -61,6 +61,10 @@ export interface Member {
    * behind it names its process.
    */
   readonly keeps?: number;
+  /** Of an election. */
+  readonly candidateId?: string;
+  readonly value?: string;
+  readonly transitionMs?: number;
 }
 
 /** A seat held. `extendedAt` is not stored: it is `expiresAt − leaseMs`. */

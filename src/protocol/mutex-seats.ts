@@ -8,6 +8,7 @@ const holder = leaseSlot('holder');
 export const mutexSeats: Seats = {
   kind: 'mutex',
   mayKeep: true,
+  mayOvertake: false,
   ownFields: [],
   vacant: () => ({ holder: null }),
   wellFormed: holder.wellFormed,

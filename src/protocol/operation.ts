@@ -29,6 +29,12 @@ export interface Demand {
   readonly mustMatch?: boolean | undefined;
   /** Of a semaphore: makes `limit` the stored one. */
   readonly setsLimit?: boolean | undefined;
+  /** Of an election: who stands. */
+  readonly candidateId?: string | undefined;
+  /** Of an election: what the leader tells everybody. */
+  readonly value?: string | undefined;
+  /** Of an election: the last part of the lease, in which only the same candidate may follow. */
+  readonly transitionMs?: number | undefined;
 }
 
 /** One step of a transition. `enqueue` and `try` are the only ones that create a lock document. */
@@ -54,7 +60,7 @@ export type Operation =
   | OwnOperation;
 
 /** What only one kind of lock can do; on the others it changes nothing. */
-export type OwnOperation = Exchange | Resize;
+export type OwnOperation = Exchange | Resize | HandOver;
 
 /**
  * Changes the mode of a lease of a reader-writer lock: an upgrade, its cancel, or a downgrade. The number rises from
@@ -75,4 +81,11 @@ export interface Resize {
   readonly limit: number;
   /** Server time after which it does nothing: it must not undo a later one. */
   readonly notAfter: Date;
+}
+
+/** Gives the seat of this attempt to that candidate, wherever it waits. If it does not wait, nothing changes. */
+export interface HandOver {
+  readonly type: 'handOver';
+  readonly id: string;
+  readonly candidateId: string;
 }

@@ -83,6 +83,7 @@ export const readerWriterSeats: Seats = {
   kind: 'reader-writer',
   // An upgrade takes along whatever its lease has.
   mayKeep: false,
+  mayOvertake: false,
   ownFields: ['mode', 'change', 'ending', 'endingWhy'],
   vacant: () => ({ readers: [], writer: null, writerWaiting: false }),
   wellFormed: all(

@@ -16,6 +16,9 @@ export interface Seats {
   /** Whether a seat can be kept between the callers of its process. */
   readonly mayKeep: boolean;
 
+  /** Whether somebody may enter who is not the first in line. */
+  readonly mayOvertake: boolean;
+
   /** What a waiter and its lease have beyond what all kinds have. */
   readonly ownFields: readonly string[];
 

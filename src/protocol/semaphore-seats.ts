@@ -4,7 +4,7 @@ import { arrayOf, leaseList, readShownList } from './lease-list.js';
 import { MAX_LIMIT } from './lock-document.js';
 import type { Operation, Request } from './operation.js';
 import type { Seats } from './seats.js';
-import { waitersTold } from './wake.js';
+import { keepersTold, waitersTold } from './wake.js';
 
 const holders = leaseList('holders');
 
@@ -54,6 +54,7 @@ const fitting: Expression = bind(
 export const semaphoreSeats: Seats = {
   kind: 'semaphore',
   mayKeep: true,
+  mayOvertake: false,
   ownFields: ['permits'],
   vacant: (operations) => ({ limit: firstLimit(operations), holders: [] }),
   wellFormed: all(isCount('$limit'), holders.wellFormed(isCount('$$this.permits'))),
@@ -125,5 +126,7 @@ function resize(condition: Expression, limit: number): readonly Stage[] {
         queue: those('$queue', not(asksTooMuch)),
       },
     },
+    // Permits that are kept and not in use come back at once, those in use at their release.
+    { $set: { wake: keepersTold('$holders', all(condition, { $gt: [inUse, '$limit'] })) } },
   ];
 }

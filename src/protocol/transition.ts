@@ -2,8 +2,10 @@ import {
   COMMON_SHAPE,
   FENCE_IN_RANGE,
   NOW,
+  STORED_WAITERS,
   all,
   any,
+  bind,
   equal,
   hasType,
   idText,
@@ -64,12 +66,12 @@ export const mayCreate = (operations: readonly Operation[]): boolean =>
 const isNew: Expression = equal('$$ROOT', { _id: '$_id' });
 
 /** Whether the stored document is legal for these seats. Never fails, whatever is stored. */
-export const isWellFormed = (seats: Seats): Expression =>
+export const isWellFormed = (seats: Seats, waiters: Expression = { $objectToArray: '$queue' }): Expression =>
   all(
     match([['$kind', seats.kind], ...COMMON_SHAPE]),
     ...FENCE_IN_RANGE,
     seats.wellFormed,
-    equal(those({ $objectToArray: '$queue' }, not(all(...isWaiter(seats)))), []),
+    equal(those(waiters, not(all(...isWaiter(seats)))), []),
   );
 
 /** Looks at what transitions compute with; by the order of BSON values, what is missing is out of range. */
@@ -101,20 +103,27 @@ const MAY_KEEP: Expression = any(
 
 /** Takes the document apart and drops every lease and waiter whose time is over. */
 function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[] {
-  const legal = isWellFormed(seats);
   const mayBeNew = mayCreate(operations);
+  const taken: Fields = {
+    was: '$$ROOT',
+    before: '$$before',
+    legal: isWellFormed(seats, '$$before'),
+    ...(mayBeNew ? { new: isNew } : {}),
+  };
+  // With hundreds of waiters, to make an array of them costs as much as a plain update, and so does each filter.
+  const isAnyOver: Expression = { $lte: [{ $min: '$before.v.expiresAt' }, NOW] };
   return [
-    { $replaceWith: { was: '$$ROOT', legal, ...(mayBeNew ? { new: isNew } : {}) } },
+    { $replaceWith: bind({ before: STORED_WAITERS }, taken) },
     {
       $set: {
         ok: mayBeNew ? any('$legal', '$new') : '$legal',
         fence: when('$legal', '$was.fence', { $toLong: 0 }),
         ...unlessIllegal(seats, operations),
-        before: when('$legal', { $objectToArray: '$was.queue' }, []),
+        before: when('$legal', '$before', []),
         wake: '',
       },
     },
-    { $set: { queue: those('$before', isLive('$$this.v.expiresAt')) } },
+    { $set: { queue: when(isAnyOver, those('$before', isLive('$$this.v.expiresAt')), '$before') } },
   ];
 }
 
@@ -156,6 +165,7 @@ function operate(seats: Seats, operation: Operation): readonly Stage[] {
     }
     case 'exchange':
     case 'resize':
+    case 'handOver':
       return seats.own(operation);
   }
 }

@@ -23,9 +23,13 @@ export const granted = (leases: Expression): Expression =>
 export const holdersTold = (leases: Expression, cond: Expression): Expression =>
   named(those(leases, cond), ['$$this.process', ':', '$$this.id', ':0']);
 
-/** Tells the keepers of these leases that somebody waits, if this holds. */
-export const keepersTold = (leases: Expression, condition: Expression): Expression =>
-  named(those(leases, all(condition, { $gt: ['$$this.keeps', 0] })), [
+/** Tells the keepers of these leases that somebody waits, if this holds; but for this process, which knows. */
+export const keepersTold = (
+  leases: Expression,
+  condition: Expression,
+  but: string | null = null,
+): Expression =>
+  named(those(leases, all(condition, { $gt: ['$$this.keeps', 0] }, { $ne: ['$$this.process', but] })), [
     '$$this.process',
     ':',
     '$$this.id',

@@ -97,7 +97,10 @@ export class Combiner {
   }
 
   async #run(name: string, lane: Pending[]): Promise<void> {
-    while (lane.length > 0) {
+    for (;;) {
+      // Whoever was settled by the last update asks for more in the same turn, and that goes along with what waits.
+      await endOfTurn();
+      if (lane.length === 0) break;
       const batch = takeBatch(lane);
       const outcome = await this.#send(name, batch);
       for (const { settle } of batch) settle(outcome);
@@ -166,6 +169,11 @@ export class Combiner {
     return { wake: reply.wake, reply, exists: true };
   }
 }
+
+const endOfTurn = (): Promise<void> =>
+  new Promise((resolve) => {
+    process.nextTick(resolve);
+  });
 
 function idsOf(operation: Operation): readonly string[] {
   if ('request' in operation) return [operation.request.id];

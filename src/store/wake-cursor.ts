@@ -11,7 +11,7 @@ export interface WakeCursorListener {
   trouble(error: unknown): void;
 }
 
-/** One change stream over the words that name a process, from its opening to its first trouble. */
+/** One change stream, from its opening to its first trouble. */
 export class WakeCursor {
   readonly #stream: ChangeStream;
   readonly #readable: Readable;
@@ -19,8 +19,8 @@ export class WakeCursor {
   /** Resolves when the server has answered for the first time, or never will. */
   readonly answered: Promise<void>;
 
-  constructor(collection: LockCollection, process: string, listener: WakeCursorListener) {
-    const stream = collection.watch(wakePipeline(process));
+  constructor(collection: LockCollection, pipeline: Document[], listener: WakeCursorListener) {
+    const stream = collection.watch(pipeline);
     // `.stream()` is the one way to read a change stream that never resumes it behind our back.
     const readable = stream.stream();
     this.#stream = stream;
@@ -70,10 +70,10 @@ const firstAnswer = (stream: ChangeStream, readable: Readable): Promise<void> =>
   });
 
 /**
- * Small documents are logged whole and seen as `replace`, bigger ones as `update`: `wake` is looked for in both
+ * The words that name a process. Small documents are logged whole and seen as `replace`, bigger ones as `update`: `wake` is looked for in both
  * (E13). What is no write of a document concerns the whole collection, and passes.
  */
-function wakePipeline(process: string): Document[] {
+export function wakePipeline(process: string): Document[] {
   const namesUs = { $regex: ` ${process.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}:` };
   return [
     {

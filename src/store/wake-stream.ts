@@ -6,7 +6,7 @@ import { readWake, readWakeWord } from '../protocol/wake.js';
 import { AWAIT_MS } from './lock-collection.js';
 import type { LockCollection } from './lock-collection.js';
 import { codeOf } from './outcome.js';
-import { WakeCursor } from './wake-cursor.js';
+import { WakeCursor, wakePipeline } from './wake-cursor.js';
 
 /** What the wake stream tells the waits of its process. */
 export interface WakeListener {
@@ -151,7 +151,7 @@ export class WakeStream {
   }
 
   #newCursor(): WakeCursor {
-    const cursor: WakeCursor = new WakeCursor(this.#collection, this.#process, {
+    const cursor: WakeCursor = new WakeCursor(this.#collection, wakePipeline(this.#process), {
       answered: () => {
         if (this.#cursor === cursor) this.#answered();
       },

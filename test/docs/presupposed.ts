@@ -15,6 +15,7 @@ declare global {
   const client: MongoClient;
   const db: Db;
   const locks: LockProvider;
+  function sendMail(work: Work): Promise<void>;
   function charge(invoice: string, work: Work): Promise<void>;
   function sendReport(day: string, work: { readonly signal: AbortSignal }): Promise<void>;
   function pendingMigrations(): Promise<

@@ -37,7 +37,6 @@ describe('whoever keeps a lease is told', () => {
     ['tries in vain', tryOnce('w1', another)],
     ['wants to keep it as well', enqueue('w1', { ...another, keeps: 999 })],
     ['finds the queue full', enqueue('w1', { ...another, maxMembers: 1 })],
-    ['is of the same process', enqueue('w1', { process: 'p0' })],
   ])('when somebody %s', async (_, request) => {
     const name = await kept();
     expect(await wordsOf(name, request)).toEqual(['p0:wh:-1']);
@@ -92,6 +91,25 @@ describe('whoever keeps a lease is not told', () => {
     const notAfter = new Date(Date.now() - 1_000);
     for (const request of [enqueue, tryOnce]) {
       expect(await wordsOf(name, request('w1', { ...another, notAfter }))).toEqual([]);
+    }
+  });
+
+  it('of a request of its own process', async () => {
+    const name = await kept();
+    expect(await wordsOf(name, enqueue('w1', { process: 'p0' }))).toEqual([]);
+  });
+
+  it('of a limit that leaves room for what it keeps, but of one that does not', async () => {
+    const name = semaphores.newName();
+    const two: Partial<Request> = { permits: 2, limit: 3, ...KEEPS };
+    await semaphores.apply(name, [enqueue('wa', two)]);
+    const notAfter = new Date(Date.now() + 60_000);
+    for (const [limit, words] of [
+      [2, []],
+      [1, ['p0:wa:-1']],
+    ] as const) {
+      const { reply } = await semaphores.apply(name, [{ type: 'resize', limit, notAfter }]);
+      expect(reply.wake).toEqual(words);
     }
   });
 

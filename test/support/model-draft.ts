@@ -51,10 +51,11 @@ export class DraftedDocument {
     this.leases = this.leases.with(index, last).slice(0, -1);
   }
 
-  /** Somebody waits behind leases whose processes may keep them. */
-  tellKeepers(): void {
-    for (const { id, process, keeps = 0 } of this.leases)
-      if (keeps > 0) this.wake.push(`${process}:${id}:-1`);
+  /** Somebody waits behind leases whose processes may keep them; it knows of its own. */
+  tellKeepers(but?: string): void {
+    for (const { id, process, keeps = 0 } of this.leases) {
+      if (keeps > 0 && process !== but) this.wake.push(`${process}:${id}:-1`);
+    }
   }
 
   /** Look again: the lease was asked for, or taken away. */

@@ -32,6 +32,7 @@ export function operate(kind: ModelKind, draft: DraftedDocument, operation: Oper
       break;
     case 'exchange':
     case 'resize':
+    case 'handOver':
       kind.own(draft, operation);
       break;
   }

@@ -93,7 +93,9 @@ export function transition(
   for (const operation of operations) {
     operate(kind, draft, operation);
     admit(kind, draft);
-    if ('request' in operation && isShutOut(draft, operation.request)) draft.tellKeepers();
+    if ('request' in operation && isShutOut(draft, operation.request)) {
+      draft.tellKeepers(operation.request.process);
+    }
   }
   const { fence, leases, limit, queue, wake, refusals } = draft;
   const purgeAt = raised(opened.purgeAt, nowMs, operations.map(lifetimeMs));

@@ -43,10 +43,12 @@ function resize(draft: DraftedDocument, { limit, notAfter }: Resize): void {
   removeTooBig(draft);
 }
 
-/** Who can never be let in any more is told so, and gone. */
+/** Who can never be let in any more is told so, and gone; who keeps permits that there are no more is told, too. */
 function removeTooBig(draft: DraftedDocument): void {
   const { limit, queue } = draft;
   const tooBig = queue.filter(({ waiter: { permits = 1 } }) => permits > limit);
   draft.queue = queue.filter((queued) => !tooBig.includes(queued));
   for (const { id, waiter } of tooBig) draft.wake.push(`${waiter.process}:${id}:0`);
+  // What is kept and not in use comes back at once.
+  if (permitsLeft(draft) < 0) draft.tellKeepers();
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { checkGranted } from './oplog-checker.js';
 import type { Grant } from './oplog-checker.js';
 import { LOCK, asked, granted, history } from './written-history.js';
-import { judged, lease, mutex, over, queue, semaphore } from './written-versions.js';
+import { judged, lease, mutex, othersQueue, over, queue, semaphore } from './written-versions.js';
 import type { Versions } from './written-versions.js';
 
 type Case = readonly [words: string, ...versions: Versions];
@@ -13,8 +13,13 @@ const right: readonly Case[] = [
   [
     'of a lease that is kept, and of those who come in after it',
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
-    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: queue('wb'), wake: ' p:wa:-1' }),
+    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: othersQueue('wb'), wake: ' p:wa:-1' }),
     mutex(lease('wb', 11), { wake: ' -wa:1 p:wb:11' }),
+  ],
+  [
+    'of a lease that is kept, and of another request of its process',
+    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
+    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: queue('wb') }),
   ],
   [
     'of two that are let in together and reserve differently',
@@ -63,7 +68,7 @@ const planted: readonly Planted[] = [
     'a keeper that is not told who waits',
     /^L2 .*wb waits, and wa, which is kept, is not told/,
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
-    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: queue('wb'), wake: ' p:wa:0' }),
+    mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: othersQueue('wb'), wake: ' p:wa:0' }),
   ],
 ];
 

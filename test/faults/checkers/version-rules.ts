@@ -166,11 +166,12 @@ function* nobodyLeavesUnnamed({ before, after, wake, overBeforeMs }: Step): Iter
 /** Whoever queues up behind a lease that is kept has told its keeper, who would not hear of it otherwise. */
 function* keepersAreTold(step: Step): Iterable<Wrong> {
   const { before, after, wake } = step;
-  const newcomer = after.queue.find(([id]) => !before.queue.some(([known]) => known === id));
-  if (newcomer === undefined) return;
+  const newcomers = after.queue.filter(([id]) => !before.queue.some(([known]) => known === id));
   for (const [was, { id, process, token, keeps = 0 }] of stayingIn(step)) {
     if (keeps === 0 || was.token !== token || wake.includes(` ${process}:${id}:-1`)) continue;
-    yield wrong('L2', `${newcomer[0]} waits, and ${id}, which is kept, is not told`);
+    // A process knows of its own.
+    const other = newcomers.find(([, waiter]) => waiter.process !== process);
+    if (other !== undefined) yield wrong('L2', `${other[0]} waits, and ${id}, which is kept, is not told`);
   }
 }
 

@@ -18,6 +18,9 @@ export const lease = (id: string, token: number, more: Document = {}): Document 
 });
 export const queue = (...ids: readonly string[]): Document =>
   Object.fromEntries(ids.map((id) => [id, member]));
+/** Of another process. */
+export const othersQueue = (...ids: readonly string[]): Document =>
+  Object.fromEntries(ids.map((id) => [id, { ...member, process: 'q' }]));
 export const writers = (...ids: readonly string[]): Document =>
   Object.fromEntries(ids.map((id) => [id, { ...member, mode: 'write' }]));
 

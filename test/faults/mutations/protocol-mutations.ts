@@ -35,8 +35,8 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'protocol/transition.ts',
-        find: "{ $set: { queue: those('$before', isLive('$$this.v.expiresAt')) } },",
-        replace: "{ $set: { queue: '$before' } },",
+        find: "{ $set: { queue: when(isAnyOver, those('$before', isLive('$$this.v.expiresAt')), '$before') } },",
+        replace: "{ $set: { queue: when(isAnyOver, '$before', '$before') } },",
       },
     ],
     trial: 'killed processes',

@@ -1,50 +1,54 @@
 // What a hand-over between two processes costs, as a ratio to a bare write and its event, measured in turn.
-import { Command } from 'commander';
-import { memberCount, wholeNumber } from './arguments.js';
-import { Ring } from './handover-ring.js';
-import type { Contention } from './handover-ring.js';
-import { describeRatio, ratioOf } from './ratio.js';
-import { Report } from './report.js';
-import { jainIndex, percentile } from './statistics.js';
-import { Workbench } from './workbench.js';
+import { Ring } from '../processes/ring.js';
+import type { Contention } from '../processes/ring.js';
+import { describeRatio, ratioOf } from '../ratio.js';
+import type { Report } from '../report.js';
+import { defineScenario } from '../scenario.js';
+import { jainIndex, percentile } from '../statistics.js';
 
 const HOLD_MS = 5;
+
+interface Party {
+  readonly processes: number;
+  readonly thinkMs: number;
+  readonly bound: number;
+}
 
 /**
  * Two processes that pass the lock to and fro, and eight that want it all the time. Of two, the releaser asks again only
  * when the hand-over is over: asking is another service, and on few processors it would be in the way.
  */
-const SCENARIOS = [
-  { processes: 2, thinkMs: 3, bound: 1.25 },
-  { processes: 8, thinkMs: 5, bound: 1.6 },
-] as const;
+const PARTIES: Readonly<Record<string, Party>> = {
+  two: { processes: 2, thinkMs: 3, bound: 1.25 },
+  eight: { processes: 8, thinkMs: 5, bound: 1.6 },
+};
 
-type Scenario = (typeof SCENARIOS)[number];
-
-const { members, rounds, blockMs } = new Command('npm run bench:handover --')
-  .description(
-    'a hand-over of a mutex between processes, against a bare write and its event in another process',
-  )
-  .option('--members <n>', 'members of the replica set, 1 or 3', memberCount, 1)
-  .option('--rounds <n>', 'rounds; each is a block of the floor and a block of the lock', wholeNumber, 9)
-  .option('--block-ms <ms>', 'how long a block is measured', wholeNumber, 1_500)
-  .parse()
-  .opts<{ members: 1 | 3; rounds: number; blockMs: number }>();
-
-await Workbench.with(members, async (bench) => {
-  const report = new Report(`handover-${members}`, bench.server);
-  const ring = await Ring.start(8, bench);
-  try {
-    for (const scenario of SCENARIOS) await measure(ring, scenario, report);
+export const handover = defineScenario({
+  name: 'handover',
+  about: 'a hand-over of a mutex between processes, against a bare write and its event in another process',
+  parts: Object.keys(PARTIES),
+  sizes: [1, 3],
+  settings: {
+    rounds: { meaning: 'rounds; each is a block of the floor and one of the lock', usual: 6, thorough: 9 },
+    blockMs: { meaning: 'how long a block is measured', usual: 1_000, thorough: 1_500 },
+  },
+  async run({ settings: { rounds, blockMs }, report, wants, open }) {
+    await using bench = await open();
+    await using ring = await Ring.start(8, bench);
+    for (const [name, party] of Object.entries(PARTIES)) {
+      if (wants(name)) await measure(ring, party, rounds, blockMs, report);
+    }
     await countWrites(ring, report);
-  } finally {
-    await ring.end();
-  }
-  await report.publish();
+  },
 });
 
-async function measure(ring: Ring, scenario: Scenario, report: Report): Promise<void> {
-  const { processes, thinkMs, bound } = scenario;
+async function measure(
+  ring: Ring,
+  { processes, thinkMs, bound }: Party,
+  rounds: number,
+  blockMs: number,
+  report: Report,
+): Promise<void> {
   const pace = { processes, holdMs: HOLD_MS, thinkMs, blockMs };
   // Not measured: it shows how many streams are open, and every process has run both once.
   const floorStreams = (await ring.bounce({ ...pace, countsStreams: true })).streams;
@@ -73,10 +77,10 @@ async function measure(ring: Ring, scenario: Scenario, report: Report): Promise<
     bound,
     isSteady: ratio.isSteady,
   });
-  if (processes > 2) gateFairness(report, contentions);
+  if (processes > 2) judgeFairness(report, contentions);
 }
 
-function gateFairness(report: Report, contentions: readonly Contention[]): void {
+function judgeFairness(report: Report, contentions: readonly Contention[]): void {
   const waitsMs = contentions.flatMap((contention) => contention.waitsMs);
   const grants = contentions.map(({ grantsEach }) => grantsEach);
   const grantsEach = (grants[0] ?? []).map((_, index) =>
@@ -85,7 +89,7 @@ function gateFairness(report: Report, contentions: readonly Contention[]): void 
   const spread = percentile(waitsMs, 0.99) / percentile(waitsMs, 0.5);
   report.gate({ name: 'wait p99 / wait p50, 8 processes', measured: spread, must: '≤', bound: 1.5 });
   report.gate({
-    name: "Jain's index of the grants",
+    name: "Jain's index of the grants, 8 processes",
     measured: jainIndex(grantsEach),
     must: '≥',
     bound: 0.99,
@@ -100,5 +104,5 @@ async function countWrites(ring: Ring, report: Report): Promise<void> {
   report.note('commands per hand-over', perHandOver);
   report.note('hand-overs of which the commands were counted', handOvers);
   report.gate({ name: 'writes between release and grant', measured: writesBetween, must: '=', bound: 1 });
-  report.gate({ name: 'polls per hand-over', measured: commands.polls, must: '=', bound: 0 });
+  report.gate({ name: 'polls during all hand-overs', measured: commands.polls, must: '=', bound: 0 });
 }

@@ -1,22 +1,19 @@
 // What an acquire and a release of a free lock cost, as ratios to a bare write, measured in turn.
-import { Command, Option } from 'commander';
-import { LockProvider } from '../src/index.js';
-import type { LockHandle } from '../src/index.js';
-import { memberCount, wholeNumber } from './arguments.js';
-import { BareWrite } from './floor.js';
-import { describeRatio, ratioOf } from './ratio.js';
-import type { Ratio } from './ratio.js';
-import { Report } from './report.js';
-import { Workbench } from './workbench.js';
+import { LockProvider } from '../../src/index.js';
+import type { LockHandle } from '../../src/index.js';
+import { BareWrite } from '../floor.js';
+import { describeRatio, ratioOf } from '../ratio.js';
+import type { Ratio } from '../ratio.js';
+import type { Report } from '../report.js';
+import { defineScenario } from '../scenario.js';
+import type { Members } from '../scenario.js';
+import type { Workbench } from '../workbench.js';
 
 const WARM_UP_ROUNDS = 300;
 const COUNTED_ROUNDS = 50;
 
 /** Of one member and of three, where a write is slower, and what a lock adds to it weighs less. */
-interface Bounds {
-  readonly 1: number;
-  readonly 3: number;
-}
+type Bounds = Readonly<Record<Members, number>>;
 
 interface Subject {
   readonly acquireBounds: Bounds;
@@ -32,6 +29,33 @@ const SUBJECTS: Readonly<Record<string, Subject>> = {
   write: { acquireBounds: OF_LISTS, take: (locks) => locks.createReaderWriterLock('write').acquireWrite() },
   semaphore: { acquireBounds: OF_LISTS, take: (locks) => locks.createSemaphore('semaphore', 5).acquire() },
 };
+
+export const uncontended = defineScenario({
+  name: 'uncontended',
+  about: 'an acquire and a release of a free lock, against a bare findOneAndUpdate',
+  parts: Object.keys(SUBJECTS),
+  sizes: [1, 3],
+  settings: {
+    blocks: { meaning: 'blocks, which should agree', usual: 6, thorough: 9 },
+    rounds: { meaning: 'rounds of a block; each round makes every call once', usual: 200, thorough: 300 },
+  },
+  async run({ members, settings: { blocks, rounds }, report, wants, open }) {
+    await using bench = await open();
+    for (const [name, subject] of Object.entries(SUBJECTS)) {
+      if (!wants(name)) continue;
+      const commands = await countCommands(bench, subject);
+      const measured = await measure(bench, subject, blocks, rounds);
+      describe(report, name, measured);
+      judge(report, name, measured, subject.acquireBounds[members]);
+      report.gate({
+        name: `${name}: commands per acquire + release`,
+        measured: commands,
+        must: '=',
+        bound: 2,
+      });
+    }
+  },
+});
 
 /** The calls of a round. */
 interface Calls {
@@ -52,46 +76,18 @@ const ORDERS: readonly (readonly CallName[])[] = [
   ['bareOnce', 'acquire', 'bare', 'release'],
 ];
 
-const { members, rounds, blocks, only } = new Command('npm run bench:uncontended --')
-  .description('an acquire and a release of a free lock, against a bare findOneAndUpdate')
-  .option('--members <n>', 'members of the replica set, 1 or 3 (default: first 1, then 3)', memberCount)
-  .option('--rounds <n>', 'rounds of a block; each round makes every call once', wholeNumber, 300)
-  .option('--blocks <n>', 'blocks, which should agree', wholeNumber, 9)
-  .addOption(new Option('--only <lock>', 'one lock instead of all').choices(Object.keys(SUBJECTS)))
-  .parse()
-  .opts<{ members?: 1 | 3; rounds: number; blocks: number; only?: string }>();
-
-// A server that runs already has the members that it has.
-const sizes = members === undefined && !process.env['MONGODB_URI'] ? ([1, 3] as const) : [members ?? 1];
-for (const size of sizes) await Workbench.with(size, (bench) => measureAll(bench, size));
-
-async function measureAll(bench: Workbench, size: 1 | 3): Promise<void> {
-  const report = new Report(`uncontended-${size}`, bench.server);
-  for (const [name, subject] of Object.entries(SUBJECTS)) {
-    if (only === undefined || only === name) await measure(bench, report, name, subject, size);
-  }
-  await report.publish();
-}
-
 async function measure(
   bench: Workbench,
-  report: Report,
-  name: string,
   subject: Subject,
-  size: 1 | 3,
-): Promise<void> {
-  const commands = await countCommands(bench, subject);
-  const locks = new LockProvider(bench.client().db(bench.dbName));
-  try {
-    const calls = await callsOn(bench, () => subject.take(locks));
-    await runBlock(calls, WARM_UP_ROUNDS);
-    const measured: Times[] = [];
-    for (let block = 0; block < blocks; block += 1) measured.push(await runBlock(calls, rounds));
-    describe(report, name, measured);
-    gate(report, name, measured, commands, subject.acquireBounds[size]);
-  } finally {
-    await locks.close();
-  }
+  blocks: number,
+  rounds: number,
+): Promise<readonly Times[]> {
+  await using locks = new LockProvider(bench.client().db(bench.dbName));
+  const calls = await callsOn(bench, () => subject.take(locks));
+  await runBlock(calls, WARM_UP_ROUNDS);
+  const measured: Times[] = [];
+  for (let block = 0; block < blocks; block += 1) measured.push(await runBlock(calls, rounds));
+  return measured;
 }
 
 async function callsOn(bench: Workbench, take: () => Promise<LockHandle>): Promise<Calls> {
@@ -125,7 +121,7 @@ async function runBlock(calls: Calls, count: number): Promise<Times> {
 /** By a connection of its own: listening to commands costs time. */
 async function countCommands(bench: Workbench, subject: Subject): Promise<number> {
   const client = bench.client({ monitorCommands: true });
-  const locks = new LockProvider(client.db(bench.dbName));
+  await using locks = new LockProvider(client.db(bench.dbName));
   // The first contact also asks for the server's clock, and makes the index.
   await (await subject.take(locks)).release();
   await locks.ensureIndexes();
@@ -134,9 +130,7 @@ async function countCommands(bench: Workbench, subject: Subject): Promise<number
     commands += 1;
   });
   for (let round = 0; round < COUNTED_ROUNDS; round += 1) await (await subject.take(locks)).release();
-  const counted = commands;
-  await locks.close();
-  return counted / COUNTED_ROUNDS;
+  return commands / COUNTED_ROUNDS;
 }
 
 function describe(report: Report, lock: string, measured: readonly Times[]): void {
@@ -151,13 +145,7 @@ function describe(report: Report, lock: string, measured: readonly Times[]): voi
   }
 }
 
-function gate(
-  report: Report,
-  lock: string,
-  measured: readonly Times[],
-  commands: number,
-  acquireBound: number,
-): void {
+function judge(report: Report, lock: string, measured: readonly Times[], acquireBound: number): void {
   for (const [call, bound] of [
     ['acquire', acquireBound],
     ['release', RELEASE_BOUND],
@@ -171,7 +159,6 @@ function gate(
       isSteady,
     });
   }
-  report.gate({ name: `${lock}: commands per acquire + release`, measured: commands, must: '=', bound: 2 });
 }
 
 function ratio(measured: readonly Times[], lock: CallName, floor: CallName): Ratio {

@@ -1,0 +1,98 @@
+// Runs the scenarios: all, one of them, or those with gates on every size; and writes the page with their figures.
+import { relative } from 'node:path';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { writePage } from './page.js';
+import { runAll } from './run.js';
+import type { Choice } from './run.js';
+import type { Members, Scenario, Setting } from './scenario.js';
+import { scenarios } from './scenarios/all.js';
+import { gatesOf, inColumns } from './table.js';
+
+const program = new Command('npm run bench --').description('what locks cost, each figure beside its floor');
+
+program
+  .command('all', { isDefault: true })
+  .description('all scenarios with their usual settings, within ten minutes')
+  .action(async () => {
+    await judge(scenarios.map((scenario) => [scenario, { members: scenario.sizes[0], effort: 'usual' }]));
+  });
+
+for (const scenario of scenarios) {
+  const command = program.command(scenario.name).description(scenario.about);
+  command.option('--members <n>', 'members of the replica set, 1 or 3', memberCount, scenario.sizes[0]);
+  command.option('--thorough', 'as long as for the gates');
+  for (const [name, setting] of Object.entries(scenario.settings))
+    command.addOption(optionFor(name, setting));
+  if (scenario.parts.length > 0) {
+    command.addOption(new Option('--only <part>', 'one part of it').choices(scenario.parts));
+  }
+  command.action(async (options: Readonly<Record<string, unknown>>) => {
+    await judge([[scenario, choiceOf(scenario, options)]]);
+  });
+}
+
+program
+  .command('gates')
+  .description(
+    'all scenarios on one member and on three, thoroughly, and the table of all gates: takes half an hour',
+  )
+  .action(async () => {
+    await judge(
+      scenarios.flatMap((scenario) =>
+        sizesOf(scenario).map((members): [Scenario, Choice] => [scenario, { members, effort: 'thorough' }]),
+      ),
+    );
+  });
+
+program
+  .command('report')
+  .description('writes the newest figures of whole runs into docs/performance.md')
+  .action(async () => {
+    const files = await writePage(scenarios.map(({ name }) => name));
+    for (const file of files) console.log(`written: ${relative(process.cwd(), file)}`);
+  });
+
+await program.parseAsync();
+
+/** Being slow is no failure: the exit code tells only whether everything ran. */
+async function judge(all: readonly (readonly [Scenario, Choice])[]): Promise<void> {
+  const { results, failed } = await runAll(all);
+  if (all.length > 1) console.log(`\n${inColumns(gatesOf(results))}`);
+  if (failed > 0) process.exitCode = 1;
+}
+
+/** A server that runs already has the members that it has. */
+const sizesOf = ({ sizes }: Scenario): readonly Members[] =>
+  process.env['MONGODB_URI'] ? [sizes[0]] : sizes;
+
+function optionFor(name: string, { meaning, usual, thorough }: Setting): Option {
+  const dashed = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const also = thorough === undefined ? '' : `; ${thorough} when thorough`;
+  return new Option(`--${dashed} <n>`, `${meaning} (default: ${usual}${also})`).argParser(wholeNumber);
+}
+
+function choiceOf(scenario: Scenario, options: Readonly<Record<string, unknown>>): Choice {
+  const settings = Object.keys(scenario.settings).flatMap((name) => {
+    const { [name]: value } = options;
+    return typeof value === 'number' ? [[name, value] as const] : [];
+  });
+  const { members, thorough, only } = options as { members: Members; thorough?: boolean; only?: string };
+  return {
+    members,
+    effort: thorough === true ? 'thorough' : 'usual',
+    settings: Object.fromEntries(settings),
+    only,
+  };
+}
+
+function memberCount(text: string): Members {
+  if (text === '1') return 1;
+  if (text === '3') return 3;
+  throw new InvalidArgumentError('It must be 1 or 3.');
+}
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number.');
+  return value;
+}

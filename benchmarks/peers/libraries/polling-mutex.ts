@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import { MongoClient } from 'mongodb';
+import type { Collection } from 'mongodb';
+import { sleep } from '../../worker-process.js';
+import { LOCK_NAME } from '../peer.js';
+import type { Peer } from '../peer.js';
+
+/** A lock of DistributedLock.MongoDB: there is a document as long as somebody holds it. */
+interface Held {
+  readonly _id: string;
+  readonly lockId: string;
+  readonly acquiredAt: Date;
+  readonly expiresAt: Date;
+  readonly fencingToken: number;
+}
+
+// The defaults of that library. Its extensions are left out: none is due before a third of the expiry.
+const EXPIRY_MS = 30_000;
+const LEAST_SLEEP_MS = 10;
+const MOST_SLEEP_MS = 800;
+
+/** By its rules, for it is a library of .NET. */
+export const pollingMutex: Peer = {
+  server: 'MongoDB',
+  waits: `tries again after ${LEAST_SLEEP_MS} to ${MOST_SLEEP_MS} ms, at random; the defaults of DistributedLock.MongoDB`,
+  sends: ['findAndModify', 'delete'],
+  isGated: true,
+  async connect({ uri, dbName }) {
+    const client = await new MongoClient(uri).connect();
+    const held = client.db(dbName).collection<Held>('distributed_locks');
+    await held.createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 }, undefined);
+    return {
+      async acquire() {
+        let lockId = await tryOnce(held);
+        while (lockId === undefined) {
+          await sleep(LEAST_SLEEP_MS + Math.random() * (MOST_SLEEP_MS - LEAST_SLEEP_MS));
+          lockId = await tryOnce(held);
+        }
+        const mine = { _id: LOCK_NAME, lockId };
+        return () => held.deleteOne(mine);
+      },
+      async close() {
+        await client.close();
+      },
+    };
+  },
+};
+
+/** One command, which changes nothing while the lock is held; so nobody meets a duplicate key. */
+async function tryOnce(held: Collection<Held>): Promise<string | undefined> {
+  const lockId = randomUUID();
+  const isFree = { $lte: [{ $ifNull: ['$expiresAt', new Date(0)] }, '$$NOW'] };
+  const taken = {
+    _id: LOCK_NAME,
+    lockId,
+    acquiredAt: '$$NOW',
+    expiresAt: { $add: ['$$NOW', EXPIRY_MS] },
+    fencingToken: { $add: [{ $ifNull: ['$fencingToken', 0] }, 1] },
+  };
+  const after = await held.findOneAndUpdate(
+    { _id: LOCK_NAME },
+    [{ $replaceWith: { $cond: [isFree, taken, '$$ROOT'] } }],
+    { upsert: true, returnDocument: 'after' },
+  );
+  return after?.lockId === lockId ? lockId : undefined;
+}

@@ -1,0 +1,31 @@
+import { peers } from '../peers/peers.js';
+import type { Scenario } from '../scenario.js';
+import { contention } from './contention.js';
+import { failover } from './failover.js';
+import { handover } from './handover.js';
+import { idle } from './idle.js';
+import { keep } from './keep.js';
+import { local } from './local.js';
+import { overload } from './overload.js';
+import { queue } from './queue.js';
+import { server } from './server.js';
+import { streams } from './streams.js';
+import { uncontended } from './uncontended.js';
+import { waiting } from './waiting.js';
+
+/** In the order in which they run. */
+export const scenarios: readonly Scenario[] = [
+  uncontended,
+  handover,
+  contention,
+  local,
+  keep,
+  idle,
+  queue,
+  streams,
+  waiting,
+  overload,
+  failover,
+  server,
+  peers,
+];

@@ -1,0 +1,92 @@
+import type { LockHandle } from '../lease/lock-handle.js';
+import { integer, leaseLength, orElse, record, shortText, wrongType } from '../options/checks.js';
+import { leaseTerms } from '../options/provider-options.js';
+import type { LeaseTerms, Settings } from '../options/provider-options.js';
+import { MAX_LEASE_MS } from '../protocol/lock-document.js';
+
+/**
+ * Why a term ended: by `stop`, by closing the provider; by `resign`, a revocation, a release of the term itself; by
+ * `handOverTo`; or because the hold was lost.
+ */
+export type WhyDeposed = 'stopped' | 'resigned' | 'handed-over' | 'lost';
+
+/** Options of one candidate of an election. All are checked once, when it is made. */
+export interface LeaderElectionOptions {
+  /** Who stands, for `handOverTo` and for whoever looks: 1 to 1,024 bytes of UTF-8. Default: the process id. */
+  candidateId?: string | undefined;
+  /** What the leader tells everybody, for instance its address: at most 1,024 bytes of UTF-8, default empty. */
+  value?: string | undefined;
+  /** The lease of a term, in ms, instead of the provider's. */
+  leaseMs?: number | undefined;
+  /**
+   * For how long after the lease of a leader that fell silent only the same candidate may return, for a new term, in
+   * ms: an integer from 0, the default, to 24 h together with the lease.
+   */
+  transitionMs?: number | undefined;
+  /**
+   * Begins a term. It may do its work here until `term.signal` aborts: nothing waits for it but the end of the term.
+   * Never called before the `onDeposed` of the term before has ended.
+   */
+  onElected?: ((term: LockHandle) => void | Promise<void>) | undefined;
+  /** Ends a term, once its `onElected` has ended. The seat is given back when this has been called. */
+  onDeposed?: ((term: LockHandle, why: WhyDeposed) => void | Promise<void>) | undefined;
+}
+
+/** The options, checked. */
+export interface ParsedElectionOptions {
+  readonly candidateId: string;
+  readonly value: string;
+  readonly transitionMs: number;
+  readonly terms: LeaseTerms;
+  readonly onElected: NonNullable<LeaderElectionOptions['onElected']>;
+  readonly onDeposed: NonNullable<LeaderElectionOptions['onDeposed']>;
+}
+
+export function parseElectionOptions(
+  settings: Settings,
+  processId: string,
+  given?: LeaderElectionOptions,
+): ParsedElectionOptions {
+  const options = record(given);
+  const leaseMs = leaseLength('leaseMs', orElse(options.leaseMs, settings.leaseMs));
+  const transitionMs = integer('transitionMs', orElse(options.transitionMs, 0), 0, MAX_LEASE_MS - leaseMs);
+  return {
+    candidateId: parseCandidateId(orElse(options.candidateId, processId)),
+    value: shortText('value', orElse(options.value, '')),
+    transitionMs,
+    terms: electionTerms(settings, leaseMs, transitionMs),
+    onElected: callback('onElected', options.onElected),
+    onDeposed: callback('onDeposed', options.onDeposed),
+  };
+}
+
+export function parseCandidateId(given: unknown): string {
+  const candidateId = shortText('candidateId', given);
+  if (candidateId === '') throw new RangeError('candidateId must not be empty');
+  return candidateId;
+}
+
+/**
+ * What is stored lives for the transition, too; the term itself counts that as part of the allowance, so that its own
+ * deadline is that of its lease.
+ */
+function electionTerms(settings: Settings, leaseMs: number, transitionMs: number): LeaseTerms {
+  const terms = leaseTerms(settings, leaseMs);
+  const storedMs = leaseMs + transitionMs;
+  return {
+    leaseMs: storedMs,
+    extendEveryMs: terms.extendEveryMs,
+    clockAllowanceMs: terms.clockAllowanceMs + transitionMs,
+    retentionMs: Math.max(terms.retentionMs, 2 * storedMs),
+    transitionMs,
+  };
+}
+
+function callback<A extends unknown[]>(
+  option: string,
+  given: ((...args: A) => void | Promise<void>) | undefined,
+): (...args: A) => void | Promise<void> {
+  if (given === undefined) return () => undefined;
+  if (typeof given !== 'function') throw wrongType(option, 'a function', given);
+  return given;
+}

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import type { LeaderInfo } from '../../src/index.js';
+import { eventually, within } from '../support/patience.js';
+import { randomName, testProvider, twoProviders } from '../support/test-provider.js';
+import type { TestProvider } from '../support/test-provider.js';
+import { mortal } from './mortal.js';
+
+const countStreams = async ({ client, appName }: TestProvider): Promise<number> => {
+  const cursors = await client
+    .db('admin')
+    .aggregate<{ clientMetadata?: { application?: { name?: string } }; appName?: string }>([
+      { $currentOp: { idleCursors: true, allUsers: true } },
+      { $match: { appName, 'cursor.originatingCommand.pipeline.0.$changeStream': { $exists: true } } },
+    ])
+    .toArray();
+  return cursors.length;
+};
+
+describe.each(['change-stream', 'polling'] as const)('whoever observes an election, by %s', (wakeups) => {
+  it('sees the leader of now, and each next one', async () => {
+    const [one, other] = await twoProviders({ wakeups, pollMs: { max: 50 } });
+    const spectator = other.locks.createLeaderElection('e');
+    const seen: (string | null)[] = [];
+    const end = new AbortController();
+    const watching = (async () => {
+      for await (const leader of spectator.observe({ signal: end.signal })) {
+        seen.push(leader === null ? null : `${leader.candidateId} at ${leader.value}`);
+      }
+    })();
+    await eventually('nobody', () => seen.length === 1);
+    const [a, b] = ['a', 'b'].map((candidateId) =>
+      one.locks.createLeaderElection('e', { candidateId, value: `${candidateId}:80`, transitionMs: 500 }),
+    );
+    if (a === undefined || b === undefined) throw new Error('there are two');
+    expect(await spectator.leader()).toBeNull();
+    await a.start();
+    await eventually('a', () => seen.length === 2);
+    await b.start();
+    const now: LeaderInfo | null = await spectator.leader();
+    expect(now).toMatchObject({
+      candidateId: 'a',
+      processId: one.locks.processId,
+      token: a.term?.fencingToken,
+    });
+    expect((now?.transitionUntil?.getTime() ?? 0) - (now?.expiresAt.getTime() ?? 0)).toBe(500);
+    await a.stop();
+    await eventually('b', () => seen.length === 3);
+    await b.stop();
+    await eventually('nobody', () => seen.length === 4);
+    expect(seen).toEqual([null, 'a at a:80', 'b at b:80', null]);
+    end.abort();
+    await within(5_000, 'the end', watching);
+  });
+
+  it('is told of a leader that fell silent, though nothing happens', async () => {
+    const database = randomName('test');
+    const other = await testProvider({ wakeups, pollMs: { max: 50 } }, { database });
+    const victim = mortal(database, 1_000);
+    const a = victim.locks.createLeaderElection('e');
+    await a.start();
+    await a.untilElected();
+    const seen: unknown[] = [];
+    const end = new AbortController();
+    const watching = (async () => {
+      for await (const leader of other.locks.createLeaderElection('e').observe({ signal: end.signal })) {
+        seen.push(leader);
+      }
+    })();
+    await eventually('a', () => seen.length === 1);
+    await victim.die();
+    await eventually('nobody', () => seen.length === 2);
+    expect(seen[1]).toBeNull();
+    end.abort();
+    await within(5_000, 'the end', watching);
+  });
+});
+
+describe('observers of one provider', () => {
+  it('share one stream, which closes behind the last of them', async () => {
+    const [one] = await twoProviders();
+    const ends = [new AbortController(), new AbortController(), new AbortController()];
+    let seen = 0;
+    const watching = ends.map(async ({ signal }, index) => {
+      const election = one.locks.createLeaderElection(index === 0 ? 'other' : 'e');
+      for await (const leader of election.observe({ signal })) {
+        expect(leader).toBeNull();
+        seen += 1;
+      }
+    });
+    await eventually('all of them', () => seen === 3);
+    await eventually('one stream', async () => (await countStreams(one)) === 1);
+    for (const end of ends) end.abort();
+    await within(5_000, 'the ends', Promise.all(watching));
+    await eventually('no stream', async () => (await countStreams(one)) === 0);
+  });
+
+  it('may break off', async () => {
+    const [one] = await twoProviders();
+    const election = one.locks.createLeaderElection('e');
+    for await (const leader of election.observe()) {
+      expect(leader).toBeNull();
+      break;
+    }
+    await eventually('no stream', async () => (await countStreams(one)) === 0);
+  });
+
+  it('hear of leaders by the event, too, while they stand themselves', async () => {
+    const [one, other] = await twoProviders();
+    const a = one.locks.createLeaderElection('e', { candidateId: 'a' });
+    const b = other.locks.createLeaderElection('e', { candidateId: 'b' });
+    const told: (string | null)[] = [];
+    b.on('leader', (leader) => told.push(leader?.candidateId ?? null));
+    await a.start();
+    await b.start();
+    await eventually('a', () => told.includes('a'));
+    await a.stop();
+    await eventually('b', () => told.at(-1) === 'b');
+    await b.stop();
+    await eventually('no stream of its own', async () => (await countStreams(other)) <= 1);
+  });
+});
