@@ -12,8 +12,8 @@ export interface Again {
   readonly commands: readonly string[];
 }
 
-/** A grant reserves a thousand tokens; whoever has used them up asks for the seat anew. */
-const ROUNDS = 900;
+/** A grant reserves 256 tokens; whoever has used them up asks for the seat anew. */
+const ROUNDS = 200;
 
 const MAX_TRIES = 100;
 

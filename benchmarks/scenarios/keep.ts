@@ -25,7 +25,7 @@ export const keep = defineScenario({
   parts: ['local', 'remote'],
   sizes: [1, 3],
   settings: {
-    grants: { meaning: 'grants; of each, 900 local holds are measured', usual: 5, thorough: 20 },
+    grants: { meaning: 'grants; of each, 200 local holds are measured', usual: 25, thorough: 60 },
     rounds: { meaning: 'rounds; each has a block of hand-overs and one of requests', usual: 4, thorough: 9 },
     requests: { meaning: 'requests behind an idle keeper in a block', usual: 30, thorough: 60 },
   },

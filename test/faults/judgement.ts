@@ -64,7 +64,9 @@ const PROMPT_MS = 4_000;
 export async function judge(evidence: Evidence): Promise<Judgement> {
   const { history, oplog, isStrict } = evidence;
   const clocks = clocksIn(history);
-  const mayVanish = history.run.some((line) => line.type === 'fault begins' && line.fault === lostDocuments.number);
+  const mayVanish = history.run.some(
+    (line) => line.type === 'fault begins' && line.fault === lostDocuments.number,
+  );
   const versions = new VersionJudge({ toleranceMs: TOLERANCE_MS[clocks], mayVanish });
   const strict = new StrictChecker();
   await replay(oplog, (change) => {
@@ -135,7 +137,9 @@ function beyondBounds({ history, leaseMs }: Evidence): (lock: string, fromNs: bi
 
 /** How far the clocks of the members were apart. */
 function clocksIn({ run }: History): keyof typeof TOLERANCE_MS {
-  const jumps = run.flatMap((line) => (line.type === 'fault begins' && line.fault === farClocks.number ? [line] : []));
+  const jumps = run.flatMap((line) =>
+    line.type === 'fault begins' && line.fault === farClocks.number ? [line] : [],
+  );
   if (jumps.length === 0) return 'same';
   return jumps.some(({ excuses }) => excuses?.includes('exclusion')) ? 'far' : 'near';
 }
