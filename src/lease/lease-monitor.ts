@@ -27,6 +27,11 @@ interface Watched {
 }
 
 const MAX_BATCH = 256;
+
+/** Smaller ones, where they are few enough all the same: somebody else's write waits for one of them at most. */
+const MIN_BATCH = 128;
+const FEW_BATCHES = 40;
+
 const MAX_BATCHES_IN_FLIGHT = 4;
 
 /**
@@ -126,6 +131,10 @@ export class LeaseMonitor {
     this.#watched.clear();
   }
 
+  get #batchSize(): number {
+    return Math.min(MAX_BATCH, Math.max(MIN_BATCH, Math.ceil(this.#watched.size / FEW_BATCHES)));
+  }
+
   #stopTimer(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -157,7 +166,7 @@ export class LeaseMonitor {
       due.sort((a, b) => a.dueMs - b.dueMs);
       const [first] = due;
       if (first !== undefined && nowMs >= this.#nextStartMs(first)) {
-        void this.#extend(due.slice(0, first.batchSize));
+        void this.#extend(due.slice(0, Math.min(first.batchSize, this.#batchSize)));
       }
     }
     this.#scheduleNext();
