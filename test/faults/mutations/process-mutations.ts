@@ -102,8 +102,8 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'lease/lease-monitor.ts',
-        find: 'void this.#extend(due.slice(0, first.batchSize));',
-        replace: 'due.splice(0, first.batchSize);',
+        find: 'void this.#extend(due.slice(0, Math.min(first.batchSize, this.#batchSize)));',
+        replace: 'due.splice(0, this.#batchSize);',
       },
     ],
     trial: 'nothing happens, short leases',
