@@ -28,9 +28,13 @@ interface Watched {
 
 const MAX_BATCH = 256;
 
-/** Smaller ones, where they are few enough all the same: somebody else's write waits for one of them at most. */
+/**
+ * Smaller ones, where they are few enough all the same and the server is quick: somebody else's write waits for one of
+ * them at most. A server that is slow gets fewer and larger ones, or the last would come too late.
+ */
 const MIN_BATCH = 128;
 const FEW_BATCHES = 40;
+const QUICK_BATCH_MS = 50;
 
 const MAX_BATCHES_IN_FLIGHT = 4;
 
@@ -64,6 +68,8 @@ export class LeaseMonitor {
   #timerAtMs = Infinity;
   #batchesInFlight = 0;
   #startedMs = -Infinity;
+  /** Whether the last batch was answered soon. */
+  #isQuick = false;
 
   constructor(collection: LockCollection, process: string, settings: Settings, clock: Clock, report: Report) {
     this.#collection = collection;
@@ -132,7 +138,9 @@ export class LeaseMonitor {
   }
 
   get #batchSize(): number {
-    return Math.min(MAX_BATCH, Math.max(MIN_BATCH, Math.ceil(this.#watched.size / FEW_BATCHES)));
+    return !this.#isQuick
+      ? MAX_BATCH
+      : Math.min(MAX_BATCH, Math.max(MIN_BATCH, Math.ceil(this.#watched.size / FEW_BATCHES)));
   }
 
   #stopTimer(): void {
@@ -198,7 +206,9 @@ export class LeaseMonitor {
     const shortestLeaseMs = Math.min(...batch.map(({ hold }) => countedLeaseMs(hold)));
     const boundMs = Math.min(this.#settings.storeTimeoutMs, shortestLeaseMs / 3);
     const holds = batch.map(({ hold }) => hold);
+    const startedMs = this.#startedMs;
     const confirmations = await this.#ask(holds, boundMs);
+    this.#isQuick = this.#clock.nowMs() - startedMs < QUICK_BATCH_MS;
     this.#batchesInFlight -= 1;
     for (const [index, watched] of batch.entries()) {
       watched.isAsking = false;

@@ -1,4 +1,4 @@
-import { all, those } from './expressions.js';
+import { all, those, when } from './expressions.js';
 import type { Expression } from './expressions.js';
 
 /**
@@ -28,13 +28,11 @@ export const keepersTold = (
   leases: Expression,
   condition: Expression,
   but: string | null = null,
-): Expression =>
-  named(those(leases, all(condition, { $gt: ['$$this.keeps', 0] }, { $ne: ['$$this.process', but] })), [
-    '$$this.process',
-    ':',
-    '$$this.id',
-    ':-1',
-  ]);
+): Expression => {
+  const keepers = those(leases, all({ $gt: ['$$this.keeps', 0] }, { $ne: ['$$this.process', but] }));
+  // The condition once, and not for each of hundreds of leases.
+  return named(when(condition, keepers, []), ['$$this.process', ':', '$$this.id', ':-1']);
+};
 
 /** `holdersTold` for waiters, as `{ k: attempt id, v: waiter }`. */
 export const waitersTold = (waiters: Expression, cond: Expression): Expression =>
