@@ -49,7 +49,8 @@ describe('two thousand holds of all kinds in one process', () => {
     expect((commands.length - before) / periods).toBeLessThan(40);
     const released = await Promise.all(holds.map((hold) => hold.release()));
     expect(released.every(Boolean)).toBe(true);
-    expect((await locks.inspect('read by many'))?.holders).toEqual([]);
-    expect((await locks.inspect('held by many'))?.holders).toEqual([]);
+    // A release waits for the store for a while, and goes on behind the scenes: a busy machine needs longer.
+    for (const name of ['read by many', 'held by many'])
+      await until(async () => (await locks.inspect(name))?.holders.length === 0, `nobody has ${name}`);
   });
 });

@@ -1,10 +1,12 @@
 import { BSON, Int32, Long } from 'mongodb';
 import type { Collection } from 'mongodb';
-import { describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { LeaseholdError } from '../../../src/index.js';
 import type { LockProvider } from '../../../src/index.js';
 import { idleDocument, lockDocument } from '../../support/corruptions.js';
+import type { MongoServer } from '../../support/mongo-server/start.js';
+import { startReplicaSet } from '../../support/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import { within } from '../../support/patience.js';
 
@@ -81,11 +83,22 @@ const requestsOf = (
   };
 };
 
+// Not the server that other tests write to at the same time: its cache has no room for this.
+let server: MongoServer;
+
+beforeAll(async () => {
+  server = await startReplicaSet({ cacheGb: 1, say: () => undefined });
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
 describe('a document with', () => {
   it.each(Object.entries(GIANTS))(
     '%s is answered in a bounded time, and nobody is granted',
     async (what, giant) => {
-      await using database = new OwnDatabase(inject('mongoUri'));
+      await using database = new OwnDatabase(server.uri);
       const locks = database.client().provider({ storeTimeoutMs: STORE_TIMEOUT_MS, createIndexes: false });
       const stored: Locks = database.plain.db.collection('distributed.locks');
       const document = giant.make('x');
@@ -118,7 +131,7 @@ describe('a document with', () => {
   );
 
   it('no room for a byte more, of a lock that is held, keeps nobody from extending it and giving it back', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase(server.uri);
     const locks = database.client().provider({ createIndexes: false });
     const stored: Locks = database.plain.db.collection('distributed.locks');
     const hold = await locks.acquireMutex('x');

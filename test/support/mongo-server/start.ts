@@ -8,6 +8,8 @@ import type { MongodBinary, Say } from './mongod-binary.js';
 export interface MongodOptions {
   /** Whether fail points (`configureFailPoint`) can be set. Default: true. */
   readonly testCommands?: boolean | undefined;
+  /** What its storage engine may keep in memory, in GB: a write of 16 MB needs several times that. Default: 0.25. */
+  readonly cacheGb?: number | undefined;
   /** Told what goes on while a mongod is being fetched. Default: `console.log`. */
   readonly say?: Say | undefined;
 }
@@ -80,7 +82,7 @@ function mongodArguments(options: MongodOptions): string[] {
   const parameters = ['diagnosticDataCollectionEnabled=false'];
   if (options.testCommands ?? true) parameters.push('enableTestCommands=1');
   return [
-    ...['--wiredTigerCacheSizeGB', '0.25'],
+    ...['--wiredTigerCacheSizeGB', String(options.cacheGb ?? 0.25)],
     // A killed mongod would leave its socket file behind.
     ...(process.platform === 'win32' ? [] : ['--nounixsocket']),
     ...parameters.flatMap((parameter) => ['--setParameter', parameter]),
