@@ -62,8 +62,9 @@ async function judge(all: readonly (readonly [Scenario, Choice])[]): Promise<voi
 }
 
 /** A server that runs already has the members that it has. */
-const sizesOf = ({ sizes }: Scenario): readonly Members[] =>
-  process.env['MONGODB_URI'] ? [sizes[0]] : sizes;
+function sizesOf({ sizes }: Scenario): readonly Members[] {
+  return process.env['MONGODB_URI'] ? [sizes[0]] : sizes;
+}
 
 function optionFor(name: string, { meaning, usual, thorough }: Setting): Option {
   const dashed = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
