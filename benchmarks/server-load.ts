@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { MongoClient } from 'mongodb';
+import { processorMsOf } from './processor-time.js';
 
 /** What the server has to do, as far as it can be seen from here. */
 export class ServerLoad {
@@ -39,19 +39,5 @@ export class ServerLoad {
       (found) => found.length,
       () => undefined,
     );
-  }
-}
-
-/** The unit in which Linux counts, whatever the kernel's own clock does. */
-const MS_PER_TICK = 10;
-
-function processorMsOf(pid: number): number | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name stands in brackets and may contain anything; user and system time are the fields 14 and 15.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
-  } catch {
-    return undefined;
   }
 }

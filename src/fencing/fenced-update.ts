@@ -26,8 +26,8 @@ export interface FencedUpdateOptions extends UpdateOptions {
  * After a failure nothing was written, unless the error is the driver's own and leaves that open, as with any update.
  *
  * It does not protect what was read before it: begin a read-modify-write with a fenced write, `{ $set: {} }` will do
- * outside of transactions, and read after that. Nor does it guard against writes that compare no token, or outlive what the write concern of the
- * collection does not: below majority, a failover may undo it, token and all.
+ * outside of transactions, and read after that. Nor does it guard against writes that compare no token, or outlive
+ * what the write concern of the collection does not: below majority, a failover may undo it, token and all.
  *
  * @throws {@link StaleTokenError} with both tokens, if a newer one is stored.
  * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, because the

@@ -29,8 +29,8 @@ const READ_EVERY_MS = 1_000;
 const STEP_MS = 8;
 
 /**
- * `undefined`: nobody waits. A queue that moves more often than the far read it is not quiet, whatever `wakeIdleMs` says: going far between two
- * hand-overs would make each of them take up to a second.
+ * `undefined`: nobody waits. A queue that moves more often than the far read it is not quiet, whatever
+ * `wakeIdleMs` says: going far between two hand-overs would make each of them take up to a second.
  */
 export function attentionTo(
   standings: readonly Standing[],

@@ -28,8 +28,8 @@ export interface ReaderWriterHandle extends LockHandle {
    *
    * @throws {@link LockModeError} unless it is held as upgradeable and no upgrade is in progress;
    *   {@link AcquireTimeoutError}; the reason of `options.signal`; {@link ProviderClosedError};
-   *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses, or, of a single try, does not answer. After any of these the
-   *   hold is upgradeable as before, and those whom the upgrade kept waiting go on.
+   *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses, or, of a single try, does not
+   *   answer. After any of these the hold is upgradeable as before, and those whom the upgrade kept waiting go on.
    * @throws {@link LockLostError} if the hold is over.
    */
   upgrade(options?: AcquireOptions): Promise<void>;

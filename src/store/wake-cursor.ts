@@ -70,8 +70,8 @@ const firstAnswer = (stream: ChangeStream, readable: Readable): Promise<void> =>
   });
 
 /**
- * The words that name a process. Small documents are logged whole and seen as `replace`, bigger ones as `update`: `wake` is looked for in both
- * (E13). What is no write of a document concerns the whole collection, and passes.
+ * The words that name a process. Small documents are logged whole and seen as `replace`, bigger ones as `update`: `wake`
+ * is looked for in both (E13). What is no write of a document concerns the whole collection, and passes.
  */
 export function wakePipeline(process: string): Document[] {
   const namesUs = { $regex: ` ${process.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}:` };

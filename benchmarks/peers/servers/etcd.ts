@@ -1,5 +1,5 @@
+import { processorMsOf } from '../../processor-time.js';
 import type { PeerServer } from './peer-server.js';
-import { processorMsOfFamily } from './processor-time.js';
 import { ServerProcess, findProgram, freePort, newFolder, versionOf } from './server-process.js';
 
 export async function startEtcd(): Promise<PeerServer> {
@@ -22,7 +22,7 @@ export async function startEtcd(): Promise<PeerServer> {
     place: { uri, dbName: '' },
     description: `etcd ${await versionOf(program)}, one member, defaults: it syncs its log before it answers`,
     survives: 'everything that was answered; of several members, a majority has it',
-    processorMs: () => processorMsOfFamily(server.pid),
+    processorMs: () => processorMsOf(server.pid),
     countCommands: async () => messagesIn(await (await fetch(`${uri}/metrics`)).text()),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };

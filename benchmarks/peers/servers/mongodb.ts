@@ -12,7 +12,7 @@ export function mongodbOf(bench: Workbench): PeerServer {
       const { metrics } = (await admin.command({ serverStatus: 1 })) as ServerStatus;
       return new Map(Object.entries(metrics.commands).map(([name, { total }]) => [name, Number(total)]));
     },
-    processorMs: () => Promise.resolve(bench.load.processorMs),
+    processorMs: () => bench.load.processorMs,
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }

@@ -10,5 +10,5 @@ export interface PeerServer extends AsyncDisposable {
   /** How often each command came so far; empty where the server does not count them. */
   countCommands(): Promise<ReadonlyMap<string, number>>;
   /** Processor time that it has used so far; `undefined` where nobody tells. */
-  processorMs(): Promise<number | undefined>;
+  processorMs(): number | undefined;
 }

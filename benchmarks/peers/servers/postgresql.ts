@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { processorMsOf } from '../../processor-time.js';
 import type { PeerServer } from './peer-server.js';
-import { processorMsOfFamily } from './processor-time.js';
 import { ServerProcess, findProgram, freePort, newFolder, versionOf } from './server-process.js';
 import type { User } from './server-process.js';
 
@@ -37,7 +37,7 @@ export async function startPostgresql(): Promise<PeerServer> {
     place: { uri: `postgres://leasehold@127.0.0.1:${port}/postgres`, dbName: '' },
     description: `PostgreSQL ${await versionOf(program)}, defaults; the locks are in its memory`,
     survives: 'nothing: every session ends, and its locks with it; a standby knows of none',
-    processorMs: () => processorMsOfFamily(server.pid),
+    processorMs: () => processorMsOf(server.pid),
     countCommands: () => Promise.resolve(new Map()),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };

@@ -1,6 +1,6 @@
+import { processorMsOf } from '../../processor-time.js';
 import { connectToRedis } from '../redis-client.js';
 import type { PeerServer } from './peer-server.js';
-import { processorMsOfFamily } from './processor-time.js';
 import { ServerProcess, findProgram, freePort, newFolder, versionOf } from './server-process.js';
 
 export async function startRedis(): Promise<PeerServer> {
@@ -14,7 +14,7 @@ export async function startRedis(): Promise<PeerServer> {
     place: { uri, dbName: '' },
     description: `redis-server ${await versionOf(program)}, appendonly yes, appendfsync everysec (its default)`,
     survives: 'all but the last second: a lock that was just granted can be granted once more',
-    processorMs: () => processorMsOfFamily(server.pid),
+    processorMs: () => processorMsOf(server.pid),
     countCommands: async () => callsIn(await client.info('commandstats')),
     async [Symbol.asyncDispose]() {
       await client.quit();
