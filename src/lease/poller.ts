@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.js';
 import type { Settings } from '../options/provider-options.js';
-import { pollProjection, readPoll } from '../protocol/extension.js';
+import { MARK_PROJECTION, pollProjection, readMark, readPoll } from '../protocol/extension.js';
 import type { Seats } from '../protocol/seats.js';
 import type { LockCollection } from '../store/lock-collection.js';
 import { untilReadMs } from './listening.js';
@@ -11,7 +11,8 @@ const GROWTH = 1.6;
 
 /**
  * Looks for grants while no change stream tells of them: plain reads of all locks that this process is queued for. Where
- * there are no streams, with pauses that grow; where this process is far from its turn, once a second.
+ * there are no streams, with pauses that grow; where this process is far from its turn, once a second, and then no more
+ * than whether anything has moved since the last look.
  *
  * A majority's reads, because the local state of one member can show a grant that is rolled back. What a read does not
  * show proves nothing (it may be old): only grants and closer places are taken from it, and a place that is not shown is
@@ -26,6 +27,8 @@ export class Poller {
   readonly #room: WaitingRoom;
   #pauseMs: number;
   #readAtMs = -Infinity;
+  /** Of the locks that were read, far from their turn. */
+  #marks = new Map<string, string>();
   #timer: Timer | undefined;
   #isReading = false;
   #closed = false;
@@ -76,13 +79,34 @@ export class Poller {
     this.#readAtMs = this.#clock.nowMs();
     this.#pauseMs = Math.min(this.#pauseMs * GROWTH, this.#settings.pollMs.max);
     const names = this.#room.namesToPoll;
+    const known = this.#room.phaseMs === undefined ? new Map<string, string>() : this.#marks;
+    this.#marks = new Map();
     let isAnswered = true;
     for (let from = 0; from < names.length; from += MAX_NAMES_PER_READ) {
-      isAnswered = (await this.#read(names.slice(from, from + MAX_NAMES_PER_READ))) && isAnswered;
+      const some = names.slice(from, from + MAX_NAMES_PER_READ);
+      isAnswered = (await this.#readMoved(some, known)) && isAnswered;
     }
     if (isAnswered) this.#room.polled();
     this.#isReading = false;
     this.#schedule();
+  }
+
+  /** Reads those of them that have moved since they were marked. False: there was no answer. */
+  async #readMoved(names: readonly string[], marks: ReadonlyMap<string, string>): Promise<boolean> {
+    const marked = names.filter((name) => marks.has(name));
+    const moved = new Set(names);
+    if (marked.length > 0) {
+      // Nothing is taken from it but that a look is due, so that the local state will do.
+      const outcome = await this.#collection.read(marked, MARK_PROJECTION, 'local');
+      if (outcome.type !== 'done') return false;
+      for (const document of outcome.value) {
+        const [name, mark] = [String(document['_id']), readMark(document)];
+        if (marks.get(name) !== mark) continue;
+        moved.delete(name);
+        this.#marks.set(name, mark);
+      }
+    }
+    return moved.size === 0 || (await this.#read([...moved]));
   }
 
   /** False: there was no answer. */
@@ -94,6 +118,7 @@ export class Poller {
     const polls = documents.map(readPoll);
     for (const poll of polls) {
       this.#collection.serverClock.learn(poll.nowMs, sentAt.ms);
+      this.#marks.set(poll.name, poll.mark);
       if (this.#room.seen(poll, sentAt)) this.#pauseMs = this.#settings.pollMs.min;
     }
     const found = new Set(polls.map(({ name }) => name));

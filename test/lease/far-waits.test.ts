@@ -19,6 +19,8 @@ interface Shown {
   readonly waiting: readonly string[];
   readonly place: number;
   readonly waiters: number;
+  /** Rises with every grant. */
+  readonly fence?: number;
   readonly seated?: { readonly id: string; readonly token: number };
 }
 
@@ -109,7 +111,9 @@ class WaitingProcess {
     const now = new Date(this.#serverMs);
     const value = names.flatMap((_id) => {
       const shown = this.store.get(_id);
-      return shown === undefined ? [] : [{ _id, now, leases: leasesOf(shown, now), queue: shown }];
+      if (shown === undefined) return [];
+      const { fence = 50 } = shown;
+      return [{ _id, fence, now, leases: leasesOf(shown, now), queue: shown }];
     });
     return Promise.resolve({ type: 'done', value, sentAt });
   }
@@ -159,11 +163,11 @@ describe('a process that waits far from its turn', () => {
     expect(process).toMatchObject({ isListening: true, reads: [{ names: ['a'] }] });
   });
 
-  it('reads once a second what a majority has, in the order of the queue', async () => {
+  it('asks once a second whether anything has moved, in the order of the queue', async () => {
     const process = await far();
     await process.pass(20_000);
     expect(process.reads.length).toBe(20);
-    expect(new Set(process.reads.map(({ level }) => level))).toEqual(new Set(['majority']));
+    expect(new Set(process.reads.map(({ level }) => level))).toEqual(new Set(['local']));
     // The clock is moved by fifty milliseconds at a time.
     for (const phaseMs of process.readPhasesMs) expect(Math.abs(phaseMs - 40)).toBeLessThanOrEqual(50);
     expect(process.isListening).toBe(false);
@@ -180,7 +184,7 @@ describe('a process that waits far from its turn', () => {
 
   it('listens again as soon as a read shows that its place is closer', async () => {
     const process = await far();
-    process.store.set('a', { waiting: ['w1'], place: 4, waiters: 9 });
+    process.store.set('a', { waiting: ['w1'], place: 4, waiters: 9, fence: 51 });
     await process.pass(1_050);
     expect(process.isListening).toBe(true);
     const { length } = process.reads;
@@ -188,9 +192,18 @@ describe('a process that waits far from its turn', () => {
     expect(process).toMatchObject({ isListening: true, reads: { length } });
   });
 
+  it('reads where it stands only when something has moved, and then what a majority has', async () => {
+    const process = await far();
+    await process.pass(5_000);
+    process.store.set('a', { waiting: ['w1'], place: 5, waiters: 10, fence: 51 });
+    await process.pass(3_000);
+    const levels = process.reads.map(({ level }) => level);
+    expect(levels).toEqual([...Array<string>(6).fill('local'), 'majority', 'local', 'local']);
+  });
+
   it('listens for as long as it is the first, and reads nothing', async () => {
     const process = await far();
-    process.store.set('a', { waiting: ['w1'], place: 0, waiters: 5 });
+    process.store.set('a', { waiting: ['w1'], place: 0, waiters: 5, fence: 51 });
     await process.pass(1_050);
     const { length } = process.reads;
     await process.pass(60_000);
@@ -201,13 +214,14 @@ describe('a process that waits far from its turn', () => {
     const process = new WaitingProcess();
     const wait = process.queue('w1', 1, 2);
     await process.pass(11_050);
-    process.store.set('a', { waiting: [], place: -1, waiters: 0, seated: { id: 'w1', token: 51 } });
+    const seated = { id: 'w1', token: 51 };
+    process.store.set('a', { waiting: [], place: -1, waiters: 0, fence: 51, seated });
     await process.pass(1_050);
     expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, expect.anything());
   });
 
   it.each([
-    ['in neither queue nor seats', { waiting: [], place: -1, waiters: 0 }],
+    ['in neither queue nor seats', { waiting: [], place: -1, waiters: 0, fence: 51 }],
     ['in no document', undefined],
   ])('looks after a place that a read shows %s', async (_words, shown) => {
     const process = await far();
