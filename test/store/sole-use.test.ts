@@ -30,15 +30,18 @@ describe.each(Object.keys(KINDS))('a lock that nobody else uses, taken as %s', (
   it('is taken and given back by short updates from the first release on', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
     const tokens: number[] = [];
-    for (let round = 0; round < 5; round += 1) {
+    const takeAndGiveBack = async (): Promise<void> => {
       const lock = await take(provider, kind);
       tokens.push(lock.fencingToken);
       expect(await lock.release()).toBe(true);
-    }
-    const [first = 0, ...others] = stages(provider);
-    expect(first).toBeGreaterThan(1);
-    // A machine that is busy may make a hold last too long for it.
-    expect(others.filter((count) => count === 1).length).toBeGreaterThan(others.length / 2);
+    };
+    await takeAndGiveBack();
+    expect(stages(provider)[0]).toBeGreaterThan(1);
+    // A machine that is busy may make a hold last too long for it, and then the next two updates are whole ones.
+    await until(async () => {
+      await takeAndGiveBack();
+      return stages(provider).slice(-4).join() === '1,1,1,1';
+    }, 'two rounds in short');
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
     expect(await provider.locks.inspect('a')).toMatchObject({ holders: [], waiters: [] });
   });
