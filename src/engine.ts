@@ -5,7 +5,7 @@ import type { Db } from 'mongodb';
 import { Inspector } from './admin/inspector.js';
 import { systemClock } from './clock.js';
 import type { Clock, Timer } from './clock.js';
-import type { Elections, LeaderElection } from './election/leader-election.js';
+import type { Elections } from './election/leader-election.js';
 import { Observatory } from './election/observatory.js';
 import { ProviderClosedError } from './errors.js';
 import type { Report } from './events.js';
@@ -38,11 +38,13 @@ const PLACES_OF_LEASES: readonly Seats[] = [mutexSeats, readerWriterSeats, semap
 /** What works behind a provider: makes the parts, connects them, and ends them. */
 export class Engine {
   /** `host:pid:random`. */
-  readonly processId: string = newProcessId();
+  readonly processId: string;
   readonly settings: Settings;
   readonly requester: Requester;
   readonly inspector: Inspector;
   readonly elections: Elections;
+  /** Of whoever opens a second stream. */
+  readonly observing: Settings;
   readonly #clock: Clock = systemClock;
   readonly #collection: LockCollection;
   readonly #monitor: LeaseMonitor;
@@ -56,11 +58,12 @@ export class Engine {
   readonly #closing = new AbortController();
 
   /** @throws `TypeError` if that is no `Db`; `RangeError` if its pool is too small for what the settings demand. */
-  constructor(db: Db, given: Settings, report: Report) {
+  constructor(db: Db, given: Settings, report: Report, processId: string = newProcessId()) {
+    this.processId = processId;
     this.settings = settingsFor(db, given);
     // Every request listens for the end of the provider; that many are no leak.
     setMaxListeners(0, this.#closing.signal);
-    const { settings, processId } = this;
+    const { settings } = this;
     const clock = this.#clock;
     this.#collection = new LockCollection(db, settings, clock, report);
     this.#purgeIndex = new PurgeIndex(this.#collection, clock, report);
@@ -119,8 +122,10 @@ export class Engine {
       },
       (name) => this.inspect(name),
     );
-    const observatory = new Observatory(this.#collection, settings, clock, report, this.#closing.signal);
-    this.elections = { requester: this.requester, observatory, started: new Set<LeaderElection>() };
+    this.observing = settingsOfObservers(db, settings);
+    const { observing } = this;
+    const observatory = new Observatory(this.#collection, observing, clock, report, this.#closing.signal);
+    this.elections = { requester: this.requester, observatory, started: new Set(), jobs: new Set() };
   }
 
   /** @throws {@link ProviderClosedError}. */
@@ -145,14 +150,14 @@ export class Engine {
   /** Waits for the holders to release, at most so long; then ends everything. */
   async close(drainMs: number): Promise<void> {
     this.#closing.abort();
-    const stopped = [...this.elections.started].map((election) => election.stop({ drainMs }));
+    const stopped = this.#stopElections(drainMs);
     this.#holds.requestReleaseOfAll();
     let timer: Timer | undefined;
     const drained = new Promise<void>((resolve) => {
       // Whoever awaits the close may have closed the client before, and then nothing else keeps the process going.
       timer = this.#clock.at(this.#clock.nowMs() + drainMs, resolve, true);
     });
-    await Promise.race([Promise.all([this.#released(), ...stopped]), drained]);
+    await Promise.race([Promise.all([this.#released(), stopped]), drained]);
     timer?.cancel();
     this.#holds.loseAll();
     this.#monitor.close();
@@ -166,6 +171,18 @@ export class Engine {
       this.elections.observatory.close(),
     ]);
     this.#collection.close();
+  }
+
+  /** Each when the runs of its jobs have ended: with its term they would be aborted. */
+  async #stopElections(drainMs: number): Promise<void> {
+    const { started, jobs } = this.elections;
+    const stopping = [...jobs].map((job) => ({ election: job.election, stopped: job.stop({ drainMs }) }));
+    const stops = [...started].map(async (election) => {
+      const own = stopping.filter((each) => each.election === election);
+      await Promise.all(own.map(({ stopped }) => stopped));
+      await election.stop({ drainMs });
+    });
+    await Promise.all(stops);
   }
 
   async #released(): Promise<void> {
@@ -193,4 +210,14 @@ function settingsFor(db: Db, settings: Settings): Settings {
     throw new RangeError("wakeups: 'change-stream' needs a client with maxPoolSize of at least 2, got 1");
   }
   return { ...settings, wakeups: 'polling', pollingWhy: 'the client has a pool of one connection' };
+}
+
+/** One for the wake stream, one for that of the observers, and one for everything else. */
+const LEAST_POOL_TO_OBSERVE = 3;
+
+/** Two streams in a pool of two would have every command wait until one of them pauses, for up to a second. */
+function settingsOfObservers(db: Db, settings: Settings): Settings {
+  const { maxPoolSize } = db.client.options;
+  const isRoomy = maxPoolSize === 0 || maxPoolSize >= LEAST_POOL_TO_OBSERVE;
+  return isRoomy ? settings : { ...settings, wakeups: 'polling' };
 }

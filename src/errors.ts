@@ -14,7 +14,8 @@ export type LeaseholdErrorCode =
   | 'STORE_UNAVAILABLE'
   | 'UNSUPPORTED_SERVER'
   | 'STALE_TOKEN'
-  | 'DEADLOCK';
+  | 'DEADLOCK'
+  | 'QUORUM';
 
 /** What every error of this library has in common. Wrong arguments are `TypeError` and `RangeError` instead. */
 export abstract class LeaseholdError extends Error {
@@ -35,10 +36,11 @@ export abstract class LeaseholdError extends Error {
 /** How long somebody has held or waited, for a message. */
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
-const quoted = (name: string): string => JSON.stringify(shortened(name));
+export const quoted = (name: string): string => JSON.stringify(shortened(name));
 
 /** A server that refuses a command repeats it, which may be pages; the cause keeps them. */
-const shortened = (message: string): string => (message.length > 200 ? `${message.slice(0, 200)}…` : message);
+export const shortened = (message: string): string =>
+  message.length > 200 ? `${message.slice(0, 200)}…` : message;
 
 function describeHolder({ label, process, why, acquiredAt }: LeaseInfo): string {
   const who = label === undefined ? process : `${label} (${process})`;

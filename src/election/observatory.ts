@@ -1,11 +1,9 @@
-import type { Document } from 'mongodb';
-import { within } from '../clock.js';
 import type { Clock, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
-import { AWAIT_MS } from '../store/lock-collection.js';
+import { onlyClaims } from '../protocol/job-claims.js';
+import { DocumentWatch } from '../store/document-watch.js';
 import type { LockCollection } from '../store/lock-collection.js';
-import { WakeCursor } from '../store/wake-cursor.js';
 import { readLeaders } from './leader-info.js';
 import type { LeaderInfo, LeaderRead } from './leader-info.js';
 import { Observer } from './observer.js';
@@ -13,6 +11,7 @@ import { Observer } from './observer.js';
 /** What is known of one election that somebody observes. */
 interface Observed {
   readonly observers: Set<Observer>;
+  readonly unwatch: () => void;
   /** Nothing before the first look. */
   leader: LeaderInfo | null | undefined;
   /** The highest token seen: a read that shows an older one was late. */
@@ -20,8 +19,6 @@ interface Observed {
   /** When the seat ends unless it is extended: whoever falls silent causes no event. */
   endsAtMs: number;
 }
-
-const MAX_REOPEN_PAUSE_MS = 1_000;
 
 /**
  * Whoever observes elections through one provider: one change stream over their documents says when to look, and one
@@ -31,18 +28,13 @@ export class Observatory {
   readonly #collection: LockCollection;
   readonly #settings: Settings;
   readonly #clock: Clock;
-  readonly #report: Report;
   readonly #closing: AbortSignal;
+  readonly #watch: DocumentWatch;
   readonly #observed = new Map<string, Observed>();
-  #cursor: WakeCursor | undefined;
-  #isStreaming = false;
-  #answeredAtMs = 0;
-  #failures = 0;
   #isLooking = false;
+  #hasFailed = false;
   #mustLookAgain = false;
   #timer: Timer | undefined;
-  #reopening: Timer | undefined;
-  readonly #ending = new Set<Promise<void>>();
 
   constructor(
     collection: LockCollection,
@@ -54,8 +46,8 @@ export class Observatory {
     this.#collection = collection;
     this.#settings = settings;
     this.#clock = clock;
-    this.#report = report;
     this.#closing = closing;
+    this.#watch = new DocumentWatch(collection, settings, clock, report, 0);
   }
 
   /** The leader of now, then every next one that a look finds; ends when either signal aborts. */
@@ -78,8 +70,8 @@ export class Observatory {
 
   /** When the provider has closed, and so every observer has ended. */
   async close(): Promise<void> {
-    this.#rest();
-    await within(this.#clock, this.#settings.storeTimeoutMs, Promise.allSettled(this.#ending));
+    this.#timer?.cancel();
+    await this.#watch.close();
   }
 
   #add(name: string, observer: Observer): void {
@@ -89,15 +81,17 @@ export class Observatory {
       if (known.leader !== undefined) observer.show(known.leader);
       return;
     }
+    const changed = (words: readonly string[] | null): void => {
+      // Only the leader of before can claim, and jobs claim often.
+      if (words === null || !onlyClaims(words)) this.#look();
+    };
     this.#observed.set(name, {
       observers: new Set([observer]),
+      unwatch: this.#watch.watch(name, { changed }),
       leader: undefined,
       token: 0,
       endsAtMs: Infinity,
     });
-    // The stream is over the documents that are observed when it opens.
-    this.#failures = 0;
-    void this.#reopen();
     this.#look();
   }
 
@@ -106,13 +100,8 @@ export class Observatory {
     known?.observers.delete(observer);
     if (known?.observers.size !== 0) return;
     this.#observed.delete(name);
-    if (this.#observed.size === 0) this.#rest();
-  }
-
-  #rest(): void {
-    this.#timer?.cancel();
-    this.#reopening?.cancel();
-    this.#discardCursor();
+    known.unwatch();
+    if (this.#observed.size === 0) this.#timer?.cancel();
   }
 
   // ---- looking
@@ -133,8 +122,8 @@ export class Observatory {
     const sentAtMs = this.#clock.nowMs();
     const reads = await readLeaders(this.#collection, [...this.#observed.keys()]);
     // Told as an event by the collection; the next look comes at the pace of polling.
-    if (reads instanceof Error) this.#isStreaming = false;
-    else for (const read of reads) this.#seen(read, sentAtMs);
+    this.#hasFailed = reads instanceof Error;
+    if (!(reads instanceof Error)) for (const read of reads) this.#seen(read, sentAtMs);
   }
 
   #seen({ name, leader, leftMs }: LeaderRead, sentAtMs: number): void {
@@ -150,94 +139,15 @@ export class Observatory {
   #schedule(): void {
     if (this.#observed.size === 0 || this.#closing.aborted) return;
     const nowMs = this.#clock.nowMs();
-    const silentAtMs = this.#answeredAtMs + AWAIT_MS + this.#settings.storeTimeoutMs;
+    const { min, max } = this.#settings.pollMs;
     const endsAtMs = Math.min(...[...this.#observed.values()].map((known) => known.endsAtMs));
-    const dueMs = this.#isStreaming
-      ? Math.min(Math.max(endsAtMs, nowMs + this.#settings.pollMs.min), Math.max(silentAtMs, nowMs))
-      : nowMs + this.#settings.pollMs.max;
+    const isTold = this.#watch.isStreaming && !this.#hasFailed;
+    const dueMs = isTold ? Math.max(endsAtMs, nowMs + min) : nowMs + max;
     this.#timer?.cancel();
+    // A seat that nobody has ends by no silence.
+    if (dueMs === Infinity) return;
     this.#timer = this.#clock.at(dueMs, () => {
-      this.#due();
+      this.#look();
     });
-  }
-
-  #due(): void {
-    const silentAtMs = this.#answeredAtMs + AWAIT_MS + this.#settings.storeTimeoutMs;
-    const nowMs = this.#clock.nowMs();
-    if (this.#isStreaming && nowMs >= silentAtMs) this.#trouble(new Error('the change stream fell silent'));
-    const isAnyOver = [...this.#observed.values()].some(({ endsAtMs }) => endsAtMs <= nowMs);
-    if (isAnyOver || !this.#isStreaming) this.#look();
-    else this.#schedule();
-  }
-
-  // ---- the stream
-
-  async #reopen(): Promise<void> {
-    this.#discardCursor();
-    if (this.#settings.wakeups === 'polling') return;
-    const server = await this.#collection.meet();
-    if (this.#observed.size === 0 || this.#closing.aborted) return;
-    if (server.type === 'done' && !server.value.hasChangeStreams) return;
-    // Another one may have opened it meanwhile, and with fewer names.
-    this.#discardCursor();
-    try {
-      this.#open();
-    } catch (error) {
-      this.#trouble(error);
-    }
-  }
-
-  #open(): void {
-    const cursor: WakeCursor = new WakeCursor(this.#collection, changesOf([...this.#observed.keys()]), {
-      answered: () => {
-        if (this.#cursor !== cursor) return;
-        this.#answeredAtMs = this.#clock.nowMs();
-        if (this.#isStreaming) return;
-        this.#isStreaming = true;
-        this.#failures = 0;
-        // What happened before is not known.
-        this.#look();
-      },
-      event: () => {
-        if (this.#cursor === cursor) this.#look();
-      },
-      trouble: (error) => {
-        if (this.#cursor === cursor) this.#trouble(error);
-      },
-    });
-    this.#cursor = cursor;
-  }
-
-  /** A stream is never resumed: a fresh one, and a look once it is open (E13). */
-  #trouble(error: unknown): void {
-    this.#discardCursor();
-    if (this.#observed.size === 0 || this.#closing.aborted) return;
-    this.#report('storeError', { lockName: null, during: 'stream', error });
-    const pauseMs = Math.min(MAX_REOPEN_PAUSE_MS, 25 * 2 ** this.#failures) * (0.5 + Math.random() / 2);
-    this.#failures = Math.min(this.#failures + 1, 10);
-    this.#reopening?.cancel();
-    this.#reopening = this.#clock.at(this.#clock.nowMs() + pauseMs, () => void this.#reopen());
-    this.#look();
-  }
-
-  #discardCursor(): void {
-    this.#isStreaming = false;
-    if (this.#cursor === undefined) return;
-    const ended = this.#cursor.close().catch(() => undefined);
-    this.#cursor = undefined;
-    this.#ending.add(ended);
-    void ended.finally(() => this.#ending.delete(ended));
   }
 }
-
-const changesOf = (names: readonly string[]): Document[] => [
-  {
-    $match: {
-      $or: [
-        { 'documentKey._id': { $in: names } },
-        { operationType: { $nin: ['insert', 'update', 'replace', 'delete'] } },
-      ],
-    },
-  },
-  { $project: { operationType: 1 } },
-];

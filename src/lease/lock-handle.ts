@@ -1,8 +1,8 @@
-import { LockLostError, StoreUnavailableError } from '../errors.js';
+import { LeaseholdError, LockLostError, StoreUnavailableError } from '../errors.js';
 import type { LossCause } from '../errors.js';
 import { sharedMode } from './exclusivity.js';
 import type { Exclusivity } from './exclusivity.js';
-import type { HeldLease, HoldObserver } from './held-lease.js';
+import type { Grant, HeldLease, HoldObserver } from './held-lease.js';
 import type { Confirmation } from './lease-monitor.js';
 
 /** Something held, until it is released or lost. */
@@ -59,25 +59,41 @@ export interface LockHandle extends Hold {
   readonly fencingToken: number;
 }
 
+/** What a handle asks of what it stands for: one lease, or a majority of several. */
+export interface Held {
+  readonly name: string;
+  readonly id: string;
+  readonly token: number;
+  readonly isHeld: boolean;
+  readonly remainingMs: number;
+  /** Why it is over; `undefined` while it is not. */
+  readonly ended: LossCause | undefined;
+  readonly wasAskedToRelease: boolean;
+  readonly grant: Pick<Grant, 'demand'>;
+  observe(observer: HoldObserver): void;
+  keep(observer: HoldObserver): void;
+  onEnded(callback: () => void): () => void;
+}
+
 /** What a handle needs of its provider. */
-export interface HandleOwner {
-  confirm(hold: HeldLease): Promise<Confirmation>;
-  release(hold: HeldLease): Promise<boolean>;
+export interface HandleOwner<H = HeldLease> {
+  confirm(hold: H): Promise<Confirmation>;
+  release(hold: H): Promise<boolean>;
   /** Watches for the handle to be forgotten. */
-  track(handle: object, hold: HeldLease): void;
+  track(handle: object, hold: H): void;
   untrack(handle: object): void;
 }
 
 /** The object that the caller holds. Nothing in the library refers to it strongly. */
-export class LeaseHandle implements LockHandle, Exclusivity, HoldObserver {
-  readonly #hold: HeldLease;
-  readonly #owner: HandleOwner;
+export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Exclusivity, HoldObserver {
+  readonly #hold: H;
+  readonly #owner: HandleOwner<H>;
   // Made when first asked for: thousands of holds need none.
   #lossSignal: AbortController | undefined;
   #requestSignal: AbortController | undefined;
   #released: Promise<boolean> | undefined;
 
-  constructor(hold: HeldLease, owner: HandleOwner) {
+  constructor(hold: H, owner: HandleOwner<H>) {
     this.#hold = hold;
     this.#owner = owner;
     hold.observe(this);
@@ -134,7 +150,8 @@ export class LeaseHandle implements LockHandle, Exclusivity, HoldObserver {
     const confirmation = await this.#owner.confirm(this.#hold);
     this.#throwIfOver();
     if (confirmation.type === 'unknown') {
-      throw new StoreUnavailableError(this.name, false, confirmation.error);
+      const { error } = confirmation;
+      throw error instanceof LeaseholdError ? error : new StoreUnavailableError(this.name, false, error);
     }
   }
 

@@ -1,5 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
-import { AcquireTimeoutError, DeadlockError, LockLostError, ProviderClosedError } from '../errors.js';
+import { AcquireTimeoutError, DeadlockError, ProviderClosedError } from '../errors.js';
 import { Acquisition } from '../lease/acquisition.js';
 import type { Wanted } from '../lease/acquisition.js';
 import type { AcquisitionContext } from '../lease/attempt.js';
@@ -12,15 +11,7 @@ import { parseAcquireOptions } from '../options/request-options.js';
 import type { AcquireOptions, BegunRequest } from '../options/request-options.js';
 import type { Reply } from '../protocol/reply.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
-
-/** What a chain of calls holds through `use…`, innermost last. */
-interface ChainLink {
-  readonly requester: Requester;
-  readonly lock: LockHandle;
-  readonly outer: ChainLink | undefined;
-}
-
-const chain = new AsyncLocalStorage<ChainLink>();
+import { heldByChain, useLock } from './call-chain.js';
 
 /** One lock, and how a primitive asks for it. */
 export interface Target<H extends LockHandle> extends Wanted {
@@ -70,7 +61,7 @@ export class Requester {
     const { settings } = this.#context;
     const { name, terms } = target;
     const parsed = parseAcquireOptions(settings, terms, options, defaultTimeoutMs);
-    const held = parsed.timeoutMs === Infinity ? this.#heldByChain(name) : [];
+    const held = parsed.timeoutMs === Infinity ? heldByChain(this, name) : [];
     const isHopeless = held.length > 0 && (target.isHopeless?.(held) ?? true);
     // If there is room all the same, one try finds it.
     const timeoutMs = isHopeless ? 0 : parsed.timeoutMs;
@@ -121,32 +112,12 @@ export class Requester {
     return nullAtTimeout(this.#acquire(target, options, 0));
   }
 
-  async use<L extends LockHandle, T>(
-    acquire: () => Promise<L>,
-    work: (lock: L) => T | Promise<T>,
-  ): Promise<T> {
-    if (typeof work !== 'function') throw new TypeError(`work must be a function, got ${typeof work}`);
-    const lock = await acquire();
-    try {
-      const link = { requester: this, lock, outer: chain.getStore() };
-      const result = await chain.run(link, () => work(lock));
-      if (!lock.isHeld) await throwLoss(lock);
-      return result;
-    } finally {
-      await lock.release();
-    }
+  use<L extends LockHandle, T>(acquire: () => Promise<L>, work: (lock: L) => T | Promise<T>): Promise<T> {
+    return useLock(this, acquire, work);
   }
 
   inspect(name: string): Promise<LockSnapshot | null> {
     return this.#inspect(name);
-  }
-
-  #heldByChain(name: string): readonly LockHandle[] {
-    const held: LockHandle[] = [];
-    for (let link = chain.getStore(); link !== undefined; link = link.outer) {
-      if (link.requester === this && link.lock.name === name && link.lock.isHeld) held.push(link.lock);
-    }
-    return held;
   }
 }
 
@@ -157,17 +128,5 @@ export async function nullAtTimeout<T>(acquired: Promise<T>): Promise<T | null> 
   } catch (error) {
     if (error instanceof AcquireTimeoutError) return null;
     throw error;
-  }
-}
-
-/**
- * The work may have released the lock itself, on purpose: that is no loss. Nor is a suspended machine: such a hold is
- * asked for, and if nobody answers it was not known to be lost before the work ended.
- */
-async function throwLoss(lock: LockHandle): Promise<void> {
-  try {
-    await lock.confirm();
-  } catch (error) {
-    if (error instanceof LockLostError && error.why !== 'released') throw error;
   }
 }

@@ -57,10 +57,23 @@ export type Operation =
   | { readonly type: 'ask'; readonly ids: readonly string[]; readonly why?: string | undefined }
   /** Empties seats at once; from then on only tokens protect against the old holder. */
   | { readonly type: 'evict'; readonly ids: readonly string[] }
+  | RaiseFence
   | OwnOperation;
 
+/**
+ * Lifts the fence to at least this token, if this attempt has a live lease: every later grant has a higher one. So the
+ * tokens of one lock rise though it is granted by different majorities of several stores. It extends nothing.
+ */
+export interface RaiseFence {
+  readonly type: 'raiseFence';
+  readonly id: string;
+  readonly token: number;
+  /** Never used twice, as that of a look. */
+  readonly nonce: string;
+}
+
 /** What only one kind of lock can do; on the others it changes nothing. */
-export type OwnOperation = Exchange | Resize | HandOver;
+export type OwnOperation = Exchange | Resize | HandOver | Claim;
 
 /**
  * Changes the mode of a lease of a reader-writer lock: an upgrade, its cancel, or a downgrade. The number rises from
@@ -88,4 +101,21 @@ export interface HandOver {
   readonly type: 'handOver';
   readonly id: string;
   readonly candidateId: string;
+}
+
+/**
+ * Claims an instant of a job of an election, for the term of this attempt. It takes effect only for a later instant than
+ * the last one, which must be `after`, and not before its time by the server's clock.
+ */
+export interface Claim {
+  readonly type: 'claim';
+  readonly id: string;
+  readonly job: string;
+  readonly instant: Date;
+  /** The last instant that the job has claimed, as far as is known; `null`: none. */
+  readonly after: Date | null;
+  /** The same for every repeat: it is answered as the first copy was. */
+  readonly claimId: string;
+  /** Never used twice, as that of a look. */
+  readonly nonce: string;
 }

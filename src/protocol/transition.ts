@@ -24,7 +24,7 @@ import type { Expression, Fields, Stage } from './expressions.js';
 import { adopt } from './adoption.js';
 import { admit, tellKeepers } from './admission.js';
 import { DOCUMENT_VERSION, MAX_KEEPS, MAX_LEASE_MS, MIN_LEASE_MS } from './lock-document.js';
-import type { Operation, Request } from './operation.js';
+import type { Operation, RaiseFence, Request } from './operation.js';
 import type { Seats } from './seats.js';
 import { holdersTold, left, looked } from './wake.js';
 
@@ -163,9 +163,12 @@ function operate(seats: Seats, operation: Operation): readonly Stage[] {
       const { ids } = operation;
       return [{ $set: { ...seats.evict(ids), wake: tell(seats, ids) } }];
     }
+    case 'raiseFence':
+      return [{ $set: raiseFence(seats, operation) }];
     case 'exchange':
     case 'resize':
     case 'handOver':
+    case 'claim':
       return seats.own(operation);
   }
 }
@@ -233,6 +236,12 @@ function extend(seats: Seats, ids: readonly string[], nonce: string): Fields {
     wake: looked(nonce),
   };
 }
+
+/** The reply shows the lease and the fence, and so whether it was raised. */
+const raiseFence = (seats: Seats, { id, token, nonce }: RaiseFence): Fields => ({
+  fence: when(seats.isHeldBy(id), { $max: ['$fence', { $toLong: token }] }, '$fence'),
+  wake: looked(nonce),
+});
 
 /** Each of these leases is told to look again. */
 const tell = (seats: Seats, ids: readonly string[]): Expression =>

@@ -8,6 +8,7 @@ import type { Expression } from './expressions.js';
  * - `process:id:-1`: somebody waits behind this lease, whose process may keep it between its callers.
  * - `-id:token`: left, and gave back the lease with this token, or none.
  * - `~nonce`: somebody looked, so that this update changed something.
+ * - `+nonce:outcome`: what became of a claim.
  */
 
 /** `wake` with one more word for each of these members. */
@@ -44,6 +45,11 @@ export const left = (id: string, token: Expression, wake: Expression = '$wake'):
 
 export const looked = (nonce: string): Expression => ({ $concat: ['$wake', ` ~${nonce}`] });
 
+/** What has become of the operation with this nonce. */
+export const answered = (nonce: string, outcome: Expression): Expression => ({
+  $concat: ['$wake', ` +${nonce}:`, outcome],
+});
+
 export const readWake = (wake: unknown): readonly string[] =>
   typeof wake === 'string' ? wake.split(' ').filter((word) => word !== '') : [];
 
@@ -61,4 +67,12 @@ export function readWakeWord(process: string, word: string): { id: string; token
 export function tokenGivenBack(wake: readonly string[], id: string): number | undefined {
   const word = wake.find((entry) => entry.startsWith(`-${id}:`));
   return word === undefined ? undefined : Number(word.slice(id.length + 2));
+}
+
+/** Whose lease a `leave` has given back, if this word says so. */
+export const idGivenBack = (word: string): string | undefined => /^-([^:]+):(?!0$)/.exec(word)?.[1];
+
+/** What `answered` said of this nonce; `undefined` if the operation did not take effect. */
+export function answerTo(wake: readonly string[], nonce: string): string | undefined {
+  return wake.find((word) => word.startsWith(`+${nonce}:`))?.slice(nonce.length + 2);
 }

@@ -1,0 +1,258 @@
+import type { Timer } from '../clock.js';
+import {
+  AcquireTimeoutError,
+  LeaseholdError,
+  ProviderClosedError,
+  StoreUnavailableError,
+} from '../errors.js';
+import type { LeaseInfo } from '../protocol/snapshot.js';
+import { idGivenBack } from '../protocol/wake.js';
+import { Ballot } from './ballot.js';
+import { QuorumError } from './quorum-error.js';
+import type { QuorumHold } from './quorum-hold.js';
+import type { Quorum } from './quorum.js';
+import type { Store, Wish } from './store.js';
+
+/** How long one request waits. */
+export interface Patience {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly startedMs: number;
+}
+
+/**
+ * One call of acquire: round after round, with pauses, until one is won or the time is up.
+ *
+ * There is no queue, for queues in several stores deadlock: each contender could be the first in another one. Whoever
+ * has not got a majority gives back what it has, so that nobody waits while holding.
+ *
+ * - `held`: one process keeps a majority away. The pause ends when so many of its seats are given back that a majority is
+ *   free, which the stores' streams tell. Extensions wake nobody. Without streams a look comes after a pause that grows.
+ * - `at the gate`: whoever was there before keeps it, until it is given back. All who hear of that meet at the gate again,
+ *   which lets one in. A look past the gate comes after a pause that grows, should the one at the gate have died.
+ * - `split`: contenders have taken seats from each other. Nothing but time ends the pause, random over a range that
+ *   doubles with each split vote: if those who back out woke each other, they would meet again and again.
+ */
+export class Contest {
+  readonly #quorum: Quorum;
+  readonly #wish: Wish;
+  readonly #patience: Patience;
+  readonly #ballot: Ballot;
+  /** Who is in the way in each store, while the lock is held. */
+  #inTheWay: Map<Store, Set<string>> | undefined;
+  /** Who has given back a seat since the round began: the news of it may come before the refusal. */
+  readonly #gone = new Set<string>();
+  #unwatch: readonly (() => void)[] = [];
+  #endPause: () => void = () => undefined;
+  #looks = 0;
+  #splits = 0;
+  #hasGate = false;
+  #over: { readonly error: unknown } | undefined;
+  #fail!: (error: unknown) => void;
+
+  constructor(quorum: Quorum, wish: Wish, patience: Patience) {
+    this.#quorum = quorum;
+    this.#wish = wish;
+    this.#patience = patience;
+    this.#ballot = new Ballot(quorum, wish);
+  }
+
+  /** Rejects with what kept the lock away; then everything is given back, at once or in the background. */
+  async run(): Promise<QuorumHold> {
+    const { clock, closing } = this.#quorum;
+    const { signal, timeoutMs, startedMs } = this.#patience;
+    signal?.throwIfAborted();
+    if (closing.aborted) throw new ProviderClosedError(this.#wish.name);
+    const failed = new Promise<never>((_, reject) => {
+      this.#fail = reject;
+    });
+    const onAbort = (): void => {
+      this.#end(signal?.reason);
+    };
+    const onClosing = (): void => {
+      this.#end(new ProviderClosedError(this.#wish.name));
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    closing.addEventListener('abort', onClosing, { once: true });
+    let timer: Timer | undefined;
+    if (timeoutMs > 0 && timeoutMs < Infinity) {
+      timer = clock.at(startedMs + timeoutMs, () => {
+        this.#end(this.#failure());
+      });
+    }
+    try {
+      return await Promise.race([this.#contend(), failed]);
+    } finally {
+      timer?.cancel();
+      signal?.removeEventListener('abort', onAbort);
+      closing.removeEventListener('abort', onClosing);
+      for (const unwatch of this.#unwatch) unwatch();
+    }
+  }
+
+  async #contend(): Promise<QuorumHold> {
+    const { clock, contended } = this.#quorum;
+    await this.#letOthersPass();
+    for (;;) {
+      this.#throwIfOver();
+      this.#gone.clear();
+      const beganMs = clock.nowMs();
+      const hold = await this.#ballot.hold(this.#hasGate);
+      this.#throwIfOver(hold);
+      if (hold !== undefined) return hold;
+      if (this.#ballot.obstacles.refusals.size > 0) contended.add(this.#wish.name, clock.nowMs() - beganMs);
+      if (this.#patience.timeoutMs === 0 || this.#isHopeless) throw this.#failure();
+      await this.#pause();
+    }
+  }
+
+  #end(error: unknown): void {
+    this.#over = { error };
+    this.#ballot.end();
+    this.#endPause();
+    this.#fail(error);
+  }
+
+  #throwIfOver(hold?: QuorumHold): void {
+    if (this.#over === undefined) return;
+    void hold?.release();
+    throw this.#over.error;
+  }
+
+  /** So many stores have refused for good that waiting is of no use. */
+  get #isHopeless(): boolean {
+    const { majority, stores } = this.#quorum;
+    const { failures } = this.#ballot.obstacles;
+    const forGood = failures.filter(
+      (error) => error instanceof LeaseholdError && !(error instanceof StoreUnavailableError),
+    );
+    return stores.length - forGood.length < majority;
+  }
+
+  #failure(): LeaseholdError {
+    const { clock, majority, stores, report } = this.#quorum;
+    const { name, kind } = this.#wish;
+    const { holders, failures, unanswered } = this.#ballot.obstacles;
+    if (this.#ballot.slowness !== undefined || stores.length - unanswered < majority) {
+      return new QuorumError(name, stores.length, failures);
+    }
+    const waitedMs = clock.nowMs() - this.#patience.startedMs;
+    if (this.#patience.timeoutMs > 0) report('timeout', { lockName: name, kind, id: '', waitedMs });
+    return new AcquireTimeoutError(name, { holders: onePerProcess(holders), waitedMs });
+  }
+
+  // ---- pausing
+
+  async #pause(): Promise<void> {
+    const { min, max } = this.#quorum.settings.pollMs;
+    this.#watch();
+    const range = (count: number): number => Math.min(max, min * 2 ** Math.min(count, 20));
+    let pauseMs: number;
+    this.#hasGate = true;
+    const { isAtGate } = this.#ballot.obstacles;
+    if (isAtGate || this.#isHeld()) {
+      this.#inTheWay = this.#whoIsInTheWay();
+      if (this.#mayBeFree()) return;
+      pauseMs = range(this.#looks) * (0.5 + Math.random() / 2);
+      this.#looks += 1;
+      if (!isAtGate) this.#splits = Math.max(0, this.#splits - 1);
+    } else {
+      pauseMs = range(this.#splits) * Math.random();
+      this.#splits += 1;
+    }
+    const wasEnded = await this.#sleep(pauseMs);
+    this.#inTheWay = undefined;
+    // Nothing was heard of whoever refused at the gate: perhaps the others are free.
+    if (isAtGate && !wasEnded) this.#hasGate = false;
+  }
+
+  /**
+   * Whoever has just released would always be the first to ask again, before those who wait have heard of it. Where
+   * others have been in the way lately, it comes as late as they do, and as them to the gate; but not so late that little
+   * is left of its own time.
+   */
+  async #letOthersPass(): Promise<void> {
+    const { contended, settings } = this.#quorum;
+    const { timeoutMs } = this.#patience;
+    const roundMs = contended.roundMs(this.#wish.name);
+    if (roundMs === undefined || timeoutMs === 0) return;
+    this.#hasGate = true;
+    const { min, max } = settings.pollMs;
+    await this.#sleep(Math.min(timeoutMs / 4, Math.min(max, min + roundMs) * (0.5 + Math.random())));
+  }
+
+  /** Resolves after so long, or when the pause is ended: whether it was. */
+  async #sleep(ms: number): Promise<boolean> {
+    const { clock } = this.#quorum;
+    const wasEnded = await new Promise<boolean>((resolve) => {
+      const timer = clock.at(clock.nowMs() + ms, () => {
+        resolve(false);
+      });
+      this.#endPause = () => {
+        timer.cancel();
+        resolve(true);
+      };
+    });
+    this.#endPause = () => undefined;
+    return wasEnded;
+  }
+
+  #watch(): void {
+    if (this.#unwatch.length > 0) return;
+    this.#unwatch = this.#quorum.stores.map((store) =>
+      store.watch(this.#wish.name, {
+        changed: (words) => {
+          this.#changed(store, words);
+        },
+      }),
+    );
+  }
+
+  /** Whether one process has refused so many stores that nobody else can have a majority. */
+  #isHeld(): boolean {
+    const counts = new Map<string, number>();
+    for (const holders of this.#ballot.obstacles.refusals.values()) {
+      for (const process of new Set(holders.map((holder) => holder.process))) {
+        counts.set(process, (counts.get(process) ?? 0) + 1);
+      }
+    }
+    return Math.max(0, ...counts.values()) >= this.#quorum.majority;
+  }
+
+  #whoIsInTheWay(): Map<Store, Set<string>> {
+    const inTheWay = new Map<Store, Set<string>>();
+    for (const [store, holders] of this.#ballot.obstacles.refusals) {
+      inTheWay.set(store, new Set(holders.map(({ id }) => id).filter((id) => !this.#gone.has(id))));
+    }
+    return inTheWay;
+  }
+
+  /** At the gate, whoever refused there has left; else, so many that a majority is free. */
+  #mayBeFree(): boolean {
+    const { majority, silence, stores } = this.#quorum;
+    if (this.#ballot.obstacles.isAtGate) {
+      return [...(this.#inTheWay?.values() ?? [])].every(({ size }) => size === 0);
+    }
+    const free = stores.filter(
+      (store) => !silence.has(store) && (this.#inTheWay?.get(store)?.size ?? 0) === 0,
+    );
+    return free.length >= majority;
+  }
+
+  #changed(store: Store, words: readonly string[] | null): void {
+    const left = (words ?? []).map(idGivenBack);
+    for (const id of left) {
+      if (id === undefined) continue;
+      this.#gone.add(id);
+      this.#inTheWay?.get(store)?.delete(id);
+    }
+    if (this.#inTheWay === undefined || (words !== null && !this.#mayBeFree())) return;
+    this.#endPause();
+  }
+}
+
+/** A holder is stored in several stores. */
+function onePerProcess(holders: readonly LeaseInfo[]): readonly LeaseInfo[] {
+  const byProcess = new Map(holders.map((holder) => [holder.process, holder]));
+  return [...byProcess.values()];
+}

@@ -1,0 +1,49 @@
+import type { Engine } from '../engine.js';
+import { mutexSeats } from '../protocol/mutex-seats.js';
+import { readerWriterSeats } from '../protocol/reader-writer-seats.js';
+import type { LockSnapshot } from '../protocol/snapshot.js';
+import { DocumentWatch } from '../store/document-watch.js';
+import type { DocumentWatcher } from '../store/document-watch.js';
+import { SeatHandle } from './seat-handle.js';
+import type { Seat, Store, Wish } from './store.js';
+
+/** One deployment of MongoDB as a store: an engine of its own, with its monitor, its releases and its clock. */
+export class Deployment implements Store {
+  readonly index: number;
+  readonly #engine: Engine;
+  readonly #watch: DocumentWatch;
+
+  constructor(index: number, engine: Engine) {
+    const { collection, clock, report } = engine.requester.context;
+    const { observing } = engine;
+    this.index = index;
+    this.#engine = engine;
+    this.#watch = new DocumentWatch(collection, observing, clock, report, observing.wakeIdleMs);
+  }
+
+  async try({ name, kind, mode, terms, why }: Wish): Promise<Seat> {
+    const isMutex = kind === 'mutex';
+    return await this.#engine.requester.acquire(
+      {
+        name,
+        terms,
+        seats: isMutex ? mutexSeats : readerWriterSeats,
+        demand: () => (isMutex ? {} : { mode }),
+        makeHandle: (lease, owner, context) => new SeatHandle(lease, owner, context),
+      },
+      { timeoutMs: 0, why },
+    );
+  }
+
+  watch(name: string, watcher: DocumentWatcher): () => void {
+    return this.#watch.watch(name, watcher);
+  }
+
+  async inspect(name: string): Promise<LockSnapshot | null> {
+    return await this.#engine.inspect(name);
+  }
+
+  async close(drainMs: number): Promise<void> {
+    await Promise.all([this.#watch.close(), this.#engine.close(drainMs)]);
+  }
+}

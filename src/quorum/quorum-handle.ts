@@ -1,0 +1,43 @@
+import { AcquireTimeoutError } from '../errors.js';
+import { LeaseHandle } from '../lease/lock-handle.js';
+import type { ReaderWriterHandle } from '../lease/reader-writer-handle.js';
+import { parseDowngrade, parseUpgradeOptions } from '../options/request-options.js';
+import type { AcquireOptions } from '../options/request-options.js';
+import type { Mode } from '../protocol/lock-document.js';
+import type { QuorumHold } from './quorum-hold.js';
+import { QuorumModeChanges } from './quorum-mode-changes.js';
+import { quorumOwner } from './quorum-owner.js';
+import type { Quorum } from './quorum.js';
+
+/** The handle of a hold whose mode can change. */
+export class QuorumReaderWriterHandle extends LeaseHandle<QuorumHold> implements ReaderWriterHandle {
+  readonly #changes: QuorumModeChanges;
+
+  constructor(hold: QuorumHold, quorum: Quorum) {
+    super(hold, quorumOwner);
+    this.#changes = new QuorumModeChanges(quorum, hold);
+  }
+
+  currentMode(): Mode {
+    return this.#changes.mode;
+  }
+
+  async upgrade(options?: AcquireOptions): Promise<void> {
+    await this.#changes.upgrade(parseUpgradeOptions(options, Infinity));
+  }
+
+  async tryUpgrade(options?: AcquireOptions): Promise<boolean> {
+    const parsed = parseUpgradeOptions(options, 0);
+    try {
+      await this.#changes.upgrade(parsed);
+      return true;
+    } catch (error) {
+      if (error instanceof AcquireTimeoutError) return false;
+      throw error;
+    }
+  }
+
+  async downgrade(to: 'upgradeable' | 'read'): Promise<void> {
+    await this.#changes.downgrade(parseDowngrade(to));
+  }
+}

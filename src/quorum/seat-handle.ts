@@ -1,0 +1,62 @@
+import { pauseBeforeRepeat, within } from '../clock.js';
+import { LockLostError, StoreUnavailableError } from '../errors.js';
+import type { LossCause } from '../errors.js';
+import { newNonce } from '../lease/attempt.js';
+import type { AcquisitionContext } from '../lease/attempt.js';
+import type { HeldLease } from '../lease/held-lease.js';
+import type { HandleOwner } from '../lease/lock-handle.js';
+import { ModeChanges } from '../lease/mode-changes.js';
+import { ReaderWriterLeaseHandle } from '../lease/reader-writer-handle.js';
+import { fateOf } from '../protocol/reply.js';
+import type { Seat } from './store.js';
+
+/** A seat in one deployment: the handle of a lease there, and its fence. */
+export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
+  readonly #context: AcquisitionContext;
+  readonly #lease: HeldLease;
+
+  constructor(lease: HeldLease, owner: HandleOwner, context: AcquisitionContext) {
+    super(lease, owner, new ModeChanges(context, owner, lease));
+    this.#context = context;
+    this.#lease = lease;
+  }
+
+  get ended(): LossCause | undefined {
+    return this.#lease.ended;
+  }
+
+  async raiseFence(token: number): Promise<void> {
+    const { clock, settings } = this.#context;
+    const trouble: { last: unknown } = {
+      last: new Error(`no answer within ${String(settings.storeTimeoutMs)} ms`),
+    };
+    const over = new AbortController();
+    const raised = this.#raiseFence(token, over.signal, trouble);
+    const isRaised = await within(clock, settings.storeTimeoutMs, raised);
+    over.abort();
+    if (isRaised !== true) throw new StoreUnavailableError(this.name, false, trouble.last);
+  }
+
+  /** Repeats it until it is answered, or too late; false: then. */
+  async #raiseFence(token: number, over: AbortSignal, trouble: { last: unknown }): Promise<boolean> {
+    const { clock, combiner } = this.#context;
+    const { id, name, grant } = this.#lease;
+    for (let repeats = 0; !over.aborted; repeats += 1) {
+      const operation = { type: 'raiseFence', id, token, nonce: newNonce() } as const;
+      const outcome = await combiner.submit(name, grant.seats, operation).outcome;
+      const { ended } = this;
+      if (ended !== undefined) throw new LockLostError(name, ended);
+      if (outcome.type === 'done') {
+        const { reply } = outcome.value;
+        const isMine = reply?.sound === true && fateOf(reply, id).type === 'granted';
+        if (isMine && reply.fence >= token) return true;
+        // The monitor finds out which way it was lost.
+        throw new LockLostError(name, 'evicted');
+      }
+      if (outcome.type === 'refused') throw new StoreUnavailableError(name, true, outcome.error);
+      trouble.last = outcome.error;
+      await pauseBeforeRepeat(clock, repeats);
+    }
+    return false;
+  }
+}
