@@ -73,30 +73,54 @@ class SystemTimer implements Timer {
   }
 }
 
-/** What the promise gives, or `undefined` if it takes longer than that; it goes on by itself then. */
-export async function within<T>(clock: Clock, boundMs: number, promise: Promise<T>): Promise<T | undefined> {
-  let timer: Timer | undefined;
+/** Calls `end` once: when the clock has reached `atMs`, or when the signal aborts. Returns what calls that off. */
+function atOrAborted(clock: Clock, atMs: number, signal: AbortSignal | undefined, end: () => void): Timer {
+  const cancel = (): void => {
+    timer.cancel();
+    signal?.removeEventListener('abort', fire);
+  };
+  const fire = (): void => {
+    cancel();
+    end();
+  };
+  const timer = clock.at(atMs, fire);
+  if (signal?.aborted === true) fire();
+  else signal?.addEventListener('abort', fire);
+  return { cancel };
+}
+
+/**
+ * What the promise gives, or `undefined` if it takes longer than that, or than until the signal aborts; it goes on by
+ * itself then.
+ */
+export async function within<T>(
+  clock: Clock,
+  boundMs: number,
+  promise: Promise<T>,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
+  let bound: Timer | undefined;
   const over = new Promise<undefined>((resolve) => {
-    timer = clock.at(clock.nowMs() + boundMs, () => {
+    bound = atOrAborted(clock, clock.nowMs() + boundMs, signal, () => {
       resolve(undefined);
     });
   });
   const first = await Promise.race([promise, over]);
-  timer?.cancel();
+  bound?.cancel();
   return first;
 }
 
-/** Resolves when the clock has reached `atMs`. */
-export const sleepUntil = (clock: Clock, atMs: number): Promise<void> =>
+/** Resolves when the clock has reached `atMs`, or before that when the signal aborts. */
+export const sleepUntil = (clock: Clock, atMs: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    clock.at(atMs, resolve);
+    atOrAborted(clock, atMs, signal, resolve);
   });
 
 const FIRST_PAUSE_MS = 10;
 const MAX_PAUSE_MS = 500;
 
-/** The pause after so many tries without an answer: it grows, with jitter. */
-export const pauseBeforeRepeat = (clock: Clock, repeats: number): Promise<void> => {
+/** The pause after so many tries without an answer: it grows, with jitter. A signal ends it. */
+export const pauseBeforeRepeat = (clock: Clock, repeats: number, signal?: AbortSignal): Promise<void> => {
   const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(repeats, 10), MAX_PAUSE_MS);
-  return sleepUntil(clock, clock.nowMs() + pauseMs * (0.5 + Math.random() / 2));
+  return sleepUntil(clock, clock.nowMs() + pauseMs * (0.5 + Math.random() / 2), signal);
 };

@@ -65,3 +65,23 @@ export type { ReaderWriterLock } from './primitives/reader-writer-lock.js';
 export type { Semaphore } from './primitives/semaphore.js';
 export type { LockKind, Mode } from './protocol/lock-document.js';
 export type { LeaseInfo, LockSnapshot, WaiterInfo } from './protocol/snapshot.js';
+export type {
+  JobCompletedEvent,
+  JobFailedEvent,
+  JobMissedEvent,
+  JobOverrunEvent,
+  JobRunEvent,
+  ScheduledJobEvents,
+} from './schedule/job-events.js';
+export type {
+  CronTimes,
+  JobOptions,
+  JobRun,
+  PeriodicTimes,
+  ScheduledJobOptions,
+} from './schedule/job-options.js';
+export type { ScheduledJob } from './schedule/scheduled-job.js';
+export { QuorumError } from './quorum/quorum-error.js';
+export { QuorumLockProvider } from './quorum/quorum-lock-provider.js';
+export type { OfStore, QuorumLockProviderEvents } from './quorum/quorum-lock-provider.js';
+export type { QuorumLockProviderOptions } from './quorum/quorum-options.js';

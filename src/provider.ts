@@ -33,6 +33,9 @@ import { nullAtTimeout } from './primitives/requester.js';
 import { SemaphoreFace } from './primitives/semaphore.js';
 import type { Semaphore } from './primitives/semaphore.js';
 import type { LockSnapshot } from './protocol/snapshot.js';
+import { parseJobOptions } from './schedule/job-options.js';
+import type { ScheduledJobOptions } from './schedule/job-options.js';
+import { ScheduledJob } from './schedule/scheduled-job.js';
 
 /**
  * Binds one collection of a MongoDB database and makes locks on it.
@@ -128,6 +131,17 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
       parseName(name),
       parseElectionOptions(settings, this.processId, options),
     );
+  }
+
+  /**
+   * A job that the leader of an election runs, of this name unless another one is given. Sends nothing before its start;
+   * any number of objects of one name in other processes are the same job, and should have the same options.
+   *
+   * @throws As `createMutex`; for a wrong option.
+   */
+  createScheduledJob(name: string, options: ScheduledJobOptions): ScheduledJob {
+    const parsed = parseJobOptions(options);
+    return new ScheduledJob(this.#engine.elections, parseName(name), parsed, options.election);
   }
 
   /** `createMutex(name).acquire(options)`. */

@@ -1,16 +1,26 @@
 import type { LockHandle } from '../lease/lock-handle.js';
 import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
 
+/** Work of every term beside `onElected`, under a name of its own. */
+export interface Worker {
+  readonly name: string;
+  /** Resolves when the work of this term has ended, for which its signal is the sign. Never rejects. */
+  lead(term: LockHandle): Promise<unknown>;
+}
+
 /**
- * The callbacks of one candidate: one after the other in the order of the terms, so that they alternate. Nothing of the
- * lease waits for them. What they throw is told as an error.
+ * The callbacks of one candidate. The work of a term goes on together, `onElected` and that of the workers; its
+ * `onDeposed` comes when all of it has ended. Nothing of the lease waits for them. What they throw is told as an error.
  */
 export class Callbacks {
   readonly #options: Pick<ParsedElectionOptions, 'onElected' | 'onDeposed'>;
   readonly #onError: (error: unknown) => void;
-  readonly #due: (() => void | Promise<void>)[] = [];
-  #isRunning = false;
-  readonly #onIdle: (() => void)[] = [];
+  readonly #workers = new Set<Worker>();
+  /** What goes on: the work of the present term, or of the last one. */
+  readonly #works = new Set<Promise<void>>();
+  /** What goes on under the name of a worker, also of one that is not attached any more. */
+  readonly #going = new Map<string, Promise<unknown>>();
+  #term: LockHandle | undefined;
 
   constructor(
     options: Pick<ParsedElectionOptions, 'onElected' | 'onDeposed'>,
@@ -21,41 +31,73 @@ export class Callbacks {
   }
 
   get isIdle(): boolean {
-    return !this.#isRunning;
+    return this.#works.size === 0;
   }
 
+  /**
+   * From now on it works in every term, also in the present one. Returns what ends that; work that goes on ends by itself.
+   *
+   * @throws `TypeError` if there is one of this name.
+   */
+  attach(worker: Worker): () => void {
+    if ([...this.#workers].some(({ name }) => name === worker.name)) {
+      throw new TypeError(`the election has a job named ${JSON.stringify(worker.name)} already`);
+    }
+    this.#workers.add(worker);
+    const term = this.#term;
+    if (term !== undefined) this.#begin(() => this.#lead(worker, term));
+    return () => {
+      this.#workers.delete(worker);
+    };
+  }
+
+  /** Nobody is elected while anything goes on: so the two callbacks alternate. */
   elected(term: LockHandle): void {
-    this.#add(() => this.#options.onElected(term));
+    // Whoever attaches from now on, for instance by what `onElected` does, begins by itself.
+    const workers = [...this.#workers];
+    this.#term = term;
+    this.#begin(() => this.#options.onElected(term));
+    for (const worker of workers) this.#begin(() => this.#lead(worker, term));
   }
 
-  /** If nothing is running, it is called before this returns. */
+  /** If nothing goes on, it is called before this returns. */
   deposed(term: LockHandle, why: WhyDeposed): void {
-    this.#add(() => this.#options.onDeposed(term, why));
+    this.#term = undefined;
+    const depose = (): unknown => this.#options.onDeposed(term, why);
+    this.#begin(this.isIdle ? depose : () => Promise.all(this.#works).then(depose));
   }
 
-  /** Resolves when nothing is running any more. */
+  /** Resolves when nothing goes on any more. */
   async idle(): Promise<true> {
-    if (this.#isRunning) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+    while (!this.isIdle) await Promise.all(this.#works);
     return true;
   }
 
-  #add(callback: () => void | Promise<void>): void {
-    this.#due.push(callback);
-    if (!this.#isRunning) void this.#run();
+  /** One after the other under one name: a run may outlive its worker, whose name another one has then. */
+  async #lead(worker: Worker, term: LockHandle): Promise<void> {
+    const { name } = worker;
+    for (let last = this.#going.get(name); last !== undefined; last = this.#going.get(name)) await last;
+    if (!this.#workers.has(worker)) return;
+    const work = worker.lead(term).finally(() => this.#going.delete(name));
+    this.#going.set(name, work);
+    await work;
   }
 
-  /** Up to the first callback that takes time, it runs at once. */
-  async #run(): Promise<void> {
-    this.#isRunning = true;
-    for (let next = this.#due.shift(); next !== undefined; next = this.#due.shift()) {
-      try {
-        const result = next();
-        if (result instanceof Promise) await result;
-      } catch (error) {
-        this.#onError(error);
-      }
+  /** Work that ends at once is over when this returns. */
+  #begin(work: () => unknown): void {
+    try {
+      const result = work();
+      if (!isPromise(result)) return;
+      const going = Promise.resolve(result)
+        .then(() => undefined, this.#onError)
+        .finally(() => this.#works.delete(going));
+      this.#works.add(going);
+    } catch (error) {
+      this.#onError(error);
     }
-    this.#isRunning = false;
-    for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 }
+
+/** Also one of another library, which may begin only when it is asked for its result. */
+const isPromise = (result: unknown): result is PromiseLike<unknown> =>
+  typeof (result as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function';

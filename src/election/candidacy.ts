@@ -1,4 +1,4 @@
-import { pauseBeforeRepeat, within } from '../clock.js';
+import { pauseBeforeRepeat, sleepUntil, within } from '../clock.js';
 import { ProviderClosedError } from '../errors.js';
 import type { Requester, Target } from '../primitives/requester.js';
 import { electionSeats } from '../protocol/election-seats.js';
@@ -29,14 +29,15 @@ interface Ending {
 }
 
 /**
- * One candidate from its start to its stop: it queues, leads, and queues again.
+ * One candidate from its start to its stop: it queues, leads, and queues again. It does not stand while work of its last
+ * term goes on: elected, it could do nothing, and would keep those from leading who can.
  *
  * A term ends in this order, whoever wants it to: its signal aborts; its `onElected` ends, for which it has so long;
  * its `onDeposed` is called; the seat is given back. So nobody else is elected between the two callbacks. Work that
  * takes longer keeps the seat until the lease is over.
  */
 export class Candidacy {
-  /** Resolves when the candidate has its place in the queue; rejects if it is refused one. */
+  /** Resolves when the candidate has its place in the queue, or is stopped before; rejects if it is refused one. */
   readonly queued: Promise<void>;
   readonly #requester: Requester;
   readonly #options: ParsedElectionOptions;
@@ -45,6 +46,8 @@ export class Candidacy {
   readonly #target: Target<TermHandle>;
   readonly #return: Return;
   readonly #stopping = new AbortController();
+  /** Aborts when the time is up that a stop leaves an ending which goes on already. */
+  readonly #hurrying = new AbortController();
   #isQueued = false;
   #resolveQueued!: () => void;
   #rejectQueued!: (error: unknown) => void;
@@ -93,29 +96,38 @@ export class Candidacy {
 
   /** Resolves when it is over. */
   async run(): Promise<void> {
+    const { clock } = this.#requester.context;
+    const { signal } = this.#stopping;
     let failures = 0;
-    while (!this.#stopping.signal.aborted) {
+    while (!signal.aborted) {
       try {
-        const term = await this.#requester.acquire(this.#target, { signal: this.#stopping.signal });
+        if (!this.#callbacks.isIdle) await within(clock, Infinity, this.#callbacks.idle(), signal);
+        const term = await this.#stand(signal);
         failures = 0;
         await this.#lead(term);
       } catch (error) {
         if (this.#isFinal(error)) break;
         this.#listener.failed(error);
-        await this.#pause(failures);
+        await pauseBeforeRepeat(clock, failures, signal);
         failures += 1;
-      } finally {
-        this.#return.cancel();
       }
     }
+    this.#hurrying.abort();
     // Of one that was stopped before it was queued.
     this.#resolveQueued();
   }
 
-  /** Ends the candidacy, and its term if it leads. */
+  /** Ends the candidacy, and its term if it leads. A term that ends already has no longer than that from now on. */
   stop(drainMs: number): void {
     this.#stopping.abort();
-    void this.#endTerm('stopped', drainMs);
+    if (this.#end === undefined) void this.#hurry(drainMs);
+    else void this.#endTerm('stopped', drainMs);
+  }
+
+  async #hurry(drainMs: number): Promise<void> {
+    const { clock } = this.#requester.context;
+    await sleepUntil(clock, clock.nowMs() + drainMs, this.#hurrying.signal);
+    this.#hurrying.abort();
   }
 
   async resign(drainMs: number): Promise<void> {
@@ -134,7 +146,6 @@ export class Candidacy {
     return new Promise((resolve) => {
       if (this.#end === undefined) resolve(false);
       else this.#end({ why, drainMs, to, settle: resolve });
-      this.#end = undefined;
     });
   }
 
@@ -150,18 +161,12 @@ export class Candidacy {
     return true;
   }
 
-  async #pause(failures: number): Promise<void> {
-    const { signal } = this.#stopping;
-    await new Promise<void>((resolve) => {
-      signal.addEventListener(
-        'abort',
-        () => {
-          resolve();
-        },
-        { once: true },
-      );
-      void pauseBeforeRepeat(this.#requester.context.clock, failures).then(resolve);
-    });
+  async #stand(signal: AbortSignal): Promise<TermHandle> {
+    try {
+      return await this.#requester.acquire(this.#target, { signal });
+    } finally {
+      this.#return.cancel();
+    }
   }
 
   // ---- a term
@@ -178,7 +183,6 @@ export class Candidacy {
     this.#listener.elected(term);
     this.#callbacks.elected(term);
     const ending = await over;
-    this.#end = undefined;
     this.#term = undefined;
     this.#listener.ending();
     // Of a hold that is lost it has aborted.
@@ -190,20 +194,27 @@ export class Candidacy {
   /** Resolves with how it is to end; `undefined`: it has ended. */
   #overOf(term: TermHandle): Promise<Ending | undefined> {
     return new Promise((resolve) => {
-      this.#end = resolve;
+      const end = (ending: Ending | undefined): void => {
+        // Whoever wants to end it from now on finds that it ends, and waits for no answer.
+        this.#end = undefined;
+        resolve(ending);
+      };
+      this.#end = end;
       term.onEnded(() => {
-        resolve(undefined);
+        end(undefined);
       });
-      // By a revocation: of a provider that closes, the elections are stopped.
       term.releaseRequested.addEventListener('abort', () => {
-        resolve({ why: 'resigned', drainMs: this.#options.terms.leaseMs, settle: () => undefined });
+        // By a revocation: of a provider that closes, the elections are stopped, each when its jobs have been.
+        if (this.#requester.context.closing.aborted) return;
+        end({ why: 'resigned', drainMs: this.#options.terms.leaseMs, settle: () => undefined });
       });
     });
   }
 
   async #finish(term: TermHandle, { why, drainMs, to }: Ending): Promise<boolean> {
     const { clock } = this.#requester.context;
-    const isDrained = this.#callbacks.isIdle || (await within(clock, drainMs, this.#drained(term)));
+    const { signal } = this.#hurrying;
+    const isDrained = this.#callbacks.isIdle || (await within(clock, drainMs, this.#drained(term), signal));
     if (isDrained !== true && !term.isOver) {
       this.#handOverOf(term).keep();
       this.#depose(term, why);
@@ -211,7 +222,7 @@ export class Candidacy {
     }
     this.#depose(term, why);
     const isHanded = await this.#giveBack(term, to);
-    await within(clock, drainMs, this.#callbacks.idle());
+    await within(clock, drainMs, this.#callbacks.idle(), signal);
     return isHanded;
   }
 

@@ -24,12 +24,12 @@ export interface LeaderElectionOptions {
    */
   transitionMs?: number | undefined;
   /**
-   * Begins a term. It may do its work here until `term.signal` aborts: nothing waits for it but the end of the term.
+   * Begins a term. It may do its work here, in a promise that it returns, until `term.signal` aborts: nothing waits for it but the end of the term.
    * Never called before the `onDeposed` of the term before has ended.
    */
-  onElected?: ((term: LockHandle) => void | Promise<void>) | undefined;
-  /** Ends a term, once its `onElected` has ended. The seat is given back when this has been called. */
-  onDeposed?: ((term: LockHandle, why: WhyDeposed) => void | Promise<void>) | undefined;
+  onElected?: ((term: LockHandle) => unknown) | undefined;
+  /** Ends a term, once its `onElected` and the runs of its jobs have ended. The seat is given back when this has been called. */
+  onDeposed?: ((term: LockHandle, why: WhyDeposed) => unknown) | undefined;
 }
 
 /** The options, checked. */
@@ -84,8 +84,8 @@ function electionTerms(settings: Settings, leaseMs: number, transitionMs: number
 
 function callback<A extends unknown[]>(
   option: string,
-  given: ((...args: A) => void | Promise<void>) | undefined,
-): (...args: A) => void | Promise<void> {
+  given: ((...args: A) => unknown) | undefined,
+): (...args: A) => unknown {
   if (given === undefined) return () => undefined;
   if (typeof given !== 'function') throw wrongType(option, 'a function', given);
   return given;

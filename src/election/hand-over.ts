@@ -46,7 +46,9 @@ export class HandOver {
       if (outcome.type === 'done') {
         const { wake, reply } = outcome.value;
         if ((tokenGivenBack(wake, id) ?? 0) > 0) return true;
-        if (reply?.leases.some((lease) => lease.candidateId === candidateId) === true) return true;
+        // Of a repeat; but the seat may still be this term's own, and the candidate one of the same name.
+        if (reply?.leases.some((lease) => lease.id !== id && lease.candidateId === candidateId) === true)
+          return true;
         break;
       }
       if (outcome.type === 'refused') break;

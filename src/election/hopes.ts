@@ -1,17 +1,22 @@
 import type { Clock } from '../clock.js';
+import { ProviderClosedError } from '../errors.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import type { ParsedWait } from '../options/request-options.js';
 
-/** Whoever waits for a candidate to be elected. */
+/** Whoever waits for a candidate to be elected, which may not even have been started. */
 export class Hopes {
+  readonly #name: string;
   readonly #clock: Clock;
+  readonly #closing: AbortSignal;
   readonly #open = new Set<{
     readonly elected: (term: LockHandle) => void;
     readonly dashed: (error: unknown) => void;
   }>();
 
-  constructor(clock: Clock) {
+  constructor(name: string, clock: Clock, closing: AbortSignal) {
+    this.#name = name;
     this.#clock = clock;
+    this.#closing = closing;
   }
 
   /** Resolves with the next term, unless the time is up or the signal aborts before. */
@@ -23,16 +28,21 @@ export class Hopes {
       const onAbort = (): void => {
         reject(signal?.reason as Error);
       };
+      const onClosing = (): void => {
+        reject(new ProviderClosedError(this.#name));
+      };
       const onTime = (): void => {
         reject(tooLate(this.#clock.nowMs() - startedMs));
       };
       const timer = timeoutMs === Infinity ? undefined : this.#clock.at(startedMs + timeoutMs, onTime, true);
       this.#open.add(open);
       signal?.addEventListener('abort', onAbort, { once: true });
+      this.#closing.addEventListener('abort', onClosing, { once: true });
       end = () => {
         timer?.cancel();
         this.#open.delete(open);
         signal?.removeEventListener('abort', onAbort);
+        this.#closing.removeEventListener('abort', onClosing);
       };
     });
     try {

@@ -7,6 +7,7 @@ import { parseWait } from '../options/request-options.js';
 import type { Requester } from '../primitives/requester.js';
 import { describeLease } from '../protocol/snapshot.js';
 import { Callbacks } from './callbacks.js';
+import type { Worker } from './callbacks.js';
 import { Candidacy } from './candidacy.js';
 import { parseCandidateId } from './election-options.js';
 import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
@@ -41,6 +42,14 @@ export interface Elections {
   readonly observatory: Observatory;
   /** Those that are started: the provider stops them when it closes. */
   readonly started: Set<LeaderElection>;
+  /** Jobs that are started, which it stops before their elections. */
+  readonly jobs: Set<StartedJob>;
+}
+
+/** A job that runs in the terms of an election. */
+export interface StartedJob {
+  readonly election: LeaderElection;
+  stop(options: { readonly drainMs: number }): Promise<void>;
 }
 
 /** How long the work of a term may take to end where nobody says. */
@@ -53,7 +62,7 @@ const DRAIN_MS = 5_000;
  * its token fences, and its signal aborts when it is over.
  *
  * - `stopped` → `campaigning`, by `start`.
- * - `campaigning`: in the queue. → `leading`; → `stopping`.
+ * - `campaigning`: in the queue, or waiting to queue for the end of work of its last term. → `leading`; → `stopping`.
  * - `leading` → `campaigning`, when the term ends otherwise than by a stop; → `stopping`.
  * - `stopping`: the term's work ends. → `stopped`.
  */
@@ -79,7 +88,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     this.candidateId = options.candidateId;
     this.#elections = elections;
     this.#options = options;
-    this.#hopes = new Hopes(elections.requester.context.clock);
+    const { clock, closing } = elections.requester.context;
+    this.#hopes = new Hopes(name, clock, closing);
     this.#callbacks = new Callbacks(options, (error) => {
       this.emit('error', error);
     });
@@ -103,7 +113,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   /**
    * Stands for election. May be called again after a `stop`, and while started, which changes nothing.
    *
-   * @returns Resolves when the candidate is queued, or leads.
+   * @returns Resolves when the candidate is queued, or leads; if work of an earlier term goes on, that is after its end.
+   *   Also when the candidate is stopped before.
    * @throws {@link ProviderClosedError}, {@link LockKindMismatchError}, {@link QueueFullError},
    *   {@link CorruptLockDocumentError}, {@link StoreUnavailableError} if the store refuses; the candidate is stopped
    *   then. What happens later is an `error` event, and the candidate goes on.
@@ -139,11 +150,12 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   /**
    * Leaves the election. A leader's term ends: its signal aborts (why `released`), its `onElected` has `drainMs`
    * (default 5,000) to end, `onDeposed` is called, and the next candidate leads. Work that takes longer keeps the seat
-   * until its lease is over, and its `onDeposed` is called when it ends. A grant that is on its way is given back.
+   * until its lease is over, and its `onDeposed` is called when it ends. A term that ends already, for whatever cause, has
+   * no longer than that from now on. A grant that is on its way is given back.
    */
   async stop(options?: { drainMs?: number | undefined }): Promise<void> {
     const drainMs = parseDrain(options);
-    if (this.#state === 'campaigning' || this.#state === 'leading') {
+    if (this.#state !== 'stopped') {
       this.#state = 'stopping';
       this.#candidacy?.stop(drainMs);
     }
@@ -211,6 +223,16 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this;
   }
 
+  /** @internal Whether it was made by the provider of these. */
+  isOneOf(elections: Elections): boolean {
+    return this.#elections === elections;
+  }
+
+  /** @internal Works in every term from now on. Returns what ends that; throws a `TypeError` for a name it has. */
+  attach(worker: Worker): () => void {
+    return this.#callbacks.attach(worker);
+  }
+
   /** `stop()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
@@ -251,12 +273,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     this.#elections.started.delete(this);
     this.#following?.abort();
     this.#following = undefined;
-    const { closing } = this.#elections.requester.context;
-    this.#hopes.dashed(
-      closing.aborted
-        ? new ProviderClosedError(this.name)
-        : new DOMException('The candidate was stopped', 'AbortError'),
-    );
+    this.#hopes.dashed(new DOMException('The candidate was stopped', 'AbortError'));
   }
 
   /** Only whoever listens has the leaders read for it. */

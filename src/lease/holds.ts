@@ -56,9 +56,10 @@ export class Holds implements HandleOwner, HoldOwner {
     this.#remove(hold);
     if (!hold.isIdle) this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why });
     // The next in line need not wait for the rest of a lease that nobody uses. Final: nothing revives the hold.
-    // In the transition of an election nobody else may have it: the candidate itself follows.
-    const isOver = why === 'expired' && (hold.grant.terms.transitionMs ?? 0) === 0;
-    if (isOver || this.#mayComeBack(hold)) void this.#giveBack(hold);
+    // A leader's stays: by its deadline work is only told to end, and what is left is the time in which it can.
+    // No copy of its request outlasts its lease.
+    const isLeader = hold.grant.terms.transitionMs !== undefined;
+    if (why === 'expired' ? !isLeader : this.#mayComeBack(hold)) void this.#giveBack(hold);
   }
 
   doubtful(hold: HeldLease): void {

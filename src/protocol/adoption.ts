@@ -16,6 +16,7 @@ import {
   when,
 } from './expressions.js';
 import type { Expression, Stage } from './expressions.js';
+import { hasSoundClaims } from './job-claims.js';
 import { LOCK_KINDS } from './lock-document.js';
 import type { Operation } from './operation.js';
 import type { Seats } from './seats.js';
@@ -45,6 +46,7 @@ const isShapedLikeALock: Expression = all(
   isShaped('$writer', 'object'),
   isShaped('$readers', 'array'),
   isShaped('$holders', 'array'),
+  hasSoundClaims,
 );
 
 /** The leases and waiters of a document of any kind. */

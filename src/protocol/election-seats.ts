@@ -1,5 +1,6 @@
 import { NOW, all, any, equal, hasType, idText, isIn, literal, not, those, when } from './expressions.js';
 import type { Expression, Stage } from './expressions.js';
+import { claim, hasSoundClaims } from './job-claims.js';
 import { leaseSlot } from './lease-slot.js';
 import { MAX_LEASE_MS } from './lock-document.js';
 import { mutexSeats } from './mutex-seats.js';
@@ -38,7 +39,7 @@ export const electionSeats: Seats = {
   mayKeep: false,
   mayOvertake: true,
   ownFields: ['candidateId', 'value', 'transitionMs'],
-  wellFormed: any(holder.isEmpty, all(holder.wellFormed, isCandidate('$holder'))),
+  wellFormed: all(any(holder.isEmpty, all(holder.wellFormed, isCandidate('$holder'))), hasSoundClaims),
   isWaiter: [isCandidate('$$this.v')],
   entering: {
     $slice: [when(holder.isEmpty, '$queue', when(isInTransition, standingAs('$holder.candidateId'), [])), 1],
@@ -48,7 +49,11 @@ export const electionSeats: Seats = {
     value: literal(value),
     transitionMs,
   }),
-  own: (operation) => (operation.type === 'handOver' ? handOver(operation) : []),
+  alone: { ...mutexSeats.alone, conditions: () => [hasSoundClaims] },
+  own: (operation) => {
+    if (operation.type === 'handOver') return handOver(operation);
+    return operation.type === 'claim' ? claim(operation) : [];
+  },
 };
 
 /** The named one goes before all others, and the seat is left: the admission that follows lets it in. */

@@ -6,6 +6,7 @@
  * mutex          { …, holder: Lease | null }
  * reader-writer  { …, readers: Lease[], writer: Lease | null, writerWaiting: boolean }
  * semaphore      { …, limit: int, holders: Lease[] }
+ * election       { …, holder: Lease | null, claims?: StoredClaim[] }
  * ```
  *
  * Invariants, cited by number in code and tests:
