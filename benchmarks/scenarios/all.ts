@@ -1,6 +1,7 @@
 import { peers } from '../peers/peers.js';
 import type { Scenario } from '../scenario.js';
 import { contention } from './contention.js';
+import { election } from './election.js';
 import { failover } from './failover.js';
 import { handover } from './handover.js';
 import { idle } from './idle.js';
@@ -17,6 +18,7 @@ import { waiting } from './waiting.js';
 export const scenarios: readonly Scenario[] = [
   uncontended,
   handover,
+  election,
   contention,
   local,
   keep,

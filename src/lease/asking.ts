@@ -6,6 +6,7 @@ import {
   QueueFullError,
   SemaphoreLimitMismatchError,
 } from '../errors.js';
+import { countedLeaseMs } from '../options/provider-options.js';
 import { leftMs } from '../protocol/lock-document.js';
 import type { Lease, LockKind } from '../protocol/lock-document.js';
 import { fateOf, refusalOf } from '../protocol/reply.js';
@@ -88,7 +89,7 @@ export class Asking {
   /** A repeat may find a seat that has been ours for long. Too little left to hand out: extend first (E7). */
   async #granted(lease: Lease, reply: Reply, { sentAt }: Done<Answer>): Promise<Asked | Unanswered> {
     const deadline = deadlineOf(lease, reply, sentAt, this.#spec);
-    if (deadline.ms - this.#context.clock.nowMs() >= this.#spec.terms.leaseMs / 3) {
+    if (deadline.ms - this.#context.clock.nowMs() >= countedLeaseMs(this.#spec.terms) / 3) {
       return { type: 'granted', token: lease.token, deadline };
     }
     const extended = await this.#attempt.extend();

@@ -1,5 +1,6 @@
 import { after } from '../clock.js';
 import type { Clock, Moment } from '../clock.js';
+import { countedLeaseMs } from '../options/provider-options.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { leftMs } from '../protocol/lock-document.js';
 import { fateOf } from '../protocol/reply.js';
@@ -198,10 +199,9 @@ export class Bench {
   /** A grant by event carries no time of its own: it lasts as long as the place it came from. */
   #grantHeard(known: Known, token: number): void {
     const { wait, aliveUntil } = known;
-    const { leaseMs, clockAllowanceMs } = wait.terms;
-    const deadline = after(aliveUntil, -clockAllowanceMs);
+    const deadline = after(aliveUntil, -wait.terms.clockAllowanceMs);
     // Too little left to hand out (E7): extend first. The look's answer tells whether the seat is still there.
-    if (deadline.ms - this.#clock.nowMs() < leaseMs / 3) this.look();
+    if (deadline.ms - this.#clock.nowMs() < countedLeaseMs(wait.terms) / 3) this.look();
     else
       this.#end(wait, true, () => {
         wait.granted(token, deadline);
@@ -229,12 +229,12 @@ export class Bench {
 
   #update(known: Known, place: Place, reply: Reply, sentAt: Moment): void {
     known.floor = Math.max(known.floor, reply.fence);
-    const { leaseMs } = known.wait.terms;
-    const aliveUntil = after(sentAt, leftMs(place.expiresAt, reply.nowMs, leaseMs));
+    const { terms } = known.wait;
+    const aliveUntil = after(sentAt, leftMs(place.expiresAt, reply.nowMs, terms.leaseMs));
     if (aliveUntil.ms > known.aliveUntil.ms) known.aliveUntil = aliveUntil;
     this.#waiters = reply.waiters;
     this.#stands(known, place.place);
-    this.#times.extendAt(sentAt.ms + leaseMs / 3);
+    this.#times.extendAt(sentAt.ms + countedLeaseMs(terms) / 3);
     if (this.#isFirst(known)) {
       const inTheWayMs = reply.earliestMs === null ? Infinity : reply.earliestMs - reply.nowMs;
       this.#times.expiryAt(this.#clock.nowMs() + inTheWayMs, known.place);

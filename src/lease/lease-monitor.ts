@@ -1,6 +1,7 @@
 import { after } from '../clock.js';
 import type { Clock, Moment, Timer } from '../clock.js';
 import type { Report } from '../events.js';
+import { countedLeaseMs } from '../options/provider-options.js';
 import type { Settings } from '../options/provider-options.js';
 import { extension, keptLeasesProjection, leasesProjection, readLeases } from '../protocol/extension.js';
 import type { LeasesRead } from '../protocol/extension.js';
@@ -203,7 +204,7 @@ export class LeaseMonitor {
     this.#batchesInFlight += 1;
     this.#startedMs = this.#clock.nowMs();
     for (const watched of batch) watched.isAsking = true;
-    const shortestLeaseMs = Math.min(...batch.map(({ hold }) => countedLeaseMs(hold)));
+    const shortestLeaseMs = Math.min(...batch.map(({ hold }) => countedLeaseMs(hold.grant.terms)));
     const boundMs = Math.min(this.#settings.storeTimeoutMs, shortestLeaseMs / 3);
     const holds = batch.map(({ hold }) => hold);
     const startedMs = this.#startedMs;
@@ -288,6 +289,3 @@ function nextDueMs({ deadlineMs, grant }: HeldLease, clock: Clock): number {
 
 const retryPauseMs = ({ grant }: HeldLease): number =>
   Math.max(MIN_RETRY_MS, Math.min(grant.terms.extendEveryMs / 8, 500)) * (0.5 + Math.random() / 2);
-
-/** What of the lease the hold itself counts on. */
-const countedLeaseMs = ({ grant: { terms } }: HeldLease): number => terms.leaseMs - (terms.transitionMs ?? 0);

@@ -85,6 +85,9 @@ export interface LeaseTerms {
   readonly transitionMs?: number;
 }
 
+/** The part of a lease that its holder counts on. */
+export const countedLeaseMs = ({ leaseMs, transitionMs = 0 }: LeaseTerms): number => leaseMs - transitionMs;
+
 const DAY_MS = 86_400_000;
 
 export function parseProviderOptions(given?: LockProviderOptions): Settings {

@@ -145,6 +145,25 @@ describe('an election', () => {
     ]);
   });
 
+  it('gives the seat back if the one it is handed to, of the same name, has left while the work ended', async () => {
+    const [one, other] = await twoProviders();
+    const namesake = candidate(other.locks, 'a', []);
+    const a = candidate(one.locks, 'a', [], {
+      onElected: async (term) => {
+        await new Promise((resolve) => {
+          term.signal.addEventListener('abort', resolve);
+        });
+        await namesake.stop();
+        await eventually('it left', async () => (await one.locks.inspect('e'))?.waiters.length === 0);
+      },
+    });
+    await a.start();
+    await namesake.start();
+    const term = await a.untilElected();
+    expect(await a.handOverTo('a')).toBe(false);
+    await eventually('it stands again', async () => ((await a.leader())?.token ?? 0) > term.fencingToken);
+  });
+
   it('ends a term in order: its signal, its work, its callback, its seat', async () => {
     const [one, other] = await twoProviders();
     const told: string[] = [];

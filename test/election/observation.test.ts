@@ -2,19 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { LeaderInfo } from '../../src/index.js';
 import { eventually, within } from '../support/patience.js';
 import { randomName, testProvider, twoProviders } from '../support/test-provider.js';
-import type { TestProvider } from '../support/test-provider.js';
 import { mortal } from './mortal.js';
-
-const countStreams = async ({ client, appName }: TestProvider): Promise<number> => {
-  const cursors = await client
-    .db('admin')
-    .aggregate<{ clientMetadata?: { application?: { name?: string } }; appName?: string }>([
-      { $currentOp: { idleCursors: true, allUsers: true } },
-      { $match: { appName, 'cursor.originatingCommand.pipeline.0.$changeStream': { $exists: true } } },
-    ])
-    .toArray();
-  return cursors.length;
-};
+import { countStreams } from './streams.js';
 
 describe.each(['change-stream', 'polling'] as const)('whoever observes an election, by %s', (wakeups) => {
   it('sees the leader of now, and each next one', async () => {
@@ -88,10 +77,34 @@ describe('observers of one provider', () => {
       }
     });
     await eventually('all of them', () => seen === 3);
-    await eventually('one stream', async () => (await countStreams(one)) === 1);
+    await eventually('one stream', async () => (await countStreams(one, one.appName)) === 1);
     for (const end of ends) end.abort();
     await within(5_000, 'the ends', Promise.all(watching));
-    await eventually('no stream', async () => (await countStreams(one)) === 0);
+    await eventually('no stream', async () => (await countStreams(one, one.appName)) === 0);
+  });
+
+  it('do not look for every claim of its jobs', async () => {
+    const [one, other] = await twoProviders();
+    let runs = 0;
+    const job = one.locks.createScheduledJob('e', { everyMs: 20, run: () => (runs += 1) });
+    await job.start();
+    const seen: unknown[] = [];
+    const end = new AbortController();
+    const watching = (async () => {
+      for await (const leader of other.locks.createLeaderElection('e').observe({ signal: end.signal })) {
+        seen.push(leader);
+      }
+    })();
+    await eventually('the leader', () => seen.length === 1);
+    await eventually('a stream', async () => (await countStreams(other, other.appName)) === 1);
+    const looks = (): number => other.commands.filter(({ commandName }) => commandName === 'find').length;
+    const looksBefore = looks();
+    const runsBefore = runs;
+    await eventually('thirty runs', () => runs >= runsBefore + 30);
+    expect(looks() - looksBefore).toBeLessThan(10);
+    end.abort();
+    await within(5_000, 'the end', watching);
+    await job.stop();
   });
 
   it('may break off', async () => {
@@ -101,7 +114,7 @@ describe('observers of one provider', () => {
       expect(leader).toBeNull();
       break;
     }
-    await eventually('no stream', async () => (await countStreams(one)) === 0);
+    await eventually('no stream', async () => (await countStreams(one, one.appName)) === 0);
   });
 
   it('hear of leaders by the event, too, while they stand themselves', async () => {
@@ -116,6 +129,6 @@ describe('observers of one provider', () => {
     await a.stop();
     await eventually('b', () => told.at(-1) === 'b');
     await b.stop();
-    await eventually('no stream of its own', async () => (await countStreams(other)) <= 1);
+    await eventually('no stream of its own', async () => (await countStreams(other, other.appName)) <= 1);
   });
 });

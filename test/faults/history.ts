@@ -2,7 +2,8 @@
 export type Seat =
   | { readonly kind: 'mutex' }
   | { readonly kind: 'reader-writer'; readonly mode: Mode }
-  | { readonly kind: 'semaphore'; readonly permits: number; readonly limit: number };
+  | { readonly kind: 'semaphore'; readonly permits: number; readonly limit: number }
+  | { readonly kind: 'election'; readonly candidateId: string };
 
 export type Mode = 'read' | 'upgradeable' | 'write';
 
@@ -38,6 +39,8 @@ export type WorkerLine =
   | (At<'lost'> & OfAsk & { readonly why: string })
   | (At<'releasing'> & OfAsk)
   | (At<'released'> & OfAsk & { readonly wasHeld: boolean })
+  /** A term was handed over, or was not. */
+  | (At<'handed over'> & OfAsk & { readonly to: string; readonly isHanded: boolean })
   | (At<'adding'> & OfAdd)
   /** `isLate`: the hold was not good any more when the answer came, so the lock did not protect it. */
   | (At<'added'> & OfAdd & { readonly outcome: 'ok' | 'fail' | 'unknown'; readonly isLate: boolean })

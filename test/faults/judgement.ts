@@ -4,6 +4,7 @@ import { checkBeliefs } from './checkers/belief-checker.js';
 import { checkLeaks } from './checkers/leak-checker.js';
 import type { Remains } from './checkers/leak-checker.js';
 import { electionsIn } from './checkers/elections.js';
+import { checkHandOvers } from './checkers/hand-over-checker.js';
 import { firstGrants } from './checkers/first-grants.js';
 import type { FirstGrant } from './checkers/first-grants.js';
 import { checkLiveness } from './checkers/liveness-checker.js';
@@ -86,6 +87,8 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
       ...checkLiveness(history, LIVENESS, isBeyondBounds),
       ...checkLeaks({ history, baseline: {}, ...evidence.remains }),
       ...checkSteadyLease(history, STEADY_LOCK),
+      // Of a document that was lost, others may have been elected meanwhile.
+      ...(mayVanish ? [] : checkHandOvers(history, grants)),
       ...(isStrict ? strict.judge(history, grants, { aheadMs, promptMs: PROMPT_MS }) : []),
     ],
     versions: versions.versions,

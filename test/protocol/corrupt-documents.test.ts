@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { extension, keptLeasesProjection, pollProjection } from '../../src/protocol/extension.js';
+import type { LockKind } from '../../src/protocol/lock-document.js';
 import { fateOf, refusalOf } from '../../src/protocol/reply.js';
 import {
   corruptionsOf,
@@ -9,11 +10,17 @@ import {
   strangeReservesOf,
   withValue,
 } from '../support/corruptions.js';
-import type { CorruptedKind } from '../support/corruptions.js';
 import { BROAD_UPDATES, DEMAND, UPDATES, inLanes, touch } from '../support/every-update.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import type { StoredDocument } from '../support/lock-document-driver.js';
-import { ALL_SEATS, MUTEX, READER_WRITER, SEMAPHORE } from '../support/lock-kinds.js';
+import {
+  ALL_SEATS,
+  ELECTION,
+  MUTEX,
+  PLACES_OF_LEASES,
+  READER_WRITER,
+  SEMAPHORE,
+} from '../support/lock-kinds.js';
 import { enqueue, requestOf, tryOnce } from '../support/operations.js';
 
 const past = new Date(Date.now() - 60_000);
@@ -26,7 +33,7 @@ interface Base {
 }
 
 /** The same lock with everybody alive, with everybody dead, and with nobody. */
-const basesOf = (kind: CorruptedKind): readonly Base[] => [
+const basesOf = (kind: LockKind): readonly Base[] => [
   { words: 'of the living', make: (name) => lockDocument(kind, name), updates: UPDATES },
   { words: 'of the dead', make: (name) => lockDocument(kind, name, dead), updates: BROAD_UPDATES },
   { words: 'of nobody', make: (name) => idleDocument(kind, name), updates: BROAD_UPDATES },
@@ -36,6 +43,7 @@ describe.each([
   ['mutex', MUTEX],
   ['reader-writer', READER_WRITER],
   ['semaphore', SEMAPHORE],
+  ['election', ELECTION],
 ] as const)('a corrupt document of a %s', (kind, { seats }) => {
   const driver = new LockDocumentDriver(inject('mongoUri'), seats);
   const corruptions = corruptionsOf(kind);
@@ -90,12 +98,12 @@ describe.each([
     const { modifiedCount } = await driver.collection.updateMany({ _id: { $in: names } }, [...pipeline]);
     expect(modifiedCount).toBe(2);
     const found = await driver.collection
-      .find({ _id: { $in: names } }, { projection: pollProjection(ALL_SEATS, 'p0') })
+      .find({ _id: { $in: names } }, { projection: pollProjection(PLACES_OF_LEASES, 'p0') })
       .toArray();
     expect(found).toHaveLength(names.length);
     const ofKept = driver.collection.find(
       { _id: { $in: names } },
-      { projection: keptLeasesProjection(ALL_SEATS, 'p0') },
+      { projection: keptLeasesProjection(PLACES_OF_LEASES, 'p0') },
     );
     expect(await ofKept.toArray()).toHaveLength(names.length);
     for (const name of good) {

@@ -11,7 +11,7 @@ import { mutexSeats } from '../../src/protocol/mutex-seats.js';
 import { transition } from '../../src/protocol/transition.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import { versionOf } from '../support/lock-version.js';
-import { ALL_SEATS, KINDS, READER_WRITER } from '../support/lock-kinds.js';
+import { ALL_SEATS, KINDS, PLACES_OF_LEASES, READER_WRITER } from '../support/lock-kinds.js';
 import { LEASE_MS, NONCE, RETENTION_MS, enqueue, extend } from '../support/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));
@@ -135,15 +135,21 @@ describe('extending by the batch', () => {
       ...extension(ALL_SEATS, ['wh'], LEASE_MS, RETENTION_MS),
     ]);
     const found = await readers.collection
-      .find({ _id: { $in: names } }, { projection: leasesProjection(ALL_SEATS, 'p0') })
+      .find({ _id: { $in: names } }, { projection: leasesProjection(PLACES_OF_LEASES, 'p0') })
       .sort({ _id: 1 })
       .toArray();
     const leases = found.map((document) => readLeases(document).leases);
-    expect(leases.map((each) => each.map(({ id }) => id))).toEqual([['wh'], ['wh', 'w1', 'w2'], ['wh']]);
+    expect(leases.map((each) => each.map(({ id }) => id))).toEqual([
+      ['wh'],
+      ['wh', 'w1', 'w2'],
+      ['wh'],
+      ['wh'],
+    ]);
     expect(leases.map(([first]) => [first?.mode, first?.permits])).toEqual([
       [undefined, undefined],
       ['read', undefined],
       [undefined, 2],
+      [undefined, undefined],
     ]);
     for (const [first] of leases) expect(first?.expiresAt.getTime()).toBeGreaterThan(Date.now() + 20_000);
   });
@@ -169,7 +175,7 @@ describe('extending by the batch', () => {
 
 describe('a poll', () => {
   const poll = async (name: string, process: string) => {
-    const projection = pollProjection(ALL_SEATS, process);
+    const projection = pollProjection(PLACES_OF_LEASES, process);
     const found = await driver.collection.findOne({ _id: name }, { projection });
     if (found === null) throw new Error(`there is no document ${name}`);
     return readPoll(found);

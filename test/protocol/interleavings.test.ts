@@ -4,7 +4,7 @@ import { SCRIPTS } from '../support/client-scripts.js';
 import { drawSchedule, explore } from '../support/interleavings.js';
 import type { Script } from '../support/interleavings.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
-import { MUTEX, READER_WRITER, SEMAPHORE } from '../support/lock-kinds.js';
+import { ELECTION, MUTEX, READER_WRITER, SEMAPHORE } from '../support/lock-kinds.js';
 import { ModelRun } from '../support/model-run.js';
 import { drawSeed } from '../support/seed.js';
 
@@ -36,6 +36,7 @@ describe.each([
   ['mutex', MUTEX, SCRIPTS.mutex, 100_000],
   ['reader-writer lock', READER_WRITER, SCRIPTS['reader-writer'], 3_000_000],
   ['semaphore', SEMAPHORE, SCRIPTS.semaphore, 500_000],
+  ['election', ELECTION, SCRIPTS.election, 500_000],
 ] as const)('three clients of a %s', (_, kind, scripts, schedulesAtLeast) => {
   const choices = [...threeClients(Object.values(scripts))];
 

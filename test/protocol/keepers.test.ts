@@ -5,7 +5,7 @@ import type { Operation, Request } from '../../src/protocol/operation.js';
 import { readerWriterSeats } from '../../src/protocol/reader-writer-seats.js';
 import { semaphoreSeats } from '../../src/protocol/semaphore-seats.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
-import { ALL_SEATS } from '../support/lock-kinds.js';
+import { PLACES_OF_LEASES } from '../support/lock-kinds.js';
 import { versionOf } from '../support/lock-version.js';
 import { NONCE, ask, cancel, enqueue, extend, leave, resize, tryOnce } from '../support/operations.js';
 
@@ -158,7 +158,7 @@ describe('whoever keeps a lease is not told', () => {
 
 describe('the look that follows an extension', () => {
   const look = async (name: string, process: string): Promise<boolean> => {
-    const projection = keptLeasesProjection(ALL_SEATS, process);
+    const projection = keptLeasesProjection(PLACES_OF_LEASES, process);
     const found = await driver.collection.findOne({ _id: name }, { projection });
     if (found === null) throw new Error(`there is no document ${name}`);
     return readLeases(found).othersWait;
@@ -188,7 +188,7 @@ describe('the look that follows an extension', () => {
     await driver.apply(name, [enqueue('w1', another)]);
     const found = await driver.collection.findOne(
       { _id: name },
-      { projection: leasesProjection(ALL_SEATS, 'p0') },
+      { projection: leasesProjection(PLACES_OF_LEASES, 'p0') },
     );
     expect(readLeases(found ?? {})).toMatchObject({ othersWait: false, leases: [{ id: 'wh', keeps: 999 }] });
     await driver.tamper(name, { $set: { queue: 7 } });

@@ -6,7 +6,7 @@ import { keptLeasesProjection, pollProjection, readLeases, readPoll } from '../.
 import { MISSING, idleDocument, lockDocument, pathsOf, withValue } from '../support/corruptions.js';
 import { UPDATES } from '../support/every-update.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
-import { ALL_SEATS, MUTEX, READER_WRITER, SEMAPHORE } from '../support/lock-kinds.js';
+import { ELECTION, MUTEX, PLACES_OF_LEASES, READER_WRITER, SEMAPHORE } from '../support/lock-kinds.js';
 import { drawSeed } from '../support/seed.js';
 
 const past = new Date(Date.now() - 60_000);
@@ -88,6 +88,7 @@ describe.each([
   ['mutex', MUTEX, 1_000],
   ['reader-writer', READER_WRITER, 700],
   ['semaphore', SEMAPHORE, 700],
+  ['election', ELECTION, 700],
 ] as const)('whatever a document of a %s holds', (kind, { seats }, numRuns) => {
   const driver = new LockDocumentDriver(inject('mongoUri'), seats);
   const bases = [
@@ -117,10 +118,10 @@ describe.each([
           const after = await driver.image(document._id);
           if (!reply.sound) expect(after).toBe(before);
           await driver.extend(document._id, ['wh', 'w1'], 30_000, 0);
-          const projection = pollProjection(ALL_SEATS, 'p0');
+          const projection = pollProjection(PLACES_OF_LEASES, 'p0');
           const shown = await driver.collection.findOne({ _id: document._id }, { projection });
           if (shown !== null) readPoll(shown);
-          const ofKept = keptLeasesProjection(ALL_SEATS, 'p0');
+          const ofKept = keptLeasesProjection(PLACES_OF_LEASES, 'p0');
           const leases = await driver.collection.findOne({ _id: document._id }, { projection: ofKept });
           if (leases !== null) readLeases(leases);
         },

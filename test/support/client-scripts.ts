@@ -202,8 +202,54 @@ const SEMAPHORE: Scripts = {
   ],
 };
 
-export const SCRIPTS: Readonly<Record<Exclude<LockKind, 'election'>, Scripts>> = {
+/** Its own name, for good where it is silent: the transition begins with the term. */
+const stand = (client: number, how: 'awake' | 'silent' = 'awake', id?: string): Event => {
+  const transitionMs = how === 'silent' ? DAY_MS : 0;
+  return ask(client, {
+    ...(id === undefined ? {} : { id }),
+    demand: { candidateId: `c${client}`, value: '', transitionMs },
+  });
+};
+
+const handOver = (client: number, to: number): Event =>
+  update(client, { type: 'handOver', target: `w${client}`, candidateId: `c${to}` });
+
+const askToGo = (client: number): Event => update(client, { type: 'ask', targets: [`w${client}`] });
+
+const again = (client: number): string => `w${client + 3}`;
+
+const ELECTION: Scripts = {
+  leads: (client) => [stand(client), leave(client)],
+  'leads, and is asked for twice': (client) => [stand(client), stand(client), leave(client)],
+  'gives up waiting, or leads': (client) => [stand(client), cancel(client), leave(client)],
+  'hands over to the next': (client) => [stand(client), handOver(client, (client + 1) % 3), leave(client)],
+  'hands over to the one before, and a late copy': (client) => [
+    stand(client),
+    handOver(client, (client + 2) % 3),
+    leave(client),
+    handOver(client, (client + 2) % 3),
+  ],
+  'hands over to nobody': (client) => [stand(client), handOver(client, 7), leave(client)],
+  'leads, and dies': (client) => [stand(client), lapse(client)],
+  'falls silent, and returns': (client) => [
+    stand(client, 'silent'),
+    stand(client, 'silent', again(client)),
+    leave(client),
+    leave(client, again(client)),
+  ],
+  'falls silent, and dies': (client) => [stand(client, 'silent'), lapse(client)],
+  'is asked to go, and waits behind its own term': (client) => [
+    stand(client, 'silent'),
+    askToGo(client),
+    stand(client, 'silent', again(client)),
+    leave(client),
+    leave(client, again(client)),
+  ],
+};
+
+export const SCRIPTS: Readonly<Record<LockKind, Scripts>> = {
   mutex: { ...usual('takes it', {}), ...KEEPING },
   'reader-writer': READER_WRITER,
   semaphore: SEMAPHORE,
+  election: ELECTION,
 };

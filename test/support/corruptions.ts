@@ -53,6 +53,12 @@ const noCount = [
   ...[Long.MAX_VALUE, Long.NEG_ONE, ...decimals, Decimal128.fromString('3'), ...odd],
 ];
 
+const noTransition = [
+  ...[MISSING, null, '3', -1, -2_147_483_648, 86_400_001, 2.5, 1e300, NaN, Infinity, -Infinity, true],
+  ...[[3], {}, far, stamp, new Double(3), Long.fromNumber(3), Long.MAX_VALUE, Long.NEG_ONE],
+  ...[...decimals, Decimal128.fromString('3'), ...odd],
+];
+
 const noReserve = [
   ...[null, '1', '', -1, -2_147_483_648, 1_001, 2_147_483_647, 0.5, 1e300, NaN, Infinity, -Infinity],
   ...[true, false, [], [1], {}, far, stamp, new Double(1), Long.ONE, Long.MAX_VALUE, Long.MIN_VALUE],
@@ -74,10 +80,25 @@ const lease = (path: string): Illegal => ({
   [`${path}.acquiredAt`]: noDate,
 });
 
+const candidate = (path: string): Illegal => ({
+  [`${path}.candidateId`]: noString,
+  [`${path}.value`]: noString,
+  [`${path}.transitionMs`]: noTransition,
+});
+
+const noInstant = [...noDate, new Date(-1), new Date(8.64e15)];
+
+const claim = (path: string): Illegal => ({
+  [`${path}.job`]: noString,
+  [`${path}.instant`]: noInstant,
+  [`${path}.claimId`]: noString,
+  [`${path}.anchor`]: noInstant,
+});
+
 const notNull = (value: unknown): boolean => value !== null;
 
 /** What no lock document of this kind may hold in a field, by the path of the field. */
-const ILLEGAL: Readonly<Record<Exclude<LockKind, 'election'>, Illegal>> = {
+const ILLEGAL: Readonly<Record<LockKind, Illegal>> = {
   // What all kinds share is looked at by the same expression, so one of them will do.
   mutex: {
     kind: [...noString, '', 'turnstile', 'Mutex', ['mutex']],
@@ -114,10 +135,17 @@ const ILLEGAL: Readonly<Record<Exclude<LockKind, 'election'>, Illegal>> = {
     'queue.w2.permits': noCount,
     'queue.w2.keeps': noReserve,
   },
+  election: {
+    holder: noObject.filter(notNull),
+    ...candidate('holder'),
+    ...candidate('queue.w1'),
+    ...candidate('queue.w2'),
+    claims: noList.filter((value) => value !== MISSING),
+    'claims.0': noMember,
+    ...claim('claims.0'),
+    'claims.1.job': ['mail'],
+  },
 };
-
-/** The kinds of lock whose documents are corrupted here. */
-export type CorruptedKind = keyof typeof ILLEGAL;
 
 /** Until when the holders and the waiters of a document are alive. */
 export interface Lives {
@@ -126,42 +154,54 @@ export interface Lives {
 }
 
 /**
- * Held by `wh` of p0, with `wr` beside it where several may be in; `w1` of p1 and `w2` of p0 wait. Times are given, so
- * that the dead may be among them.
+ * Held by `wh` of p0, with `wr` beside it where several may be in; `w1` of p1 and `w2` of p0 wait. In an election they
+ * stand as a, b and c. Times are given, so that the dead may be among them.
  */
 export function lockDocument(
-  kind: CorruptedKind,
+  kind: LockKind,
   name: string,
   { holdersEnd = far, waitersEnd = far }: Lives = {},
 ): StoredDocument {
-  const own = (mode: string, permits: number) => {
-    if (kind === 'mutex') return {};
-    return kind === 'semaphore' ? { permits: new Int32(permits) } : { mode };
+  const own = (mode: string, permits: number, candidateId: string) => {
+    const ofKind = {
+      mutex: {},
+      'reader-writer': { mode },
+      semaphore: { permits: new Int32(permits) },
+      election: { candidateId, value: '', transitionMs: new Int32(0) },
+    };
+    return ofKind[kind];
   };
   const both = { process: 'p0', leaseMs: new Int32(30_000) };
   const grant = { token: Long.fromNumber(5_000_000), acquiredAt: past, expiresAt: holdersEnd };
   const waiter = { ...both, since: past, expiresAt: waitersEnd };
-  const holder = { id: 'wh', ...both, ...grant, ...own('upgradeable', 1) };
-  const other = { ...holder, id: 'wr', ...own('read', 2) };
+  const holder = { id: 'wh', ...both, ...grant, ...own('upgradeable', 1, 'a') };
+  const other = { ...holder, id: 'wr', ...own('read', 2, 'a') };
   const seats = {
     mutex: { holder },
     'reader-writer': { readers: [{ ...holder, upgrading: true }, other], writer: null, writerWaiting: true },
     semaphore: { limit: new Int32(3), holders: [holder, other] },
+    election: { holder, claims: ['mail', 'report'].map(claimOf) },
   };
   return {
     ...{ _id: name, kind, v: new Int32(1), fence: Long.fromNumber(5_000_000) },
     ...seats[kind],
-    queue: { w1: { ...waiter, process: 'p1', ...own('write', 2) }, w2: { ...waiter, ...own('read', 1) } },
+    queue: {
+      w1: { ...waiter, process: 'p1', ...own('write', 2, 'b') },
+      w2: { ...waiter, ...own('read', 1, 'c') },
+    },
     ...{ wake: ' p0:wh:5000000', purgeAt: far },
   };
 }
 
+const claimOf = (job: string) => ({ job, instant: past, claimId: 'c', anchor: past });
+
 /** The same lock with nobody in it and nobody waiting. */
-export function idleDocument(kind: CorruptedKind, name: string): StoredDocument {
+export function idleDocument(kind: LockKind, name: string): StoredDocument {
   const seats = {
     mutex: { holder: null },
     'reader-writer': { readers: [], writerWaiting: false },
     semaphore: { holders: [] },
+    election: { holder: null },
   };
   return { ...lockDocument(kind, name), ...seats[kind], queue: {} };
 }
@@ -200,11 +240,14 @@ const shown = (value: unknown): string => {
 };
 
 /** What a lease may be said to reserve, and no process has written: it changes nothing that is computed with. */
-export const strangeReservesOf = (kind: CorruptedKind): readonly Corruption[] =>
+export const strangeReservesOf = (kind: LockKind): readonly Corruption[] =>
   noReserve.map((value) => {
-    const path = { mutex: 'holder.keeps', 'reader-writer': 'readers.0.keeps', semaphore: 'holders.1.keeps' }[
-      kind
-    ];
+    const path = {
+      mutex: 'holder.keeps',
+      'reader-writer': 'readers.0.keeps',
+      semaphore: 'holders.1.keeps',
+      election: 'holder.keeps',
+    }[kind];
     return { path, value, words: `${path} = ${shown(value)}` };
   });
 
@@ -215,13 +258,13 @@ export interface Corruption {
 }
 
 /** Every illegal value in every field. */
-export const corruptionsOf = (kind: CorruptedKind): readonly Corruption[] =>
+export const corruptionsOf = (kind: LockKind): readonly Corruption[] =>
   Object.entries(ILLEGAL[kind]).flatMap(([path, values]) =>
     values.map((value) => ({ path, value, words: `${path} = ${shown(value)}` })),
   );
 
 /** Paths at which anything might be put. */
-export const pathsOf = (kind: CorruptedKind): readonly string[] => [
+export const pathsOf = (kind: LockKind): readonly string[] => [
   ...Object.keys({ ...ILLEGAL.mutex, ...ILLEGAL[kind] }),
   ...[
     'queue.w2',

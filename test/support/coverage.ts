@@ -1,5 +1,6 @@
+import type { ClaimOutcome } from '../../src/protocol/job-claims.js';
 import type { Lease, LockKind } from '../../src/protocol/lock-document.js';
-import type { Exchange, Request, Resize } from '../../src/protocol/operation.js';
+import type { Exchange, HandOver, Request, Resize } from '../../src/protocol/operation.js';
 import { newcomersIn } from './invariants.js';
 import type { Update } from './invariants.js';
 import { permitsOf } from './legality.js';
@@ -141,6 +142,48 @@ const READER_WRITER: Happenings = {
     leases.some(isUpgrading) && queue.some(([, { mode }]) => mode === 'write'),
 };
 
+/** The only operation, if it hands over. */
+const handOverIn = ({ operations }: Seen): HandOver | undefined => {
+  const [only, ...others] = operations;
+  return only?.type === 'handOver' && others.length === 0 ? only : undefined;
+};
+
+/** Whether the leader of before is the holder that is to hand over, and it is silent, or not. */
+const isHandedOver = (seen: Seen): boolean => {
+  const named = handOverIn(seen);
+  return named !== undefined && seen.admitted.some(({ candidateId }) => candidateId === named.candidateId);
+};
+
+const isSilentIn = ({ kept, nowMs }: Seen): boolean =>
+  kept.some(({ was: { expiresAt, transitionMs = 0 } }) => expiresAt.getTime() - transitionMs <= nowMs);
+
+/** Whether a claim is answered so. */
+const isAnswered =
+  (outcome: ClaimOutcome) =>
+  ({ after }: Seen): boolean =>
+    new RegExp(String.raw` \+\w+:${outcome}`).test(after.wake);
+
+const ELECTION: Happenings = {
+  'a term is handed over': isHandedOver,
+  'a term is handed over to somebody further behind': (seen) =>
+    isHandedOver(seen) && seen.before.queue[0]?.[0] !== seen.admitted[0]?.id,
+  'a term is handed to nobody, and goes on': (seen) =>
+    seen.kept.some(({ was, is }) => was.id === handOverIn(seen)?.id && is !== undefined),
+  'a candidate returns in the transition of its own term': ({ before, admitted, kept }) =>
+    kept.some(({ was, is }) => is === undefined && was.candidateId === admitted[0]?.candidateId) &&
+    before.queue.length > 0,
+  'others wait through a transition': (seen) =>
+    isSilentIn(seen) && seen.after.queue.length > 0 && seen.kept.some(({ is }) => is !== undefined),
+  'an instant is claimed': isAnswered('claimed'),
+  'an instant is claimed before its time': isAnswered('early'),
+  'an instant is claimed by somebody who does not lead': isAnswered('deposed'),
+  'an instant is claimed by somebody who does not know of the last one': isAnswered('outdated'),
+  'a candidate that was asked to go does not return to its own term': ({ after: { leases, queue } }) =>
+    queue.some(([, { candidateId }]) =>
+      leases.some((lease) => lease.ending && lease.candidateId === candidateId),
+    ),
+};
+
 const isLimitChangedBy = ({ before, operations, after }: Seen, how: 'mustMatch' | 'setsLimit'): boolean =>
   before.limit !== undefined &&
   after.limit !== before.limit &&
@@ -170,7 +213,7 @@ const SEMAPHORE: Happenings = {
 
 const HAPPENINGS: Readonly<Record<LockKind, Happenings>> = {
   mutex: { ...COMMON, ...KEEPING },
-  election: COMMON,
+  election: { ...COMMON, ...ELECTION },
   'reader-writer': { ...COMMON, ...READER_WRITER },
   semaphore: { ...COMMON, ...KEEPING, ...KEEPING_SIDE_BY_SIDE, ...SEMAPHORE },
 };

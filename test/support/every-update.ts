@@ -1,6 +1,19 @@
 import type { Operation } from '../../src/protocol/operation.js';
 import type { LockDocumentDriver, StoredDocument } from './lock-document-driver.js';
-import { ask, cancel, enqueue, evict, exchange, extend, leave, resize, tryOnce } from './operations.js';
+import {
+  ask,
+  cancel,
+  claim,
+  enqueue,
+  evict,
+  exchange,
+  extend,
+  handOver,
+  leave,
+  raiseFence,
+  resize,
+  tryOnce,
+} from './operations.js';
 
 interface Update {
   readonly operations: readonly Operation[];
@@ -19,6 +32,9 @@ export const UPDATES: readonly Update[] = ((): readonly Update[] => {
     ...[exchange('wh', 1, 'write'), exchange('wh', 2, 'read', false), exchange('wr', 3, 'upgradeable')],
     ...[enqueue('w5', { ...DEMAND, keeps: 999 }), tryOnce('w5', { ...DEMAND, keeps: 1 })],
     ...[resize(1), resize(9), enqueue('w8', { ...DEMAND, setsLimit: true })],
+    ...[handOver('wh', 'b'), handOver('wh', 'nobody'), handOver('w1', 'a')],
+    ...[claim('wh', 'job'), claim('wh', '$x.y'), claim('w1', 'job')],
+    ...[raiseFence('wh', 2 ** 50), raiseFence('w9', 2 ** 50)],
     ...[
       enqueue('w7', { ...DEMAND, limit: 2, mustMatch: true }),
       enqueue('w6', { ...DEMAND, mode: 'upgradeable' }),

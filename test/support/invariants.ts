@@ -2,6 +2,7 @@ import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
 import type { Exchange, Operation } from '../../src/protocol/operation.js';
 import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from './legality.js';
 import type { Version } from './lock-version.js';
+import { heirWaiting, mayOvertake, mayHaveMadeRoom } from './successions.js';
 import { lastTokenOf, overlapIn } from './token-blocks.js';
 
 /** One update: what was stored before, what was asked for, the server's time of it, and what it left. */
@@ -28,6 +29,7 @@ export function judge(update: Update, lastToken: number): number {
   nobodyOvertakesAnUpgrade(update);
   noTryWaits(update);
   checkNoSeatStaysEmpty(update.after);
+  noHeirWaits(update);
   return Math.max(lastToken, update.after.fence);
 }
 
@@ -69,7 +71,7 @@ function tokensRise(update: Update, lastToken: number): void {
     );
   }
   check(overlapIn(given) === undefined, 'S3: two have the same token');
-  const highest = Math.max(before.fence, ...given.map(lastTokenOf));
+  const highest = Math.max(before.fence, ...raisedIn(update), ...given.map(lastTokenOf));
   // Of several who come in together, the last may be followed by as many tokens as any of them reserves.
   const unused = Math.max(0, ...given.map(({ keeps = 0 }) => keeps));
   const isExact = operations.length <= 1 && before.fence > 0;
@@ -89,12 +91,23 @@ function tokensRise(update: Update, lastToken: number): void {
   }
 }
 
+/** To what a live lease has lifted the fence. */
+const raisedIn = ({ before, operations, nowMs }: Update): readonly number[] =>
+  operations.flatMap((operation) => {
+    if (operation.type !== 'raiseFence') return [];
+    return before.leases.some((lease) => lease.id === operation.id && isLive(lease, nowMs))
+      ? [operation.token]
+      : [];
+  });
+
 /** S5: whoever is live stays what it is, unless an operation of this update names it. */
-function onlyTheNamedAreTouched({ before, operations, nowMs, after }: Update): void {
+function onlyTheNamedAreTouched(update: Update): void {
+  const { before, operations, nowMs, after } = update;
   for (const lease of before.leases) {
     const { id } = lease;
     if (!isLive(lease, nowMs) || isNamed(operations, id, ['leave', 'evict'])) continue;
     const kept = after.leases.find((held) => held.id === id);
+    if (kept === undefined && mayHaveMadeRoom(update, id, lease)) continue;
     if (kept === undefined) throw new Error(`S5: ${id} lost its seat to somebody else's operation`);
     const marks = isNamed(operations, id, ['ask']) ? ['ending', 'endingWhy'] : [];
     const extension = isNamed(operations, id, ['extend']) ? ['expiresAt'] : [];
@@ -106,6 +119,7 @@ function onlyTheNamedAreTouched({ before, operations, nowMs, after }: Update): v
     if (operations.some((operation) => isTooBigFor(waiter, operation))) continue;
     const kept =
       after.queue.find(([queued]) => queued === id)?.[1] ?? after.leases.find((held) => held.id === id);
+    if (kept === undefined && mayHaveMadeRoom(update, id, waiter)) continue;
     if (kept === undefined) throw new Error(`S5: ${id} lost its place to somebody else's operation`);
     const grant = 'token' in kept ? ['since', 'id', 'token', 'acquiredAt', 'ending', 'endingWhy'] : [];
     const isMoved = 'token' in kept && exchangesOf(operations, id, 0).length > 0;
@@ -177,9 +191,17 @@ function firstComeFirstServed(update: Update): void {
   }
   const [first] = waiting;
   if (first === undefined) return;
-  for (const { id } of newcomersIn(update)) {
-    check(!isBehind(placeOf(id), placeOf(first)), `L3: ${id} overtook ${first}`);
+  for (const newcomer of newcomersIn(update)) {
+    const { id } = newcomer;
+    const isAhead = !isBehind(placeOf(id), placeOf(first)) || mayOvertake(update, newcomer);
+    check(isAhead, `L3: ${id} overtook ${first}`);
   }
+}
+
+/** L2: in the transition of an election its candidate comes back at once. */
+function noHeirWaits(update: Update): void {
+  const heir = heirWaiting(update);
+  check(heir === undefined, `L2: ${heir ?? ''} may return, and waits`);
 }
 
 /** L3: an upgrade that waits stands before the queue. */

@@ -27,7 +27,7 @@ export const version = (
   queue: Queue = [],
   { kind = 'mutex', fence, limit }: { kind?: LockKind; fence?: number; limit?: number } = {},
 ): Version => ({
-  ...{ kind, leases, queue, limit },
+  ...{ kind, leases, queue, limit, wake: '' },
   fence: fence ?? Math.max(7, ...leases.map(({ token }) => token)),
   writer: leases.find(({ mode }) => mode === 'write')?.id,
 });

@@ -1,7 +1,9 @@
+import { electionSeats } from '../../src/protocol/election-seats.js';
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';
 import { readerWriterSeats } from '../../src/protocol/reader-writer-seats.js';
 import type { Seats } from '../../src/protocol/seats.js';
 import { semaphoreSeats } from '../../src/protocol/semaphore-seats.js';
+import { electionModel } from './election-model.js';
 import { mutexModel } from './mutex-model.js';
 import { readerWriterModel } from './reader-writer-model.js';
 import type { ModelKind } from './reference-model.js';
@@ -17,6 +19,11 @@ export const MUTEX: TestedKind = { seats: mutexSeats, model: mutexModel };
 export const READER_WRITER: TestedKind = { seats: readerWriterSeats, model: readerWriterModel };
 export const SEMAPHORE: TestedKind = { seats: semaphoreSeats, model: semaphoreModel };
 
-export const KINDS: readonly TestedKind[] = [MUTEX, READER_WRITER, SEMAPHORE];
+export const ELECTION: TestedKind = { seats: electionSeats, model: electionModel };
+
+export const KINDS: readonly TestedKind[] = [MUTEX, READER_WRITER, SEMAPHORE, ELECTION];
 
 export const ALL_SEATS: readonly Seats[] = KINDS.map(({ seats }) => seats);
+
+/** Where their leases are: an election has its leader where a mutex has its holder. */
+export const PLACES_OF_LEASES: readonly Seats[] = [mutexSeats, readerWriterSeats, semaphoreSeats];

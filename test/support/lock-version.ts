@@ -10,6 +10,8 @@ export interface Version {
   readonly writer: string | undefined;
   /** Of a semaphore. */
   readonly limit: number | undefined;
+  /** What the update that has written it says of itself. */
+  readonly wake: string;
   /** First come, first. */
   readonly queue: readonly (readonly [id: string, waiter: Waiter])[];
 }
@@ -23,17 +25,19 @@ interface StoredSeats {
   readonly holders?: readonly Lease[];
   readonly limit?: number;
   readonly queue: Readonly<Record<string, Waiter>>;
+  readonly wake: string;
 }
 
 /** Reads a version from the fields that a lock is stored in; `null` if there is no document. */
 export function versionOf(stored: Readonly<Record<string, unknown>> | null): Version {
   if (stored === null) {
-    return { kind: 'mutex', fence: 0, leases: [], writer: undefined, limit: undefined, queue: [] };
+    return { kind: 'mutex', fence: 0, leases: [], writer: undefined, limit: undefined, wake: '', queue: [] };
   }
-  const { kind, fence, holder, readers, writer, holders, limit, queue } = stored as unknown as StoredSeats;
+  const { kind, fence, holder, readers, writer, holders, limit, queue, wake } =
+    stored as unknown as StoredSeats;
   const seats = [holder, ...(readers ?? []), writer, ...(holders ?? [])];
   return {
-    ...{ kind, fence, writer: writer?.id, limit },
+    ...{ kind, fence, writer: writer?.id, limit, wake },
     leases: seats.filter((lease) => lease !== undefined && lease !== null),
     queue: Object.entries(queue),
   };

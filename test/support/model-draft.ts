@@ -1,3 +1,4 @@
+import type { StoredClaim } from '../../src/protocol/job-claims.js';
 import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
 import type { Request } from '../../src/protocol/operation.js';
 import type { ModelDocument, Queued, Refusal } from './reference-model.js';
@@ -10,13 +11,15 @@ export class DraftedDocument {
   limit: number;
   queue: readonly Queued[];
   readonly wake: string[] = [];
+  claims: readonly StoredClaim[] | undefined;
   /** Who stood in the queue when the update began, dead or alive: somebody may be waiting to hear of them. */
   readonly queuedBefore: ReadonlySet<string>;
   readonly refusals = new Map<Request, Refusal>();
 
-  constructor({ fence, leases, limit, queue }: ModelDocument, nowMs: number) {
+  constructor({ fence, leases, limit, queue, claims }: ModelDocument, nowMs: number) {
     this.nowMs = nowMs;
     this.fence = fence;
+    this.claims = claims;
     this.leases = leases.filter((lease) => isLive(lease, nowMs));
     this.limit = limit;
     this.queue = queue.filter(({ waiter }) => isLive(waiter, nowMs));

@@ -30,9 +30,14 @@ export function operate(kind: ModelKind, draft: DraftedDocument, operation: Oper
       draft.tell(operation.ids);
       draft.leases = draft.leases.filter((lease) => !operation.ids.includes(lease.id));
       break;
+    case 'raiseFence':
+      if (draft.lease(operation.id) !== undefined) draft.fence = Math.max(draft.fence, operation.token);
+      draft.wake.push(`~${operation.nonce}`);
+      break;
     case 'exchange':
     case 'resize':
     case 'handOver':
+    case 'claim':
       kind.own(draft, operation);
       break;
   }

@@ -14,14 +14,15 @@ import { compareReply, compareStored } from './model-comparison.js';
 import { toStored } from './model-views.js';
 import { otherKind, withLongs } from './other-kind.js';
 import type { OtherKind } from './other-kind.js';
-import { settle } from './planned-operation.js';
+import { settle, whoIs } from './planned-operation.js';
 import type { Event, Knowledge, PlannedOperation } from './planned-operation.js';
 import { extension, transition } from './reference-model.js';
 import type { ModelDocument, Step, Stored } from './reference-model.js';
+import { mayBeSucceeded } from './successions.js';
 
 const DAY_MS = 86_400_000;
 
-const GIVING_UP = ['leave', 'cancel', 'evict'] as const;
+const GIVING_UP = ['leave', 'cancel', 'evict', 'handOver'] as const;
 
 /** One history of one lock, on the model and on the server side by side. */
 export class ModelRun {
@@ -207,7 +208,15 @@ export class ModelRun {
     const expiries = Array.from({ length: leases }, () => new Date(this.#nowMs + (isLive ? DAY_MS : -1)));
     const purgeAt = new Date(this.#nowMs + 30 * DAY_MS);
     const fence = Math.max(this.#fence, this.#lastToken, leases);
-    const model = { type: 'other-kind', kind, fence, wake: [], purgeAt, expiries } as const;
+    const model = {
+      type: 'other-kind',
+      kind,
+      fence,
+      wake: [],
+      purgeAt,
+      expiries,
+      claims: this.#claims,
+    } as const;
     const stored = other.stored(this.#name, model);
     await this.#driver.put(withLongs(stored));
     [this.#model, this.#otherKind] = [model, other];
@@ -255,8 +264,13 @@ export class ModelRun {
       nowMs: this.#nowMs,
       resolve: (target) => this.#resolve(target),
       lastChangeOf: (id) => this.#leases.find((lease) => lease.id === id)?.change ?? 0,
+      lastClaimOf: (job) => this.#claims?.find((claim) => claim.job === job)?.instant ?? null,
     };
     return settle(planned, knowledge);
+  }
+
+  get #claims(): ModelDocument['claims'] {
+    return ('document' in this.#model ? this.#model.document : this.#model).claims;
   }
 
   get #leases(): ModelDocument['leases'] {
@@ -264,34 +278,20 @@ export class ModelRun {
   }
 
   #resolve(target: string): string {
-    switch (target) {
-      case 'holder':
-        return this.#leases[0]?.id ?? 'w0';
-      case 'last':
-        return this.#leases.at(-1)?.id ?? 'w0';
-      // Whoever is in the way of an upgrade.
-      case 'other':
-        return this.#leases.find(({ upgrading }) => upgrading !== true)?.id ?? 'w0';
-      case 'upgradeable':
-        return this.#leases.find(({ mode }) => mode === 'upgradeable')?.id ?? 'w2';
-      case 'writer':
-        return this.#leases.find(({ mode }) => mode === 'write')?.id ?? 'w3';
-      case 'head':
-        return (this.#model.type === 'lock' ? this.#model.document.queue[0]?.id : undefined) ?? 'w1';
-      default:
-        return target;
-    }
+    const queue = this.#model.type === 'lock' ? this.#model.document.queue : [];
+    return whoIs(target, this.#leases, queue);
   }
 
   /** Nobody asks again under an id that was given up or refused in the same update: a new attempt has a new id. */
   #withoutComebacks(operations: readonly Operation[]): readonly Operation[] {
     const queued = this.#model.type === 'lock' ? this.#model.document.queue : [];
+    const known = [...queued.map(({ id, waiter }) => ({ ...waiter, id })), ...this.#leases];
     return operations.filter((operation, index) => {
       if (!('request' in operation)) return true;
       const { id } = operation.request;
       const earlier = operations.slice(0, index);
       const isOut = earlier.some(setsLimit) && queued.some((waiter) => waiter.id === id);
-      return !isOut && !isNamed(earlier, id, GIVING_UP);
+      return !isOut && !mayBeSucceeded(id, known, earlier) && !isNamed(earlier, id, GIVING_UP);
     });
   }
 }

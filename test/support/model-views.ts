@@ -7,7 +7,7 @@ export function toStored(
   name: string,
   document: ModelDocument,
 ): Readonly<Record<string, unknown>> {
-  const { fence, queue, wake, purgeAt } = document;
+  const { fence, queue, wake, purgeAt, claims } = document;
   return {
     _id: name,
     kind: kind.kind,
@@ -17,6 +17,7 @@ export function toStored(
     queue: Object.fromEntries(queue.map(({ id, waiter }) => [id, waiter])),
     wake: wake.map((word) => ` ${word}`).join(''),
     purgeAt,
+    ...(claims === undefined ? {} : { claims }),
   };
 }
 

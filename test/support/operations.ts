@@ -49,6 +49,18 @@ export const exchange = (id: string, change: number, to: Mode, waits = true): Op
   ...{ type: 'exchange', id, change, to, waits },
 });
 
+export const handOver = (id: string, candidateId: string): Operation => ({
+  ...{ type: 'handOver', id, candidateId },
+});
+
+export const raiseFence = (id: string, token: number): Operation => ({
+  ...{ type: 'raiseFence', id, token, nonce: NONCE },
+});
+
+export const claim = (id: string, job: string, after: Date | null = null): Operation => ({
+  ...{ type: 'claim', id, job, instant: new Date(Date.now() - 1_000), after, claimId: 'c', nonce: NONCE },
+});
+
 export const resize = (limit: number, notAfter = new Date(Date.now() + DAY_MS)): Operation => ({
   ...{ type: 'resize', limit, notAfter },
 });

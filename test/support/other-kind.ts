@@ -20,11 +20,12 @@ export interface OtherKind {
 export function otherKind(own: TestedKind, which: number): OtherKind {
   const others = KINDS.filter(({ model }) => model !== own.model);
   const { model } = others[which % others.length] ?? own;
-  const leases = model.kind === 'mutex' ? 1 : 2;
+  const leases = model.kind === 'mutex' || model.kind === 'election' ? 1 : 2;
   return { kind: model.kind, leases, stored: (name, state) => document(model, name, state) };
 }
 
-function document(kind: ModelKind, name: string, { fence, wake, purgeAt, expiries }: Model): StoredDocument {
+function document(kind: ModelKind, name: string, model: Model): StoredDocument {
+  const { fence, wake, purgeAt, expiries, claims } = model;
   const demanded = kind.demanded({
     ...{ id: '', process: '', leaseMs: 0, notAfter: purgeAt, maxMembers: 0, retentionMs: 0 },
   });
@@ -40,7 +41,7 @@ function document(kind: ModelKind, name: string, { fence, wake, purgeAt, expirie
       ...demanded,
     };
   });
-  const stored = toStored(kind, name, { fence, leases, limit: 3, queue: [], wake, purgeAt });
+  const stored = toStored(kind, name, { fence, leases, limit: 3, queue: [], wake, purgeAt, claims });
   return { ...stored, _id: name };
 }
 

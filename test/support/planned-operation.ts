@@ -1,4 +1,4 @@
-import type { Mode } from '../../src/protocol/lock-document.js';
+import type { Lease, Mode } from '../../src/protocol/lock-document.js';
 import type { Demand, Operation } from '../../src/protocol/operation.js';
 
 /** An attempt, or whoever has this part when it comes to it. */
@@ -36,7 +36,20 @@ export type PlannedOperation =
       readonly to: Mode;
       readonly waits: boolean;
     }
-  | { readonly type: 'resize'; readonly limit: number; readonly notAfterMs: number };
+  | { readonly type: 'resize'; readonly limit: number; readonly notAfterMs: number }
+  | { readonly type: 'handOver'; readonly target: Target; readonly candidateId: string }
+  | {
+      readonly type: 'claim';
+      readonly target: Target;
+      readonly job: string;
+      readonly inMs: number;
+      /** Whether it knows which instant was claimed last. */
+      readonly isInformed: boolean;
+      readonly claimId: string;
+      readonly nonce: string;
+    }
+  /** Above what the clock gives now. */
+  | { readonly type: 'raiseFence'; readonly target: Target; readonly by: number; readonly nonce: string };
 
 /** One step of a history: mostly updates, and now and then something that befalls the document. */
 export type Event =
@@ -66,6 +79,31 @@ export const PROCESSES = ['host-a:1:p0', 'host-b:2:p1', 'host-b:3:p2'] as const;
 /** Who asks under this attempt id. */
 export const processOf = (id: string): string => PROCESSES[Number(id.slice(1)) % PROCESSES.length] ?? '';
 
+/** Who has this part. */
+export function whoIs(
+  target: Target,
+  leases: readonly Lease[],
+  [head]: readonly { readonly id: string }[],
+): string {
+  switch (target) {
+    case 'holder':
+      return leases[0]?.id ?? 'w0';
+    case 'last':
+      return leases.at(-1)?.id ?? 'w0';
+    // Whoever is in the way of an upgrade.
+    case 'other':
+      return leases.find(({ upgrading }) => upgrading !== true)?.id ?? 'w0';
+    case 'upgradeable':
+      return leases.find(({ mode }) => mode === 'upgradeable')?.id ?? 'w2';
+    case 'writer':
+      return leases.find(({ mode }) => mode === 'write')?.id ?? 'w3';
+    case 'head':
+      return head?.id ?? 'w1';
+    default:
+      return target;
+  }
+}
+
 /** What is known when an operation is sent. */
 export interface Knowledge {
   /** The server's time as last heard of. */
@@ -73,10 +111,13 @@ export interface Knowledge {
   readonly resolve: (target: Target) => string;
   /** The number of the last change of mode of this lease; 0 if there was none. */
   readonly lastChangeOf: (id: string) => number;
+  /** The instant that this job claimed last. */
+  readonly lastClaimOf: (job: string) => Date | null;
 }
 
 /** The operation as it is sent. */
-export function settle(planned: PlannedOperation, { nowMs, resolve, lastChangeOf }: Knowledge): Operation {
+export function settle(planned: PlannedOperation, knowledge: Knowledge): Operation {
+  const { nowMs, resolve, lastChangeOf } = knowledge;
   switch (planned.type) {
     case 'enqueue':
     case 'try': {
@@ -102,5 +143,16 @@ export function settle(planned: PlannedOperation, { nowMs, resolve, lastChangeOf
     }
     case 'resize':
       return { type: 'resize', limit: planned.limit, notAfter: new Date(nowMs + planned.notAfterMs) };
+    case 'handOver':
+      return { type: 'handOver', id: resolve(planned.target), candidateId: planned.candidateId };
+    case 'claim': {
+      const { type, target, job, inMs, isInformed, claimId, nonce } = planned;
+      const after = isInformed ? knowledge.lastClaimOf(job) : new Date(nowMs - 7);
+      return { type, id: resolve(target), job, instant: new Date(nowMs + inMs), after, claimId, nonce };
+    }
+    case 'raiseFence': {
+      const { type, target, by, nonce } = planned;
+      return { type, id: resolve(target), token: nowMs * 1_000 + by, nonce };
+    }
   }
 }

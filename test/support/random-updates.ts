@@ -87,6 +87,48 @@ const ONE_SEAT: Variety = {
   // These are meant for other kinds, and change nothing.
   own: [
     exchange(1, target, ['write', 'read']),
+    {
+      weight: 1,
+      arbitrary: fc.record({ type: fc.constant('handOver'), target, candidateId: fc.constant('a') }),
+    },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('resize'), limit, notAfterMs }) },
+  ],
+};
+
+/** Few enough to meet; some of them look like code. */
+const candidateId = fc.constantFrom('a', 'a', 'b', 'c', '$holder.id');
+
+/** As long as the lease, the transition begins with the term. */
+const candidacy: fc.Arbitrary<Demand> = fc.record({
+  candidateId,
+  value: fc.constantFrom('', 'http://10.0.0.7', '$$NOW'),
+  transitionMs: fc.constantFrom(0, 0, 1, 30_000, 30_000, DAY_MS),
+});
+
+const handOver = (weight: number, who: fc.Arbitrary<Target>): Variety['own'][number] => ({
+  weight,
+  arbitrary: fc.record({ type: fc.constant('handOver'), target: who, candidateId }),
+});
+
+/** Some of them again, some before their time, and some that do not know of the last one. */
+const claim: fc.Arbitrary<PlannedOperation> = fc.record({
+  type: fc.constant('claim'),
+  target: fc.oneof({ weight: 4, arbitrary: fc.constant('holder') }, { weight: 1, arbitrary: target }),
+  job: fc.constantFrom('mail', 'mail', '$holder', 'a.b', '__proto__', ''),
+  inMs: fc.constantFrom(-60_000, -1, -1, 0, 60_000),
+  isInformed: fc.constantFrom(true, true, true, false),
+  claimId: fc.constantFrom('c1', 'c2', 'c3', '$fence'),
+  nonce,
+});
+
+const ELECTION: Variety = {
+  demand: candidacy,
+  keeps: keepsNothing,
+  scenes: [fc.array(request(candidacy, keepsNothing), { minLength: 2, maxLength: 3 })],
+  own: [
+    handOver(4, fc.constant('holder')),
+    handOver(1, target),
+    { weight: 5, arbitrary: claim },
     { weight: 1, arbitrary: fc.record({ type: fc.constant('resize'), limit, notAfterMs }) },
   ],
 };
@@ -108,7 +150,7 @@ const crowdScene = fc.array(request(permitDemand, mayKeep), { minLength: 3, maxL
 
 const VARIETIES: Readonly<Record<LockKind, Variety>> = {
   mutex: ONE_SEAT,
-  election: ONE_SEAT,
+  election: ELECTION,
   'reader-writer': {
     demand: fc.record({
       mode: fc.constantFrom<Mode>('read', 'read', 'read', 'upgradeable', 'upgradeable', 'write'),
@@ -134,6 +176,13 @@ const VARIETIES: Readonly<Record<LockKind, Variety>> = {
   },
 };
 
+const raiseFence: fc.Arbitrary<PlannedOperation> = fc.record({
+  type: fc.constant('raiseFence'),
+  target,
+  by: fc.constantFrom(-1_000_000, 0, 1, 1_000, 1_000_000_000),
+  nonce,
+});
+
 const operation = ({ demand, keeps, own }: Variety): fc.Arbitrary<PlannedOperation> =>
   fc.oneof(
     { weight: 14, arbitrary: request(demand, keeps) },
@@ -145,6 +194,7 @@ const operation = ({ demand, keeps, own }: Variety): fc.Arbitrary<PlannedOperati
     },
     { weight: 1, arbitrary: fc.record({ type: fc.constant('ask'), targets, why: text }) },
     { weight: 1, arbitrary: fc.record({ type: fc.constant('evict'), targets }) },
+    { weight: 1, arbitrary: raiseFence },
     ...own,
   );
 

@@ -1,3 +1,4 @@
+import type { StoredClaim } from '../../src/protocol/job-claims.js';
 import type { Lease, LockKind, Waiter } from '../../src/protocol/lock-document.js';
 import type { Operation, OwnOperation, Request } from '../../src/protocol/operation.js';
 import { DraftedDocument, omit } from './model-draft.js';
@@ -21,14 +22,14 @@ export interface Inside {
 export interface ModelKind {
   readonly kind: LockKind;
   /** What a waiter and its lease have beyond what all kinds have. */
-  demanded(request: Request): Pick<Waiter, 'mode' | 'permits'>;
+  demanded(request: Request): Pick<Waiter, 'mode' | 'permits' | 'candidateId' | 'value' | 'transitionMs'>;
   /** The limit that holds once this request is accepted; `undefined` if the limit is why it is refused. */
   limitAfter(request: Request, inside: Inside, queue: readonly Queued[]): number | undefined;
   /** What else follows from having accepted it, before it is queued, if it is. */
   accepted(draft: DraftedDocument, request: Request): void;
   /** How many of the first waiters may enter now. */
   admissible(inside: Inside, waiters: readonly Waiter[]): number;
-  /** Whoever is in and may take a stronger seat enters it, before anybody is admitted from the queue. */
+  /** Before anybody is admitted from the queue: who is in may take a stronger seat, or has to make room for its heir. */
   promote(draft: DraftedDocument): void;
   /** What only this kind can do. */
   own(draft: DraftedDocument, operation: OwnOperation): void;
@@ -47,10 +48,12 @@ export interface ModelDocument extends Inside {
   readonly queue: readonly Queued[];
   readonly wake: readonly string[];
   readonly purgeAt: Date;
+  /** Of an election; whatever becomes of the lock, they stay. */
+  readonly claims?: readonly StoredClaim[] | undefined;
 }
 
 export type Stored =
-  | { readonly type: 'missing' }
+  | { readonly type: 'missing'; readonly claims?: undefined }
   | { readonly type: 'lock'; readonly document: ModelDocument }
   /** A well-formed document of another kind of lock; of its leases and waiters only the expiries matter. */
   | {
@@ -60,8 +63,9 @@ export type Stored =
       readonly wake: readonly string[];
       readonly purgeAt: Date;
       readonly expiries: readonly Date[];
+      readonly claims?: readonly StoredClaim[] | undefined;
     }
-  | { readonly type: 'corrupt' };
+  | { readonly type: 'corrupt'; readonly claims?: undefined };
 
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt';
 
@@ -97,9 +101,10 @@ export function transition(
       draft.tellKeepers(operation.request.process);
     }
   }
-  const { fence, leases, limit, queue, wake, refusals } = draft;
+  const { fence, leases, limit, queue, wake, claims, refusals } = draft;
   const purgeAt = raised(opened.purgeAt, nowMs, operations.map(lifetimeMs));
-  return { after: { type: 'lock', document: { fence, leases, limit, queue, wake, purgeAt } }, refusals };
+  const document = { fence, leases, limit, queue, wake, purgeAt, claims };
+  return { after: { type: 'lock', document }, refusals };
 }
 
 /** The batched extension, of all kinds, as it concerns one document. It is no transition: it expires and admits nobody. */
@@ -141,7 +146,8 @@ function open(
   const vacant = { leases: [], limit: firstLimit(operations), queue: [], wake: [] };
   if (before.type === 'missing') return { ...vacant, fence: 0, purgeAt: new Date(0) };
   const isIdle = before.expiries.every((expiresAt) => expiresAt.getTime() <= nowMs);
-  return adopting && isIdle ? { ...vacant, fence: before.fence, purgeAt: before.purgeAt } : undefined;
+  const { fence, purgeAt, claims } = before;
+  return adopting && isIdle ? { ...vacant, fence, purgeAt, claims } : undefined;
 }
 
 /** A new document has the limit of the first operation of its update that knows one. */

@@ -14,14 +14,21 @@ export interface Conflict<R extends Reliance> {
   readonly later: R;
 }
 
-/** A writer is alone, as the holder of a mutex is. */
+/** A writer is alone, as the holder of a mutex is, and a leader. */
 type Share = 'alone' | 'upgradeable' | 'read' | 'permits';
 
 const SHARE_OF: Readonly<Record<Mode, Share>> = { write: 'alone', upgradeable: 'upgradeable', read: 'read' };
 
 export const shareOf = (seat: Seat): Share => {
-  if (seat.kind === 'mutex') return 'alone';
-  return seat.kind === 'semaphore' ? 'permits' : SHARE_OF[seat.mode];
+  switch (seat.kind) {
+    case 'mutex':
+    case 'election':
+      return 'alone';
+    case 'semaphore':
+      return 'permits';
+    case 'reader-writer':
+      return SHARE_OF[seat.mode];
+  }
 };
 
 /** What must not be relied on beside it. Permits exclude each other beyond the limit only. */

@@ -19,6 +19,8 @@ export interface Grant {
   readonly keeps?: number | undefined;
   readonly mode?: Mode | undefined;
   readonly permits?: number | undefined;
+  /** Of an election. */
+  readonly candidateId?: string | undefined;
   readonly term: number;
   readonly wallMs: number;
 }
@@ -99,8 +101,9 @@ export class VersionJudge implements OplogResult {
   }
 
   #keep({ name: lock, term, wallMs }: Change, step: Step): void {
-    for (const { id, token, keeps, mode, permits } of [...givenIn(step)].sort((a, b) => a.token - b.token)) {
-      this.grants.push({ lock, id, token, keeps, mode, permits, term, wallMs });
+    for (const lease of [...givenIn(step)].sort((a, b) => a.token - b.token)) {
+      const { id, token, keeps, mode, permits, candidateId } = lease;
+      this.grants.push({ lock, id, token, keeps, mode, permits, candidateId, term, wallMs });
     }
     const tokens = step.after.leases.map(lastTokenOf);
     this.#lastTokens.set(lock, Math.max(step.lastToken, step.after.fence, ...tokens));

@@ -101,6 +101,23 @@ function* purgeAtCoversEverybody({ after, purgeAtMs }: Step): Iterable<Wrong> {
     yield wrong('S3', `purgeAt ${purgeAtMs.after} is before an expiry at ${latestMs}`);
 }
 
+/** In the transition of its own term, a candidate comes back before all who wait; the term is over by that. */
+const followsItself = ({ before, wake }: Step, { candidateId, acquiredAt }: Lease): boolean => {
+  // A dead waiter that came in by the same update may have had no more left than the transition.
+  const cameIn = before.queue.flatMap(([id, waiter]) => (wake.includes(`:${id}:`) ? [waiter] : []));
+  return [...before.leases, ...cameIn].some(
+    (member) =>
+      candidateId !== undefined &&
+      member.candidateId === candidateId &&
+      !('ending' in member && member.ending) &&
+      member.expiresAt.getTime() - (member.transitionMs ?? 0) <= acquiredAt.getTime(),
+  );
+};
+
+/** A leader that gives its term up may name whoever follows. */
+const mayBeNamed = ({ before: { leases }, wake }: Step, { candidateId }: Lease): boolean =>
+  candidateId !== undefined && leases.some(({ id, token }) => wake.includes(` -${id}:${token}`));
+
 /** Nobody comes in before somebody who waits still and stood further ahead; nobody in the queue changes places. */
 function* firstComeFirstServed(step: Step): Iterable<Wrong> {
   const { before, after } = step;
@@ -113,8 +130,12 @@ function* firstComeFirstServed(step: Step): Iterable<Wrong> {
   }
   const [first] = after.queue.flatMap(([id]) => (placeOf.has(id) ? [id] : []));
   const newcomers = newcomersIn(step);
-  for (const { id } of newcomers) {
-    if (first !== undefined && place(first) < place(id)) yield wrong('L3', `${id} overtakes ${first}`);
+  for (const newcomer of newcomers) {
+    const { id } = newcomer;
+    if (followsItself(step, newcomer) || mayBeNamed(step, newcomer)) continue;
+    if (first !== undefined && place(first) < place(id)) {
+      yield wrong('L3', `${id} overtakes ${first}, by an update that says:${step.wake}`);
+    }
   }
   for (const one of newcomers) {
     const passed = newcomers.find(({ id, token }) => place(id) < place(one.id) && token > one.token);
@@ -138,7 +159,10 @@ function* nobodyOvertakesAnUpgrade(step: Step): Iterable<Wrong> {
     yield wrong('L3', `${id} overtakes the upgrade of ${waiting[0].id}`);
 }
 
-const NEVER_CHANGES = ['process', 'leaseMs', 'permits', 'label', 'why', 'keeps'] as const;
+const NEVER_CHANGES = [
+  ...(['process', 'leaseMs', 'permits', 'label', 'why', 'keeps'] as const),
+  ...(['candidateId', 'value', 'transitionMs'] as const),
+];
 
 /** What no operation does to a lease of somebody else, nor its own. */
 function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
@@ -155,7 +179,9 @@ function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
 }
 
 /** A lease whose time is not over leaves by a word about its id: given back, or taken away and told. */
-function* nobodyLeavesUnnamed({ before, after, wake, overBeforeMs }: Step): Iterable<Wrong> {
+function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
+  const { before, after, wake, overBeforeMs } = step;
+  if (newcomersIn(step).some((newcomer) => followsItself(step, newcomer))) return;
   for (const { id, expiresAt } of before.leases) {
     if (expiresAt.getTime() <= overBeforeMs || leaseOf(after, id) !== undefined) continue;
     if (wake.includes(` -${id}:`) || wake.includes(`:${id}:0`)) continue;

@@ -216,4 +216,16 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     ],
     trial: 'nothing happens',
   },
+  {
+    name: 'term-given-back-at-work',
+    breaks: 'a term is given back before its onElected has ended',
+    edits: [
+      {
+        file: 'election/candidacy.ts',
+        find: 'const isDrained = this.#callbacks.isIdle || (await within(clock, drainMs, this.#drained(term), signal));',
+        replace: 'const isDrained = drainMs >= 0;',
+      },
+    ],
+    trial: 'nothing happens',
+  },
 ];

@@ -199,6 +199,35 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     trial: 'late requests',
   },
   {
+    name: 'transition-lets-anybody-in',
+    breaks: 'the seat of a leader that fell silent goes to whoever waits, not to its candidate',
+    edits: [
+      {
+        file: 'protocol/election-seats.ts',
+        find: "when(isInTransition, standingAs('$holder.candidateId'), [])",
+        replace: "when(isInTransition, '$queue', [])",
+      },
+    ],
+    trial: 'killed processes',
+  },
+  {
+    name: 'handed-over-to-nobody',
+    breaks: 'a term is handed over whether the candidate that is named waits or not',
+    edits: [
+      {
+        file: 'protocol/election-seats.ts',
+        find: "all(equal('$holder.id', idText(id)), { $ne: ['$named', []] })",
+        replace: "equal('$holder.id', idText(id))",
+      },
+      {
+        file: 'election/hand-over.ts',
+        find: 'return document?.waiting.some(({ v }) => v.candidateId === candidateId) === true;',
+        replace: 'return document !== undefined;',
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
     name: 'kept-block-not-reserved',
     breaks: 'the tokens that a grant reserves for a seat that is kept are given again',
     edits: [

@@ -27,6 +27,7 @@ export class ObservedHold {
   readonly #looking: NodeJS.Timeout;
   #promisedNs = 0n;
   #isOver = false;
+  #isParting = false;
 
   constructor(handle: LockHandle, ask: number, journal: Journal<WorkerLine>) {
     this.handle = handle;
@@ -39,7 +40,9 @@ export class ObservedHold {
     this.#looking = setInterval(() => this.look(), LOOK_EVERY_MS);
     handle.signal.addEventListener('abort', () => {
       const { why } = handle.signal.reason as LockLostError;
-      journal.write({ type: 'lost', ask, why });
+      // The signal of a term aborts also where the leader wanted its end: it is still held then.
+      if (why === 'released') this.#isParting = true;
+      else journal.write({ type: 'lost', ask, why });
     });
   }
 
@@ -54,7 +57,8 @@ export class ObservedHold {
     // Before its time, and without a loss, it is in doubt because a clock has jumped, and may be confirmed. If it has been
     // since before its grant, nothing was promised yet.
     const isFinal = signal.aborted || (promisedNs > 0n && process.hrtime.bigint() >= promisedNs);
-    if (!isHeld && isFinal && !this.#isOver) {
+    // Whoever gives a term up has been told, and believes in it until its work has ended.
+    if (!isHeld && isFinal && !this.#isOver && !this.#isParting) {
       this.#isOver = true;
       this.#journal.write({ type: 'not held', ask: this.#ask });
     }
@@ -113,6 +117,11 @@ export class ObservedHold {
     const outcome = await set.add(value, this.handle, think);
     this.#journal.write({ type: 'added', ...what, outcome, isLate: !this.look() });
     return outcome !== 'unknown';
+  }
+
+  /** Whether the term is that candidate's now. */
+  handedOver(to: string, isHanded: boolean): void {
+    this.#journal.write({ type: 'handed over', ask: this.#ask, to, isHanded });
   }
 
   releasing(): void {

@@ -23,10 +23,10 @@ const keeping = (lock: string): { readonly keepMs: number } => ({ keepMs: KEPT.h
 
 const MODES: readonly [Mode, ...Mode[]] = ['read', 'read', 'upgradeable', 'upgradeable', 'write'];
 
-/** One lock, and how it is to be held. */
+/** One lock, and how it is to be held. Whoever wants to lead stands for election instead. */
 export interface Wish {
   readonly lock: string;
-  readonly seat: Seat;
+  readonly seat: Exclude<Seat, { readonly kind: 'election' }>;
 }
 
 export function drawWish(random: Random): Wish {

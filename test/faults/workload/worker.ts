@@ -8,6 +8,7 @@ import type { WorkerLine } from '../history.js';
 import { randomFrom } from '../random.js';
 import { Actor } from './actor.js';
 import type { Stage } from './actor.js';
+import { Candidate } from './candidate.js';
 import { Journal } from './journal.js';
 import { APP_NAME, SETS, STEADY_LEASE_MS, STEADY_LOCK, TRANSACTED_SETS } from './messages.js';
 import type { Order, Report, WorkerTask } from './messages.js';
@@ -131,8 +132,9 @@ const actors = Array.from(
   { length: task.actors },
   () => new Actor(stage, randomFrom(random.between(0, 0x7f_ff_ff_ff))),
 );
+const candidate = new Candidate(stage, randomFrom(random.between(0, 0x7f_ff_ff_ff)));
 say({ says: 'ready' });
-await Promise.all(task.isSteady ? [holdSteadily()] : actors.map((actor) => actor.act()));
+await Promise.all(task.isSteady ? [holdSteadily()] : [...actors, candidate].map((each) => each.act()));
 await locks.close();
 await client.close();
 await bounded.close();

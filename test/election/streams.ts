@@ -1,0 +1,16 @@
+import type { MongoClient } from 'mongodb';
+
+/** How many change streams this server has open for clients of that name. */
+export async function countStreams(
+  { client }: { readonly client: MongoClient },
+  appName: string,
+): Promise<number> {
+  const streams = await client
+    .db('admin')
+    .aggregate([
+      { $currentOp: { idleCursors: true, allUsers: true } },
+      { $match: { appName, 'cursor.originatingCommand.pipeline.0.$changeStream': { $exists: true } } },
+    ])
+    .toArray();
+  return streams.length;
+}

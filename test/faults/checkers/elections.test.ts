@@ -1,0 +1,106 @@
+import type { Document } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+
+import { checkHandOvers } from './hand-over-checker.js';
+import type { Grant } from './oplog-checker.js';
+import { LOCK, granted, history, released } from './written-history.js';
+import type { Lines } from './written-history.js';
+import { WALL_MS, judged, lease, live, member, mutex } from './written-versions.js';
+
+/** The transition of its lease begins so long before the end of it. */
+const TRANSITION_MS = 5_000;
+
+const candidate = (candidateId: string, transitionMs = 0): Document => ({
+  ...{ candidateId, value: '', transitionMs },
+});
+
+const term = (id: string, token: number, as: string, more: Document = {}): Document =>
+  lease(id, token, { ...candidate(as), acquiredAt: new Date(WALL_MS), ...more });
+
+const election = (holder: Document | null, queue: Document = {}, wake = ''): Document =>
+  mutex(holder, { kind: 'election', queue, wake });
+
+const waits = (as: string): Document => ({ ...member, ...candidate(as) });
+
+const silent = term('wa', 1, 'a', { transitionMs: TRANSITION_MS });
+const both = { wb: waits('b'), wc: waits('a') };
+
+describe('who follows a leader', () => {
+  it.each([
+    ['the first in line, when the leader leaves', election(term('wb', 2, 'b'), { wc: both.wc }, ' -wa:1')],
+    ['its own candidate, in the transition', election(term('wc', 2, 'a'), { wb: both.wb })],
+    ['the one that it has named', election(term('wc', 2, 'a'), { wb: both.wb }, ' -wa:1')],
+  ])('is %s', (_, after) => {
+    expect(judged([election(silent, both), after]).violations).toEqual([]);
+  });
+
+  it('is the candidate of a dead waiter that has come in by the same update, with no more left than the transition', () => {
+    const over = { expiresAt: new Date(WALL_MS - 1), acquiredAt: new Date(WALL_MS - 60_000) };
+    const dead = { ...waits('b'), transitionMs: TRANSITION_MS };
+    const before = election({ ...silent, ...over }, { ...both, wb: dead });
+    const after = election(term('wd', 3, 'b'), { wc: both.wc }, ' p:wb:2');
+    expect(judged([before, after]).violations).toEqual([]);
+    const unnamed = election(term('wd', 3, 'b'), { wc: both.wc });
+    expect(judged([before, unnamed]).violations.map(({ what }) => what)).toEqual([
+      expect.stringContaining('wd overtakes wc'),
+    ]);
+  });
+
+  it.each([
+    ['another one in the transition', /S5|wa loses its seat/, silent, election(term('wb', 2, 'b'))],
+    [
+      'its own candidate before the transition',
+      /wa loses its seat/,
+      term('wa', 1, 'a'),
+      election(term('wc', 2, 'a'), { wb: both.wb }),
+    ],
+    [
+      'its own candidate, though it was asked to go',
+      /wa loses its seat/,
+      { ...silent, ending: true },
+      election(term('wc', 2, 'a'), { wb: both.wb }),
+    ],
+    [
+      'somebody further behind, though it left nothing',
+      /wc overtakes wb/,
+      null,
+      election(term('wc', 2, 'd'), { wb: both.wb }),
+    ],
+  ])('is not %s', (_, wrong, before, after) => {
+    const first = election(before, { wb: both.wb, wc: before === null ? waits('d') : both.wc });
+    const found = judged([{ ...first, fence: 1 }, after]).violations.map(({ what }) => what);
+    expect(found.some((what) => wrong.test(what))).toBe(true);
+  });
+
+  it('is never changed while it leads', () => {
+    const after = election({ ...silent, value: 'http://10.0.0.8' });
+    const found = judged([election(silent), after]).violations.map(({ what }) => what);
+    expect(found).toEqual([expect.stringContaining('value of wa changes')]);
+  });
+});
+
+describe('a term that somebody says was handed over', () => {
+  const grant = (token: number, candidateId: string): Grant => ({
+    ...{ lock: LOCK, id: `w${String(token)}`, token, candidateId, term: 1, wallMs: WALL_MS },
+  });
+  const handed = (isHanded: boolean): Lines => [
+    [0, { type: 'asked', ask: 1, lock: LOCK, seat: { kind: 'election', candidateId: 'a' }, timeoutMs: 9 }],
+    granted(1, 1, 5, live.getTime() - WALL_MS),
+    ...released(2, 1),
+    [4, { type: 'handed over', ask: 1, to: 'b', isHanded }],
+  ];
+  const found = (isHanded: boolean, grants: readonly Grant[]): readonly string[] =>
+    [...checkHandOvers(history([handed(isHanded)]), grants)].map(({ what }) => what);
+
+  it('is followed by the candidate that was named', () => {
+    expect(found(true, [grant(5, 'a'), grant(6, 'b')])).toEqual([]);
+    expect(found(true, [grant(5, 'a'), grant(6, 'c'), grant(7, 'b')])).toEqual([
+      'worker 0 has handed term 5 to b, and c follows',
+    ]);
+    expect(found(true, [grant(5, 'a')])).toEqual(['worker 0 has handed term 5 to b, and nobody follows']);
+  });
+
+  it('may be followed by anybody if it was not', () => {
+    expect(found(false, [grant(5, 'a'), grant(6, 'c')])).toEqual([]);
+  });
+});

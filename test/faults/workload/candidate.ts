@@ -1,0 +1,143 @@
+import type { LeaderElection, LockHandle, WhyDeposed } from '../../../src/index.js';
+import { later, pause } from '../../support/patience.js';
+import type { Random } from '../random.js';
+import type { Stage } from './actor.js';
+import { codeOf, ObservedHold } from './observed-hold.js';
+
+const ELECTION = 'election';
+
+/** Fewer than there are workers at times: whoever was killed is followed by somebody of the same name. */
+const CANDIDATES = ['a', 'b', 'c'] as const;
+
+/** How long somebody who was silent is waited for. */
+const TRANSITION_MS = 500;
+
+const [IDLE_MS, STANDING_MS, PACE_MS, WORK_MS] = [300, 6_000, 250, 60];
+
+/** More than the work of a term takes: what it has begun must be at its end when somebody else leads. */
+const DRAIN_MS = 20_000;
+
+/** Somebody who stands for election, leads for a while, and resigns, hands over or stops. */
+export class Candidate {
+  readonly #stage: Stage;
+  readonly #random: Random;
+
+  constructor(stage: Stage, random: Random) {
+    this.#stage = stage;
+    this.#random = random;
+  }
+
+  async act(): Promise<void> {
+    while (!this.#stage.isStopping) {
+      await pause(this.#random.between(0, IDLE_MS));
+      await new Campaign(this.#stage, this.#random).run(this.#random.between(500, STANDING_MS));
+    }
+  }
+}
+
+/** One candidate from its start to its stop. Each of its terms is written down as a lock that is asked for and held. */
+class Campaign {
+  readonly #stage: Stage;
+  readonly #random: Random;
+  readonly #candidateId: string;
+  readonly #election: LeaderElection;
+  #endMs = 0;
+  #ask = 0;
+  #isAnswered = false;
+  /** The term of now, until its `onDeposed`. */
+  #hold: ObservedHold | undefined;
+  /** A term that is being given back. */
+  #parting: ObservedHold | undefined;
+
+  constructor(stage: Stage, random: Random) {
+    this.#stage = stage;
+    this.#random = random;
+    this.#candidateId = random.pick(CANDIDATES);
+    this.#election = stage.locks.createLeaderElection(ELECTION, {
+      candidateId: this.#candidateId,
+      transitionMs: TRANSITION_MS,
+      onElected: (term) => this.#lead(term),
+      onDeposed: (term, why) => {
+        this.#deposed(term, why);
+      },
+    });
+    this.#election.on('error', (error) => {
+      this.#complainUnlessTyped(error);
+    });
+  }
+
+  async run(forMs: number): Promise<void> {
+    const random = this.#random;
+    this.#endMs = performance.now() + forMs;
+    this.#asked();
+    let code = 'ABORTED';
+    const started = later(this.#election.start()).catch((error: unknown) => {
+      code = codeOf(error) ?? String(error);
+    });
+    while (performance.now() < this.#endMs && !this.#stage.isStopping) {
+      await pause(random.between(1, PACE_MS));
+      if (!this.#election.isLeader) continue;
+      if (random.percent(25)) await this.#parted(this.#election.resign());
+      else if (random.percent(50)) await this.#parted(this.#handOver(random.pick(CANDIDATES)));
+    }
+    await this.#parted(this.#election.stop({ drainMs: DRAIN_MS }));
+    await started;
+    // Work that has taken longer than it had.
+    while (this.#hold !== undefined) await pause(10);
+    // A grant that came with the stop was given back, and nobody has heard of it.
+    if (!this.#isAnswered)
+      this.#stage.journal.write({ type: 'not granted', ask: this.#ask, code, isKnown: false });
+  }
+
+  #asked(): void {
+    const seat = { kind: 'election', candidateId: this.#candidateId } as const;
+    const timeoutMs = Math.ceil(Math.max(0, this.#endMs - performance.now())) + DRAIN_MS;
+    this.#ask = this.#stage.nextAsk();
+    this.#isAnswered = false;
+    this.#stage.journal.write({ type: 'asked', ask: this.#ask, lock: ELECTION, seat, timeoutMs });
+  }
+
+  async #lead(term: LockHandle): Promise<void> {
+    const hold = new ObservedHold(term, this.#ask, this.#stage.journal);
+    this.#isAnswered = true;
+    this.#hold = hold;
+    const think = (): Promise<void> => pause(this.#random.between(0, this.#stage.thinkMs));
+    if (this.#random.percent(50)) {
+      const name = this.#random.pick(['memory', 'fenced', 'transaction']);
+      await hold.add(name, this.#stage.sets[name], `${term.id}:${String(term.fencingToken)}`, think);
+    }
+    // What is done in a term needs it until the end, also while its signal has aborted.
+    await pause(this.#random.between(0, WORK_MS));
+  }
+
+  #deposed(term: LockHandle, why: WhyDeposed): void {
+    const hold = this.#hold;
+    this.#hold = undefined;
+    hold?.releasing();
+    if (term.isHeld) this.#parting = hold;
+    else hold?.released(false);
+    if (why !== 'stopped') this.#asked();
+  }
+
+  /** Whatever ends a term has given it back when it resolves. */
+  async #parted(ending: Promise<unknown>): Promise<void> {
+    await ending;
+    this.#parting?.released(true);
+    this.#parting = undefined;
+  }
+
+  async #handOver(to: string): Promise<void> {
+    const hold = this.#hold;
+    try {
+      const isHanded = await this.#election.handOverTo(to);
+      hold?.handedOver(to, isHanded);
+    } catch (error) {
+      this.#complainUnlessTyped(error);
+    }
+  }
+
+  #complainUnlessTyped(error: unknown): void {
+    if (codeOf(error) !== undefined) return;
+    this.#stage.journal.write({ type: 'complaint', what: `election: ${String(error)}` });
+  }
+}

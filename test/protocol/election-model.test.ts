@@ -1,0 +1,16 @@
+import { describe, expect, inject, it } from 'vitest';
+
+import { ELECTION } from '../support/lock-kinds.js';
+import { HISTORIES, playHistories } from '../support/play-histories.js';
+
+describe('the document of an election', () => {
+  it(
+    `is what the reference model says after every step of ${HISTORIES} random histories, and tells it so`,
+    { timeout: 300_000 },
+    async () => {
+      const coverage = await playHistories(inject('mongoUri'), ELECTION);
+      // The rarest of what is counted is seen about 25 times in 2,000 histories.
+      expect(coverage.rarerThan(HISTORIES / 400)).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,85 @@
+import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
+import type { Operation } from '../../src/protocol/operation.js';
+import type { Update } from './invariants.js';
+
+/** Who may follow a leader other than by the order of the queue: its own heir, and whoever it hands over to. */
+
+const isSilent = (member: Lease | Waiter, nowMs: number): boolean =>
+  member.candidateId !== undefined &&
+  member.expiresAt.getTime() - (member.transitionMs ?? 0) <= nowMs &&
+  !('ending' in member && member.ending);
+
+/** Who waits behind its own silent term though an update could have let it in; `undefined`: nobody does. */
+export function heirWaiting({ before, after, nowMs }: Update): string | undefined {
+  const [leader] = after.leases;
+  if (leader === undefined || !isSilent(leader, nowMs)) return undefined;
+  // One whose term is all transition is silent from its grant, and each update lets only one more in.
+  if (!before.leases.some(({ id }) => id === leader.id)) return undefined;
+  return after.queue.find(([, waiter]) => waiter.candidateId === leader.candidateId)?.[0];
+}
+
+/** Everybody who waited or asks in this update, with the candidate that it stands as. */
+const standingIn = ({ before, operations }: Update): readonly (readonly [string, string | undefined])[] => [
+  ...before.queue.map(([id, { candidateId }]) => [id, candidateId] as const),
+  ...operations.flatMap((operation) =>
+    'request' in operation ? [[operation.request.id, operation.request.candidateId] as const] : [],
+  ),
+];
+
+const handsOver = (operation: Operation, id: string, update: Update): boolean =>
+  operation.type === 'handOver' &&
+  operation.id === id &&
+  standingIn(update).some(([, candidateId]) => candidateId === operation.candidateId);
+
+/** Somebody who waits, asks or leads. */
+interface Standing {
+  readonly id: string;
+  readonly candidateId?: string | undefined;
+}
+
+/** Whether this attempt may have entered and made room for its heir before its request comes again. */
+export function mayBeSucceeded(
+  id: string,
+  known: readonly Standing[],
+  earlier: readonly Operation[],
+): boolean {
+  const asking = earlier.flatMap((each) => ('request' in each ? [each.request] : []));
+  const standing: readonly Standing[] = [...known, ...asking];
+  const own = standing.filter((each) => each.id === id).map(({ candidateId }) => candidateId);
+  return standing.some(
+    ({ id: other, candidateId }) => other !== id && candidateId !== undefined && own.includes(candidateId),
+  );
+}
+
+/** Whether this member, whom no operation has taken out, may have made room for its heir, or for whom it named. */
+export function mayHaveMadeRoom(update: Update, id: string, member: Lease | Waiter): boolean {
+  const { operations, nowMs } = update;
+  if (operations.some((operation) => handsOver(operation, id, update))) return true;
+  if (!isSilent(member, nowMs)) return false;
+  const heirs = standingIn(update).filter(
+    ([other, candidateId]) => other !== id && candidateId === member.candidateId,
+  );
+  // Of several operations, others may have taken out the heir in turn.
+  return heirs.some(
+    ([heir]) => operations.length > 1 || update.after.leases.some((lease) => lease.id === heir),
+  );
+}
+
+/** Whether this newcomer need not be the first in line. */
+export function mayOvertake(update: Update, { candidateId, id }: Lease): boolean {
+  const { before, operations, nowMs } = update;
+  const isNamed = operations.some(
+    (operation) => operation.type === 'handOver' && operation.candidateId === candidateId,
+  );
+  if (isNamed && candidateId !== undefined) return true;
+  const followed = [...before.leases, ...before.queue.map(([, waiter]) => waiter)];
+  if (followed.some((member) => member.candidateId === candidateId && isSilent(member, nowMs))) return true;
+  // The one it follows may have come and gone within the update.
+  return operations.some(
+    (operation) =>
+      'request' in operation &&
+      operation.request.id !== id &&
+      operation.request.candidateId === candidateId &&
+      (operation.request.transitionMs ?? 0) >= operation.request.leaseMs,
+  );
+}
