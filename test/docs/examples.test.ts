@@ -98,6 +98,7 @@ describe('under exactOptionalPropertyTypes and all other strict options', () => 
       'docs/mutex.md',
       'docs/operations.md',
       'docs/reader-writer-lock.md',
+      'docs/scheduled-jobs.md',
       'docs/semaphore.md',
     ];
     expect([...taught]).toEqual(expect.arrayContaining(teaching));

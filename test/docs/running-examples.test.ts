@@ -42,6 +42,8 @@ class Surroundings extends OwnDatabase {
       readShelves: () => Promise.resolve(['b', 'a']),
       areShelvesSorted: () => Promise.resolve(false),
       sortShelves: work,
+      sendMail: () => Promise.resolve(),
+      sendReport: () => Promise.resolve(),
       fetchForecast: (city: string) => Promise.resolve(`sunny in ${city}`),
     });
   }
