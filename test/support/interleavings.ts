@@ -89,7 +89,12 @@ function keyOf(positions: readonly number[], model: Stored): string {
 function step(kind: ModelKind, { model, lastToken }: State, event: Event, nowMs: number): State {
   if (event.type === 'lapse') return { model: lapsed(model, event.target), lastToken };
   if (event.type !== 'update') throw new Error(`no client does ${event.type}`);
-  const knowledge = { nowMs, resolve: (target: string) => target, lastChangeOf: () => 0, lastClaimOf: () => null };
+  const knowledge = {
+    nowMs,
+    resolve: (target: string) => target,
+    lastChangeOf: () => 0,
+    lastClaimOf: () => null,
+  };
   const operations = event.operations.map((planned) => settle(planned, knowledge));
   const { after } = transition(kind, model, operations, nowMs);
   const before = versionOf(storedOf(kind, model));
