@@ -37,8 +37,11 @@ export interface CronTimes {
   cron: string;
   /** The IANA name of the time zone that the expression is in. Default `UTC`, so that all processes agree. */
   timeZone?: string | undefined;
+  /** Of {@link PeriodicTimes}. */
   everyMs?: undefined;
+  /** Of {@link PeriodicTimes}. */
   pace?: undefined;
+  /** Of {@link PeriodicTimes}. */
   initialDelayMs?: undefined;
 }
 
@@ -53,7 +56,9 @@ export interface PeriodicTimes {
   pace?: 'fixed-rate' | 'fixed-delay' | undefined;
   /** From the first term of the first leader to the first instant, in ms. Default 0. */
   initialDelayMs?: number | undefined;
+  /** Of {@link CronTimes}. */
   cron?: undefined;
+  /** Of {@link CronTimes}. */
   timeZone?: undefined;
 }
 
