@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { IsolatedEmitter } from '../src/events.js';
+import { answeredTimeout } from './support/patience.js';
 import { testProvider, twoProviders, until } from './support/test-provider.js';
 
 interface Events {
@@ -54,7 +55,7 @@ describe('a listener', () => {
 describe('a provider', () => {
   it('tells a whole life by its events, though every listener throws', async () => {
     silenceWarnings();
-    const [one, other] = await twoProviders({ leaseMs: 900 });
+    const [one, other] = await twoProviders({ leaseMs: 3_000 });
     const seen: string[] = [];
     const names = [
       'waiting',
@@ -74,7 +75,10 @@ describe('a provider', () => {
       });
     }
     const lock = await one.locks.acquireMutex('a');
-    await other.locks.acquireMutex('a', { timeoutMs: 50 }).catch(() => undefined);
+    await answeredTimeout((timeoutMs) => {
+      seen.length = 0;
+      return other.locks.acquireMutex('a', { timeoutMs });
+    });
     const waiting = other.locks.acquireMutex('a');
     await until(() => seen.filter((name) => name === 'waiting').length === 2, 'the second wait');
     await lock.release();

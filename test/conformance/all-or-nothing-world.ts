@@ -22,7 +22,7 @@ export class AllOrNothingWorld extends TwoProviders {
   readonly #told: string[] = [];
 
   /** What has happened to the locks of the first provider from now on, as `acquired a`, `released b` … */
-  listen(): readonly string[] {
+  listen(): string[] {
     for (const event of ['acquired', 'released', 'lost', 'timeout'] as const) {
       this.here.on(event, ({ lockName }) => this.#told.push(`${event} ${lockName}`));
     }

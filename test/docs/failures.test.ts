@@ -10,7 +10,7 @@ import {
 } from '../../src/index.js';
 import type { LockHandle } from '../../src/index.js';
 import { OwnDatabase } from '../support/own-database.js';
-import { eventually, later, rejection } from '../support/patience.js';
+import { answeredTimeout, eventually, later, rejection } from '../support/patience.js';
 
 /** Two processes, and what is stored. */
 class Two extends OwnDatabase {
@@ -41,7 +41,8 @@ describe('what failure looks like: docs/reader-writer-lock.md', () => {
     await using two = new Two();
     const lock = two.there.createReaderWriterLock('r');
     const readers = await Promise.all(Array.from({ length: 25 }, () => lock.acquireRead({ why: 'look' })));
-    const error = await rejection(two.here.createReaderWriterLock('r').acquireWrite({ timeoutMs: 1_000 }));
+    const writing = two.here.createReaderWriterLock('r');
+    const error = await answeredTimeout((timeoutMs) => writing.acquireWrite({ timeoutMs }));
 
     expect(error).toBeInstanceOf(AcquireTimeoutError);
     expect(error).toHaveProperty('holders', Array(10).fill(expect.objectContaining({ why: 'look' })));
@@ -162,8 +163,7 @@ describe('what failure looks like: docs/all-or-nothing.md', () => {
     await using two = new Two();
     const hold = await two.there.acquireMutex('b', { why: 'charge' });
     const requests = ['c', 'b', 'a'].map((name) => ({ mutex: two.here.createMutex(name) }));
-    // Long enough for the first lock to be granted and for the answer about the second, also on a busy machine.
-    const error = await rejection(two.here.acquireAll(requests, { timeoutMs: 1_000 }));
+    const error = await answeredTimeout((timeoutMs) => two.here.acquireAll(requests, { timeoutMs }));
 
     expect(error).toBeInstanceOf(AcquireTimeoutError);
     expect(error).toMatchObject({ lockName: 'b', holders: [{ why: 'charge' }] });

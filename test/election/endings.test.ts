@@ -4,7 +4,7 @@ import { testProvider, twoProviders } from '../support/test-provider.js';
 
 describe('a candidate', () => {
   it('stands again only when the work of its last term has ended, so that others lead meanwhile', async () => {
-    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const [one, other] = await twoProviders({ leaseMs: 3_000 });
     const told: string[] = [];
     let finish!: () => void;
     const work = new Promise<void>((resolve) => {

@@ -78,14 +78,14 @@ describe('an election', () => {
   });
 
   it('keeps its leader for several leases, though its callback takes longer than one', async () => {
-    const [one, other] = await twoProviders({ leaseMs: 600 });
+    const [one, other] = await twoProviders({ leaseMs: 2_000 });
     const told: string[] = [];
-    const a = candidate(one.locks, 'a', told, { onElected: () => pause(1_500) });
+    const a = candidate(one.locks, 'a', told, { onElected: () => pause(5_000) });
     const b = candidate(other.locks, 'b', told);
     await a.start();
     await b.start();
     const term = await a.untilElected();
-    await pause(2_000);
+    await pause(6_500);
     expect([a.isLeader, b.isLeader, term.signal.aborted]).toEqual([true, false, false]);
     expect(a.term).toBe(term);
     expect(told).toEqual([]);
@@ -196,7 +196,7 @@ describe('an election', () => {
   });
 
   it('keeps the seat of work that outlives its time, until the lease is over', async () => {
-    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const [one, other] = await twoProviders({ leaseMs: 3_000 });
     const told: string[] = [];
     let finish!: () => void;
     const work = new Promise<void>((resolve) => {

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { AcquireTimeoutError } from '../../src/index.js';
 import type { LeaseInfo, LockProvider, Wakeups, WakeupsEvent } from '../../src/index.js';
 import { randomName } from '../support/own-database.js';
-import { eventually, later, rejection, within } from '../support/patience.js';
+import { answeredTimeout, eventually, later, within } from '../support/patience.js';
 
 /** Long enough not to be lost on a busy machine. */
 const LEASE_MS = 6_000;
@@ -44,9 +44,9 @@ export async function expectUsualBehaviour(
   expectToken(first.fencingToken);
   expect(first.remainingMs).toBeLessThanOrEqual(LEASE_MS);
   expect(await there.tryAcquireMutex(name)).toBeNull();
-  const timeout = await rejection(there.acquireMutex(name, { timeoutMs: 50 }));
+  const timeout = await answeredTimeout((timeoutMs) => there.acquireMutex(name, { timeoutMs }));
   expect(timeout).toBeInstanceOf(AcquireTimeoutError);
-  expectLease((timeout as AcquireTimeoutError).holders[0], first.id, 'first');
+  expectLease(timeout.holders[0], first.id, 'first');
 
   const wait = later(there.acquireMutex(name, { why: 'second' }));
   await eventually('it is extended', () => extensions >= 2);

@@ -15,7 +15,7 @@ async function storedLeaseMs(locks: LockProvider, name: string): Promise<number>
 
 describe('the deadline of a hold', () => {
   it('is counted from before the request was sent, not from its answer', async () => {
-    const provider = await testProvider({ leaseMs: 3_000, clockAllowanceMs: 300 });
+    const provider = await testProvider({ leaseMs: 6_000, clockAllowanceMs: 600 });
     await (await provider.locks.acquireMutex('warm')).release();
     await failCommands(
       provider,
@@ -28,7 +28,7 @@ describe('the deadline of a hold', () => {
     );
     const lock = await provider.locks.acquireMutex('a');
     expect(lock.remainingMs).toBeGreaterThan(0);
-    expect(lock.remainingMs).toBeLessThanOrEqual(3_000 - 300 - 500);
+    expect(lock.remainingMs).toBeLessThanOrEqual(6_000 - 600 - 500);
   });
 
   it('is what is left of the lease, when the answer comes from a repeat of the request', async () => {
@@ -78,7 +78,7 @@ describe('the deadline of a hold', () => {
 
 describe('an extension', () => {
   it('without an answer is no loss: the hold goes on when the store comes back in time (E17)', async () => {
-    const provider = await testProvider({ leaseMs: 3_000 });
+    const provider = await testProvider({ leaseMs: 6_000 });
     const lock = await provider.locks.acquireMutex('a');
     await failCommands(provider, { times: 3 }, { failCommands: ['update'], closeConnection: true });
     let errors = 0;
@@ -91,7 +91,7 @@ describe('an extension', () => {
   });
 
   it('is spread over all due leases by one update and one read', async () => {
-    const provider = await testProvider({ leaseMs: 1_500 });
+    const provider = await testProvider({ leaseMs: 4_000 });
     const locks = await Promise.all(
       Array.from({ length: 40 }, (_, i) => provider.locks.acquireMutex(`n${String(i)}`)),
     );
@@ -128,12 +128,12 @@ describe('an extension', () => {
   });
 
   it('notices by itself, within one period, that the document is gone; the next token is still higher', async () => {
-    const provider = await testProvider({ leaseMs: 1_500 });
+    const provider = await testProvider({ leaseMs: 9_000 });
     const lock = await provider.locks.acquireMutex('a');
     await provider.db.collection('distributed.locks').deleteMany({});
     const startedMs = performance.now();
     await until(() => lock.signal.aborted, 'the lost signal');
-    expect(performance.now() - startedMs).toBeLessThan(1_300);
+    expect(performance.now() - startedMs).toBeLessThan(8_000);
     const next = await provider.locks.acquireMutex('a');
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
   });
@@ -197,11 +197,11 @@ describe('release', () => {
     const heal = await failCommands(provider, 'alwaysOn', {
       failCommands: ['findAndModify'],
       blockConnection: true,
-      blockTimeMS: 2_000,
+      blockTimeMS: 6_000,
     });
     const startedMs = performance.now();
     expect(await lock.release()).toBe(true);
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
     expect(lock.isHeld).toBe(false);
     await heal();
     // Its lease goes on for a minute: only a repeated release can let the other in.
@@ -229,7 +229,7 @@ describe('release', () => {
 
 describe('a revocation', () => {
   it('asks the holder, who is not extended any more and keeps the seat until then', async () => {
-    const [provider, other] = await twoProviders({ leaseMs: 1_500 });
+    const [provider, other] = await twoProviders({ leaseMs: 4_000 });
     const lock = await provider.locks.acquireMutex('a');
     const result = await other.locks.revoke('a', { why: 'maintenance' });
     expect(result).toEqual({ asked: [lock.id], gone: [], evicted: [] });

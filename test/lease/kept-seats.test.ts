@@ -88,7 +88,7 @@ describe('a seat that is kept', () => {
 
   it('is given back after so long without use', async () => {
     const [here, there] = await twoProviders();
-    const mutex = here.locks.createMutex('a', { keepMs: 300 });
+    const mutex = here.locks.createMutex('a', { keepMs: 2_000 });
     await untilKept(here, mutex);
     expect(await isFree(there, 'a')).toBe(false);
     await eventually('it is given back', () => isFree(there, 'a'));
@@ -99,13 +99,13 @@ describe('a seat that is kept', () => {
     'is extended while it is kept and while it is passed on, far beyond its lease',
     { timeout: 60_000 },
     async () => {
-      const here = await testProvider({ leaseMs: 1_000, storeTimeoutMs: 30_000 });
+      const here = await testProvider({ leaseMs: 2_000, storeTimeoutMs: 30_000 });
       const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
       await untilKept(here, mutex);
       await eventually('it has lived for three leases', async () => {
         await (await mutex.acquire()).release();
         const [lease] = (await here.locks.inspect('a'))?.holders ?? [];
-        return lease !== undefined && lease.expiresAt.getTime() - lease.acquiredAt.getTime() > 4_000;
+        return lease !== undefined && lease.expiresAt.getTime() - lease.acquiredAt.getTime() > 8_000;
       });
       const before = here.commands.length;
       await (await mutex.acquire()).release();

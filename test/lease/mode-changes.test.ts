@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LockHandle, ModeChangedEvent, ReaderWriterHandle } from '../../src/index.js';
-import { later, rejection, staysOpen, within } from '../support/patience.js';
+import { answeredTimeout, later, rejection, staysOpen, within } from '../support/patience.js';
 import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
@@ -86,10 +86,10 @@ describe('an upgrade', () => {
   });
 
   it('that waits for longer than its lease keeps its hold, and is granted when the readers are gone', async () => {
-    const providers = await twoProviders({ leaseMs: 1_500 });
+    const providers = await twoProviders({ leaseMs: 3_000 });
     const [lock, reader] = await upgradeableBesideReader(providers);
     const upgrading = lock.upgrade();
-    expect(await staysOpen(upgrading, 3_500)).toBe(true);
+    expect(await staysOpen(upgrading, 5_000)).toBe(true);
     expect(lock.isHeld).toBe(true);
     expect(await reader.release()).toBe(true);
     await within(10_000, 'the upgrade', upgrading);
@@ -165,13 +165,13 @@ describe('an upgrade', () => {
     const reader = await other.locks.createReaderWriterLock('a').acquireRead({ why: 'a long report' });
     const timeouts: string[] = [];
     one.locks.on('timeout', ({ id }) => timeouts.push(id));
-    const error = await rejection(lock.upgrade({ timeoutMs: 200 }));
+    const error = await answeredTimeout((timeoutMs) => lock.upgrade({ timeoutMs }));
     expect(error).toMatchObject({
       code: 'ACQUIRE_TIMEOUT',
       place: null,
       holders: [{ id: reader.id, why: 'a long report', mode: 'read' }],
     });
-    expect(timeouts).toEqual([lock.id]);
+    expect([...new Set(timeouts)]).toEqual([lock.id]);
   });
 
   it('refuses bad options before anything is sent, and leaves the hold as it was', async () => {

@@ -13,7 +13,7 @@ export const LEASE_MS = 3_000;
 const EXTEND_EVERY_MS = 200;
 
 /** How much longer than a lease a takeover may take. */
-export const SLACK_MS = 1_500;
+export const SLACK_MS = 2_500;
 
 /** What the suites are run with. */
 export interface Subject {

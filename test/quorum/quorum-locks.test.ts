@@ -14,7 +14,15 @@ import {
 } from '../../src/index.js';
 import type { LockProviderEvents, Mutex } from '../../src/index.js';
 import { randomName } from '../support/own-database.js';
-import { eventually, later, pause, rejection, staysOpen, within } from '../support/patience.js';
+import {
+  answeredTimeout,
+  eventually,
+  later,
+  pause,
+  rejection,
+  staysOpen,
+  within,
+} from '../support/patience.js';
 import { useThreeDeployments } from './three-deployments.js';
 
 setFlagsFromString('--expose-gc');
@@ -60,9 +68,9 @@ describe('a mutex of three deployments', () => {
     const first = await here.createMutex(name).acquire({ why: 'to see' });
     await eventually('all three', async () => (await holders(name)).every((each) => each === here.processId));
     expect(await there.createMutex(name).tryAcquire()).toBeNull();
-    const error = await rejection(there.createMutex(name).acquire({ timeoutMs: 2_000 }));
+    const error = await answeredTimeout((timeoutMs) => there.createMutex(name).acquire({ timeoutMs }));
     expect(error).toBeInstanceOf(AcquireTimeoutError);
-    expect((error as AcquireTimeoutError).holders).toMatchObject([
+    expect((error).holders).toMatchObject([
       { process: here.processId, why: 'to see' },
     ]);
     const snapshot = await there.createMutex(name).inspect();
@@ -92,9 +100,9 @@ describe('a mutex of three deployments', () => {
   });
 
   it('is extended for as long as it is held', async () => {
-    const locks = deployments.provider({ leaseMs: 600 });
+    const locks = deployments.provider({ leaseMs: 2_000 });
     const lock = await locks.createMutex(randomName('m')).acquire();
-    await pause(2_000);
+    await pause(5_000);
     expect(lock.isHeld).toBe(true);
     await lock.confirm();
     expect(await lock.release()).toBe(true);
@@ -133,7 +141,7 @@ describe('a mutex of three deployments', () => {
   });
 
   it('fences', async () => {
-    const [here, there] = [deployments.provider({ leaseMs: 500 }), deployments.provider()];
+    const [here, there] = [deployments.provider(), deployments.provider()];
     const name = randomName('m');
     const resource = deployments.db(0).collection<{ _id: string; by?: string; fencingToken?: number }>(name);
     await resource.insertOne({ _id: 'r' });
@@ -219,15 +227,15 @@ describe('with one of three deployments down', () => {
     const member = memberAt(1);
     await member.kill();
     try {
-      const options = { leaseMs: 900, storeTimeoutMs: 2_000 };
+      const options = { leaseMs: 3_000, storeTimeoutMs: 10_000 };
       const [here, there] = [deployments.provider(options), deployments.provider(options)];
       const name = randomName('m');
-      const first = await within(2_000, 'one', here.createMutex(name).acquire());
+      const first = await within(8_000, 'one', here.createMutex(name).acquire());
       const waiting = later(there.createMutex(name).acquire());
-      await pause(1_500);
+      await pause(4_500);
       expect(first.isHeld).toBe(true);
       expect(await first.release()).toBe(true);
-      const second = await within(5_000, 'the next', waiting);
+      const second = await within(8_000, 'the next', waiting);
       expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
       await second.release();
       await nobodyHolds(name, [0, 2]);
@@ -264,10 +272,10 @@ describe('with two of three deployments down', () => {
       const locks = deployments.provider({ leaseMs: 2_000, storeTimeoutMs: 1_000 });
       const name = randomName('m');
       const mutex = locks.createMutex(name);
-      const error = await within(1_500, 'the try', rejection(mutex.tryAcquire()));
+      const error = await within(4_000, 'the try', rejection(mutex.tryAcquire()));
       expect(error).toBeInstanceOf(QuorumError);
       expect(error).toMatchObject({ stores: 3, lockName: name });
-      const waited = await within(3_500, 'the wait', rejection(mutex.acquire({ timeoutMs: 3_000 })));
+      const waited = await within(6_500, 'the wait', rejection(mutex.acquire({ timeoutMs: 3_000 })));
       expect(waited).toBeInstanceOf(QuorumError);
       await nobodyHolds(name, [1]);
     } finally {
@@ -276,7 +284,7 @@ describe('with two of three deployments down', () => {
   });
 
   it('a hold is lost before anybody else can have it, and its signal says so', async () => {
-    const leaseMs = 1_500;
+    const leaseMs = 4_000;
     const locks = deployments.provider({ leaseMs, storeTimeoutMs: 500 });
     const name = randomName('m');
     const lock = await locks.createMutex(name).acquire();
@@ -288,7 +296,7 @@ describe('with two of three deployments down', () => {
     for (const index of [0, 2]) memberAt(index).stop();
     const stoppedMs = performance.now();
     try {
-      const lostMs = await within(5_000, 'the signal', lost);
+      const lostMs = await within(10_000, 'the signal', lost);
       // The last extension may have been sent just before.
       expect(lostMs - stoppedMs).toBeLessThan(leaseMs);
       expect(lock.signal.reason).toBeInstanceOf(LockLostError);
@@ -303,7 +311,7 @@ describe('with two of three deployments down', () => {
 describe('a deployment that hangs', () => {
   it('slows nothing down, not even a split vote after the first time', async () => {
     const member = memberAt(2);
-    const storeTimeoutMs = 3_000;
+    const storeTimeoutMs = 6_000;
     const [here, there] = [
       deployments.provider({ storeTimeoutMs }),
       deployments.provider({ storeTimeoutMs }),

@@ -192,7 +192,9 @@ describe('a scheduled job', () => {
     await eventually('three runs', () => runs.length >= 3);
     await job.stop();
     expect(most).toBe(1);
-    expect(overrun).toEqual(runs.map(() => 50));
+    // The next instant, or a later one where the start of the run itself was late.
+    expect(overrun).toHaveLength(runs.length);
+    for (const behindMs of overrun) expect([behindMs % 50, behindMs > 0]).toEqual([0, true]);
     const [first, last] = [runs[0], runs.at(-1)].map((each) => each?.firedAt.getTime() ?? NaN);
     expect(missed + runs.length).toBeGreaterThanOrEqual(((last ?? NaN) - (first ?? NaN)) / 50 + 1);
   });
@@ -227,7 +229,8 @@ describe('a scheduled job', () => {
       await eventually('eight runs', () => late.length >= 8);
       await Promise.all([cron.stop(), rate.stop()]);
       expect(Math.min(...late)).toBeGreaterThanOrEqual(0);
-      expect(Math.max(...late)).toBeLessThan(900);
+      // By the hour that the clock is wrong, nothing is late.
+      expect(Math.max(...late)).toBeLessThan(60_000);
     }
   });
 

@@ -55,7 +55,7 @@ describe('the wake stream', () => {
     let kills = 0;
     for (let round = 0; kills < 100; round += 1) {
       const lock = await one.locks.acquireMutex('a');
-      const waiting = other.locks.acquireMutex('a', { timeoutMs: 4_000 });
+      const waiting = other.locks.acquireMutex('a', { timeoutMs: 15_000 });
       if (round === 0) await until(async () => (await streams(other)).length === 1, 'the stream');
       else await until(async () => (await other.locks.inspect('a'))?.waiters.length === 1, 'a waiter');
       const [killed] = await Promise.all([killStreams(other), lock.release()]);

@@ -1,3 +1,5 @@
+import { AcquireTimeoutError } from '../../src/index.js';
+
 /** How long to wait for something that takes milliseconds when all is well, on a machine that is busy. */
 const BUSY_MACHINE_MS = 20_000;
 
@@ -58,6 +60,20 @@ export async function rejection(promise: Promise<unknown>): Promise<unknown> {
     return error;
   }
   throw new Error('it did not reject');
+}
+
+/**
+ * The timeout of a wait that the store had answered. One whose time ends sooner knows neither its place nor who is in
+ * its way: then it is begun anew, with more time.
+ */
+export async function answeredTimeout(
+  wait: (timeoutMs: number) => Promise<unknown>,
+  timeoutMs = 250,
+): Promise<AcquireTimeoutError> {
+  const error = await rejection(wait(timeoutMs));
+  if (!(error instanceof AcquireTimeoutError)) throw error;
+  if (error.holders.length > 0 || timeoutMs > BUSY_MACHINE_MS) return error;
+  return await answeredTimeout(wait, 4 * timeoutMs);
 }
 
 /** What the function throws. */

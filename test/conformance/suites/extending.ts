@@ -6,17 +6,17 @@ import type { Subject } from '../lock-world.js';
 
 /** What is held stays held. */
 export function extending(subject: Subject): void {
-  describe.concurrent('a lease of two seconds', () => {
+  describe.concurrent('a lease of four seconds', () => {
     it('is extended: a second acquirer is still blocked after two leases, until the release', async () => {
-      await using world = new LockWorld(subject, { leaseMs: 2_000, extendEveryMs: 200 });
+      await using world = new LockWorld(subject, { leaseMs: 4_000, extendEveryMs: 200 });
       const name = await world.name();
       const hold = await world.openHere(name).acquire();
       const next = later(world.openThere(name).acquire());
-      expect(await staysOpen(next, 4_000)).toBe(true);
+      expect(await staysOpen(next, 8_000)).toBe(true);
       expect(hold.isHeld).toBe(true);
       expect(hold.signal.aborted).toBe(false);
       expect(await hold.release()).toBe(true);
-      const granted = await within(5_000, 'the hand-off', next);
+      const granted = await within(10_000, 'the hand-off', next);
       expect(granted.isHeld).toBe(true);
     });
 

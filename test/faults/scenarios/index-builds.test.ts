@@ -167,7 +167,7 @@ describe('a server that purges every second', () => {
 
   it('removes what is due and nothing that is in use or was so lately', async () => {
     await using database = new OwnDatabase(server.uri);
-    const leaseMs = 1_000;
+    const leaseMs = 3_000;
     const locks = database.client().provider({ leaseMs, retentionMs: 2 * leaseMs });
     await locks.ensureIndexes();
     const lost: unknown[] = [];

@@ -67,7 +67,7 @@ class Worker implements AsyncDisposable {
 const LEASE_MS = 2_000;
 
 /** How much longer than its lease a dead process may be in the way on a busy machine. */
-const SLACK_MS = 2_500;
+const SLACK_MS = 5_000;
 
 interface End {
   readonly end: (worker: Worker) => unknown;

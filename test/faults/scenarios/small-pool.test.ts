@@ -78,9 +78,9 @@ describe('a pool that the user keeps busy', () => {
     const hold = await user.locks.acquireMutex('a');
     const { signal } = hold;
     const startedMs = performance.now();
-    const calm = await slowQueries(user, 3_500, 1);
+    const calm = await slowQueries(user, 7_000, 1);
     await eventually('its lease runs out', () => signal.aborted);
-    expect(performance.now() - startedMs).toBeLessThan(2_500);
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
     expect(signal.reason).toMatchObject({ why: 'expired' });
     expectNoSilentLoss(hold, events);
     expect(events.names.indexOf('storeError')).toBeLessThan(events.names.indexOf('lost: expired'));

@@ -40,14 +40,14 @@ describe.concurrent.each(REFUSED)('on %s', (_, cause, make) => {
     const events: unknown[] = [];
     locks.on('storeError', ({ error }) => events.push(error));
     for (const [what, ask] of Object.entries(ASKS)) {
-      const error = await rejection(within(4_000, what, ask(locks, 'x')));
+      const error = await rejection(within(10_000, what, ask(locks, 'x')));
       expect(error, what).toMatchObject({ code: 'STORE_UNAVAILABLE', outcomeKnown: true, lockName: 'x' });
       expect((error as Error).message, what).toMatch(cause);
     }
     // One command each: what is refused is not repeated.
     expect(events).toHaveLength(Object.keys(ASKS).length);
     expect(await locks.inspect('x')).toBeNull();
-    await within(4_000, 'the close', locks.close());
+    await within(10_000, 'the close', locks.close());
   });
 });
 
@@ -143,7 +143,7 @@ describe('on a capped collection, which throws lock documents away', () => {
     await database.plain.db.createCollection(COLLECTION, { capped: true, size: 4_096, max: 1 });
     const locks = database.client().provider(OPTIONS);
     for (const [what, ask] of Object.entries(ASKS)) {
-      const error = await rejection(within(4_000, what, ask(locks, 'x')));
+      const error = await rejection(within(10_000, what, ask(locks, 'x')));
       expect(error, what).toMatchObject({ code: 'UNSUPPORTED_SERVER' });
       expect((error as Error).message, what).toMatch(/capped/);
     }
