@@ -1,4 +1,4 @@
-import type { ChangeStream, Db, Document, RunCommandOptions } from 'mongodb';
+import type { ChangeStream, ClientSession, Db, Document, RunCommandOptions } from 'mongodb';
 import { momentNow } from '../clock.js';
 import type { Clock, Timer } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
@@ -214,19 +214,28 @@ export class LockCollection {
     return { ...outcome, value: firstBatch.length > 0 };
   }
 
-  /** A change stream over the collection. Opened at its first use. */
-  watch(pipeline: Document[]): ChangeStream {
+  /**
+   * A change stream over the collection, opened at its first use, and its session, which has to be ended after it. Of
+   * our own: the driver ends one that it has made as soon as an answer finds the stream closed, and then no longer sends
+   * what kills the cursor, if that still waits for a connection (R1).
+   */
+  watch(pipeline: Document[]): { readonly stream: ChangeStream; readonly session: ClientSession } {
     // Some versions of the driver bound every call by `timeoutMS`, others have it no more.
     const { socketTimeoutMS, timeoutMS } = this.#db.client.options as Bounds;
     // The server answers an idle stream after this long; a client that gives up sooner would break it each time (E37).
     const bounds = [socketTimeoutMS ?? 0, timeoutMS ?? 0].filter((bound) => bound > 0);
     const maxAwaitTimeMS = Math.min(AWAIT_MS, ...bounds.map((bound) => bound / 2));
-    return this.#db.collection(this.name).watch(pipeline, {
-      maxAwaitTimeMS,
-      readPreference: 'primary',
-      readConcern: { level: 'majority' },
-      ...BSON_OPTIONS,
-    });
+    const session = this.#db.client.startSession({ causalConsistency: false });
+    try {
+      const stream = this.#db.collection(this.name).watch(pipeline, {
+        ...{ session, maxAwaitTimeMS, readPreference: 'primary', readConcern: { level: 'majority' } },
+        ...BSON_OPTIONS,
+      });
+      return { stream, session };
+    } catch (error) {
+      void session.endSession();
+      throw error;
+    }
   }
 
   /** Calls back once when another primary follows the one of now. Returns what ends that. */

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { ChangeStream, Document } from 'mongodb';
+import type { ChangeStream, ClientSession, Document } from 'mongodb';
 import type { LockCollection } from './lock-collection.js';
 
 /** Who hears what one cursor has to tell. */
@@ -15,15 +15,17 @@ export interface WakeCursorListener {
 export class WakeCursor {
   readonly #stream: ChangeStream;
   readonly #readable: Readable;
+  readonly #session: ClientSession;
   readonly #unwatch: () => void;
   /** Resolves when the server has answered for the first time, or never will. */
   readonly answered: Promise<void>;
 
   constructor(collection: LockCollection, pipeline: Document[], listener: WakeCursorListener) {
-    const stream = collection.watch(pipeline);
+    const { stream, session } = collection.watch(pipeline);
     // `.stream()` is the one way to read a change stream that never resumes it behind our back.
     const readable = stream.stream();
     this.#stream = stream;
+    this.#session = session;
     this.#readable = readable;
     this.answered = firstAnswer(stream, readable);
     const onTrouble = (error: unknown): void => {
@@ -56,8 +58,8 @@ export class WakeCursor {
     try {
       await this.#stream.close();
     } finally {
-      // Not before: once the readable is destroyed, the driver ends the session and never kills the cursor.
       this.#readable.destroy();
+      await this.#session.endSession();
     }
   }
 }

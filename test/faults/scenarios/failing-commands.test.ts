@@ -37,7 +37,10 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     isKnown: false,
   },
   'a closed connection': { data: { closeConnection: true }, isKnown: false },
-  'no answer for longer than we wait': { data: { blockConnection: true, blockTimeMS: 1_900 }, isKnown: false },
+  'no answer for longer than we wait': {
+    data: { blockConnection: true, blockTimeMS: 1_900 },
+    isKnown: false,
+  },
 };
 
 /** The bound of a call: shorter than the server is made to be silent. */

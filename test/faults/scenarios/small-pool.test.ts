@@ -34,6 +34,17 @@ async function slowQueries(
   };
 }
 
+/** Change streams that the server keeps, also those that nobody reads any more. */
+async function openStreams({ client }: TestProvider): Promise<number> {
+  const streams = client
+    .db('admin')
+    .aggregate([
+      { $currentOp: { idleCursors: true, allUsers: true } },
+      { $match: { 'cursor.originatingCommand.pipeline.0.$changeStream': { $exists: true } } },
+    ]);
+  return (await streams.toArray()).length;
+}
+
 interface Events {
   readonly names: string[];
   readonly errors: string[];
@@ -110,6 +121,24 @@ describe('a pool that the user keeps busy', () => {
     expect((await within(10_000, 'the hand-over', wait)).isHeld).toBe(true);
     await within(8_000, 'the release', hold.release());
     await calm();
+  });
+
+  it('of two connections: a stream that is closed while the other one is busy leaves no cursor behind (R1)', async () => {
+    const options = { leaseMs: 60_000, createIndexes: false, wakeIdleMs: 0 };
+    const client = { maxPoolSize: 2, database: `pools-${Date.now()}-closed` };
+    const user = await testProvider(options, client);
+    const other = await testProvider(options, { database: client.database });
+    const theirs = await other.locks.acquireMutex('a');
+    const abort = new AbortController();
+    const wait = later(user.locks.acquireMutex('a', { signal: abort.signal }));
+    await eventually('its stream', async () => (await openStreams(other)) === 1);
+    // Longer than the server takes to answer a stream: its last answer comes before its cursor can be told to end.
+    const calm = await slowQueries(user, 2_500, 2);
+    abort.abort(new Error('enough'));
+    expect(String(await rejection(wait))).toContain('enough');
+    await calm();
+    await eventually('no stream', async () => (await openStreams(other)) === 0, 10_000);
+    expect(await theirs.release()).toBe(true);
   });
 
   it('with a waitQueueTimeoutMS: what gets no connection in time is known not to have been sent, and is tried again', async () => {
