@@ -6,8 +6,9 @@ export default defineConfig({
     globalSetup: ['test/support/shared-server.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // Far more than any of them takes: a bound of what hangs, on whatever machine.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     teardownTimeout: 30_000,
   },
 });

@@ -112,54 +112,50 @@ class Pair {
 }
 
 describe('ten candidates of five processes who stop, start, die and stand still', () => {
-  it(
-    'never lead at the same time, their tokens rise from term to term, and in the end one of them leads',
-    { timeout: 120_000 },
-    async () => {
-      await using world = new CandidateWorld(program?.path ?? '', {
-        ...{ transitionMs: TRANSITION_MS, workMs: 40 },
-        options: { leaseMs: LEASE_MS },
-      });
-      const random = randomFrom(drawSeed('contest of processes'));
-      const oplog = { client: world.database.plain.client, namespace: world.namespace };
-      const from = await oplogEnd(oplog.client);
-      const pairs = await Promise.all(
-        Array.from({ length: PROCESSES }, (_, index) =>
-          Pair.start(world, randomFrom(random.between(0, 1e9)), index),
-        ),
-      );
-      const endMs = performance.now() + DURATION_MS;
-      await Promise.all(pairs.map((pair) => pair.live(endMs)));
+  it('never lead at the same time, their tokens rise from term to term, and in the end one of them leads', async () => {
+    await using world = new CandidateWorld(program?.path ?? '', {
+      ...{ transitionMs: TRANSITION_MS, workMs: 40 },
+      options: { leaseMs: LEASE_MS },
+    });
+    const random = randomFrom(drawSeed('contest of processes'));
+    const oplog = { client: world.database.plain.client, namespace: world.namespace };
+    const from = await oplogEnd(oplog.client);
+    const pairs = await Promise.all(
+      Array.from({ length: PROCESSES }, (_, index) =>
+        Pair.start(world, randomFrom(random.between(0, 1e9)), index),
+      ),
+    );
+    const endMs = performance.now() + DURATION_MS;
+    await Promise.all(pairs.map((pair) => pair.live(endMs)));
 
-      const last = await eventually('exactly one leader, and everybody knows it', async () => {
-        const leaders = (await Promise.all(pairs.map(({ process }) => process.leaders()))).flat();
-        const leader = await world.spectator.createLeaderElection(world.election).leader();
-        return leaders.length === 1 && leader?.candidateId === leaders[0] ? leader : undefined;
-      });
-      await Promise.all(pairs.map(({ process }) => process.end()));
+    const last = await eventually('exactly one leader, and everybody knows it', async () => {
+      const leaders = (await Promise.all(pairs.map(({ process }) => process.leaders()))).flat();
+      const leader = await world.spectator.createLeaderElection(world.election).leader();
+      return leaders.length === 1 && leader?.candidateId === leaders[0] ? leader : undefined;
+    });
+    await Promise.all(pairs.map(({ process }) => process.end()));
 
-      const { violations, grants } = await checkOplog({ ...oplog, from }, { toleranceMs: 50 });
-      expect(violations).toEqual([]);
-      const lines = world.processes.map((process) => process.lines);
-      const terms = lines.flatMap(termsOf).sort((a, b) => a.token - b.token);
-      console.log(`${terms.length} terms of ${grants.length} grants, ${lines.length} processes`);
-      // Whoever was elected while it stood still may find that its term is over already.
-      expectDisjoint(terms.filter(({ fromNs, untilNs }) => fromNs < untilNs));
-      expect(lines.flatMap(disorderIn)).toEqual([]);
-      expect(lines.flat().filter(({ says }) => says === 'complains')).toEqual([]);
-      const granted = new Set(grants.map(({ token }) => token));
-      expect(terms.filter(({ token }) => !granted.has(token))).toEqual([]);
-      expect(last.token).toBe(terms.at(-1)?.token);
+    const { violations, grants } = await checkOplog({ ...oplog, from }, { toleranceMs: 50 });
+    expect(violations).toEqual([]);
+    const lines = world.processes.map((process) => process.lines);
+    const terms = lines.flatMap(termsOf).sort((a, b) => a.token - b.token);
+    console.log(`${terms.length} terms of ${grants.length} grants, ${lines.length} processes`);
+    // Whoever was elected while it stood still may find that its term is over already.
+    expectDisjoint(terms.filter(({ fromNs, untilNs }) => fromNs < untilNs));
+    expect(lines.flatMap(disorderIn)).toEqual([]);
+    expect(lines.flat().filter(({ says }) => says === 'complains')).toEqual([]);
+    const granted = new Set(grants.map(({ token }) => token));
+    expect(terms.filter(({ token }) => !granted.has(token))).toEqual([]);
+    expect(last.token).toBe(terms.at(-1)?.token);
 
-      // What is fenced by the tokens has the same order.
-      const log = await world.database.plain.db.collection<TermLog>(LOG).findOne({ _id: world.election });
-      const written = log?.terms ?? [];
-      const tokens = written.map(({ token }) => token);
-      expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
-      for (const { token, candidate } of written) {
-        expect(terms.find((term) => term.token === token)?.candidate).toBe(candidate);
-      }
-      expect(written.length).toBeGreaterThan(20);
-    },
-  );
+    // What is fenced by the tokens has the same order.
+    const log = await world.database.plain.db.collection<TermLog>(LOG).findOne({ _id: world.election });
+    const written = log?.terms ?? [];
+    const tokens = written.map(({ token }) => token);
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    for (const { token, candidate } of written) {
+      expect(terms.find((term) => term.token === token)?.candidate).toBe(candidate);
+    }
+    expect(written.length).toBeGreaterThan(20);
+  });
 });

@@ -56,7 +56,7 @@ async function killPrimary(client: MongoClient): Promise<void> {
 }
 
 describe('the death of the primary', () => {
-  it('changes neither who holds nor the order of any queue (L3)', { timeout: 120_000 }, async () => {
+  it('changes neither who holds nor the order of any queue (L3)', async () => {
     await using database = new OwnDatabase(server.uri);
     const providers = Array.from({ length: 3 }, () =>
       database.client().provider({ leaseMs: 60_000, createIndexes: false }),

@@ -53,7 +53,7 @@ async function stopWriters(seed: number): Promise<RoundResult> {
   });
 }
 
-describe('the death of the primary', { timeout: 200_000 }, () => {
+describe('the death of the primary', () => {
   failovers(started);
 });
 

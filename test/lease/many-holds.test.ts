@@ -22,7 +22,7 @@ function takeMixed(locks: LockProvider): Promise<LockHandle[]> {
 }
 
 describe('two thousand holds of all kinds in one process', () => {
-  it('are extended by one monitor in few commands, none of them late', { timeout: 120_000 }, async () => {
+  it('are extended by one monitor in few commands, none of them late', async () => {
     const provider = await testProvider({ leaseMs: LEASE_MS, createIndexes: false });
     const { locks, commands } = provider;
     const ended: unknown[] = [];

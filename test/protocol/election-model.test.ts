@@ -6,7 +6,7 @@ import { HISTORIES, playHistories } from '../support/play-histories.js';
 describe('the document of an election', () => {
   it(
     `is what the reference model says after every step of ${HISTORIES} random histories, and tells it so`,
-    { timeout: 300_000 },
+    { timeout: 600_000 },
     async () => {
       const coverage = await playHistories(inject('mongoUri'), ELECTION);
       // The rarest of what is counted is seen about 25 times in 2,000 histories.

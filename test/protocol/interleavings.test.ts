@@ -40,7 +40,7 @@ describe.each([
 ] as const)('three clients of a %s', (_, kind, scripts, schedulesAtLeast) => {
   const choices = [...threeClients(Object.values(scripts))];
 
-  it('keep every invariant in every interleaving of what they may do', { timeout: 240_000 }, () => {
+  it('keep every invariant in every interleaving of what they may do', { timeout: 600_000 }, () => {
     let [schedules, states] = [0, 0];
     for (const clients of choices) {
       const explored = explore(kind.model, clients);
@@ -51,7 +51,7 @@ describe.each([
     expect(schedules).toBeGreaterThan(schedulesAtLeast);
   });
 
-  it('do on the server what they do on the model', { timeout: 120_000 }, async () => {
+  it('do on the server what they do on the model', async () => {
     await using driver = new LockDocumentDriver(inject('mongoUri'), kind.seats);
     const draw = numbersFrom(drawSeed(`interleavings, ${kind.model.kind}`));
     const sample = Array.from({ length: SAMPLE }, () =>

@@ -99,36 +99,32 @@ describe.each([
 
   afterAll(() => driver[Symbol.asyncDispose]());
 
-  it(
-    'no update fails on it, and what a reply calls corrupt has not been touched',
-    { timeout: 120_000 },
-    async () => {
-      const property = fc.asyncProperty(
-        fc.constantFrom(...bases),
-        fc.array(fc.tuple(fc.constantFrom(...pathsOf(kind)), anything), { minLength: 1, maxLength: 3 }),
-        fc.constantFrom(...UPDATES),
-        async (make, values, update) => {
-          const document = values.reduce(
-            (changed, [path, value]) => withValue(changed, path, value),
-            make(driver.newName()),
-          );
-          await driver.put(document);
-          const before = await driver.image(document._id);
-          const { reply } = await driver.apply(document._id, update.operations, update);
-          const after = await driver.image(document._id);
-          if (!reply.sound) expect(after).toBe(before);
-          await driver.extend(document._id, ['wh', 'w1'], 30_000, 0);
-          const projection = pollProjection(PLACES_OF_LEASES, 'p0');
-          const shown = await driver.collection.findOne({ _id: document._id }, { projection });
-          if (shown !== null) readPoll(shown);
-          const ofKept = keptLeasesProjection(PLACES_OF_LEASES, 'p0');
-          const leases = await driver.collection.findOne({ _id: document._id }, { projection: ofKept });
-          if (leases !== null) readLeases(leases);
-        },
-      );
-      await fc.assert(property, { seed: drawSeed(`corrupt documents, ${kind}`), numRuns });
-    },
-  );
+  it('no update fails on it, and what a reply calls corrupt has not been touched', async () => {
+    const property = fc.asyncProperty(
+      fc.constantFrom(...bases),
+      fc.array(fc.tuple(fc.constantFrom(...pathsOf(kind)), anything), { minLength: 1, maxLength: 3 }),
+      fc.constantFrom(...UPDATES),
+      async (make, values, update) => {
+        const document = values.reduce(
+          (changed, [path, value]) => withValue(changed, path, value),
+          make(driver.newName()),
+        );
+        await driver.put(document);
+        const before = await driver.image(document._id);
+        const { reply } = await driver.apply(document._id, update.operations, update);
+        const after = await driver.image(document._id);
+        if (!reply.sound) expect(after).toBe(before);
+        await driver.extend(document._id, ['wh', 'w1'], 30_000, 0);
+        const projection = pollProjection(PLACES_OF_LEASES, 'p0');
+        const shown = await driver.collection.findOne({ _id: document._id }, { projection });
+        if (shown !== null) readPoll(shown);
+        const ofKept = keptLeasesProjection(PLACES_OF_LEASES, 'p0');
+        const leases = await driver.collection.findOne({ _id: document._id }, { projection: ofKept });
+        if (leases !== null) readLeases(leases);
+      },
+    );
+    await fc.assert(property, { seed: drawSeed(`corrupt documents, ${kind}`), numRuns });
+  });
 
   it('no update fails on whatever attempts stand in the queue', async () => {
     const failures: string[] = [];

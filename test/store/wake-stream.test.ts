@@ -50,7 +50,7 @@ describe('the wake stream', () => {
     await until(() => killed > 0, 'the end of the cursor on the server');
   });
 
-  it('loses no wake-up though its cursor is killed again and again (L2)', { timeout: 120_000 }, async () => {
+  it('loses no wake-up though its cursor is killed again and again (L2)', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     let kills = 0;
     for (let round = 0; kills < 100; round += 1) {

@@ -111,7 +111,7 @@ export async function failCommands(
 }
 
 /** Waits until the condition holds, looking every few milliseconds; rejects after `boundMs`. */
-export async function until(condition: () => unknown, what: string, boundMs = 20_000): Promise<void> {
+export async function until(condition: () => unknown, what: string, boundMs = 60_000): Promise<void> {
   const endMs = performance.now() + boundMs;
   while (!(await condition())) {
     if (performance.now() > endMs) throw new Error(`never happened: ${what}`);

@@ -66,7 +66,7 @@ async function useAllKinds(db: Db, rounds: number): Promise<void> {
 }
 
 describe('the replay of an oplog', () => {
-  it('comes to what is stored, and tells each version of each lock', { timeout: 60_000 }, async () => {
+  it('comes to what is stored, and tells each version of each lock', async () => {
     const { db, oplog } = await freshOplog();
     await useAllKinds(db, 8);
     const changes = await changesIn(oplog);
@@ -81,23 +81,19 @@ describe('the replay of an oplog', () => {
     }
   });
 
-  it(
-    'judged, shows nothing wrong, and every grant in the order of the tokens',
-    { timeout: 60_000 },
-    async () => {
-      const { db, oplog } = await freshOplog();
-      await useAllKinds(db, 12);
-      const { violations, versions, grants } = await checkOplog(oplog, { toleranceMs: 50 });
-      expect(violations).toEqual([]);
-      expect(versions).toBeGreaterThan(12);
-      const tokens = grants.flatMap(({ lock, token }) => (lock === 'reader-writer' ? [token] : []));
-      expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
-      // Three requests each, 8 of 12 upgrade and 4 of these come down again.
-      expect(tokens).toHaveLength(12 * 3 + 8 + 4);
-    },
-  );
+  it('judged, shows nothing wrong, and every grant in the order of the tokens', async () => {
+    const { db, oplog } = await freshOplog();
+    await useAllKinds(db, 12);
+    const { violations, versions, grants } = await checkOplog(oplog, { toleranceMs: 50 });
+    expect(violations).toEqual([]);
+    expect(versions).toBeGreaterThan(12);
+    const tokens = grants.flatMap(({ lock, token }) => (lock === 'reader-writer' ? [token] : []));
+    expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
+    // Three requests each, 8 of 12 upgrade and 4 of these come down again.
+    expect(tokens).toHaveLength(12 * 3 + 8 + 4);
+  });
 
-  it('keeps the order of a queue of 500 while it moves', { timeout: 60_000 }, async () => {
+  it('keeps the order of a queue of 500 while it moves', async () => {
     const { db, oplog } = await freshOplog();
     const locks = new LockProvider(db, { leaseMs: 60_000, createIndexes: false });
     const holder = await locks.acquireMutex('crowded');
@@ -143,34 +139,30 @@ describe('the replay of an oplog', () => {
     expect((await changesIn(oplog)).at(-1)?.after).toBeNull();
   });
 
-  it(
-    'takes from a transaction only what was committed, however long it is',
-    { timeout: 60_000 },
-    async () => {
-      const { db, oplog } = await freshOplog();
-      const locks = db.collection<{ _id: string }>(COLLECTION);
-      await useAllKinds(db, 2);
-      const others = await db.createCollection('others');
-      const session = client.startSession();
-      try {
-        await session.withTransaction(async () => {
-          await locks.updateOne({ _id: 'mutex' }, { $set: { wake: 'committed' } }, { session });
-          for (const part of ['a', 'b', 'c']) await others.insertOne({ part }, { session });
-          await locks.insertOne({ _id: 'of the transaction' }, { session });
-        });
-        session.startTransaction();
-        await locks.updateOne({ _id: 'mutex' }, { $set: { wake: 'aborted' } }, { session });
-        await session.abortTransaction();
-      } finally {
-        await session.endSession();
-      }
-      const changes = await changesIn(oplog);
-      expect(changes.slice(-2)).toMatchObject([
-        { name: 'mutex', after: { wake: 'committed' } },
-        { name: 'of the transaction', before: null },
-      ]);
-    },
-  );
+  it('takes from a transaction only what was committed, however long it is', async () => {
+    const { db, oplog } = await freshOplog();
+    const locks = db.collection<{ _id: string }>(COLLECTION);
+    await useAllKinds(db, 2);
+    const others = await db.createCollection('others');
+    const session = client.startSession();
+    try {
+      await session.withTransaction(async () => {
+        await locks.updateOne({ _id: 'mutex' }, { $set: { wake: 'committed' } }, { session });
+        for (const part of ['a', 'b', 'c']) await others.insertOne({ part }, { session });
+        await locks.insertOne({ _id: 'of the transaction' }, { session });
+      });
+      session.startTransaction();
+      await locks.updateOne({ _id: 'mutex' }, { $set: { wake: 'aborted' } }, { session });
+      await session.abortTransaction();
+    } finally {
+      await session.endSession();
+    }
+    const changes = await changesIn(oplog);
+    expect(changes.slice(-2)).toMatchObject([
+      { name: 'mutex', after: { wake: 'committed' } },
+      { name: 'of the transaction', before: null },
+    ]);
+  });
 
   it('applies differences of every shape as the server does', async () => {
     const { db, oplog } = await freshOplog();
@@ -202,7 +194,7 @@ describe('the replay of an oplog', () => {
     expect(new Set(shapes)).toEqual(new Set(['i', 'difference', 'u']));
   });
 
-  it('throws where it does not come to what is stored', { timeout: 60_000 }, async () => {
+  it('throws where it does not come to what is stored', async () => {
     const { db, oplog } = await freshOplog();
     await useAllKinds(db, 1);
     const from = await oplogEnd(client);

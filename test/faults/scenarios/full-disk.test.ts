@@ -31,24 +31,20 @@ afterAll(async () => {
   await worker?.[Symbol.asyncDispose]();
 });
 
-it(
-  'the disk of a member is full, and nothing is granted twice or lost',
-  { timeout: 200_000 },
-  async ({ skip }) => {
-    const [member] = cluster?.members ?? [];
-    if (disk === undefined || cluster === undefined || member === undefined) {
-      console.log('leasehold: mounting is not permitted here, so no disk is ever full');
-      skip();
-      return;
-    }
-    const result = await runRound({
-      ...{ seed: SEED, cluster, program: worker?.path ?? '', leaseMs: 2_000, isStrict: false },
-      ...{ storeFaults: [fullDisk(disk, member)], processFaults: [] },
-      ...{ durationMs: 5_000, faultMs: { min: 300, max: 3_000 } },
-    });
-    expect(result.violations).toEqual([]);
-    expect(result.faults.get(20)).toBeGreaterThanOrEqual(2);
-    expect(result.failovers.some(({ ms }) => ms !== null)).toBe(true);
-    expect(member.isRunning).toBe(true);
-  },
-);
+it('the disk of a member is full, and nothing is granted twice or lost', async ({ skip }) => {
+  const [member] = cluster?.members ?? [];
+  if (disk === undefined || cluster === undefined || member === undefined) {
+    console.log('leasehold: mounting is not permitted here, so no disk is ever full');
+    skip();
+    return;
+  }
+  const result = await runRound({
+    ...{ seed: SEED, cluster, program: worker?.path ?? '', leaseMs: 2_000, isStrict: false },
+    ...{ storeFaults: [fullDisk(disk, member)], processFaults: [] },
+    ...{ durationMs: 5_000, faultMs: { min: 300, max: 3_000 } },
+  });
+  expect(result.violations).toEqual([]);
+  expect(result.faults.get(20)).toBeGreaterThanOrEqual(2);
+  expect(result.failovers.some(({ ms }) => ms !== null)).toBe(true);
+  expect(member.isRunning).toBe(true);
+});

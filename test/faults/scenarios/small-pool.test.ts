@@ -163,8 +163,8 @@ describe('a pool that the user keeps busy', () => {
 
   it('of two connections for two providers that both wait: neither stream starves the other’s extensions', async () => {
     const client = { maxPoolSize: 2, database: `pools-${Date.now()}-shared` };
-    const user = await testProvider({ leaseMs: 6_000, createIndexes: false }, client);
-    const second = new LockProvider(user.db, { leaseMs: 6_000, createIndexes: false });
+    const user = await testProvider({ leaseMs: 15_000, extendEveryMs: 1_000, createIndexes: false }, client);
+    const second = new LockProvider(user.db, { leaseMs: 15_000, extendEveryMs: 1_000, createIndexes: false });
     const other = await testProvider(
       { leaseMs: 60_000, createIndexes: false },
       { database: client.database },

@@ -114,107 +114,101 @@ async function hear(what: string, asked: Promise<unknown>): Promise<Heard> {
 describe.concurrent.each(['mutex', 'reader-writer', 'semaphore'] as const)(
   'whatever is stored as a %s',
   (kind) => {
-    it(
-      'every call ends with a typed error or with what a legal document allows',
-      { timeout: 180_000 },
-      async () => {
-        await using database = new OwnDatabase(inject('mongoUri'));
-        const options = { leaseMs: 6_000, storeTimeoutMs: 2_000, createIndexes: false };
-        const [here, there] = [database.client().provider(options), database.client().provider(options)];
-        const stored: Locks = database.plain.db.collection('distributed.locks');
-        const image = async (name: string): Promise<string> => {
-          const raw = (await stored.findOne({ _id: name }, { raw: true })) as unknown as Buffer;
-          return raw.toString('hex');
-        };
-        const isLegal = async (name: string): Promise<boolean> => {
-          for (const seats of ALL_SEATS) {
-            const found = await stored.findOne({ _id: name }, { projection: legalProjection(seats) });
-            if ((found as Json | null)?.['legal'] === true) return true;
+    it('every call ends with a typed error or with what a legal document allows', async () => {
+      await using database = new OwnDatabase(inject('mongoUri'));
+      const options = { leaseMs: 6_000, storeTimeoutMs: 2_000, createIndexes: false };
+      const [here, there] = [database.client().provider(options), database.client().provider(options)];
+      const stored: Locks = database.plain.db.collection('distributed.locks');
+      const image = async (name: string): Promise<string> => {
+        const raw = (await stored.findOne({ _id: name }, { raw: true })) as unknown as Buffer;
+        return raw.toString('hex');
+      };
+      const isLegal = async (name: string): Promise<boolean> => {
+        for (const seats of ALL_SEATS) {
+          const found = await stored.findOne({ _id: name }, { projection: legalProjection(seats) });
+          if ((found as Json | null)?.['legal'] === true) return true;
+        }
+        return false;
+      };
+      // In the same batches of extensions as everything that is corrupted.
+      const healthy = await here.acquireMutex('healthy');
+      let corrupt = 0;
+
+      const property = fc.asyncProperty(
+        fc.array(mutation, { minLength: 1, maxLength: 3 }),
+        fc.shuffledSubarray(Object.keys(ASKS), { minLength: 3, maxLength: 6 }),
+        fc.boolean(),
+        fc.boolean(),
+        async (mutations, asks, isParallel, isPending) => {
+          const name = randomName('lock');
+          const hold = await take(here, kind, name);
+          const waiter = new AbortController();
+          const reader =
+            kind === 'reader-writer' ? await there.createReaderWriterLock(name).tryAcquireRead() : null;
+          const wait = hear('wait', waitFor(there, kind, name, waiter.signal));
+          const upgrade =
+            isPending && 'upgrade' in hold
+              ? hear('pending upgrade', hold.upgrade({ timeoutMs: 300 }))
+              : undefined;
+          await eventually('they wait', async () => {
+            const { queue, readers = [] } = (await stored.findOne({ _id: name })) as unknown as Waited;
+            const isUpgrading = readers.some(({ upgrading }) => upgrading === true);
+            return Object.keys(queue).length === 1 && (upgrade === undefined || isUpgrading);
+          });
+          const document = mutations.reduce(mutated, await populated(stored, kind, name));
+          await stored.updateOne({ _id: name }, [{ $replaceWith: { $literal: document } }]);
+          const wasLegal = await isLegal(name);
+          const before = await image(name);
+
+          const heard: Heard[] = [];
+          const ask = async (what: string): Promise<void> => {
+            const answer = await hear(what, ASKS[what]?.(there, name, hold) ?? Promise.resolve());
+            heard.push(answer);
+            if (isHold(answer.value)) await answer.value.release();
+          };
+          if (isParallel) await Promise.all(asks.map(ask));
+          else for (const what of asks) await ask(what);
+          const upgraded = await upgrade;
+          if (upgraded !== undefined) heard.push(upgraded);
+          waiter.abort();
+          const waited = await wait;
+          heard.push(waited);
+          if (isHold(waited.value)) await waited.value.release();
+          heard.push(await hear('release', hold.release()));
+          await reader?.release();
+
+          for (const { what, error } of heard) {
+            if (error !== undefined) expect(error, what).toBeInstanceOf(LeaseholdError);
           }
-          return false;
-        };
-        // In the same batches of extensions as everything that is corrupted.
-        const healthy = await here.acquireMutex('healthy');
-        let corrupt = 0;
-
-        const property = fc.asyncProperty(
-          fc.array(mutation, { minLength: 1, maxLength: 3 }),
-          fc.shuffledSubarray(Object.keys(ASKS), { minLength: 3, maxLength: 6 }),
-          fc.boolean(),
-          fc.boolean(),
-          async (mutations, asks, isParallel, isPending) => {
-            const name = randomName('lock');
-            const hold = await take(here, kind, name);
-            const waiter = new AbortController();
-            const reader =
-              kind === 'reader-writer' ? await there.createReaderWriterLock(name).tryAcquireRead() : null;
-            const wait = hear('wait', waitFor(there, kind, name, waiter.signal));
-            const upgrade =
-              isPending && 'upgrade' in hold
-                ? hear('pending upgrade', hold.upgrade({ timeoutMs: 300 }))
-                : undefined;
-            await eventually('they wait', async () => {
-              const { queue, readers = [] } = (await stored.findOne({ _id: name })) as unknown as Waited;
-              const isUpgrading = readers.some(({ upgrading }) => upgrading === true);
-              return Object.keys(queue).length === 1 && (upgrade === undefined || isUpgrading);
-            });
-            const document = mutations.reduce(mutated, await populated(stored, kind, name));
-            await stored.updateOne({ _id: name }, [{ $replaceWith: { $literal: document } }]);
-            const wasLegal = await isLegal(name);
-            const before = await image(name);
-
-            const heard: Heard[] = [];
-            const ask = async (what: string): Promise<void> => {
-              const answer = await hear(what, ASKS[what]?.(there, name, hold) ?? Promise.resolve());
-              heard.push(answer);
-              if (isHold(answer.value)) await answer.value.release();
-            };
-            if (isParallel) await Promise.all(asks.map(ask));
-            else for (const what of asks) await ask(what);
-            const upgraded = await upgrade;
-            if (upgraded !== undefined) heard.push(upgraded);
-            waiter.abort();
-            const waited = await wait;
-            heard.push(waited);
-            if (isHold(waited.value)) await waited.value.release();
-            heard.push(await hear('release', hold.release()));
-            await reader?.release();
-
-            for (const { what, error } of heard) {
-              if (error !== undefined) expect(error, what).toBeInstanceOf(LeaseholdError);
-            }
-            if (wasLegal) {
-              // Whoever was let in was let in by legal transitions, which leave a legal document behind (S1).
-              expect(await isLegal(name)).toBe(true);
-              return;
-            }
-            corrupt += 1;
-            expect(await image(name)).toBe(before);
-            const granted = heard.filter(
-              ({ what, value }) => isHold(value) || (what === 'upgrade' && value !== undefined),
-            );
-            expect(granted.map(({ what }) => what)).toEqual([]);
-            const codes = heard
-              .filter(({ what }) => REQUESTS.test(what))
-              .map(
-                ({ what, error }) => [what, (error as LeaseholdError | undefined)?.code ?? 'none'] as const,
-              );
-            // Where the time was up before the answer came, it is a timeout; a single try is told no more than that it is busy
-            // where somebody seems to hold the lock.
-            const wrong = codes.filter(
-              ([what, code]) =>
-                !/CORRUPT|KIND_MISMATCH|ACQUIRE_TIMEOUT/.test(code) &&
-                !(/^(try|follow)/.test(what) && code === 'none'),
-            );
-            expect(wrong).toEqual([]);
-          },
-        );
-        await fc.assert(property, { seed: drawSeed(`stored documents, ${kind}`), numRuns: RUNS[kind] });
-        console.log(`${kind}: ${corrupt} of ${RUNS[kind]} documents were corrupt`);
-        expect(healthy.isHeld).toBe(true);
-        await eventually('it is extended all the same', () => healthy.remainingMs > 4_500);
-        await later(here.close({ drainMs: 0 }));
-      },
-    );
+          if (wasLegal) {
+            // Whoever was let in was let in by legal transitions, which leave a legal document behind (S1).
+            expect(await isLegal(name)).toBe(true);
+            return;
+          }
+          corrupt += 1;
+          expect(await image(name)).toBe(before);
+          const granted = heard.filter(
+            ({ what, value }) => isHold(value) || (what === 'upgrade' && value !== undefined),
+          );
+          expect(granted.map(({ what }) => what)).toEqual([]);
+          const codes = heard
+            .filter(({ what }) => REQUESTS.test(what))
+            .map(({ what, error }) => [what, (error as LeaseholdError | undefined)?.code ?? 'none'] as const);
+          // Where the time was up before the answer came, it is a timeout; a single try is told no more than that it is busy
+          // where somebody seems to hold the lock.
+          const wrong = codes.filter(
+            ([what, code]) =>
+              !/CORRUPT|KIND_MISMATCH|ACQUIRE_TIMEOUT/.test(code) &&
+              !(/^(try|follow)/.test(what) && code === 'none'),
+          );
+          expect(wrong).toEqual([]);
+        },
+      );
+      await fc.assert(property, { seed: drawSeed(`stored documents, ${kind}`), numRuns: RUNS[kind] });
+      console.log(`${kind}: ${corrupt} of ${RUNS[kind]} documents were corrupt`);
+      expect(healthy.isHeld).toBe(true);
+      await eventually('it is extended all the same', () => healthy.remainingMs > 4_500);
+      await later(here.close({ drainMs: 0 }));
+    });
   },
 );
