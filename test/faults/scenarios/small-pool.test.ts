@@ -146,8 +146,8 @@ describe('a pool that the user keeps busy', () => {
     const user = await testProvider(options, { maxPoolSize: 1, waitQueueTimeoutMS: 100 });
     const events = eventsOf(user.locks);
     const hold = await user.locks.acquireMutex('a');
-    const calm = await slowQueries(user, 1_300, 1);
-    await pause(50);
+    const calm = await slowQueries(user, 3_000, 1);
+    await eventually('a slow query', () => user.commands.some(({ commandName }) => commandName === 'count'));
     const error = await rejection(within(5_000, 'an answer', user.locks.tryAcquireMutex('c')));
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcomeKnown: true });
     expect((error as Error).message).toMatch(/connection/);
