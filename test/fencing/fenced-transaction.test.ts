@@ -262,9 +262,13 @@ describe('a takeover in the middle of a fenced transaction', () => {
     const keys = [other, stale];
     // Both fences exist, so that the first claim opens the snapshot.
     await fencedTransaction(world.own.client, keys, () => Promise.resolve(), world.options);
-    const gate = new Gate();
-    const holding = later(fencedTransaction(world.plain.client, newer, () => gate.opened, world.options));
-    await eventually('the newer holder is inside', () => world.plain.count('update') > 0);
+    const [inside, gate] = [new Gate(), new Gate()];
+    const stay = (): Promise<void> => {
+      inside.open();
+      return gate.opened;
+    };
+    const holding = later(fencedTransaction(world.plain.client, newer, stay, world.options));
+    await inside.opened;
     const before = world.own.count('abortTransaction');
     let calls = 0;
     const late = later(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AcquireTimeoutError, ProviderClosedError } from '../../src/index.js';
 import type { Mutex, Semaphore } from '../../src/index.js';
-import { eventually, later, rejection, within } from '../support/patience.js';
+import { eventually, later, pause, rejection, within } from '../support/patience.js';
 import { testProvider, twoProviders } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
@@ -101,6 +101,8 @@ describe('a seat that is kept', () => {
     await untilKept(here, mutex);
     await eventually('it has lived for three leases', async () => {
       await (await mutex.acquire()).release();
+      // So that its tokens last.
+      await pause(200);
       const [lease] = (await here.locks.inspect('a'))?.holders ?? [];
       return lease !== undefined && lease.expiresAt.getTime() - lease.acquiredAt.getTime() > 16_000;
     });

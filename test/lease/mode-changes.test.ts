@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LockHandle, ModeChangedEvent, ReaderWriterHandle } from '../../src/index.js';
-import { answeredTimeout, later, rejection, staysOpen, within } from '../support/patience.js';
+import { answeredTimeout, later, rejection, staysOpen, toldOfHolders, within } from '../support/patience.js';
 import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
@@ -165,7 +165,7 @@ describe('an upgrade', () => {
     const reader = await other.locks.createReaderWriterLock('a').acquireRead({ why: 'a long report' });
     const timeouts: string[] = [];
     one.locks.on('timeout', ({ id }) => timeouts.push(id));
-    const error = await answeredTimeout((timeoutMs) => lock.upgrade({ timeoutMs }));
+    const error = await answeredTimeout((timeoutMs) => lock.upgrade({ timeoutMs }), toldOfHolders);
     expect(error).toMatchObject({
       code: 'ACQUIRE_TIMEOUT',
       place: null,

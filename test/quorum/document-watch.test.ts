@@ -48,10 +48,11 @@ class MockCollection {
     return () => undefined;
   }
 
-  watch(): MockStream {
+  watch(): ReturnType<LockCollection['watch']> {
     const stream = new MockStream();
     this.streams.push(stream);
-    return stream;
+    const session = { endSession: () => Promise.resolve() };
+    return { stream, session } as unknown as ReturnType<LockCollection['watch']>;
   }
 
   get asCollection(): LockCollection {

@@ -21,6 +21,7 @@ import {
   pause,
   rejection,
   staysOpen,
+  toldOfHolders,
   within,
 } from '../support/patience.js';
 import { useThreeDeployments } from './three-deployments.js';
@@ -68,11 +69,10 @@ describe('a mutex of three deployments', () => {
     const first = await here.createMutex(name).acquire({ why: 'to see' });
     await eventually('all three', async () => (await holders(name)).every((each) => each === here.processId));
     expect(await there.createMutex(name).tryAcquire()).toBeNull();
-    const error = await answeredTimeout((timeoutMs) => there.createMutex(name).acquire({ timeoutMs }));
+    const asked = there.createMutex(name);
+    const error = await answeredTimeout((timeoutMs) => asked.acquire({ timeoutMs }), toldOfHolders);
     expect(error).toBeInstanceOf(AcquireTimeoutError);
-    expect((error).holders).toMatchObject([
-      { process: here.processId, why: 'to see' },
-    ]);
+    expect(error.holders).toMatchObject([{ process: here.processId, why: 'to see' }]);
     const snapshot = await there.createMutex(name).inspect();
     expect(snapshot?.holders).toMatchObject([
       { process: here.processId, token: expect.any(Number) as number },

@@ -62,19 +62,26 @@ export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   throw new Error('it did not reject');
 }
 
+/** Whoever queued knows its place. */
+const wasQueued = ({ place }: AcquireTimeoutError): boolean => place !== null;
+
 /**
- * The timeout of a wait that the store had answered. One whose time ends sooner knows neither its place nor who is in
+ * The timeout of a wait that the store had answered in time. One that ends sooner knows neither its place nor who is in
  * its way: then it is begun anew, with more time.
  */
 export async function answeredTimeout(
   wait: (timeoutMs: number) => Promise<unknown>,
-  timeoutMs = 250,
+  wasAnswered: (error: AcquireTimeoutError) => boolean = wasQueued,
 ): Promise<AcquireTimeoutError> {
-  const error = await rejection(wait(timeoutMs));
-  if (!(error instanceof AcquireTimeoutError)) throw error;
-  if (error.holders.length > 0 || timeoutMs > BUSY_MACHINE_MS) return error;
-  return await answeredTimeout(wait, 4 * timeoutMs);
+  for (let timeoutMs = 250; ; timeoutMs *= 4) {
+    const error = await rejection(wait(timeoutMs));
+    if (!(error instanceof AcquireTimeoutError)) throw error;
+    if (wasAnswered(error) || timeoutMs > BUSY_MACHINE_MS) return error;
+  }
 }
+
+/** For waits without a queue. */
+export const toldOfHolders = ({ holders }: AcquireTimeoutError): boolean => holders.length > 0;
 
 /** What the function throws. */
 export function thrown(run: () => unknown): unknown {

@@ -3,7 +3,15 @@ import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 
 import type { ModeChangedEvent, ReaderWriterHandle } from '../../../src/index.js';
-import { answeredTimeout, eventually, later, rejection, staysOpen, within } from '../../support/patience.js';
+import {
+  answeredTimeout,
+  eventually,
+  later,
+  rejection,
+  staysOpen,
+  toldOfHolders,
+  within,
+} from '../../support/patience.js';
 import type { ModeOfWaiting } from '../adapters.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 
@@ -199,7 +207,10 @@ export function upgrading(wakeups: ModeOfWaiting): void {
       const reader = await world.lockThere.acquireRead({ why: 'a report' });
       const lock = await world.lockHere.acquireUpgradeableRead();
       let givenMs = 0;
-      const error = await answeredTimeout((timeoutMs) => lock.upgrade({ timeoutMs: (givenMs = timeoutMs) }));
+      const error = await answeredTimeout(
+        (timeoutMs) => lock.upgrade({ timeoutMs: (givenMs = timeoutMs) }),
+        toldOfHolders,
+      );
       expect(error).toMatchObject({
         lockName: world.name,
         place: null,
