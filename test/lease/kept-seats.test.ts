@@ -9,13 +9,17 @@ import type { TestProvider } from '../support/test-provider.js';
 const KEEP_MS = 60_000;
 
 /** Acquires and releases until that takes no command: the stream is open, and the seat is kept. */
-async function untilKept({ commands }: TestProvider, lock: Mutex | Semaphore): Promise<void> {
+async function untilKept(provider: TestProvider, lock: Mutex | Semaphore): Promise<void> {
   await eventually('a seat is kept', async () => {
-    const before = commands.length;
+    const before = sentBy(provider);
     await (await lock.acquire()).release();
-    return commands.length === before;
+    return sentBy(provider) === before;
   });
 }
+
+/** How many commands; the index is made in its own time. */
+const sentBy = ({ commands }: TestProvider): number =>
+  commands.filter(({ commandName }) => commandName !== 'createIndexes').length;
 
 const isFree = async ({ locks }: TestProvider, name: string): Promise<boolean> =>
   (await locks.inspect(name))?.holders.length === 0;
@@ -25,13 +29,13 @@ describe('a seat that is kept', () => {
     const here = await testProvider();
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
-    const [before, tokens] = [here.commands.length, [] as number[]];
+    const [before, tokens] = [sentBy(here), [] as number[]];
     for (let round = 0; round < 50; round += 1) {
       await using hold = await mutex.acquire();
       expect(hold.isHeld).toBe(true);
       tokens.push(hold.fencingToken);
     }
-    expect(here.commands.length).toBe(before);
+    expect(sentBy(here)).toBe(before);
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
     const [lease] = (await here.locks.inspect('a'))?.holders ?? [];
     expect(lease?.token).toBeLessThan(tokens[0] ?? 0);
@@ -42,7 +46,7 @@ describe('a seat that is kept', () => {
     const here = await testProvider();
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
-    const before = here.commands.length;
+    const before = sentBy(here);
     let last = 0;
     for (let round = 0; round < 2_500; round += 1) {
       const hold = await mutex.acquire();
@@ -50,7 +54,7 @@ describe('a seat that is kept', () => {
       last = hold.fencingToken;
       await hold.release();
     }
-    expect(here.commands.length - before).toBeLessThan(60);
+    expect(sentBy(here) - before).toBeLessThan(60);
   });
 
   it('is given up at once when somebody waits elsewhere, if nobody here has it', async () => {
@@ -119,6 +123,12 @@ describe('a seat that is kept', () => {
     here.locks.on('lost', (event) => lost.push(event));
     expect((await there.locks.revoke('a', { force: true })).evicted).toHaveLength(1);
     const hold = await there.locks.acquireMutex('a');
+    // The word of it may come later than the grant: until then the seat is still passed on.
+    await eventually('the keeper has heard of it', async () => {
+      const stale = await mutex.tryAcquire();
+      await stale?.release();
+      return stale === null;
+    });
     const next = later(mutex.acquire());
     await eventually('it waits', async () => (await there.locks.inspect('a'))?.waiters.length === 1);
     expect(lost).toEqual([]);
@@ -171,7 +181,7 @@ describe('callers of one process, while one of them has a seat that is kept', ()
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
     const hold = await mutex.acquire();
-    const before = here.commands.length;
+    const before = sentBy(here);
     const order: number[] = [];
     const waits = Array.from({ length: 20 }, async (_, index) => {
       await using next = await mutex.acquire();
@@ -181,7 +191,7 @@ describe('callers of one process, while one of them has a seat that is kept', ()
     await hold.release();
     await Promise.all(waits);
     expect(order).toEqual(Array.from({ length: 20 }, (_, index) => index));
-    expect(here.commands.length).toBe(before);
+    expect(sentBy(here)).toBe(before);
   });
 
   it('are refused a try without a command', async () => {
@@ -189,9 +199,9 @@ describe('callers of one process, while one of them has a seat that is kept', ()
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
     const hold = await mutex.acquire();
-    const before = here.commands.length;
+    const before = sentBy(here);
     expect(await mutex.tryAcquire()).toBeNull();
-    expect(here.commands.length).toBe(before);
+    expect(sentBy(here)).toBe(before);
     await hold.release();
   });
 
@@ -237,13 +247,13 @@ describe('permits that are kept', () => {
     await untilKept(here, semaphore);
     const two = await Promise.all([semaphore.acquire(), semaphore.acquire()]);
     await Promise.all(two.map((hold) => hold.release()));
-    const before = here.commands.length;
+    const before = sentBy(here);
     const again = await Promise.all([semaphore.acquire(), semaphore.acquire()]);
-    expect(here.commands.length).toBe(before);
+    expect(sentBy(here)).toBe(before);
     expect(new Set(again.map(({ id }) => id)).size).toBe(2);
     await Promise.all(again.map((hold) => hold.release()));
     const big = await semaphore.acquire({ permits: 2 });
-    expect(here.commands.length).toBeGreaterThan(before);
+    expect(sentBy(here)).toBeGreaterThan(before);
     expect(big.permits).toBe(2);
     await big.release();
   });

@@ -57,9 +57,6 @@ const SHORT = [
   ...[enqueue('w5', { ...DEMAND, keeps: 999 }), leave('wh'), leave('w9')],
 ];
 
-/** Those that do nothing, everything, or may adopt. */
-export const BROAD_UPDATES = UPDATES.filter(({ operations: { length } }) => length !== 1);
-
 /** Sends these updates to the same document; gives, in words, what failed or that a byte changed. */
 export async function touch(
   driver: LockDocumentDriver,
