@@ -9,7 +9,7 @@ describe('the document of an election', () => {
     { timeout: 600_000 },
     async () => {
       const coverage = await playHistories(inject('mongoUri'), ELECTION);
-      // The rarest of what is counted is seen about 25 times in 2,000 histories.
+      // The rarest of what is counted is seen about 20 times in 2,000 histories.
       expect(coverage.rarerThan(HISTORIES / 400)).toEqual([]);
     },
   );

@@ -79,6 +79,8 @@ const upgradeScene = fc.tuple(
 );
 
 const limit = fc.constantFrom(1, 2, 3, 3, 4);
+/** Less than is held, as often as not. */
+const mostlySmallLimit = fc.constantFrom(1, 1, 1, 2, 3, 4);
 
 const ONE_SEAT: Variety = {
   demand: fc.constant({}),
@@ -124,9 +126,9 @@ const claim: fc.Arbitrary<PlannedOperation> = fc.record({
 const ELECTION: Variety = {
   demand: candidacy,
   keeps: keepsNothing,
-  scenes: [fc.array(request(candidacy, keepsNothing), { minLength: 2, maxLength: 3 })],
+  scenes: [fc.array(request(candidacy, keepsNothing), { minLength: 2, maxLength: 4 })],
   own: [
-    handOver(4, fc.constant('holder')),
+    handOver(7, fc.constant('holder')),
     handOver(1, target),
     { weight: 5, arbitrary: claim },
     { weight: 1, arbitrary: fc.record({ type: fc.constant('resize'), limit, notAfterMs }) },
@@ -148,6 +150,18 @@ const permitDemand: fc.Arbitrary<Demand> = fc
 /** Some come one after the other, more than there is room for. */
 const crowdScene = fc.array(request(permitDemand, mayKeep), { minLength: 3, maxLength: 4 });
 
+/** Behind somebody who has everything come two whom it is enough for, and who would not keep the same. */
+const unlikePairScene = fc.tuple(
+  request(fc.constant({ permits: 2, limit: 2, setsLimit: true }), mayKeep),
+  request(fc.constant({ permits: 1, limit: 2 }), fc.constant(999)),
+  request(fc.constant({ permits: 1, limit: 2 }), keepsNothing),
+);
+
+/** Alone, so that it may find nobody there, and a limit of before. */
+const matchScene = fc.tuple(
+  request(fc.record({ permits: fc.constant(1), limit, mustMatch: fc.constant(true) }), mayKeep),
+);
+
 const VARIETIES: Readonly<Record<LockKind, Variety>> = {
   mutex: ONE_SEAT,
   election: ELECTION,
@@ -168,9 +182,12 @@ const VARIETIES: Readonly<Record<LockKind, Variety>> = {
   semaphore: {
     demand: permitDemand,
     keeps: mayKeep,
-    scenes: [crowdScene],
+    scenes: [crowdScene, unlikePairScene, matchScene],
     own: [
-      { weight: 3, arbitrary: fc.record({ type: fc.constant('resize'), limit, notAfterMs }) },
+      {
+        weight: 4,
+        arbitrary: fc.record({ type: fc.constant('resize'), limit: mostlySmallLimit, notAfterMs }),
+      },
       exchange(1, target, ['write', 'read']),
     ],
   },
