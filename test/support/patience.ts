@@ -1,7 +1,7 @@
 import { AcquireTimeoutError } from '../../src/index.js';
 
 /** How long to wait for something that takes milliseconds when all is well, on a machine that is busy. */
-const BUSY_MACHINE_MS = 60_000;
+export const BUSY_MACHINE_MS = 60_000;
 
 /** What the promise settles with, if it does so in time. */
 export async function within<T>(boundMs: number, what: string, promise: Promise<T>): Promise<T> {

@@ -6,6 +6,7 @@ import { LockProvider } from '../../src/index.js';
 import type { LockProviderOptions } from '../../src/index.js';
 import { startReplicaSet } from './mongo-server/start.js';
 import type { MongoServer } from './mongo-server/start.js';
+import { BUSY_MACHINE_MS } from './patience.js';
 
 /** A provider on a client of its own, both closed when the test ends. */
 export interface TestProvider {
@@ -111,7 +112,11 @@ export async function failCommands(
 }
 
 /** Waits until the condition holds, looking every few milliseconds; rejects after `boundMs`. */
-export async function until(condition: () => unknown, what: string, boundMs = 60_000): Promise<void> {
+export async function until(
+  condition: () => unknown,
+  what: string,
+  boundMs = BUSY_MACHINE_MS,
+): Promise<void> {
   const endMs = performance.now() + boundMs;
   while (!(await condition())) {
     if (performance.now() > endMs) throw new Error(`never happened: ${what}`);
