@@ -7,10 +7,9 @@ export interface Clock {
   wallMs(): number;
 
   /**
-   * Calls `fire` once, when `nowMs()` has reached `atMs`; never before. Does not keep the process alive, unless that is
-   * asked for: by what somebody awaits who has nothing else left to do.
+   * Calls `fire` once, when `nowMs()` has reached `atMs`; never before. Does not keep the process alive.
    */
-  at(atMs: number, fire: () => void, keepsAlive?: boolean): Timer;
+  at(atMs: number, fire: () => void): Timer;
 }
 
 /**
@@ -42,17 +41,15 @@ const MAX_DELAY_MS = 2_147_483_647;
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),
-  at: (atMs, fire, keepsAlive = false) => new SystemTimer(atMs, fire, keepsAlive),
+  at: (atMs, fire) => new SystemTimer(atMs, fire),
 };
 
 class SystemTimer implements Timer {
   readonly #atMs: number;
   readonly #fire: () => void;
-  readonly #keepsAlive: boolean;
   #timeout: NodeJS.Timeout | undefined;
 
-  constructor(atMs: number, fire: () => void, keepsAlive: boolean) {
-    this.#keepsAlive = keepsAlive;
+  constructor(atMs: number, fire: () => void) {
     this.#atMs = atMs;
     this.#fire = fire;
     this.#arm();
@@ -69,7 +66,7 @@ class SystemTimer implements Timer {
       if (performance.now() < this.#atMs) this.#arm();
       else this.#fire();
     }, delayMs);
-    if (!this.#keepsAlive) this.#timeout.unref();
+    this.#timeout.unref();
   }
 }
 
@@ -114,6 +111,12 @@ export async function within<T>(
 export const sleepUntil = (clock: Clock, atMs: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     atOrAborted(clock, atMs, signal, resolve);
+  });
+
+/** Resolves when everything that follows from the present turn has happened: what asks in one turn can go together. */
+export const endOfTurn = (): Promise<void> =>
+  new Promise((resolve) => {
+    process.nextTick(resolve);
   });
 
 const FIRST_PAUSE_MS = 10;

@@ -3,18 +3,21 @@ import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import type { Db } from 'mongodb';
 import { Inspector } from './admin/inspector.js';
-import { systemClock } from './clock.js';
-import type { Clock, Timer } from './clock.js';
-import type { Elections } from './election/leader-election.js';
+import { systemClock, within } from './clock.js';
+import type { Clock } from './clock.js';
+import type { Elections } from './election/elections.js';
 import { Observatory } from './election/observatory.js';
 import { ProviderClosedError } from './errors.js';
 import type { Report } from './events.js';
+import { keepAlive } from './keep-alive.js';
 import { Holds } from './lease/holds.js';
 import { Keeping } from './lease/keeping.js';
+import { LeaseExtender } from './lease/lease-extender.js';
 import { LeaseMonitor } from './lease/lease-monitor.js';
 import { Poller } from './lease/poller.js';
 import { ReleaseQueue } from './lease/release-queue.js';
 import { WaitingRoom } from './lease/waiting-room.js';
+import { parseNamespace } from './options/provider-options.js';
 import type { Settings } from './options/provider-options.js';
 import { Requester } from './primitives/requester.js';
 import { electionSeats } from './protocol/election-seats.js';
@@ -71,8 +74,9 @@ export class Engine {
       this.#room.answered(name, answer, sentAt);
     });
     this.#releases = new ReleaseQueue(combiner, clock);
-    this.#monitor = new LeaseMonitor(this.#collection, processId, settings, clock, report);
-    this.#holds = new Holds(settings, clock, report, this.#monitor, this.#releases);
+    const extender = new LeaseExtender(this.#collection, processId, clock, report);
+    this.#monitor = new LeaseMonitor(extender, settings, clock);
+    this.#holds = new Holds(settings, clock, report, this.#monitor, this.#releases, db.databaseName);
     this.#room = new WaitingRoom(combiner, processId, settings.wakeIdleMs, clock, {
       unclaimed: (name, seats, id, leaseMs) =>
         void this.#releases.giveBack({ name, seats, id, untilMs: clock.nowMs() + leaseMs }),
@@ -80,8 +84,8 @@ export class Engine {
       othersWait: (name) => {
         this.#keeping.othersWait(name);
       },
-      vanished: (name) => {
-        this.#holds.lookAt(name);
+      vanished: () => {
+        this.#holds.lookAtAll();
       },
     });
     this.#keeping = new Keeping(
@@ -102,7 +106,7 @@ export class Engine {
     this.#poller = new Poller(this.#collection, PLACES_OF_LEASES, processId, settings, clock, this.#room);
     this.#wakeStream = new WakeStream(this.#collection, processId, settings, clock, report, this.#room);
     this.#room.wakeBy(this.#wakeStream, this.#poller);
-    this.inspector = new Inspector(this.#collection, combiner, KINDS, report);
+    this.inspector = new Inspector(this.#collection, combiner, KINDS, report, this.#calledBy);
     this.requester = new Requester(
       {
         settings,
@@ -125,7 +129,18 @@ export class Engine {
     this.observing = settingsOfObservers(db, settings);
     const { observing } = this;
     const observatory = new Observatory(this.#collection, observing, clock, report, this.#closing.signal);
-    this.elections = { requester: this.requester, observatory, started: new Set(), jobs: new Set() };
+    this.elections = {
+      requester: this.requester,
+      observatory,
+      started: new Set(),
+      leftBehind: new Set(),
+    };
+  }
+
+  /** What others are told of this provider: its process id, and its label before that. */
+  get #calledBy(): string {
+    const { label } = this.settings;
+    return label === undefined ? this.processId : `${label} (${this.processId})`;
   }
 
   /** @throws {@link ProviderClosedError}. */
@@ -147,18 +162,13 @@ export class Engine {
     return await this.#collection.ensureIndex();
   }
 
-  /** Waits for the holders to release, at most so long; then ends everything. */
+  /** Tells holders, candidates and jobs to end, waits for them, at most so long, and then ends everything. */
   async close(drainMs: number): Promise<void> {
     this.#closing.abort();
-    const stopped = this.#stopElections(drainMs);
+    const stopped = [...this.elections.started].map((each) => each.stop({ drainMs }));
     this.#holds.requestReleaseOfAll();
-    let timer: Timer | undefined;
-    const drained = new Promise<void>((resolve) => {
-      // Whoever awaits the close may have closed the client before, and then nothing else keeps the process going.
-      timer = this.#clock.at(this.#clock.nowMs() + drainMs, resolve, true);
-    });
-    await Promise.race([Promise.all([this.#released(), stopped]), drained]);
-    timer?.cancel();
+    const drained = Promise.all([...stopped, this.#released()]);
+    await keepAlive(within(this.#clock, drainMs, drained));
     this.#holds.loseAll();
     this.#monitor.close();
     this.#releases.close();
@@ -173,20 +183,9 @@ export class Engine {
     this.#collection.close();
   }
 
-  /** Each when the runs of its jobs have ended: with its term they would be aborted. */
-  async #stopElections(drainMs: number): Promise<void> {
-    const { started, jobs } = this.elections;
-    const stopping = [...jobs].map((job) => ({ election: job.election, stopped: job.stop({ drainMs }) }));
-    const stops = [...started].map(async (election) => {
-      const own = stopping.filter((each) => each.election === election);
-      await Promise.all(own.map(({ stopped }) => stopped));
-      await election.stop({ drainMs });
-    });
-    await Promise.all(stops);
-  }
-
   async #released(): Promise<void> {
     await this.#holds.emptied();
+    await Promise.all(this.elections.leftBehind);
     await this.#releases.drained();
   }
 }
@@ -199,11 +198,17 @@ function newProcessId(): string {
   return `${host}:${String(process.pid)}:${randomBytes(8).toString('hex')}`;
 }
 
+/** A connection of Mongoose has a `db` of the driver, but not before it is connected. */
+function noDb(given: unknown): TypeError {
+  const isMongoose = typeof (given as { getClient?: unknown } | null | undefined)?.getClient === 'function';
+  const hint = isMongoose ? '; of a Mongoose connection, give connection.getClient().db()' : '';
+  return new TypeError(`db must be a Db of the driver, as client.db('name') gives it${hint}`);
+}
+
 /** A change stream occupies a connection: in a pool of one, nothing else would ever be sent (E36). */
 function settingsFor(db: Db, settings: Settings): Settings {
-  if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') {
-    throw new TypeError("db must be a Db of the driver, as client.db('name') gives it");
-  }
+  if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') throw noDb(db);
+  parseNamespace(db.databaseName, settings.collectionName);
   const { maxPoolSize } = db.client.options;
   if (maxPoolSize !== 1 || settings.wakeups === 'polling') return settings;
   if (settings.wakeups === 'change-stream') {

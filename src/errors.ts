@@ -15,6 +15,7 @@ export type LeaseholdErrorCode =
   | 'UNSUPPORTED_SERVER'
   | 'STALE_TOKEN'
   | 'DEADLOCK'
+  | 'JOB_NOT_STARTED'
   | 'QUORUM';
 
 /** What every error of this library has in common. Wrong arguments are `TypeError` and `RangeError` instead. */
@@ -42,14 +43,18 @@ export const quoted = (name: string): string => JSON.stringify(shortened(name));
 export const shortened = (message: string): string =>
   message.length > 200 ? `${message.slice(0, 200)}…` : message;
 
-function describeHolder({ label, process, why, acquiredAt }: LeaseInfo): string {
-  const who = label === undefined ? process : `${label} (${process})`;
+const messageOf = (cause: unknown): string => (cause instanceof Error ? `: ${shortened(cause.message)}` : '');
+
+function describeHolder({ candidateId, label, process, why, acquiredAt }: LeaseInfo): string {
+  const name = candidateId === undefined ? label : `candidate ${JSON.stringify(candidateId)}`;
+  const who = name === undefined ? process : `${name} (${process})`;
   const reason = why === undefined ? '' : ` for ${JSON.stringify(why)}`;
   return `${who}${reason} since ${acquiredAt.toISOString()}`;
 }
 
 /**
- * The time to wait was up before the lock was granted. Nothing is held and nothing stays queued; what could not be
+ * The time to wait was up before the lock was granted. If the store did not answer at the end, the message says so, and
+ * whether it ever had; `cause` is the last thing that the driver said then, and is missing otherwise. Nothing is held and nothing stays queued; what could not be
  * withdrawn at once is withdrawn in the background and lives at most one lease.
  */
 export class AcquireTimeoutError extends LeaseholdError {
@@ -62,10 +67,14 @@ export class AcquireTimeoutError extends LeaseholdError {
   /** The last known place in the queue, 0 for the head; `null` if the request was not queued. */
   readonly place: number | null;
 
-  /** How long the request waited, in ms. */
+  /** How long the request waited, in whole ms. */
   readonly waitedMs: number;
 
-  /** @internal */
+  /**
+   * @internal
+   * @param details - `cause`: why the store did not answer, if it was silent at the end. `hadAnswered`: it had shown the
+   *   lock to this request before. `silence`: what the message says of that, if there are several stores.
+   */
   constructor(
     lockName: string,
     details: {
@@ -73,13 +82,17 @@ export class AcquireTimeoutError extends LeaseholdError {
       place?: number | null;
       waitedMs: number;
       cause?: unknown;
+      hadAnswered?: boolean;
+      silence?: string;
     },
   ) {
-    const { holders = [], place = null, waitedMs, cause } = details;
+    const { holders = [], place = null, waitedMs, cause, hadAnswered = false } = details;
     const held =
       holders.length === 0 ? '' : `; held by ${holders.slice(0, 3).map(describeHolder).join(', ')}`;
     const queued = place === null ? '' : `; ${String(place)} waiting ahead`;
-    const unanswered = cause === undefined ? '' : '; the store did not answer';
+    const ofOne = hadAnswered ? 'the store stopped answering' : 'the store did not answer';
+    const { silence = `${ofOne}${messageOf(cause)}` } = details;
+    const unanswered = cause === undefined ? '' : `; ${silence}`;
     super(
       lockName,
       `Lock ${quoted(lockName)} was not granted within ${seconds(waitedMs)}${held}${queued}${unanswered}`,
@@ -87,16 +100,18 @@ export class AcquireTimeoutError extends LeaseholdError {
     );
     this.holders = holders;
     this.place = place;
-    this.waitedMs = waitedMs;
+    this.waitedMs = Math.floor(waitedMs);
   }
 }
 
 /**
  * Why a hold ended other than by its own release: its time was over before an extension was confirmed (`expired`),
- * somebody emptied the seat (`evicted`), the document vanished (`document-missing`), the provider was closed
- * (`provider-closed`); or `released`, where a hold is used after its release.
+ * the seat was found empty or taken (`evicted`), the document vanished (`document-missing`), the provider was closed
+ * (`provider-closed`), it was used after its release (`released`), or it was taken away by `revoke` (`revoked`): then the
+ * message says who revoked, and why.
  */
-export type LossCause = 'expired' | 'evicted' | 'document-missing' | 'provider-closed' | 'released';
+export type LossCause =
+  'expired' | 'evicted' | 'document-missing' | 'provider-closed' | 'released' | 'revoked';
 
 const LOSSES: Readonly<Record<LossCause, string>> = {
   expired: 'its lease ran out before an extension was confirmed',
@@ -104,6 +119,7 @@ const LOSSES: Readonly<Record<LossCause, string>> = {
   'document-missing': 'its lock document is gone',
   'provider-closed': 'its provider was closed',
   released: 'it was released',
+  revoked: 'it was revoked',
 };
 
 /** The lock is not held any more: stop the work that it protects. */
@@ -181,17 +197,24 @@ export class SemaphoreLimitMismatchError extends LeaseholdError {
   }
 }
 
-/** The lock has as many holders and waiters as `maxMembers` allows. */
+/**
+ * The lock has as many holders and waiters as `maxMembers` allows, or as many as fit into its document, which MongoDB
+ * limits to 16 MB. Nothing is queued.
+ */
 export class QueueFullError extends LeaseholdError {
   /** Always `QUEUE_FULL`. */
   readonly code = 'QUEUE_FULL';
 
-  /** The option that was reached. */
+  /** The option, which was reached unless the document is full. Then `cause` is the error of the server. */
   readonly maxMembers: number;
 
   /** @internal */
-  constructor(lockName: string, maxMembers: number) {
-    super(lockName, `Lock ${quoted(lockName)} has maxMembers = ${String(maxMembers)} holders and waiters`);
+  constructor(lockName: string, maxMembers: number, options?: ErrorOptions) {
+    const full =
+      options?.cause === undefined
+        ? `has maxMembers = ${String(maxMembers)} holders and waiters`
+        : 'has so many holders and waiters that its document of 16 MB is full';
+    super(lockName, `Lock ${quoted(lockName)} ${full}`, options);
     this.maxMembers = maxMembers;
   }
 }
@@ -238,8 +261,7 @@ export class StoreUnavailableError extends LeaseholdError {
     const outcome = outcomeKnown
       ? 'nothing was changed'
       : 'the outcome is unknown; what it may have left behind is settled in the background';
-    const detail = cause instanceof Error ? `: ${shortened(cause.message)}` : '';
-    super(lockName, `The store could not serve a request${about}${detail} (${outcome})`, { cause });
+    super(lockName, `The store could not serve a request${about}${messageOf(cause)} (${outcome})`, { cause });
     this.outcomeKnown = outcomeKnown;
   }
 }

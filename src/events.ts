@@ -1,7 +1,12 @@
+import { inspect } from 'node:util';
 import { EventEmitter } from 'eventemitter3';
+import { quoted } from './errors.js';
 import type { LossCause } from './errors.js';
 import type { Wakeups } from './options/provider-options.js';
 import type { LockKind, Mode } from './protocol/lock-document.js';
+import { portrait } from './portrait.js';
+import { UnheardFailures, brief, warnOfListener } from './warnings.js';
+import type { Saying, Sayings } from './warnings.js';
 
 /** What every event about one attempt or hold carries. */
 export interface AttemptEvent {
@@ -83,6 +88,10 @@ export interface ModeChangedEvent extends AttemptEvent {
 export interface ReleaseRequestedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
+  /** The label and the process id of the provider that revoked it; `undefined` if its own provider closes. */
+  readonly by?: string | undefined;
+  /** What the revocation was for, if it said so. */
+  readonly why?: string | undefined;
 }
 
 /** How waiters are woken has been decided, or has changed. */
@@ -137,6 +146,28 @@ export interface LockProviderEvents {
   indexError: [IndexErrorEvent];
 }
 
+/** The failures that a provider tells, as warnings. */
+export const PROVIDER_SAYINGS: {
+  readonly lost: Saying<[LostEvent]>;
+  readonly storeError: Saying<[StoreErrorEvent]>;
+} = {
+  lost: {
+    code: 'LEASEHOLD_LOST',
+    say: ({ lockName, why, heldMs, fencingToken }) =>
+      // The application closed the provider while it held the lock.
+      why === 'provider-closed'
+        ? null
+        : `Lock ${quoted(lockName)} was lost (${why}) ${String(heldMs)} ms after its grant with token ${String(fencingToken)}`,
+  },
+  storeError: {
+    code: 'LEASEHOLD_STORE_ERROR',
+    say: ({ lockName, during, error }) => {
+      const about = lockName === null ? '' : ` of lock ${quoted(lockName)}`;
+      return `The store failed or did not answer during ${during}${about}: ${brief(error)}`;
+    },
+  },
+};
+
 /** How the parts of the library report: {@link IsolatedEmitter.emit} of the provider. */
 export type Report = <E extends keyof LockProviderEvents>(
   event: E,
@@ -152,12 +183,48 @@ type AnyListener = (this: unknown, ...args: unknown[]) => unknown;
 
 /**
  * An EventEmitter whose listeners can harm neither each other nor the emitter: eventemitter3 calls them in a plain
- * loop, so one that throws would stop the others and the code that emitted. Here it ends as a process warning.
+ * loop, so one that throws would stop the others and the code that emitted. Here it ends as a process warning. So does a
+ * failure that nobody listens for. Durations are told in whole milliseconds.
  */
 export class IsolatedEmitter<Events extends object> extends EventEmitter<Events> {
   // One wrapper per listener, so that `off` finds what `on` registered. It passes on the `this` it is called with.
   readonly #isolated = new WeakMap<AnyListener, AnyListener>();
   readonly #wrappers = new WeakSet<AnyListener>();
+  readonly #unheard: UnheardFailures<Events>;
+  #isRetired = false;
+
+  /** @internal @param sayings - The events that tell failures, and how each is said if nobody listens for it. */
+  constructor(sayings: Sayings<Events> = {}) {
+    super();
+    this.#unheard = new UnheardFailures(sayings);
+  }
+
+  /** What it is at this instant, in plain facts, for logs. Sends nothing. */
+  toJSON(): object {
+    return {};
+  }
+
+  /** @internal Printed as these facts, under the name of its class. */
+  [inspect.custom](): object {
+    return portrait(this.constructor.name, this.toJSON());
+  }
+
+  /** Calls the listeners of the event. @returns Whether there were any. */
+  override emit<E extends EventEmitter.EventNames<Events>>(
+    event: E,
+    ...payload: EventEmitter.EventArgs<Events, E>
+  ): boolean {
+    const told = (payload as readonly unknown[]).map(inWholeMs);
+    if (super.emit(event, ...(told as EventEmitter.EventArgs<Events, E>))) return true;
+    if (!this.#isRetired) this.#unheard.tell(event, told);
+    return false;
+  }
+
+  /** @internal Takes off all listeners for good. What fails from now on is no warning: nobody could have listened. */
+  protected retire(): void {
+    this.#isRetired = true;
+    this.removeAllListeners();
+  }
 
   override on<E extends EventEmitter.EventNames<Events>>(
     event: E,
@@ -221,17 +288,26 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
 }
 
 function isolate(event: string, listener: AnyListener): AnyListener {
+  const onFailure = (error: unknown): void => {
+    warnOfListener(event, error);
+  };
   return function (...args) {
     try {
       const returned = listener.apply(this, args);
-      if (returned instanceof Promise) returned.catch(warn);
+      if (returned instanceof Promise) returned.catch(onFailure);
     } catch (error) {
-      warn(error);
+      onFailure(error);
     }
   };
+}
 
-  function warn(error: unknown): void {
-    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    process.emitWarning(`A listener of the event "${event}" failed: ${detail}`, 'LeaseholdListenerWarning');
-  }
+const DURATIONS = ['waitedMs', 'heldMs', 'remainingMs', 'tookMs'] as const;
+
+/** Rounded down: a hold can be relied on for no longer than it says. Handles and errors are passed on as they are. */
+function inWholeMs(payload: unknown): unknown {
+  if (typeof payload !== 'object' || payload === null) return payload;
+  if (Object.getPrototypeOf(payload) !== Object.prototype) return payload;
+  const event = payload as Readonly<Record<string, unknown>>;
+  const duration = DURATIONS.find((name) => typeof event[name] === 'number');
+  return duration === undefined ? payload : { ...event, [duration]: Math.floor(event[duration] as number) };
 }

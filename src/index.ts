@@ -1,8 +1,9 @@
 export { LockProvider } from './provider.js';
 export type { RevokeResult } from './admin/inspector.js';
-export type { LeaderElectionOptions, WhyDeposed } from './election/election-options.js';
-export type { DeposedEvent, LeaderElection, LeaderElectionEvents } from './election/leader-election.js';
-export type { LeaderInfo } from './election/leader-info.js';
+export type { LeaderElectionOptions, OnFailure, WhyDeposed } from './election/election-options.js';
+export type { DeposedEvent, LeaderElectionEvents } from './election/election-events.js';
+export type { LeaderElection } from './election/leader-election.js';
+export type { CandidateInfo, LeaderInfo } from './election/leader-info.js';
 export {
   AcquireTimeoutError,
   CorruptLockDocumentError,
@@ -42,7 +43,7 @@ export type { FencedUpdateOptions } from './fencing/fenced-update.js';
 export type { Hold, LockHandle } from './lease/lock-handle.js';
 export type { PermitHandle } from './lease/permit-handle.js';
 export type { ReaderWriterHandle } from './lease/reader-writer-handle.js';
-export type { ListFilter, RevokeOptions } from './options/admin-options.js';
+export type { DrainOptions, ListFilter, RevokeOptions } from './options/admin-options.js';
 export type { LockProviderOptions, Wakeups } from './options/provider-options.js';
 export type {
   AcquireOptions,
@@ -72,6 +73,7 @@ export type {
   JobOverrunEvent,
   JobRunEvent,
   ScheduledJobEvents,
+  WhyMissed,
 } from './schedule/job-events.js';
 export type {
   CronTimes,
@@ -80,6 +82,9 @@ export type {
   PeriodicTimes,
   ScheduledJobOptions,
 } from './schedule/job-options.js';
+export { JobNotStartedError } from './schedule/job-not-started.js';
+export type { JobClaim, JobRunner, JobStatus } from './schedule/job-status.js';
+export type { RunOutcome } from './protocol/job-claims.js';
 export type { ScheduledJob } from './schedule/scheduled-job.js';
 export { QuorumError } from './quorum/quorum-error.js';
 export { QuorumLockProvider } from './quorum/quorum-lock-provider.js';

@@ -6,8 +6,9 @@ import type { LeaderElectionOptions } from './election/election-options.js';
 import { LeaderElection } from './election/leader-election.js';
 import { Engine } from './engine.js';
 import { StoreUnavailableError } from './errors.js';
-import { IsolatedEmitter } from './events.js';
+import { IsolatedEmitter, PROVIDER_SAYINGS } from './events.js';
 import type { LockProviderEvents, Report } from './events.js';
+import { keepAlive } from './keep-alive.js';
 import type { LockHandle } from './lease/lock-handle.js';
 import { parseDrain, parseListFilter, parseRevokeOptions } from './options/admin-options.js';
 import type { ListFilter, RevokeOptions } from './options/admin-options.js';
@@ -15,10 +16,9 @@ import { parseName } from './options/checks.js';
 import { parseProviderOptions } from './options/provider-options.js';
 import type { LockProviderOptions } from './options/provider-options.js';
 import {
-  parseKeepMs,
   parseLimit,
   parsePrimitiveOptions,
-  parseWhenLimitDiffers,
+  parseSemaphoreOptions,
   refuseKeepMs,
 } from './options/request-options.js';
 import type { AcquireOptions, PrimitiveOptions, SemaphoreOptions } from './options/request-options.js';
@@ -60,7 +60,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    *   room for one connection only where a change stream is demanded.
    */
   constructor(db: Db, options?: LockProviderOptions) {
-    super();
+    super(PROVIDER_SAYINGS);
     const report: Report = (event, ...payload) => {
       this.emit(event, ...(payload as EventEmitter.EventArgs<LockProviderEvents, typeof event>));
     };
@@ -75,13 +75,10 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * @throws `TypeError` for a name that is no string or not well-formed, `RangeError` for one that is empty or longer.
    */
   createMutex(name: string, options?: PrimitiveOptions): Mutex {
+    const { requester, settings } = this.#engine;
     const checkedName = parseName(name);
-    return new MutexFace(
-      this.#engine.requester,
-      checkedName,
-      parsePrimitiveOptions(this.#engine.settings, options),
-      parseKeepMs(options),
-    );
+    const { terms, keepMs } = parsePrimitiveOptions(settings, 'createMutex', options);
+    return new MutexFace(requester, checkedName, terms, keepMs);
   }
 
   /**
@@ -90,13 +87,12 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * @throws As `createMutex`.
    */
   createReaderWriterLock(name: string, options?: PrimitiveOptions): ReaderWriterLock {
+    const { requester, settings } = this.#engine;
     const checkedName = parseName(name);
-    refuseKeepMs(options);
-    return new ReaderWriterLockFace(
-      this.#engine.requester,
-      checkedName,
-      parsePrimitiveOptions(this.#engine.settings, options),
-    );
+    const { terms, keepMs } = parsePrimitiveOptions(settings, 'createReaderWriterLock', options);
+    // Its seats are not kept: who may enter beside whom is for the server to say.
+    refuseKeepMs(keepMs, 'a reader-writer lock');
+    return new ReaderWriterLockFace(requester, checkedName, terms);
   }
 
   /**
@@ -107,15 +103,10 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * @throws As `createMutex`; `TypeError` or `RangeError` for a wrong limit.
    */
   createSemaphore(name: string, limit: number, options?: SemaphoreOptions): Semaphore {
+    const { requester, settings } = this.#engine;
     const checkedName = parseName(name);
-    return new SemaphoreFace(
-      this.#engine.requester,
-      checkedName,
-      parseLimit(limit),
-      parseWhenLimitDiffers(options),
-      parsePrimitiveOptions(this.#engine.settings, options),
-      parseKeepMs(options),
-    );
+    const parsed = parseSemaphoreOptions(settings, 'createSemaphore', options);
+    return new SemaphoreFace(requester, checkedName, parseLimit(limit), parsed);
   }
 
   /**
@@ -172,13 +163,14 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    *   `{ semaphore, permits? }`.
    * @returns One handle for all; `handles` are in the order of the requests.
    * @throws `TypeError` for an empty list, a lock that is named twice or of another provider; what the acquire of each
-   *   throws. Before that everything taken is given back.
+   *   throws. Before that everything taken is given back; if the store is silent, the error comes at most a second later,
+   *   and giving back goes on in the background.
    */
   async acquireAll<const R extends readonly LockRequest[]>(
     requests: R,
     options?: AcquireOptions,
   ): Promise<CompositeHandle<R>> {
-    return await acquireAll(this.#engine.requester, requests, options, Infinity);
+    return await acquireAll(this.#engine.requester, requests, options, 'acquireAll');
   }
 
   /** Like `acquireAll`, with one try of each unless `timeoutMs` says otherwise; `null` where that would time out. */
@@ -186,7 +178,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     requests: R,
     options?: AcquireOptions,
   ): Promise<CompositeHandle<R> | null> {
-    return await nullAtTimeout(acquireAll(this.#engine.requester, requests, options, 0));
+    return await nullAtTimeout(acquireAll(this.#engine.requester, requests, options, 'tryAcquireAll'));
   }
 
   /**
@@ -211,15 +203,22 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Asks the holders of a lock to release: their `releaseRequested` aborts, and their leases are not extended any more,
-   * so that each seat ends at its release or expiry. A holder whose provider has no change stream open hears of it at its
-   * next extension. With `force` the seats are emptied at once, and until the old
-   * holders hear of it only tokens protect.
+   * Asks the holders of a lock to release: their `releaseRequested` aborts with an error that says who revoked and why,
+   * and their leases are not extended any more, so that each seat ends at its release or expiry. A holder whose provider
+   * has its change stream open hears of it at once, any other one at its next extension: within `extendEveryMs`, a third of
+   * a lease by default.
+   *
+   * With `force` the seats are emptied at once, and until the old holders hear of it, as late as that, only tokens protect.
+   * A hold that ends by its revocation, either way, is lost as `revoked`. If several revocations concern one lease, the
+   * first one says why, unless a later one uses `force`.
+   *
+   * @throws `TypeError` or `RangeError` for a wrong option; as `inspect`.
    */
   async revoke(name: string, options?: RevokeOptions): Promise<RevokeResult> {
     this.#engine.assertOpen();
     const result = await this.#engine.inspector.revoke(parseName(name), parseRevokeOptions(options));
-    await Promise.all([...result.asked, ...result.evicted].map((id) => this.#engine.look(id)));
+    const looks = [...result.asked, ...result.evicted].map((id) => this.#engine.look(id));
+    await keepAlive(Promise.all(looks));
     return result;
   }
 
@@ -231,7 +230,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    */
   async ensureIndexes(): Promise<void> {
     this.#engine.assertOpen();
-    const outcome = await this.#engine.ensureIndex();
+    const outcome = await keepAlive(this.#engine.ensureIndex());
     if (outcome.type === 'done') return;
     throw new StoreUnavailableError(null, outcome.type === 'refused', outcome.error);
   }
@@ -243,11 +242,20 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * and listeners are gone. May be called again.
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
-    const drainMs = parseDrain(options);
+    const drainMs = parseDrain('close', options);
     this.#closed ??= this.#engine.close(drainMs).then(() => {
-      this.removeAllListeners();
+      this.retire();
     });
-    await this.#closed;
+    await keepAlive(this.#closed);
+  }
+
+  override toJSON(): object {
+    const { processId } = this;
+    return {
+      processId,
+      collection: this.#engine.settings.collectionName,
+      closed: this.#closed !== undefined,
+    };
   }
 
   /** `close()`. */

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { IsolatedEmitter } from '../src/events.js';
-import { answeredTimeout } from './support/patience.js';
-import { testProvider, twoProviders, until } from './support/test-provider.js';
+import { answeredTimeout, eventually } from './support/patience.js';
+import { testProvider, twoProviders } from './support/test-provider.js';
 
 interface Events {
   ping: [number];
@@ -26,7 +26,7 @@ describe('a listener', () => {
     emitter.on('ping', (n) => heard.push(n));
     expect(emitter.emit('ping', 7)).toBe(true);
     expect(heard).toEqual([7]);
-    await until(() => warnings.mock.calls.length === 2, 'two warnings');
+    await eventually('two warnings', () => warnings.mock.calls.length === 2);
   });
 
   it('can be taken off again, also one for a single call, and keeps its context', () => {
@@ -80,15 +80,15 @@ describe('a provider', () => {
       return other.locks.acquireMutex('a', { timeoutMs });
     });
     const waiting = other.locks.acquireMutex('a');
-    await until(() => seen.filter((name) => name === 'waiting').length === 2, 'the second wait');
+    await eventually('the second wait', () => seen.filter((name) => name === 'waiting').length === 2);
     await lock.release();
     const next = await waiting;
-    await until(() => seen.includes('extended'), 'an extension');
+    await eventually('an extension', () => seen.includes('extended'));
     await next.release();
     const last = await other.locks.acquireMutex('a');
     await one.locks.revoke('a');
-    await until(() => seen.includes('releaseRequested'), 'the request');
-    await until(() => last.signal.aborted, 'the end of the lease');
+    await eventually('the request', () => seen.includes('releaseRequested'));
+    await eventually('the end of the lease', () => last.signal.aborted);
     expect([...new Set(seen)].sort()).toEqual([...names].sort());
     expect(seen.slice(0, 4)).toEqual(['waiting', 'timeout', 'waiting', 'acquired']);
   });

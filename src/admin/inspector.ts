@@ -1,5 +1,6 @@
 import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
 import type { Report } from '../events.js';
+import { keepAlive } from '../keep-alive.js';
 import type { ParsedListFilter, RevokeOptions } from '../options/admin-options.js';
 import { NOW } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
@@ -20,7 +21,7 @@ export interface RevokeResult {
   readonly evicted: string[];
 }
 
-/** Lock documents may be large, and a caller may stop early. */
+/** Lock documents may be large, and a caller may stop early. The server may cut a page shorter still, at 16 MB. */
 const PAGE_SIZE = 100;
 
 /** Looks at locks from outside, and takes them away. */
@@ -29,10 +30,19 @@ export class Inspector {
   readonly #combiner: Combiner;
   readonly #kinds: readonly Seats[];
   readonly #report: Report;
+  readonly #by: string;
   readonly #whole: Fields;
 
-  constructor(collection: LockCollection, combiner: Combiner, kinds: readonly Seats[], report: Report) {
+  /** @param by - What a holder is told of whoever revokes here. */
+  constructor(
+    collection: LockCollection,
+    combiner: Combiner,
+    kinds: readonly Seats[],
+    report: Report,
+    by: string,
+  ) {
     this.#report = report;
+    this.#by = by;
     this.#collection = collection;
     this.#combiner = combiner;
     this.#kinds = kinds;
@@ -40,7 +50,7 @@ export class Inspector {
   }
 
   async inspect(name: string): Promise<LockSnapshot | null> {
-    const outcome = await this.#collection.read([name], this.#whole, 'majority');
+    const outcome = await keepAlive(this.#collection.read([name], this.#whole, 'majority'));
     if (outcome.type !== 'done') throw new StoreUnavailableError(name, true, outcome.error);
     const [found] = outcome.value;
     return found === undefined ? null : this.#read(name, found);
@@ -50,8 +60,11 @@ export class Inspector {
     const ofKind = kind === undefined ? {} : { kind };
     let from: Readonly<Record<string, unknown>> = { $gte: prefix };
     for (;;) {
-      const outcome = await this.#collection.page({ _id: from, ...ofKind }, this.#whole, PAGE_SIZE);
+      const outcome = await keepAlive(
+        this.#collection.page({ _id: from, ...ofKind }, this.#whole, PAGE_SIZE),
+      );
       if (outcome.type !== 'done') throw new StoreUnavailableError(null, true, outcome.error);
+      if (outcome.value.length === 0) return;
       for (const found of outcome.value) {
         const name: unknown = found['_id'];
         if (typeof name !== 'string' || !name.startsWith(prefix)) return;
@@ -59,7 +72,6 @@ export class Inspector {
         const snapshot = this.#readOrReport(name, found);
         if (snapshot !== null && (!heldOnly || snapshot.holders.length > 0)) yield snapshot;
       }
-      if (outcome.value.length < PAGE_SIZE) return;
     }
   }
 
@@ -81,14 +93,15 @@ export class Inspector {
     const absent = id !== undefined && ids.length === 0 ? [id] : [];
     const seats = this.#kinds.find(({ kind }) => kind === snapshot?.kind);
     if (seats === undefined || ids.length === 0) return { asked: [], gone: absent, evicted: [] };
-    const operation = force ? ({ type: 'evict', ids } as const) : ({ type: 'ask', ids, why } as const);
-    const outcome = await this.#combiner.submit(name, seats, operation).outcome;
+    const operation = { type: force ? 'evict' : 'ask', ids, by: this.#by, why } as const;
+    const outcome = await keepAlive(this.#combiner.submit(name, seats, operation).outcome);
     if (outcome.type !== 'done') {
       const outcomeKnown = outcome.type === 'refused' || !outcome.maybeApplied;
       throw new StoreUnavailableError(name, outcomeKnown, outcome.error);
     }
-    const told = ids.filter((each) => outcome.value.wake.some((word) => word.endsWith(`:${each}:0`)));
-    const gone = ids.filter((each) => !told.includes(each));
+    const named = new Set(outcome.value.wake.map((word) => /([^:]+):0$/.exec(word)?.[1]));
+    const told = ids.filter((each) => named.has(each));
+    const gone = ids.filter((each) => !named.has(each));
     return force ? { asked: [], gone, evicted: told } : { asked: told, gone, evicted: [] };
   }
 

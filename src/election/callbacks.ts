@@ -1,11 +1,11 @@
-import type { LockHandle } from '../lease/lock-handle.js';
 import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
+import type { TermHandle } from './term-handle.js';
 
 /** Work of every term beside `onElected`, under a name of its own. */
 export interface Worker {
   readonly name: string;
   /** Resolves when the work of this term has ended, for which its signal is the sign. Never rejects. */
-  lead(term: LockHandle): Promise<unknown>;
+  lead(term: TermHandle): Promise<unknown>;
 }
 
 /**
@@ -20,7 +20,7 @@ export class Callbacks {
   readonly #works = new Set<Promise<void>>();
   /** What goes on under the name of a worker, also of one that is not attached any more. */
   readonly #going = new Map<string, Promise<unknown>>();
-  #term: LockHandle | undefined;
+  #term: TermHandle | undefined;
 
   constructor(
     options: Pick<ParsedElectionOptions, 'onElected' | 'onDeposed'>,
@@ -45,26 +45,52 @@ export class Callbacks {
     }
     this.#workers.add(worker);
     const term = this.#term;
-    if (term !== undefined) this.#begin(() => this.#lead(worker, term));
+    if (term !== undefined) void this.#begin(() => this.#lead(worker, term));
     return () => {
       this.#workers.delete(worker);
     };
   }
 
-  /** Nobody is elected while anything goes on: so the two callbacks alternate. */
-  elected(term: LockHandle): void {
-    // Whoever attaches from now on, for instance by what `onElected` does, begins by itself.
+  /**
+   * Nobody is elected while anything goes on: so the two callbacks alternate.
+   *
+   * @param onFailure - Called when `onElected` has failed, after the error has been told.
+   */
+  elected(term: TermHandle, onFailure: () => void): void {
+    // A worker that is attached from now on, for instance by what `onElected` does, begins by itself.
     const workers = [...this.#workers];
     this.#term = term;
-    this.#begin(() => this.#options.onElected(term));
-    for (const worker of workers) this.#begin(() => this.#lead(worker, term));
+    void this.#begin(
+      () => this.#options.onElected(term),
+      (error) => {
+        // To end by throwing the reason of its signal is no failure.
+        if (term.signal.aborted && error === term.signal.reason) return;
+        this.#onError(error);
+        onFailure();
+      },
+    );
+    for (const worker of workers) void this.#begin(() => this.#lead(worker, term));
   }
 
-  /** If nothing goes on, it is called before this returns. */
-  deposed(term: LockHandle, why: WhyDeposed): void {
+  /**
+   * Calls `onDeposed` when the work of the term has ended, and then `vacate`, which does not wait for the end of that and
+   * never rejects. If nothing goes on, both are called before this returns. Resolves with what `vacate` does.
+   */
+  deposed<T>(term: TermHandle, why: WhyDeposed, vacate: () => Promise<T>): Promise<T> {
     this.#term = undefined;
-    const depose = (): unknown => this.#options.onDeposed(term, why);
-    this.#begin(this.isIdle ? depose : () => Promise.all(this.#works).then(depose));
+    let deposed: Promise<unknown> | undefined;
+    const end = (): Promise<T> => {
+      deposed = this.#begin(() => this.#options.onDeposed(term, why));
+      return vacate();
+    };
+    const vacated = this.isIdle ? end() : Promise.all(this.#works).then(end);
+    void this.#begin(() => vacated.then(() => deposed));
+    return vacated;
+  }
+
+  /** Resolves when what goes on now has ended, with all that belongs to its end. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#works);
   }
 
   /** Resolves when nothing goes on any more. */
@@ -74,7 +100,7 @@ export class Callbacks {
   }
 
   /** One after the other under one name: a run may outlive its worker, whose name another one has then. */
-  async #lead(worker: Worker, term: LockHandle): Promise<void> {
+  async #lead(worker: Worker, term: TermHandle): Promise<void> {
     const { name } = worker;
     for (let last = this.#going.get(name); last !== undefined; last = this.#going.get(name)) await last;
     if (!this.#workers.has(worker)) return;
@@ -84,16 +110,18 @@ export class Callbacks {
   }
 
   /** Work that ends at once is over when this returns. */
-  #begin(work: () => unknown): void {
+  #begin(work: () => unknown, onError = this.#onError): Promise<void> | undefined {
     try {
       const result = work();
-      if (!isPromise(result)) return;
+      if (!isPromise(result)) return undefined;
       const going = Promise.resolve(result)
-        .then(() => undefined, this.#onError)
+        .then(() => undefined, onError)
         .finally(() => this.#works.delete(going));
       this.#works.add(going);
+      return going;
     } catch (error) {
-      this.#onError(error);
+      onError(error);
+      return undefined;
     }
   }
 }

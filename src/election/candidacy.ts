@@ -1,40 +1,35 @@
 import { pauseBeforeRepeat, sleepUntil, within } from '../clock.js';
-import { ProviderClosedError } from '../errors.js';
+import { ProviderClosedError, StoreUnavailableError } from '../errors.js';
+import { DRAIN_MS } from '../options/admin-options.js';
 import type { Requester, Target } from '../primitives/requester.js';
 import { electionSeats } from '../protocol/election-seats.js';
-import type { Reply } from '../protocol/reply.js';
 import type { Callbacks } from './callbacks.js';
-import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
+import type { ParsedElectionOptions } from './election-options.js';
 import { HandOver } from './hand-over.js';
 import { Return } from './return.js';
 import { TermHandle } from './term-handle.js';
+import { Term } from './term.js';
+import type { TermListener, TermParts } from './term.js';
 
-/** Who hears what becomes of a candidacy. */
-export interface CandidacyListener {
-  elected(term: TermHandle): void;
-  /** The term is not to be relied on from now on; its work may go on for a while. */
-  ending(): void;
-  deposed(term: TermHandle, why: WhyDeposed): void;
+/** Hears what becomes of a candidacy. */
+export interface CandidacyListener extends TermListener {
   failed(error: unknown): void;
 }
 
-/** How a term is to end. */
-interface Ending {
-  readonly why: WhyDeposed;
-  readonly drainMs: number;
-  /** The candidate that it is handed to. */
-  readonly to?: string | undefined;
-  /** Whether that candidate has it; in any case when all is over. */
-  readonly settle: (isHanded: boolean) => void;
+/** What a candidacy needs of its candidate. */
+export interface CandidacyParts extends Omit<TermParts, 'context'> {
+  readonly requester: Requester;
+  readonly name: string;
+  readonly listener: CandidacyListener;
 }
+
+/** How long a candidate whose terms fail one after the other stays away: twice as long each time. */
+const FIRST_ABSENCE_MS = 500;
+const MAX_ABSENCE_MS = 30_000;
 
 /**
  * One candidate from its start to its stop: it queues, leads, and queues again. It does not stand while work of its last
  * term goes on: elected, it could do nothing, and would keep those from leading who can.
- *
- * A term ends in this order, whoever wants it to: its signal aborts; its `onElected` ends, for which it has so long;
- * its `onDeposed` is called; the seat is given back. So nobody else is elected between the two callbacks. Work that
- * takes longer keeps the seat until the lease is over.
  */
 export class Candidacy {
   /** Resolves when the candidate has its place in the queue, or is stopped before; rejects if it is refused one. */
@@ -43,55 +38,53 @@ export class Candidacy {
   readonly #options: ParsedElectionOptions;
   readonly #callbacks: Callbacks;
   readonly #listener: CandidacyListener;
+  readonly #termParts: TermParts;
   readonly #target: Target<TermHandle>;
   readonly #return: Return;
   readonly #stopping = new AbortController();
-  /** Aborts when the time is up that a stop leaves an ending which goes on already. */
-  readonly #hurrying = new AbortController();
   #isQueued = false;
   #resolveQueued!: () => void;
   #rejectQueued!: (error: unknown) => void;
-  #lastReply: Reply | undefined;
-  #term: TermHandle | undefined;
-  #end: ((ending: Ending) => void) | undefined;
+  #trouble: unknown;
+  #term: Term | undefined;
 
-  constructor(
-    requester: Requester,
-    name: string,
-    options: ParsedElectionOptions,
-    callbacks: Callbacks,
-    listener: CandidacyListener,
-  ) {
+  constructor(parts: CandidacyParts) {
+    const { requester, name, options, callbacks, listener } = parts;
     this.#requester = requester;
     this.#options = options;
     this.#callbacks = callbacks;
     this.#listener = listener;
+    this.#termParts = { ...parts, context: requester.context };
     const { candidateId, value, transitionMs, terms } = options;
     this.#return = new Return(requester.context, name, candidateId);
     this.queued = new Promise((resolve, reject) => {
       this.#resolveQueued = resolve;
       this.#rejectQueued = reject;
     });
-    // Whoever starts a candidate may not wait for it.
+    // The caller that starts a candidate may not wait for it.
     this.queued.catch(() => undefined);
     this.#target = {
       name,
       terms,
       seats: electionSeats,
       demand: () => ({ candidateId, value, transitionMs }),
-      makeHandle: (hold, holds) => new TermHandle(hold, holds),
+      makeHandle: (hold, holds) => new TermHandle(hold, holds, (term) => this.#release(term)),
       onReply: (reply) => {
-        this.#lastReply = reply;
+        this.#trouble = undefined;
         this.#return.note(reply);
       },
       onQueued: () => {
         this.#queuedNow();
       },
+      onTrouble: (error) => {
+        this.#troubled(error);
+      },
     };
   }
 
-  get lastReply(): Reply | undefined {
-    return this.#lastReply;
+  /** Why the store does not answer the request of this candidate; `undefined` if it did when it was asked last. */
+  get trouble(): unknown {
+    return this.#trouble;
   }
 
   /** Resolves when it is over. */
@@ -99,12 +92,14 @@ export class Candidacy {
     const { clock } = this.#requester.context;
     const { signal } = this.#stopping;
     let failures = 0;
+    let failedTerms = 0;
     while (!signal.aborted) {
       try {
         if (!this.#callbacks.isIdle) await within(clock, Infinity, this.#callbacks.idle(), signal);
-        const term = await this.#stand(signal);
+        const handle = await this.#stand(signal);
         failures = 0;
-        await this.#lead(term);
+        failedTerms = (await this.#lead(handle)) ? 0 : failedTerms + 1;
+        if (failedTerms > 0) await this.#stayAway(failedTerms - 1, signal);
       } catch (error) {
         if (this.#isFinal(error)) break;
         this.#listener.failed(error);
@@ -112,7 +107,6 @@ export class Candidacy {
         failures += 1;
       }
     }
-    this.#hurrying.abort();
     // Of one that was stopped before it was queued.
     this.#resolveQueued();
   }
@@ -120,38 +114,33 @@ export class Candidacy {
   /** Ends the candidacy, and its term if it leads. A term that ends already has no longer than that from now on. */
   stop(drainMs: number): void {
     this.#stopping.abort();
-    if (this.#end === undefined) void this.#hurry(drainMs);
-    else void this.#endTerm('stopped', drainMs);
+    this.#term?.stop(drainMs);
   }
 
-  async #hurry(drainMs: number): Promise<void> {
-    const { clock } = this.#requester.context;
-    await sleepUntil(clock, clock.nowMs() + drainMs, this.#hurrying.signal);
-    this.#hurrying.abort();
-  }
-
+  /** Ends its term, if it leads. */
   async resign(drainMs: number): Promise<void> {
-    await this.#endTerm('resigned', drainMs);
+    await this.#term?.end('resigned', drainMs);
   }
 
   /** Whether that candidate was there, and leads now. */
   async handOver(to: string, drainMs: number): Promise<boolean> {
     const term = this.#term;
-    if (term === undefined || !(await this.#handOverOf(term).isPossible(to)) || term !== this.#term)
-      return false;
-    return await this.#endTerm('handed-over', drainMs, to);
-  }
-
-  #endTerm(why: WhyDeposed, drainMs: number, to?: string): Promise<boolean> {
-    return new Promise((resolve) => {
-      if (this.#end === undefined) resolve(false);
-      else this.#end({ why, drainMs, to, settle: resolve });
-    });
+    if (term === undefined) return false;
+    const { context } = this.#requester;
+    const isPossible = await new HandOver(context, term.handle, this.#options.terms).isPossible(to);
+    return isPossible && (await term.end('handed-over', drainMs, to));
   }
 
   #queuedNow(): void {
     this.#isQueued = true;
     this.#resolveQueued();
+  }
+
+  /** Told once, until the store answers again: a request is repeated several times a second. */
+  #troubled(error: unknown): void {
+    const isNew = this.#trouble === undefined;
+    this.#trouble = error;
+    if (isNew) this.#listener.failed(new StoreUnavailableError(this.#target.name, false, error));
   }
 
   #isFinal(error: unknown): boolean {
@@ -169,87 +158,33 @@ export class Candidacy {
     }
   }
 
-  // ---- a term
-
-  async #lead(term: TermHandle): Promise<void> {
+  /** False: its `onElected` failed, and the term was given up because of that. */
+  async #lead(handle: TermHandle): Promise<boolean> {
     this.#queuedNow();
     // Granted in the very turn of the stop: nobody hears of it.
     if (this.#stopping.signal.aborted) {
-      await term.release();
-      return;
+      await handle.giveBack();
+      return true;
     }
-    const over = this.#overOf(term);
+    const term = new Term(this.#termParts, handle);
     this.#term = term;
-    this.#listener.elected(term);
-    this.#callbacks.elected(term);
-    const ending = await over;
-    this.#term = undefined;
-    this.#listener.ending();
-    // Of a hold that is lost it has aborted.
-    term.end();
-    if (ending === undefined) this.#depose(term, term.isLost ? 'lost' : 'resigned');
-    else ending.settle(await this.#finish(term, ending));
-  }
-
-  /** Resolves with how it is to end; `undefined`: it has ended. */
-  #overOf(term: TermHandle): Promise<Ending | undefined> {
-    return new Promise((resolve) => {
-      const end = (ending: Ending | undefined): void => {
-        // Whoever wants to end it from now on finds that it ends, and waits for no answer.
-        this.#end = undefined;
-        resolve(ending);
-      };
-      this.#end = end;
-      term.onEnded(() => {
-        end(undefined);
-      });
-      term.releaseRequested.addEventListener('abort', () => {
-        // By a revocation: of a provider that closes, the elections are stopped, each when its jobs have been.
-        if (this.#requester.context.closing.aborted) return;
-        end({ why: 'resigned', drainMs: this.#options.terms.leaseMs, settle: () => undefined });
-      });
-    });
-  }
-
-  async #finish(term: TermHandle, { why, drainMs, to }: Ending): Promise<boolean> {
-    const { clock } = this.#requester.context;
-    const { signal } = this.#hurrying;
-    const isDrained = this.#callbacks.isIdle || (await within(clock, drainMs, this.#drained(term), signal));
-    if (isDrained !== true && !term.isOver) {
-      this.#handOverOf(term).keep();
-      this.#depose(term, why);
-      return false;
+    try {
+      await term.lead();
+    } finally {
+      this.#term = undefined;
     }
-    this.#depose(term, why);
-    const isHanded = await this.#giveBack(term, to);
-    await within(clock, drainMs, this.#callbacks.idle(), signal);
-    return isHanded;
+    return !term.hasFailed;
   }
 
-  /** When its work has ended, or the hold has. */
-  #drained(term: TermHandle): Promise<true> {
-    return Promise.race([
-      this.#callbacks.idle(),
-      new Promise<true>((resolve) => {
-        term.onEnded(() => {
-          resolve(true);
-        });
-      }),
-    ]);
+  async #release(handle: TermHandle): Promise<void> {
+    const term = this.#term;
+    if (term?.handle === handle) await term.end('resigned', DRAIN_MS);
   }
 
-  async #giveBack(term: TermHandle, to: string | undefined): Promise<boolean> {
-    if (to !== undefined && !term.isOver) return await this.#handOverOf(term).give(to);
-    await term.release();
-    return false;
-  }
-
-  #depose(term: TermHandle, why: WhyDeposed): void {
-    this.#callbacks.deposed(term, why);
-    this.#listener.deposed(term, why);
-  }
-
-  #handOverOf(term: TermHandle): HandOver {
-    return new HandOver(this.#requester.context, term, this.#options.terms.leaseMs);
+  /** Another candidate leads meanwhile, if there is one. */
+  async #stayAway(failuresBefore: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#requester.context;
+    const absenceMs = Math.min(FIRST_ABSENCE_MS * 2 ** Math.min(failuresBefore, 10), MAX_ABSENCE_MS);
+    await sleepUntil(clock, clock.nowMs() + absenceMs * (0.5 + Math.random() / 2), signal);
   }
 }

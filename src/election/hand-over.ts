@@ -1,7 +1,11 @@
-import { pauseBeforeRepeat } from '../clock.js';
+import { pauseBeforeRepeat, within } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
 import type { AcquisitionContext } from '../lease/attempt.js';
+import { storedLeaseMs } from '../options/provider-options.js';
+import type { LeaseTerms } from '../options/provider-options.js';
 import { electionSeats } from '../protocol/election-seats.js';
+import { STORED_WAITERS, all, equal, isLive, literal, those } from '../protocol/expressions.js';
+import type { Fields } from '../protocol/expressions.js';
 import { tokenGivenBack } from '../protocol/wake.js';
 import type { TermHandle } from './term-handle.js';
 
@@ -12,23 +16,24 @@ const MAX_REPEATS = 5;
 export class HandOver {
   readonly #context: AcquisitionContext;
   readonly #term: TermHandle;
-  readonly #leaseMs: number;
+  readonly #terms: LeaseTerms;
 
-  constructor(context: AcquisitionContext, term: TermHandle, leaseMs: number) {
+  constructor(context: AcquisitionContext, term: TermHandle, terms: LeaseTerms) {
     this.#context = context;
     this.#term = term;
-    this.#leaseMs = leaseMs;
+    this.#terms = terms;
   }
 
-  /** Whether that candidate waits. Asked before the work of the term is ended for its sake. */
+  /** Whether that candidate waits, and has a live place. Asked before the work of the term is ended for its sake. */
   async isPossible(candidateId: string): Promise<boolean> {
     const { collection } = this.#context;
     const { name } = this.#term;
-    const waits = { waiting: { $objectToArray: '$queue' } };
-    const outcome = await collection.read([name], waits, 'majority');
+    const isMeant = all(equal('$$this.v.candidateId', literal(candidateId)), isLive('$$this.v.expiresAt'));
+    const meant: Fields = { meant: { $size: those(STORED_WAITERS, isMeant) } };
+    const outcome = await collection.read([name], meant, 'majority');
     if (outcome.type !== 'done') throw new StoreUnavailableError(name, true, outcome.error);
-    const [document] = outcome.value as readonly { waiting: readonly { v: { candidateId?: unknown } }[] }[];
-    return document?.waiting.some(({ v }) => v.candidateId === candidateId) === true;
+    const [document] = outcome.value as readonly { readonly meant: number }[];
+    return document !== undefined && document.meant > 0;
   }
 
   /**
@@ -45,7 +50,11 @@ export class HandOver {
       const outcome = await combiner.submit(name, electionSeats, operation).outcome;
       if (outcome.type === 'done') {
         const { wake, reply } = outcome.value;
-        if ((tokenGivenBack(wake, id) ?? 0) > 0) return true;
+        if ((tokenGivenBack(wake, id) ?? 0) > 0) {
+          // A copy of the term's own request may still arrive, and queue behind the candidate.
+          if (this.#term.copies?.mayArrive === true) void this.leave();
+          return true;
+        }
         // Of a repeat; but the seat may still be this term's own, and the candidate one of the same name.
         if (reply?.leases.some((lease) => lease.id !== id && lease.candidateId === candidateId) === true)
           return true;
@@ -54,13 +63,13 @@ export class HandOver {
       if (outcome.type === 'refused') break;
       await pauseBeforeRepeat(clock, repeats);
     }
-    await this.#leave();
+    await this.leave();
     return false;
   }
 
   /**
-   * The work goes on though the term has ended: the seat stays until the lease is over, and the mark keeps the candidate
-   * from returning to it before the others.
+   * The work goes on though its time to end is up: nothing extends the lease any more, and the mark keeps the candidate
+   * from returning to the seat before the others.
    */
   keep(): void {
     const { name, id } = this.#term;
@@ -68,10 +77,12 @@ export class HandOver {
     void this.#context.combiner.submit(name, electionSeats, { type: 'ask', ids: [id] }).outcome;
   }
 
-  async #leave(): Promise<void> {
+  /** Gives a seat back that was kept. If the store does not answer, that goes on in the background. */
+  async leave(): Promise<void> {
     const { releases, clock, settings } = this.#context;
-    const { name, id } = this.#term;
-    const untilMs = clock.nowMs() + this.#leaseMs + settings.storeTimeoutMs;
-    await releases.giveBack({ name, seats: electionSeats, id, untilMs, againAtMs: undefined });
+    const { name, id, copies } = this.#term;
+    const untilMs = clock.nowMs() + storedLeaseMs(this.#terms) + settings.storeTimeoutMs;
+    const leaving = releases.giveBack({ name, seats: electionSeats, id, untilMs, copies });
+    await within(clock, settings.storeTimeoutMs, leaving);
   }
 }

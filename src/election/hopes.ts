@@ -1,9 +1,10 @@
+import { onAbort } from '../abort-listeners.js';
 import type { Clock } from '../clock.js';
 import { ProviderClosedError } from '../errors.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import type { ParsedWait } from '../options/request-options.js';
 
-/** Whoever waits for a candidate to be elected, which may not even have been started. */
+/** The callers that wait for a candidate to be elected, which may not even have been started. */
 export class Hopes {
   readonly #name: string;
   readonly #clock: Clock;
@@ -19,29 +20,34 @@ export class Hopes {
     this.#closing = closing;
   }
 
-  /** Resolves with the next term, unless the time is up or the signal aborts before. */
-  async wait({ timeoutMs, signal }: ParsedWait, tooLate: (waitedMs: number) => Error): Promise<LockHandle> {
+  /**
+   * Resolves with the next term, unless the time is up or the signal aborts before. `tooLate` takes a moment to find out
+   * who leads: a term that begins meanwhile is returned, though late.
+   */
+  async wait(
+    { timeoutMs, signal }: ParsedWait,
+    tooLate: (waitedMs: number) => Promise<Error>,
+  ): Promise<LockHandle> {
     const startedMs = this.#clock.nowMs();
     let end!: () => void;
     const hope = new Promise<LockHandle>((resolve, reject) => {
       const open = { elected: resolve, dashed: reject };
-      const onAbort = (): void => {
+      const forget = onAbort(signal, () => {
         reject(signal?.reason as Error);
-      };
+      });
       const onClosing = (): void => {
         reject(new ProviderClosedError(this.#name));
       };
       const onTime = (): void => {
-        reject(tooLate(this.#clock.nowMs() - startedMs));
+        void tooLate(this.#clock.nowMs() - startedMs).then(reject);
       };
-      const timer = timeoutMs === Infinity ? undefined : this.#clock.at(startedMs + timeoutMs, onTime, true);
+      const timer = timeoutMs === Infinity ? undefined : this.#clock.at(startedMs + timeoutMs, onTime);
       this.#open.add(open);
-      signal?.addEventListener('abort', onAbort, { once: true });
       this.#closing.addEventListener('abort', onClosing, { once: true });
       end = () => {
         timer?.cancel();
         this.#open.delete(open);
-        signal?.removeEventListener('abort', onAbort);
+        forget();
         this.#closing.removeEventListener('abort', onClosing);
       };
     });

@@ -1,59 +1,26 @@
 import type { EventEmitter } from 'eventemitter3';
-import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
+import { ProviderClosedError } from '../errors.js';
 import { IsolatedEmitter } from '../events.js';
+import { keepAlive } from '../keep-alive.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import { parseDrain } from '../options/admin-options.js';
-import { parseWait } from '../options/request-options.js';
-import type { Requester } from '../primitives/requester.js';
-import { describeLease } from '../protocol/snapshot.js';
+import type { DrainOptions } from '../options/admin-options.js';
+import { record } from '../options/checks.js';
+import { storedLeaseMs } from '../options/provider-options.js';
+import { parseSignal, parseWait } from '../options/request-options.js';
 import { Callbacks } from './callbacks.js';
 import type { Worker } from './callbacks.js';
 import { Candidacy } from './candidacy.js';
+import type { LeaderElectionEvents } from './election-events.js';
 import { parseCandidateId } from './election-options.js';
 import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
+import type { Elections } from './elections.js';
 import { Hopes } from './hopes.js';
-import { readLeader } from './leader-info.js';
-import type { LeaderInfo } from './leader-info.js';
-import type { Observatory } from './observatory.js';
-
-/** The events of a {@link LeaderElection}: one typed payload each. */
-export interface LeaderElectionEvents {
-  /** This candidate leads. */
-  elected: [LockHandle];
-  /** It leads no more. */
-  deposed: [DeposedEvent];
-  /** Somebody else leads, or nobody; told while the candidate is started and somebody listens. */
-  leader: [LeaderInfo | null];
-  /** A callback failed, or a request; the candidate goes on. */
-  error: [unknown];
-}
-
-/** A term has ended. */
-export interface DeposedEvent {
-  /** The term. */
-  readonly term: LockHandle;
-  /** Which way it ended. */
-  readonly why: WhyDeposed;
-}
-
-/** What an election needs of its provider. */
-export interface Elections {
-  readonly requester: Requester;
-  readonly observatory: Observatory;
-  /** Those that are started: the provider stops them when it closes. */
-  readonly started: Set<LeaderElection>;
-  /** Jobs that are started, which it stops before their elections. */
-  readonly jobs: Set<StartedJob>;
-}
-
-/** A job that runs in the terms of an election. */
-export interface StartedJob {
-  readonly election: LeaderElection;
-  stop(options: { readonly drainMs: number }): Promise<void>;
-}
-
-/** How long the work of a term may take to end where nobody says. */
-const DRAIN_MS = 5_000;
+import { lateError } from './late-error.js';
+import { readCandidates, readLeader } from './leader-info.js';
+import type { CandidateInfo, LeaderInfo } from './leader-info.js';
+import { PendingStops } from './pending-stops.js';
+import { sayingsOfElection } from './unheard-errors.js';
 
 /**
  * One candidate of an election.
@@ -62,20 +29,26 @@ const DRAIN_MS = 5_000;
  * its token fences, and its signal aborts when it is over.
  *
  * - `stopped` → `campaigning`, by `start`.
- * - `campaigning`: in the queue, or waiting to queue for the end of work of its last term. → `leading`; → `stopping`.
+ * - `campaigning`: in the queue; or waiting to queue, for the end of work of its last term or after a failed one.
+ *   → `leading`; → `stopping`.
  * - `leading` → `campaigning`, when the term ends otherwise than by a stop; → `stopping`.
- * - `stopping`: the term's work ends. → `stopped`.
+ * - `stopping`: the term's work ends. → `stopped`, and on to `campaigning` if `start` was called after the last `stop`.
+ *
+ * When calls of `start` and `stop` overlap, the last one decides.
  */
 export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implements AsyncDisposable {
-  /** As it was given to `createLeaderElection`. */
+  /** The election: all candidates of this name stand in the same one. */
   readonly name: string;
-  /** Who stands. */
+  /** The id under which this candidate stands. */
   readonly candidateId: string;
   readonly #elections: Elections;
   readonly #options: ParsedElectionOptions;
   readonly #callbacks: Callbacks;
   readonly #hopes: Hopes;
   #state: 'stopped' | 'campaigning' | 'leading' | 'stopping' = 'stopped';
+  /** Whether the last call of `start` and `stop` was a start. */
+  #isWanted = false;
+  readonly #stops: PendingStops;
   #candidacy: Candidacy | undefined;
   #term: LockHandle | null = null;
   #stopped: Promise<void> | undefined;
@@ -83,13 +56,14 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /** @internal */
   constructor(elections: Elections, name: string, options: ParsedElectionOptions) {
-    super();
+    super(sayingsOfElection(name));
     this.name = name;
     this.candidateId = options.candidateId;
     this.#elections = elections;
     this.#options = options;
     const { clock, closing } = elections.requester.context;
     this.#hopes = new Hopes(name, clock, closing);
+    this.#stops = new PendingStops(clock);
     this.#callbacks = new Callbacks(options, (error) => {
       this.emit('error', error);
     });
@@ -111,18 +85,26 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Stands for election. May be called again after a `stop`, and while started, which changes nothing.
+   * Stands for election. May be called again after a `stop`, also while that goes on, and while started, which changes
+   * nothing. While the store does not answer it is asked again and again.
    *
    * @returns Resolves when the candidate is queued, or leads; if work of an earlier term goes on, that is after its end.
-   *   Also when the candidate is stopped before.
+   *   Also when `stop` is called before.
    * @throws {@link ProviderClosedError}, {@link LockKindMismatchError}, {@link QueueFullError},
    *   {@link CorruptLockDocumentError}, {@link StoreUnavailableError} if the store refuses; the candidate is stopped
-   *   then. What happens later is an `error` event, and the candidate goes on.
+   *   then. What happens later is an `error` event, and the candidate goes on. So is, once, a store that does not answer.
    */
   async start(): Promise<void> {
     this.#assertOpen();
+    this.#isWanted = true;
+    await keepAlive(this.#start());
+  }
+
+  async #start(): Promise<void> {
     while (this.#state === 'stopping') await this.#stopped;
     this.#assertOpen();
+    // A stop was called after this start.
+    if (!this.#isWanted) return;
     if (this.#candidacy === undefined) this.#begin();
     await this.#candidacy?.queued;
   }
@@ -130,54 +112,69 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   /**
    * Resolves with the term once this candidate leads; at once if it does. Of a stopped one it waits for the next start.
    *
-   * @throws {@link AcquireTimeoutError} when `timeoutMs` is up; the reason of `signal` when it aborts;
-   *   {@link ProviderClosedError}; a `DOMException` named `AbortError` when the candidate is stopped meanwhile.
+   * @throws {@link AcquireTimeoutError} when `timeoutMs` is up, which names the leader, or says that the store does not
+   *   answer, within a second; the reason of `signal` when it aborts; {@link ProviderClosedError}; a `DOMException` named
+   *   `AbortError` when the candidate is stopped meanwhile.
    */
   async untilElected(options?: {
     timeoutMs?: number | undefined;
     signal?: AbortSignal | undefined;
   }): Promise<LockHandle> {
-    const wait = parseWait(options, Infinity);
+    const wait = parseWait(options, 'untilElected');
     this.#assertOpen();
     wait.signal?.throwIfAborted();
     if (this.#term !== null && this.isLeader) return this.#term;
-    return await this.#hopes.wait(wait, (waitedMs) => {
-      const holders = this.#candidacy?.lastReply?.leases.map(describeLease) ?? [];
-      return new AcquireTimeoutError(this.name, { holders, waitedMs });
-    });
+    const { name, candidateId } = this;
+    const tooLate = (waitedMs: number): Promise<Error> =>
+      lateError(this.#elections.requester, {
+        ...{ name, candidateId, waitedMs },
+        trouble: this.#candidacy?.trouble,
+      });
+    return await keepAlive(this.#hopes.wait(wait, tooLate));
   }
 
   /**
    * Leaves the election. A leader's term ends: its signal aborts (why `released`), its `onElected` has `drainMs`
    * (default 5,000) to end, `onDeposed` is called, and the next candidate leads. Work that takes longer keeps the seat
-   * until its lease is over, and its `onDeposed` is called when it ends. A term that ends already, for whatever cause, has
-   * no longer than that from now on. A grant that is on its way is given back.
+   * until it ends, or its lease is over, and its `onDeposed` is called then. A term that ends already, for whatever cause,
+   * has no longer than that from now on. A grant that is on its way is given back.
+   *
+   * @returns Resolves when that is done, or `drainMs` is up; also if `start` is called meanwhile.
    */
-  async stop(options?: { drainMs?: number | undefined }): Promise<void> {
-    const drainMs = parseDrain(options);
+  async stop(options?: DrainOptions): Promise<void> {
+    const drainMs = parseDrain('stop', options);
+    this.#isWanted = false;
     if (this.#state !== 'stopped') {
       this.#state = 'stopping';
       this.#candidacy?.stop(drainMs);
+      this.#hopes.dashed(new DOMException('The candidate was stopped', 'AbortError'));
     }
-    await this.#stopped;
+    await keepAlive(this.#stops.wait(drainMs, this.#stopped, () => this.#callbacks.ended()));
   }
 
-  /** Ends the term as `stop` does, and goes to the end of the queue. Of a candidate that does not lead, nothing. */
-  async resign(): Promise<void> {
-    await this.#candidacy?.resign(DRAIN_MS);
+  /**
+   * Ends the term as `stop` does, and goes to the end of the queue. Of a candidate that does not lead, nothing. If the
+   * term ends already, waits for that, no longer than `drainMs`.
+   */
+  async resign(options?: DrainOptions): Promise<void> {
+    const drainMs = parseDrain('resign', options);
+    if (this.#candidacy !== undefined) await keepAlive(this.#candidacy.resign(drainMs));
   }
 
   /**
    * Ends the term as `stop` does, makes that candidate the next leader whatever its place, and goes to the end of the
    * queue: one atomic change, so that nobody is elected in between.
    *
-   * @returns Whether it has been done. False, and nothing has changed, if this candidate does not lead or that one does
-   *   not wait. Should it leave while the work of the term ends, the first in line is next, and it is false, too.
+   * @returns Whether that candidate got the seat. False, and nothing has changed, if this candidate does not lead, or that
+   *   one does not wait, or its place has lapsed. Should it leave while the work of the term ends, or that take longer than
+   *   `drainMs`, the first in line is next, and it is false, too.
    * @throws {@link StoreUnavailableError} if nobody could say whether that candidate waits.
    */
-  async handOverTo(candidateId: string): Promise<boolean> {
+  async handOverTo(candidateId: string, options?: DrainOptions): Promise<boolean> {
     const to = parseCandidateId(candidateId);
-    return (await this.#candidacy?.handOver(to, DRAIN_MS)) ?? false;
+    const drainMs = parseDrain('handOverTo', options);
+    if (this.#candidacy === undefined) return false;
+    return await keepAlive(this.#candidacy.handOver(to, drainMs));
   }
 
   /**
@@ -188,17 +185,29 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    */
   async leader(): Promise<LeaderInfo | null> {
     this.#assertOpen();
-    return await readLeader(this.#elections.requester.context.collection, this.name);
+    return await keepAlive(readLeader(this.#elections.requester.context.collection, this.name));
+  }
+
+  /**
+   * The candidates as a majority's read shows them: the leader, if there is one, and then the others in the order of the
+   * queue. A candidate that died is shown until its lease is over. Needs no start.
+   *
+   * @throws {@link StoreUnavailableError}, {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
+   */
+  async candidates(): Promise<readonly CandidateInfo[]> {
+    this.#assertOpen();
+    return await keepAlive(readCandidates(this.#elections.requester.context.collection, this.name));
   }
 
   /**
    * Who leads, from now on: first the present leader, or `null`, then each next one. Extensions are not shown, and
-   * leaders that follow each other faster than they can be read may be left out. Needs no start. Ends when `signal` aborts or the provider closes.
+   * leaders that follow each other faster than they can be read may be left out. Needs no start. Ends when `signal`
+   * aborts or the provider closes; `return` ends it at once, also while a `next` is pending.
    */
   observe(options?: { signal?: AbortSignal | undefined }): AsyncIterable<LeaderInfo | null> {
-    const { signal } = parseWait(options, Infinity);
+    const signal = parseSignal(record(options, 'observe', { signal: true }).signal);
     this.#assertOpen();
-    return this.#elections.observatory.observe(this.name, signal);
+    return this.#elections.observatory.observe(this.name, signal, true);
   }
 
   /** Calls the listener at every such event. What it throws reaches nobody else. */
@@ -228,9 +237,19 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this.#elections === elections;
   }
 
+  /** @internal How long a leader that falls silent is followed by nobody, in ms: its lease and the transition. */
+  get storedLeaseMs(): number {
+    return storedLeaseMs(this.#options.terms);
+  }
+
   /** @internal Works in every term from now on. Returns what ends that; throws a `TypeError` for a name it has. */
   attach(worker: Worker): () => void {
     return this.#callbacks.attach(worker);
+  }
+
+  override toJSON(): object {
+    const { name, candidateId, state } = this;
+    return { name, candidateId, state, fencingToken: this.#term?.fencingToken ?? null };
   }
 
   /** `stop()`. */
@@ -239,9 +258,9 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   #begin(): void {
-    const { requester, started } = this.#elections;
-    const candidacy = new Candidacy(requester, this.name, this.#options, this.#callbacks, {
-      elected: (term) => {
+    const { requester, started, leftBehind } = this.#elections;
+    const listener = {
+      elected: (term: LockHandle) => {
         if (this.#state === 'campaigning') this.#state = 'leading';
         this.#term = term;
         this.#hopes.elected(term);
@@ -251,43 +270,44 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
         this.#term = null;
         if (this.#state === 'leading') this.#state = 'campaigning';
       },
-      deposed: (term, why) => {
+      deposed: (term: LockHandle, why: WhyDeposed) => {
         this.emit('deposed', { term, why });
       },
-      failed: (error) => {
+      failed: (error: unknown) => {
         this.emit('error', error);
       },
-    });
-    this.#candidacy = candidacy;
+    };
+    const [options, callbacks] = [this.#options, this.#callbacks];
+    const parts = { requester, name: this.name, options, callbacks, listener, leftBehind };
+    this.#candidacy = new Candidacy(parts);
     this.#state = 'campaigning';
     started.add(this);
     this.#follow();
-    this.#stopped = candidacy.run().finally(() => {
+    this.#stopped = this.#candidacy.run().finally(() => {
       this.#ended();
     });
   }
 
   #ended(): void {
+    // A caller that waits since the stop waits for the next start.
+    if (this.#state !== 'stopping')
+      this.#hopes.dashed(new DOMException('The candidate was refused', 'AbortError'));
     this.#candidacy = undefined;
     this.#state = 'stopped';
     this.#elections.started.delete(this);
     this.#following?.abort();
     this.#following = undefined;
-    this.#hopes.dashed(new DOMException('The candidate was stopped', 'AbortError'));
   }
 
-  /** Only whoever listens has the leaders read for it. */
+  /** The leaders are read only where somebody listens. */
   #follow(): void {
     if (this.#candidacy === undefined || this.#following !== undefined) return;
     if (this.listenerCount('leader') === 0) return;
     this.#following = new AbortController();
-    void this.#tellLeaders(this.#following.signal);
-  }
-
-  async #tellLeaders(signal: AbortSignal): Promise<void> {
-    for await (const leader of this.#elections.observatory.observe(this.name, signal)) {
-      this.emit('leader', leader);
-    }
+    const leaders = this.#elections.observatory.observe(this.name, this.#following.signal, false);
+    void (async () => {
+      for await (const leader of leaders) this.emit('leader', leader);
+    })();
   }
 
   #assertOpen(): void {

@@ -1,9 +1,9 @@
 import { StoreUnavailableError, CorruptLockDocumentError } from '../errors.js';
 import { electionSeats } from '../protocol/election-seats.js';
-import { NOW } from '../protocol/expressions.js';
+import { NOW, STORED_WAITERS, isLive, those } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
 import { legalProjection } from '../protocol/extension.js';
-import type { Lease } from '../protocol/lock-document.js';
+import type { Lease, Waiter } from '../protocol/lock-document.js';
 import type { LockCollection } from '../store/lock-collection.js';
 
 /** The leader of an election as it is stored. Times are the server's. */
@@ -22,6 +22,20 @@ export interface LeaderInfo {
   readonly expiresAt: Date;
   /** Until when only the same candidate may follow, should the lease end so; `null` without a transition. */
   readonly transitionUntil: Date | null;
+}
+
+/** One candidate of an election as it is stored. */
+export interface CandidateInfo {
+  /** Who stands. */
+  readonly candidateId: string;
+  /** `host:pid:random` of its provider. */
+  readonly processId: string;
+  /** What it tells everybody while it leads. */
+  readonly value: string;
+  /** When its term began, or when it was queued. The server's time. */
+  readonly since: Date;
+  /** Whether it leads. */
+  readonly isLeader: boolean;
 }
 
 /** What a read tells of one election. */
@@ -47,11 +61,38 @@ export async function readLeaders(
 
 /** Who leads this one. */
 export async function readLeader(collection: LockCollection, name: string): Promise<LeaderInfo | null> {
-  const outcome = await collection.read([name], PROJECTION, 'majority');
+  return leaderIn(name, await readElection(collection, name, PROJECTION)).leader;
+}
+
+/** The leader, if there is one, and then those who wait, in their order. */
+export async function readCandidates(
+  collection: LockCollection,
+  name: string,
+): Promise<readonly CandidateInfo[]> {
+  const waiters = those(STORED_WAITERS, isLive('$$this.v.expiresAt'));
+  const projection: Fields = { ...PROJECTION, standbys: { $map: { input: waiters, in: '$$this.v' } } };
+  const stored = await readElection(collection, name, projection);
+  const { leader } = leaderIn(name, stored);
+  const { standbys = [] } = stored ?? {};
+  const first = leader === null ? [] : [{ ...leader, since: leader.electedAt }];
+  return [
+    ...first.map((candidate) => describeCandidate(candidate, true)),
+    ...standbys.map(({ process, ...waiter }) => describeCandidate({ ...waiter, processId: process }, false)),
+  ];
+}
+
+/** `undefined`: there is none of this name. */
+async function readElection(
+  collection: LockCollection,
+  name: string,
+  projection: Fields,
+): Promise<Stored | undefined> {
+  const outcome = await collection.read([name], projection, 'majority');
   if (outcome.type !== 'done') throw new StoreUnavailableError(name, true, outcome.error);
   const [stored] = outcome.value as readonly Stored[];
-  if (stored?.kind === electionSeats.kind && !stored.legal) throw new CorruptLockDocumentError(name);
-  return leaderIn(name, stored).leader;
+  if (stored?.kind !== electionSeats.kind) return undefined;
+  if (!stored.legal) throw new CorruptLockDocumentError(name);
+  return stored;
 }
 
 interface Stored {
@@ -59,6 +100,7 @@ interface Stored {
   readonly kind: unknown;
   readonly legal: boolean;
   readonly holder: Lease | null;
+  readonly standbys?: readonly Waiter[];
 }
 
 const NOBODY = { leader: null, leftMs: Infinity };
@@ -69,6 +111,16 @@ function leaderIn(name: string, stored: Stored | undefined): LeaderRead {
   const leftMs = holder.expiresAt.getTime() - now.getTime();
   return leftMs > 0 ? { name, leader: describeLeader(holder), leftMs } : { name, ...NOBODY };
 }
+
+const describeCandidate = (
+  {
+    candidateId = '',
+    value = '',
+    processId,
+    since,
+  }: Partial<CandidateInfo> & Pick<CandidateInfo, 'processId' | 'since'>,
+  isLeader: boolean,
+): CandidateInfo => ({ candidateId, processId, value, since, isLeader });
 
 function describeLeader(lease: Lease): LeaderInfo {
   const { candidateId = '', value = '', transitionMs = 0, process, token, acquiredAt, expiresAt } = lease;

@@ -1,3 +1,4 @@
+import { onAbort } from '../abort-listeners.js';
 import type { Clock, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
@@ -50,22 +51,33 @@ export class Observatory {
     this.#watch = new DocumentWatch(collection, settings, clock, report, 0);
   }
 
-  /** The leader of now, then every next one that a look finds; ends when either signal aborts. */
-  async *observe(name: string, signal: AbortSignal | undefined): AsyncGenerator<LeaderInfo | null> {
-    const observer = new Observer();
+  /**
+   * The leader of now, then every next one that a look finds; ends when either signal aborts.
+   *
+   * @param isAwaited - Whether a caller awaits each of them, and the process is to live for that long.
+   */
+  observe(name: string, signal: AbortSignal | undefined, isAwaited: boolean): Observer {
     const end = (): void => {
       observer.end();
     };
     const signals = signal === undefined ? [this.#closing] : [this.#closing, signal];
-    for (const each of signals) each.addEventListener('abort', end, { once: true });
-    try {
-      if (signals.some(({ aborted }) => aborted)) return;
-      this.#add(name, observer);
-      for (let next = await observer.next(); next !== undefined; next = await observer.next()) yield next;
-    } finally {
-      for (const each of signals) each.removeEventListener('abort', end);
-      this.#remove(name, observer);
-    }
+    let forget: readonly (() => void)[] = [];
+    const observer: Observer = new Observer(
+      isAwaited,
+      () => {
+        if (signals.some(({ aborted }) => aborted)) {
+          observer.end();
+          return;
+        }
+        forget = signals.map((each) => onAbort(each, end));
+        this.#add(name, observer);
+      },
+      () => {
+        for (const each of forget) each();
+        this.#remove(name, observer);
+      },
+    );
+    return observer;
   }
 
   /** When the provider has closed, and so every observer has ended. */

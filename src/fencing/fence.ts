@@ -6,6 +6,8 @@ import { wrongType } from '../options/checks.js';
 export interface Fence {
   readonly lockName: string;
   readonly token: number;
+  /** Where its lock document is; `undefined` of a hold in several databases. */
+  readonly databaseName: string | undefined;
 }
 
 /**
@@ -20,9 +22,9 @@ export function fenceOf(lock: LockHandle): Fence {
     throw new TypeError('lock must be a LockHandle: of a CompositeHandle, give its handles');
   }
   if (!canFence(lock)) throw wrongType('lock', 'a LockHandle of this library', lock);
-  const { name, fencingToken } = lock;
+  const { name, fencingToken, databaseName } = lock;
   const why = lock.whyShared();
-  if (why === undefined) return { lockName: name, token: fencingToken };
+  if (why === undefined) return { lockName: name, token: fencingToken, databaseName };
   throw new TypeError(`lock must be held exclusively to fence: ${JSON.stringify(name)} is held as ${why}`);
 }
 

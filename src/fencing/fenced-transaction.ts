@@ -2,7 +2,16 @@ import type { ClientSession, Collection, MongoClient, TransactionOptions } from 
 import { pauseBeforeRepeat, systemClock } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { LockHandle } from '../lease/lock-handle.js';
-import { given, optional, orElse, outOfRange, record, wrongType } from '../options/checks.js';
+import {
+  given as defined,
+  object,
+  optional,
+  orElse,
+  outOfRange,
+  record,
+  wrongType,
+} from '../options/checks.js';
+import type { KeysOf } from '../options/unknown-keys.js';
 import { fencesOf } from './fence.js';
 import type { Fence } from './fence.js';
 import { GuardedUpdate } from './guarded-update.js';
@@ -12,11 +21,20 @@ import { storing } from './token-field.js';
 export interface FencedTransactionOptions {
   /** The collection of fence documents, one per lock. Default: `distributed.fences`. */
   collectionName?: string | undefined;
-  /** The database that it is in. Default: the client's own, which its connection string names. */
+  /**
+   * The database that it is in. Default: the one that has the locks; for locks of a quorum, the client's own, which its
+   * connection string names.
+   */
   databaseName?: string | undefined;
   /** Of the transaction. Default: write concern majority, read concern snapshot, read preference primary. */
   transaction?: TransactionOptions | undefined;
 }
+
+const OPTIONS: KeysOf<FencedTransactionOptions> = {
+  collectionName: true,
+  databaseName: true,
+  transaction: true,
+};
 
 /** What is stored per lock. */
 interface FenceDocument {
@@ -67,7 +85,7 @@ const MAX_DOUBLINGS = 3;
  * @throws {@link StaleTokenError} with both tokens; {@link UnsupportedServerError} if the server has no transactions;
  *   what `work` throws; the driver's errors as they are.
  * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, an empty list,
- *   one lock named twice, or a wrong option.
+ *   one lock named twice, locks of several databases without `databaseName`, or a wrong option.
  */
 export async function fencedTransaction<T>(
   client: MongoClient,
@@ -75,11 +93,12 @@ export async function fencedTransaction<T>(
   work: (session: ClientSession) => Promise<T>,
   options?: FencedTransactionOptions,
 ): Promise<T> {
-  const { collectionName, databaseName, transaction } = record(options);
+  const { collectionName, databaseName, transaction } = record(options, 'fencedTransaction', OPTIONS);
   const collection = parseName('collectionName', orElse(collectionName, 'distributed.fences'));
-  const database = optional(databaseName, (name) => parseName('databaseName', name));
   if (typeof work !== 'function') throw wrongType('work', 'a function', work);
+  const given = optional(databaseName, (name) => parseName('databaseName', name));
   const fences = fencesOf(lock);
+  const database = given ?? databaseOf(fences);
   const documents = client.db(database).collection<FenceDocument>(collection);
   let tries = 0;
   return await client.withSession((session) =>
@@ -91,8 +110,17 @@ export async function fencedTransaction<T>(
         for (const fence of fences) await claim(documents, fence, session);
         return await work(session);
       },
-      { ...TRANSACTION, ...given(record(transaction, 'transaction')) },
+      { ...TRANSACTION, ...defined(object(transaction, 'transaction')) },
     ),
+  );
+}
+
+/** All processes have to agree on the fences, and the database of the locks is what they agree on already. */
+function databaseOf(fences: readonly Fence[]): string | undefined {
+  const names = [...new Set(fences.map(({ databaseName }) => databaseName))];
+  if (names.length < 2) return names[0];
+  throw new TypeError(
+    `options.databaseName must be given, because the locks are in several databases: ${names.map((name) => name ?? 'a quorum').join(', ')}`,
   );
 }
 

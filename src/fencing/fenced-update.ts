@@ -1,6 +1,9 @@
+import { types } from 'node:util';
 import type { Collection, Document, Filter, UpdateFilter, UpdateOptions, UpdateResult } from 'mongodb';
 import type { LockHandle } from '../lease/lock-handle.js';
-import { record, wrongType } from '../options/checks.js';
+import { object, wrongType } from '../options/checks.js';
+import { refuseMisspeltKeys } from '../options/unknown-keys.js';
+import type { KeysOf } from '../options/unknown-keys.js';
 import { fenceOf } from './fence.js';
 import { GuardedUpdate } from './guarded-update.js';
 import { parseField, storing } from './token-field.js';
@@ -10,6 +13,39 @@ export interface FencedUpdateOptions extends UpdateOptions {
   /** The path of the field that has the token of the last fenced write. Default: `fencingToken`. */
   field?: string | undefined;
 }
+
+/** Its own option, and the driver's, which are passed on. */
+const OPTIONS: KeysOf<FencedUpdateOptions> = {
+  field: true,
+  arrayFilters: true,
+  authdb: true,
+  bsonRegExp: true,
+  bypassDocumentValidation: true,
+  checkKeys: true,
+  collation: true,
+  comment: true,
+  dbName: true,
+  enableUtf8Validation: true,
+  explain: true,
+  fieldsAsRaw: true,
+  hint: true,
+  ignoreUndefined: true,
+  let: true,
+  maxTimeMS: true,
+  promoteBuffers: true,
+  promoteLongs: true,
+  promoteValues: true,
+  raw: true,
+  readConcern: true,
+  readPreference: true,
+  serializeFunctions: true,
+  session: true,
+  timeoutMS: true,
+  upsert: true,
+  useBigInt64: true,
+  willRetryWrite: true,
+  writeConcern: true,
+};
 
 /**
  * Updates one document of your own, unless a newer holder of the lock has written it.
@@ -42,7 +78,8 @@ export async function fencedUpdateOne<T extends Document>(
   lock: LockHandle,
   options?: FencedUpdateOptions,
 ): Promise<UpdateResult<T>> {
-  const { field: path, ...driverOptions } = record(options);
+  const { field: path, ...driverOptions } = object(options);
+  refuseMisspeltKeys(object(options), 'fencedUpdateOne', OPTIONS);
   const field = parseField(path);
   const fence = fenceOf(lock);
   if (typeof filter !== 'object' || (filter as Filter<T> | null) === null) {
@@ -73,11 +110,15 @@ function refuseSecondDocument(filter: Document, { collation }: UpdateOptions): v
   }
 }
 
-/** Whether the filter has one value for `_id`: no operator, no pattern. */
+/** Whether the filter has one value for `_id`: no operator, no pattern, nothing that turns into one when it is sent. */
 function selectsOneId(filter: Document): boolean {
+  if (typeof filter['toBSON'] === 'function') return false;
   const id: unknown = filter['_id'];
-  if (id === undefined || id instanceof RegExp) return false;
+  if (id === undefined || types.isRegExp(id)) return false;
   if (typeof id !== 'object' || id === null) return true;
-  if ('_bsontype' in id && id._bsontype === 'BSONRegExp') return false;
-  return !Object.keys(id).some((key) => key.startsWith('$'));
+  if ('toBSON' in id) return false;
+  if ('_bsontype' in id) return id._bsontype !== 'BSONRegExp';
+  // The driver sends a Map as an object of its entries.
+  const keys: readonly unknown[] = id instanceof Map ? [...id.keys()] : Object.keys(id);
+  return !keys.some((key) => typeof key !== 'string' || key.startsWith('$'));
 }

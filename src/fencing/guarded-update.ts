@@ -7,14 +7,11 @@ import { notAbove } from './token-field.js';
 /** An upsert that collides with somebody else's is an update the next time, unless the document is deleted meanwhile. */
 const MAX_COLLISIONS = 10;
 
+/** How answers are decoded, whatever the client's options are: an error's code and key pattern have to be readable. */
+const DECODING = { promoteValues: true, promoteLongs: true, useBigInt64: false, raw: false } as const;
+
 /** What is read with, whatever the collection's options are: the newest state, and numbers as numbers. */
-const READING = {
-  readPreference: 'primary',
-  promoteValues: true,
-  promoteLongs: true,
-  useBigInt64: false,
-  raw: false,
-} as const satisfies FindOptions;
+const READING = { ...DECODING, readPreference: 'primary' } as const satisfies FindOptions;
 
 /** What is in the way of an update: the type of what is stored, and its value if that is a number. */
 interface Obstacle {
@@ -61,7 +58,7 @@ export class GuardedUpdate<T extends Document> {
 
   async #try(): Promise<UpdateResult<T>> {
     const guarded = both(this.#filter, this.#notAbove);
-    const result = await this.#collection.updateOne(guarded, this.#update, this.#options);
+    const result = await this.#collection.updateOne(guarded, this.#update, { ...this.#options, ...DECODING });
     if (!(result.matchedCount > 0 || result.upsertedCount > 0)) {
       await this.#throwIfRefused(this.#filter, this.#options.session);
     }
@@ -128,6 +125,5 @@ interface DuplicateId extends Error {
 
 const isDuplicateId = (error: unknown): error is DuplicateId => {
   const { code, keyPattern } = error as { code?: unknown; keyPattern?: Document };
-  // The code may be an object, under the BSON options of the collection.
-  return Number(code) === 11_000 && keyPattern !== undefined && Object.keys(keyPattern).join() === '_id';
+  return code === 11_000 && keyPattern !== undefined && Object.keys(keyPattern).join() === '_id';
 };

@@ -1,3 +1,5 @@
+import { onAbort } from '../abort-listeners.js';
+import { withCallerFrames } from '../caller-frames.js';
 import type { Moment, Timer } from '../clock.js';
 import {
   AcquireTimeoutError,
@@ -8,18 +10,18 @@ import {
 } from '../errors.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import type { BegunRequest } from '../options/request-options.js';
-import type { LockKind } from '../protocol/lock-document.js';
+import type { Lease, LockKind } from '../protocol/lock-document.js';
 import type { Demand } from '../protocol/operation.js';
 import type { Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import { describeLease } from '../protocol/snapshot.js';
-import type { LeaseInfo } from '../protocol/snapshot.js';
 import { Asking, seatOf } from './asking.js';
 import type { Asked, AskingObserver } from './asking.js';
 import { Attempt } from './attempt.js';
 import type { AcquisitionContext, AttemptSpec } from './attempt.js';
 import type { Wait } from './bench.js';
-import type { Grant, SeatKeeper } from './held-lease.js';
+import type { Grant, SeatKeeper } from './grant.js';
+import { StoreAnswers } from './store-answers.js';
 
 /** How long the answer to a cancel is awaited once the time to wait is up. */
 const CANCEL_GRACE_MS = 1_000;
@@ -34,8 +36,9 @@ export interface Wanted {
   readonly keeper?: SeatKeeper | undefined;
   /** Hears every reply that shows the lock. */
   readonly onReply?: ((reply: Reply) => void) | undefined;
-  /** Hears that the request has a place in the queue. */
   readonly onQueued?: (() => void) | undefined;
+  /** Hears of each time that the store did not answer the request. */
+  readonly onTrouble?: ((error: unknown) => void) | undefined;
 }
 
 /**
@@ -49,42 +52,41 @@ export interface Wanted {
  */
 type State = 'requesting' | 'queued' | 'cancelling' | 'over';
 
+type Ending = { readonly grant: Grant } | { readonly errorOf: () => unknown };
+
 export class Acquisition implements Wait {
   readonly hasLease = false;
   readonly #context: AcquisitionContext;
   readonly #options: BegunRequest;
-  readonly #onReply: ((reply: Reply) => void) | undefined;
-  readonly #onQueued: (() => void) | undefined;
+  readonly #wanted: Wanted;
   readonly #keeper: SeatKeeper | undefined;
   readonly #spec: AttemptSpec;
   readonly #startedMs: number;
-  readonly #settled: Promise<Grant>;
-  #resolve!: (grant: Grant) => void;
-  #reject!: (error: unknown) => void;
+  readonly #settled: Promise<Ending>;
+  #settle!: (ending: Ending) => void;
   #state: State = 'requesting';
   #attempt: Attempt;
   #place: number | null = null;
-  #holders: readonly LeaseInfo[] = [];
-  #hasAnswer = false;
-  #storeError: unknown;
+  /** As the last reply showed them. Thousands of waiters share one reply, so only an error describes them. */
+  #holders: readonly Lease[] = [];
+  readonly #answers: StoreAnswers;
   #timer: Timer | undefined;
 
   constructor(context: AcquisitionContext, wanted: Wanted, options: BegunRequest) {
     const { terms, timeoutMs, why } = options;
-    const { name, seats, keeper, onReply, onQueued } = wanted;
+    const { name, seats, keeper } = wanted;
     this.#context = context;
     this.#options = options;
-    this.#onReply = onReply;
-    this.#onQueued = onQueued;
+    this.#wanted = wanted;
     const type = timeoutMs === 0 ? 'try' : 'enqueue';
     this.#keeper = keeper;
     const keeps = keeper?.keeps;
     this.#spec = { name, seats, terms, why, type, keeps, demand: () => wanted.demand() };
     this.#startedMs = options.startedMs;
+    this.#answers = new StoreAnswers(context.collection);
     this.#attempt = new Attempt(context, this.#spec);
-    this.#settled = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
+    this.#settled = new Promise((resolve) => {
+      this.#settle = resolve;
     });
   }
 
@@ -114,20 +116,22 @@ export class Acquisition implements Wait {
     const { closing } = this.#context;
     signal?.throwIfAborted();
     if (closing.aborted) throw new ProviderClosedError(this.name);
-    const onAbort = (): void => {
-      this.#end(signal?.reason);
-    };
+    const forget = onAbort(signal, () => {
+      this.#end(() => signal?.reason);
+    });
     const onClosing = (): void => {
-      this.#end(new ProviderClosedError(this.name));
+      this.#end(() => new ProviderClosedError(this.name));
     };
-    signal?.addEventListener('abort', onAbort, { once: true });
     closing.addEventListener('abort', onClosing, { once: true });
     this.#setTimeout();
     void this.#ask();
     try {
-      return await this.#settled;
+      const ending = await this.#settled;
+      // Made here, and not where it comes about, so that its stack shows the caller that awaits this.
+      if ('errorOf' in ending) throw withCallerFrames(ending.errorOf);
+      return ending.grant;
     } finally {
-      signal?.removeEventListener('abort', onAbort);
+      forget();
       closing.removeEventListener('abort', onClosing);
       this.#timer?.cancel();
     }
@@ -148,7 +152,7 @@ export class Acquisition implements Wait {
     const { timeoutMs } = this.#options;
     if (this.#isTry) {
       this.#timer = clock.at(this.#startedMs + settings.storeTimeoutMs, () => {
-        this.failed(this.#storeError ?? new Error(`no answer within ${String(settings.storeTimeoutMs)} ms`));
+        this.failed(this.#answers.why(settings.storeTimeoutMs));
       });
     } else if (timeoutMs < Infinity) {
       this.#timer = clock.at(this.#startedMs + timeoutMs, () => void this.#timeUp());
@@ -163,7 +167,8 @@ export class Acquisition implements Wait {
         this.#note(reply);
       },
       trouble: (error) => {
-        this.#storeError = error;
+        this.#answers.failed(error);
+        this.#wanted.onTrouble?.(error);
       },
     };
     this.#context.room.enter(this);
@@ -180,11 +185,11 @@ export class Acquisition implements Wait {
         this.#state = 'queued';
         if (this.#options.isNested === true && asked.place.place > 0) {
           // Those ahead may wait for what the caller itself holds.
-          this.#end(new DeadlockError(this.name));
+          this.#end(() => new DeadlockError(this.name));
           return;
         }
         this.#context.room.queued(this, asked.place, asked.reply, asked.sentAt);
-        this.#onQueued?.();
+        this.#wanted.onQueued?.();
         // Last, because a listener may abort, or close the provider.
         this.#context.report('waiting', { ...this.#event(), place: asked.place.place });
         break;
@@ -202,6 +207,7 @@ export class Acquisition implements Wait {
   /** A new attempt within the same call: what is known of the old id must not be taken for the new one. */
   #again(): void {
     this.#context.room.leave(this, true);
+    this.#attempt.giveBack();
     this.#attempt = new Attempt(this.#context, this.#spec);
     this.#state = 'requesting';
     void this.#ask();
@@ -223,10 +229,11 @@ export class Acquisition implements Wait {
     }
     room.leave(this, false);
     this.#state = 'over';
-    const { copyUntilMs } = this.#attempt;
+    const { copies } = this.#attempt;
     const keeper = this.#keeper;
     const kept = keeper === undefined ? undefined : { keeper, passes: 0, tokensLeft: keeper.keeps };
-    this.#resolve({ name, seats, id, token, terms, demand: { mode, permits }, deadline, copyUntilMs, kept });
+    const grant = { name, seats, id, token, terms, demand: { mode, permits }, deadline, copies, kept };
+    this.#settle({ grant });
   }
 
   lapsed(): void {
@@ -238,7 +245,7 @@ export class Acquisition implements Wait {
   failed(error: unknown): void {
     this.#attempt.withdraw();
     const outcomeKnown = !this.#attempt.mayRemain;
-    this.#end(
+    this.#end(() =>
       error instanceof LeaseholdError ? error : new StoreUnavailableError(this.name, outcomeKnown, error),
     );
   }
@@ -249,9 +256,9 @@ export class Acquisition implements Wait {
   }
 
   #note(reply: Reply): void {
-    this.#hasAnswer = true;
-    this.#holders = reply.leases.map(describeLease);
-    this.#onReply?.(reply);
+    this.#answers.answered();
+    this.#holders = reply.leases;
+    this.#wanted.onReply?.(reply);
   }
 
   // ---- the end
@@ -268,16 +275,18 @@ export class Acquisition implements Wait {
       return;
     }
     this.#state = 'cancelling';
+    this.#answers.ending();
     const { clock } = this.#context;
     this.#timer = clock.at(clock.nowMs() + CANCEL_GRACE_MS, () => {
       this.#endAsTimeout();
     });
     const outcome = await this.#attempt.cancel();
     if (outcome.type !== 'done') {
-      this.#storeError = outcome.error;
+      this.#answers.failed(outcome.error);
       this.#endAsTimeout();
       return;
     }
+    this.#answers.answered();
     const seat = seatOf(outcome, this.id, this.#spec);
     if (outcome.value.reply !== null) this.#note(outcome.value.reply);
     if (seat === undefined) this.#endAsTimeout();
@@ -287,21 +296,21 @@ export class Acquisition implements Wait {
   #endAsTimeout(): void {
     if (this.#state === 'over') return;
     const { waitedMs } = this;
-    const details = { holders: this.#holders, place: this.#place, waitedMs };
-    const cause = this.#hasAnswer ? undefined : this.#storeError;
-    const event = { ...this.#event(), waitedMs };
-    this.#end(new AcquireTimeoutError(this.name, { ...details, cause }));
-    if (!this.#isTry) this.#context.report('timeout', event);
+    const store = this.#answers.atTimeout(this.#state === 'cancelling' ? CANCEL_GRACE_MS : undefined);
+    const details = { place: this.#place, waitedMs, ...store };
+    const leases = this.#holders;
+    this.#end(() => new AcquireTimeoutError(this.name, { holders: leases.map(describeLease), ...details }));
+    if (!this.#isTry) this.#context.report('timeout', { ...this.#event(), waitedMs });
   }
 
   /** Ends without a lock. What may be in the document is taken out in the background. */
-  #end(error: unknown): void {
+  #end(errorOf: () => unknown): void {
     if (this.#state === 'over') return;
     this.#state = 'over';
     this.#attempt.withdraw();
     this.#context.room.leave(this, true);
     this.#attempt.giveBack();
-    this.#reject(error);
+    this.#settle({ errorOf });
   }
 
   #event(): { lockName: string; kind: LockKind; id: string } {

@@ -6,8 +6,7 @@ import {
   QueueFullError,
   SemaphoreLimitMismatchError,
 } from '../errors.js';
-import { countedLeaseMs } from '../options/provider-options.js';
-import { leftMs } from '../protocol/lock-document.js';
+import { countedLeftMs } from '../protocol/lock-document.js';
 import type { Lease, LockKind } from '../protocol/lock-document.js';
 import { fateOf, refusalOf } from '../protocol/reply.js';
 import type { Place, Reply } from '../protocol/reply.js';
@@ -89,7 +88,7 @@ export class Asking {
   /** A repeat may find a seat that has been ours for long. Too little left to hand out: extend first (E7). */
   async #granted(lease: Lease, reply: Reply, { sentAt }: Done<Answer>): Promise<Asked | Unanswered> {
     const deadline = deadlineOf(lease, reply, sentAt, this.#spec);
-    if (deadline.ms - this.#context.clock.nowMs() >= countedLeaseMs(this.#spec.terms) / 3) {
+    if (deadline.ms - this.#context.clock.nowMs() >= this.#spec.terms.leaseMs / 3) {
       return { type: 'granted', token: lease.token, deadline };
     }
     const extended = await this.#attempt.extend();
@@ -114,7 +113,7 @@ export class Asking {
       case 'other-kind':
         return await this.#adopt(reply.kind);
       case 'unexplained':
-        return await this.#explain();
+        return { type: type === 'try' ? 'busy' : 'lapsed' };
     }
   }
 
@@ -132,15 +131,6 @@ export class Asking {
     this.#adopting = true;
     return await this.#ask();
   }
-
-  /** Asks whether the document is legal. If it is, another operation of the same update was in the way, and is gone. */
-  async #explain(): Promise<Asked | Unanswered> {
-    const { name, seats, type } = this.#spec;
-    const legal = await this.#context.collection.isLegal(name, seats);
-    if (legal.type !== 'done') return unanswered(legal);
-    if (!legal.value) return failed(new CorruptLockDocumentError(name));
-    return { type: type === 'try' ? 'busy' : 'lapsed' };
-  }
 }
 
 interface Unanswered {
@@ -156,7 +146,7 @@ const unanswered = (outcome: Outcome<unknown>): Asked | Unanswered => {
 };
 
 const deadlineOf = (lease: Lease, reply: Reply, sentAt: Moment, { terms }: AttemptSpec): Moment =>
-  after(sentAt, leftMs(lease.expiresAt, reply.nowMs, lease.leaseMs) - terms.clockAllowanceMs);
+  after(sentAt, countedLeftMs(lease, reply.nowMs) - terms.clockAllowanceMs);
 
 /** The seat of this attempt that an answer shows. */
 export function seatOf(

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../clock.js';
 import type { Report } from '../events.js';
+import { storedLeaseMs } from '../options/provider-options.js';
 import type { LeaseTerms, Settings } from '../options/provider-options.js';
 import { fateOf } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
@@ -9,6 +10,7 @@ import type { Answer, Combiner } from '../store/combiner.js';
 import type { LockCollection } from '../store/lock-collection.js';
 import type { Outcome } from '../store/outcome.js';
 import type { ReleaseQueue } from './release-queue.js';
+import { UnansweredCopies } from './unanswered-copies.js';
 import type { WaitingRoom } from './waiting-room.js';
 
 /** The parts of a provider that an acquisition works with. */
@@ -31,9 +33,6 @@ export const newNonce = (): string => randomBytes(6).toString('hex');
 /** 96 random bits, drawn at use: a cloned process must not repeat them (E34). */
 export const newAttemptId = (): string => `w${randomBytes(12).toString('hex')}`;
 
-/** By how much the estimate of the server's clock may be early. */
-const ARRIVAL_SLACK_MS = 100;
-
 /** What is asked for under one id. */
 export interface AttemptSpec {
   readonly name: string;
@@ -48,21 +47,23 @@ export interface AttemptSpec {
 }
 
 /**
- * One attempt id and what may be in the document under it. The request is made at the first asking and repeated as it
+ * One attempt id and what may be in the document under it. The request is made at its first sending and repeated as it
  * is, its not-after included; withdrawing, cancelling and giving back name the same id, so each may be repeated.
  */
 export class Attempt {
   readonly id: string = newAttemptId();
+  readonly copies: UnansweredCopies;
   readonly #context: AcquisitionContext;
   readonly #spec: AttemptSpec;
+  #demand: Demand | undefined;
   #request: Request | undefined;
   #mayRemain = false;
-  #mayArriveLate = false;
   #withdraw: () => void = () => undefined;
 
   constructor(context: AcquisitionContext, spec: AttemptSpec) {
     this.#context = context;
     this.#spec = spec;
+    this.copies = new UnansweredCopies(context.collection.serverClock, () => this.request.notAfter);
   }
 
   /** Whether the document may hold this attempt: from its first sending until the server shows that it does not. */
@@ -79,16 +80,21 @@ export class Attempt {
   /** Sends the request. `adopting`: take over an idle document of another kind first. */
   async ask(adopting: boolean): Promise<Outcome<Answer>> {
     const { name, seats, type } = this.#spec;
-    const operation = { type, request: this.request };
+    this.#demand ??= this.#spec.demand();
+    const operation = { type, id: this.id, make: () => this.request };
     const submission = this.#context.combiner.submit(name, seats, operation, { adopting });
     const mayHaveRemained = this.#mayRemain;
     this.#mayRemain = true;
+    this.copies.sent();
     this.#withdraw = () => {
-      if (submission.withdraw()) this.#mayRemain = mayHaveRemained;
+      if (!submission.withdraw()) return;
+      this.#mayRemain = mayHaveRemained;
+      this.copies.settled(false);
     };
     const outcome = await submission.outcome;
-    if (outcome.type === 'unknown' && outcome.maybeApplied) this.#mayArriveLate = true;
-    else if (outcome.type !== 'done') this.#mayRemain = mayHaveRemained;
+    const mayArrive = outcome.type === 'unknown' && outcome.maybeApplied;
+    this.copies.settled(mayArrive);
+    if (!mayArrive && outcome.type !== 'done') this.#mayRemain = mayHaveRemained;
     return this.#learn(outcome);
   }
 
@@ -111,26 +117,16 @@ export class Attempt {
     return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
   }
 
-  /** Takes out whatever is in the document, in the background. */
+  /** Takes out whatever is in the document, or may still come there, in the background. */
   giveBack(): void {
-    if (!this.#mayRemain) return;
+    if (!this.#mayRemain && !this.copies.mayArrive) return;
     const { name, seats, terms } = this.#spec;
     const { clock, releases, settings } = this.#context;
-    const untilMs = clock.nowMs() + 2 * terms.leaseMs + settings.storeTimeoutMs;
-    void releases.giveBack({ name, seats, id: this.id, untilMs, againAtMs: this.copyUntilMs });
+    const untilMs = clock.nowMs() + 2 * storedLeaseMs(terms) + settings.storeTimeoutMs;
+    void releases.giveBack({ name, seats, id: this.id, untilMs, copies: this.copies });
   }
 
-  /**
-   * Until when a copy of the request may still take a seat: one that nobody has answered may be on its way, though a
-   * repeat of it was granted and has been given back; past its not-after it does nothing (E2).
-   */
-  get copyUntilMs(): number | undefined {
-    if (!this.#mayArriveLate) return undefined;
-    const { serverClock } = this.#context.collection;
-    return serverClock.toLocalMs(this.request.notAfter.getTime()) + ARRIVAL_SLACK_MS;
-  }
-
-  /** The place lapsed: nothing of this attempt is left. */
+  /** The place lapsed: the document has nothing of this attempt. */
   forget(): void {
     this.#mayRemain = false;
   }
@@ -148,7 +144,7 @@ export class Attempt {
     // Nobody awaits an answer for longer than this; whoever waits on asks again, under another id.
     const patienceMs = (this.#spec.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
     return {
-      ...this.#spec.demand(),
+      ...this.#demand,
       id: this.id,
       process,
       leaseMs,

@@ -1,16 +1,17 @@
 import { after } from '../clock.js';
 import type { Clock, Moment } from '../clock.js';
-import { countedLeaseMs } from '../options/provider-options.js';
 import type { LeaseTerms } from '../options/provider-options.js';
-import { leftMs } from '../protocol/lock-document.js';
+import { countedLeftMs, leftMs } from '../protocol/lock-document.js';
 import { fateOf } from '../protocol/reply.js';
 import type { Place, Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import type { Answer, Combiner } from '../store/combiner.js';
 import type { Outcome } from '../store/outcome.js';
+import { isTooLarge } from '../store/refusal.js';
 import { newNonce } from './attempt.js';
 import type { Standing } from './listening.js';
 import { LookTimes } from './look-times.js';
+import type { Looks } from './looks.js';
 
 /** One attempt that waits. It is told once how its wait ended, by `granted`, `lapsed` or `failed`. */
 export interface Wait {
@@ -31,8 +32,6 @@ export interface Wait {
 /** What is known of one wait. */
 interface Known {
   readonly wait: Wait;
-  /** Until a reply has shown the attempt in the queue, its own request is still on its way. */
-  isQueued: boolean;
   queuedAtMs: number;
   /** The fence in the last reply that showed it queued: older grants are not for this wait (S3). */
   floor: number;
@@ -56,7 +55,8 @@ interface BenchListener {
 }
 
 /**
- * All waits of this process for one lock: they look together, by one update.
+ * All waits of this process for one lock, of which there may be thousands: they look together, by one update, and
+ * nothing that concerns one of them goes through all of them.
  *
  * A look is a transition that extends this process's own places. It surely writes, so its answer is the majority's; it
  * also drops the dead and seats whoever may enter, so a timer needs no other update. Looks happen every third of a
@@ -68,17 +68,24 @@ export class Bench {
   readonly #combiner: Combiner;
   readonly #clock: Clock;
   readonly #listener: BenchListener;
+  readonly #looks: Looks;
   readonly #waits = new Map<string, Known>();
+  /** Those that a reply has shown in the queue, in that order. The requests of the others are still on their way. */
+  readonly #queued = new Set<Known>();
+  /** The one of them with the lowest place, as far as is known. */
+  #first: Known | undefined;
   readonly #times: LookTimes;
+  readonly #lookNow = (): Promise<void> => this.#look();
   #isLooking = false;
   #mustLookAgain = false;
   #waiters = 0;
   #movedAtMs = -Infinity;
 
-  constructor(name: string, combiner: Combiner, clock: Clock, listener: BenchListener) {
+  constructor(name: string, combiner: Combiner, clock: Clock, looks: Looks, listener: BenchListener) {
     this.name = name;
     this.#combiner = combiner;
     this.#clock = clock;
+    this.#looks = looks;
     this.#listener = listener;
     this.#times = new LookTimes(clock, () => {
       this.look();
@@ -90,13 +97,11 @@ export class Bench {
   }
 
   get hasQueued(): boolean {
-    for (const { isQueued } of this.#waits.values()) if (isQueued) return true;
-    return false;
+    return this.#queued.size > 0;
   }
 
   get standing(): Standing {
-    let place = Infinity;
-    for (const known of this.#waits.values()) if (known.isQueued) place = Math.min(place, known.place);
+    const place = this.#first?.place ?? Infinity;
     return { place, waiters: this.#waiters, movedAtMs: this.#movedAtMs };
   }
 
@@ -108,7 +113,6 @@ export class Bench {
     if (this.#waits.has(wait.id)) return;
     this.#waits.set(wait.id, {
       wait,
-      isQueued: false,
       queuedAtMs: Infinity,
       floor: 0,
       heard: 0,
@@ -119,7 +123,11 @@ export class Bench {
   }
 
   remove(id: string): void {
+    const known = this.#waits.get(id);
+    if (known === undefined) return;
     this.#waits.delete(id);
+    this.#queued.delete(known);
+    if (this.#first === known) [this.#first] = this.#queued;
     if (!this.hasQueued) this.close();
   }
 
@@ -127,7 +135,7 @@ export class Bench {
   queued(id: string, place: Place, reply: Reply, sentAt: Moment, mustLook: boolean): void {
     const known = this.#waits.get(id);
     if (known === undefined) return;
-    known.isQueued = true;
+    this.#queued.add(known);
     known.queuedAtMs = this.#clock.nowMs();
     this.#update(known, place, reply, sentAt);
     if (known.heard > known.floor) this.#grantHeard(known, known.heard);
@@ -139,7 +147,7 @@ export class Bench {
   woken(id: string, token: number): void {
     const known = this.#waits.get(id);
     if (known === undefined) return;
-    if (!known.isQueued) {
+    if (!this.#queued.has(known)) {
       known.heard = Math.max(known.heard, token);
       known.mustLook ||= token === 0;
     } else if (token === 0) this.look();
@@ -149,7 +157,7 @@ export class Bench {
   /** Some update or read of this process showed a lease of this attempt. True: it waited for that. */
   seated(id: string, token: number, aliveUntil: Moment): boolean {
     const known = this.#waits.get(id);
-    if (known?.isQueued !== true || token <= known.floor) return false;
+    if (known === undefined || !this.#queued.has(known) || token <= known.floor) return false;
     known.aliveUntil = aliveUntil;
     this.#grantHeard(known, token);
     return true;
@@ -158,7 +166,7 @@ export class Bench {
   /** A read showed this attempt as the first of this process, and so many waiters. */
   shown(id: string, place: number, waiters: number): void {
     const known = this.#waits.get(id);
-    if (known?.isQueued !== true) return;
+    if (known === undefined || !this.#queued.has(known)) return;
     this.#waiters = waiters;
     // A read may be old, and queues only move on.
     if (place < known.place) this.#stands(known, place);
@@ -166,34 +174,31 @@ export class Bench {
 
   /** A read, asked then, showed these attempts. Looks if somebody who waited before is not among them. */
   lookUnless(shown: readonly string[], askedAt: Moment): void {
-    const isMissing = ([id, { isQueued, queuedAtMs }]: [string, Known]): boolean =>
-      isQueued && queuedAtMs < askedAt.ms && !shown.includes(id);
-    if ([...this.#waits].some(isMissing)) this.look();
+    const ids = new Set(shown);
+    for (const { wait, queuedAtMs } of this.#queued) {
+      if (queuedAtMs >= askedAt.ms || ids.has(wait.id)) continue;
+      this.look();
+      return;
+    }
   }
 
   look(): void {
     // A look that is on its way was asked before what calls for this one, and does not count.
     this.#mustLookAgain = this.#isLooking;
-    if (this.#isLooking || !this.hasQueued) return;
-    this.#isLooking = true;
-    void this.#look().finally(() => {
-      this.#isLooking = false;
-      if (this.#mustLookAgain) this.look();
-      else this.#schedule();
-    });
+    if (!this.#isLooking && this.hasQueued) this.#looks.want(this.#lookNow);
   }
 
   fail(error: unknown): void {
-    for (const { wait, isQueued } of [...this.#waits.values()]) {
-      if (isQueued)
-        this.#end(wait, false, () => {
-          wait.failed(error);
-        });
+    for (const { wait } of [...this.#queued]) {
+      this.#end(wait, false, () => {
+        wait.failed(error);
+      });
     }
   }
 
   close(): void {
     this.#times.cancel();
+    this.#looks.forget(this.#lookNow);
   }
 
   /** A grant by event carries no time of its own: it lasts as long as the place it came from. */
@@ -201,7 +206,7 @@ export class Bench {
     const { wait, aliveUntil } = known;
     const deadline = after(aliveUntil, -wait.terms.clockAllowanceMs);
     // Too little left to hand out (E7): extend first. The look's answer tells whether the seat is still there.
-    if (deadline.ms - this.#clock.nowMs() < countedLeaseMs(wait.terms) / 3) this.look();
+    if (deadline.ms - this.#clock.nowMs() < wait.terms.leaseMs / 3) this.look();
     else
       this.#end(wait, true, () => {
         wait.granted(token, deadline);
@@ -224,6 +229,7 @@ export class Bench {
   #stands(known: Known, place: number): void {
     const isCloser = place < known.place;
     known.place = place;
+    if (this.#first === undefined || place < this.#first.place) this.#first = known;
     if (isCloser) this.#moved();
   }
 
@@ -234,17 +240,12 @@ export class Bench {
     if (aliveUntil.ms > known.aliveUntil.ms) known.aliveUntil = aliveUntil;
     this.#waiters = reply.waiters;
     this.#stands(known, place.place);
-    this.#times.extendAt(sentAt.ms + countedLeaseMs(terms) / 3);
-    if (this.#isFirst(known)) {
+    this.#times.extendAt(sentAt.ms + terms.leaseMs / 3);
+    if (this.#first === known) {
       const inTheWayMs = reply.earliestMs === null ? Infinity : reply.earliestMs - reply.nowMs;
       this.#times.expiryAt(this.#clock.nowMs() + inTheWayMs, known.place);
     }
     known.wait.placed(known.place, reply);
-  }
-
-  #isFirst({ place }: Known): boolean {
-    for (const other of this.#waits.values()) if (other.isQueued && other.place < place) return false;
-    return true;
   }
 
   #schedule(): void {
@@ -253,25 +254,35 @@ export class Bench {
   }
 
   async #look(): Promise<void> {
-    const asked = [...this.#waits.values()].filter(({ isQueued }) => isQueued);
+    const asked = [...this.#queued];
     const [first] = asked;
     if (first === undefined) return;
+    this.#isLooking = true;
     const { seats } = first.wait;
     const ids = asked.map(({ wait }) => wait.id);
-    const leaseMs = Math.max(...asked.map(({ wait }) => wait.terms.leaseMs));
-    const retentionMs = Math.max(...asked.map(({ wait }) => wait.terms.retentionMs));
+    let [leaseMs, retentionMs] = [0, 0];
+    for (const { wait } of asked) {
+      leaseMs = Math.max(leaseMs, wait.terms.leaseMs);
+      retentionMs = Math.max(retentionMs, wait.terms.retentionMs);
+    }
     this.#times.restart();
     const operation = { type: 'extend', ids, leaseMs, retentionMs, nonce: newNonce() } as const;
-    const outcome = await this.#combiner.submit(this.name, seats, operation).outcome;
-    this.#looked(asked, outcome);
+    try {
+      this.#looked(asked, await this.#combiner.submit(this.name, seats, operation).outcome);
+    } finally {
+      this.#isLooking = false;
+      if (this.#mustLookAgain) this.look();
+      else this.#schedule();
+    }
   }
 
   #looked(asked: readonly Known[], outcome: Outcome<Answer>): void {
-    if (outcome.type === 'refused') {
+    // A document that is full takes no look's word until somebody leaves.
+    if (outcome.type === 'refused' && !isTooLarge(outcome.error)) {
       this.fail(outcome.error);
       return;
     }
-    if (outcome.type === 'unknown') {
+    if (outcome.type !== 'done') {
       this.#times.unanswered();
       return;
     }
@@ -285,8 +296,8 @@ export class Bench {
         this.#update(known, fate.place, reply, outcome.sentAt);
       } else if (reply !== null && fate?.type === 'granted') {
         // Just extended, so whatever is left is all there is to be had.
-        const { expiresAt, leaseMs, token } = fate.lease;
-        const aliveUntil = after(outcome.sentAt, leftMs(expiresAt, reply.nowMs, leaseMs));
+        const { token } = fate.lease;
+        const aliveUntil = after(outcome.sentAt, countedLeftMs(fate.lease, reply.nowMs));
         const deadline = after(aliveUntil, -known.wait.terms.clockAllowanceMs);
         this.#end(known.wait, true, () => {
           known.wait.granted(token, deadline);

@@ -4,6 +4,8 @@ import type { Mode } from '../protocol/lock-document.js';
 export interface Exclusivity {
   /** In which way it is held, if several such tokens can be live; `undefined`: at this moment the hold is exclusive. */
   whyShared(): string | undefined;
+  /** The database of its provider; `undefined` of a hold in several. */
+  readonly databaseName: string | undefined;
 }
 
 /** Only a writer is alone: an upgradeable read has readers beside it. */

@@ -1,64 +1,17 @@
 import type { Clock, Moment, Timer } from '../clock.js';
 import type { LossCause } from '../errors.js';
-import type { LeaseTerms } from '../options/provider-options.js';
 import type { Lease } from '../protocol/lock-document.js';
-import type { Demand } from '../protocol/operation.js';
-import type { Seats } from '../protocol/seats.js';
-
-/** What a grant tells its process. */
-export interface Grant {
-  readonly name: string;
-  readonly seats: Seats;
-  readonly id: string;
-  readonly token: number;
-  readonly terms: LeaseTerms;
-  /** How much of the lock was asked for. */
-  readonly demand: Demand;
-  /** When the hold counts as lost here: what was left of the lease when the request was sent, less the allowance. */
-  readonly deadline: Moment;
-  /** Of a seat that is passed on within this process; `undefined`: every release gives it back. */
-  readonly kept?: KeptSeat | undefined;
-  /** Until then a copy of the request, which nobody has answered, may still arrive; `undefined`: there is none. */
-  readonly copyUntilMs?: number | undefined;
-}
-
-/** A seat that a process keeps between its callers. */
-export interface KeptSeat {
-  readonly keeper: SeatKeeper;
-  /** How many holds of it came before this one: the stored token is that of the first. */
-  readonly passes: number;
-  /** How many more tokens are reserved for it. */
-  readonly tokensLeft: number;
-}
-
-/** Whoever holds the object in memory; told at most once of each. */
-export interface HoldObserver {
-  lost(why: LossCause): void;
-  releaseRequestedNow(): void;
-}
-
-/** Who keeps seats between the callers of a process. */
-export interface SeatKeeper {
-  /** How many tokens beyond its own a grant of it reserves. */
-  readonly keeps: number;
-  /** The server has granted a seat. */
-  taken(): void;
-  /** Whether the seat of this hold, which is about to end, may be passed on. */
-  mayFollow(hold: HeldLease): boolean;
-  /** This hold, which nobody has yet, follows one that was released. */
-  follows(idle: HeldLease): void;
-  /** The seat of this hold is given back, or lost. */
-  gone(hold: HeldLease): void;
-  /** Somebody waits for it. */
-  othersWait(): void;
-}
+import type { Revocation } from '../protocol/operation.js';
+import type { Grant, HoldObserver, KeptSeat } from './grant.js';
+import type { Standing } from './loss.js';
 
 /** Clocks that are slewed, and read one after the other, drift apart by less without any suspension. */
 const MIN_SUSPENSION_MS = 100;
 
 /** Who sees to how a hold ends. */
 export interface HoldOwner {
-  lost(hold: HeldLease, why: LossCause): void;
+  /** @param mayBeStored - It was lost by its own deadline, and the server may still have the lease. */
+  lost(hold: HeldLease, why: LossCause, mayBeStored: boolean): void;
   /** The hold has to be confirmed before it can be relied on again. */
   doubtful(hold: HeldLease): void;
 }
@@ -86,11 +39,14 @@ export class HeldLease {
   #timer: Timer | undefined;
   #isDoubted = false;
   #releaseRequested = false;
+  #revocation: Revocation | undefined;
   #ended: LossCause | undefined;
   // Weak, so that a handle that everybody has forgotten can be collected and given back.
   #observer: WeakRef<HoldObserver> | undefined;
   #kept: HoldObserver | undefined;
   readonly #onEnded = new Set<() => void>();
+  readonly #onCalled = new Set<() => void>();
+  #called = '';
 
   constructor(grant: Grant, clock: Clock, owner: HoldOwner) {
     this.grant = grant;
@@ -147,9 +103,20 @@ export class HeldLease {
 
   /** How long it can be relied on without an extension, in ms. */
   get remainingMs(): number {
+    const { remainingMs, why } = this.standing();
+    if (why === 'suspended' && !this.#isDoubted) {
+      this.#isDoubted = true;
+      this.#owner.doubtful(this);
+    }
+    return remainingMs;
+  }
+
+  /** As it can be relied on, without asking the server about a hold in doubt. */
+  standing(): Standing {
     // Past the deadline the loss is told now, though the timer that would tell it is late.
-    if (this.ended !== undefined || this.#isDoubtful()) return 0;
-    return Math.max(0, this.#deadline.ms - this.#clock.nowMs());
+    const why = this.ended ?? (this.#isDoubtful ? 'suspended' : undefined);
+    const remainingMs = why === undefined ? Math.max(0, this.#deadline.ms - this.#clock.nowMs()) : 0;
+    return { remainingMs, why };
   }
 
   /** Neither released nor lost: worth extending. Past the deadline it is not, though the timer may be late. */
@@ -167,6 +134,11 @@ export class HeldLease {
 
   get wasAskedToRelease(): boolean {
     return this.#releaseRequested;
+  }
+
+  /** Who revoked it, and why; `undefined`: nobody, as far as is known. */
+  get revocation(): Revocation | undefined {
+    return this.#revocation;
   }
 
   /** Why the hold is over; `undefined` while it is not. */
@@ -202,13 +174,29 @@ export class HeldLease {
     return () => this.#onEnded.delete(callback);
   }
 
+  /** Calls back whenever somebody asks the leader who holds this for a run of a job. Returns what ends that. */
+  onCalled(callback: () => void): () => void {
+    this.#onCalled.add(callback);
+    return () => this.#onCalled.delete(callback);
+  }
+
+  /** The mark of the last call, as the stored lease has it. */
+  noteCall(called: string): void {
+    if (called !== this.#called) for (const callback of this.#onCalled) callback();
+    this.#called = called;
+  }
+
   observe(observer: HoldObserver): void {
     this.#observer = new WeakRef(observer);
   }
 
-  /** Keeps the observer from being forgotten for as long as the hold lasts. */
+  /** Keeps the observer from being forgotten, until it is let go or the hold ends. */
   keep(observer: HoldObserver): void {
     if (this.#state === 'held') this.#kept = observer;
+  }
+
+  letGo(observer: HoldObserver): void {
+    if (this.#kept === observer) this.#kept = undefined;
   }
 
   /**
@@ -222,15 +210,21 @@ export class HeldLease {
     this.#arm();
   }
 
-  /** Ends the hold against its owner's will. */
-  lose(why: Exclude<LossCause, 'released'>): void {
+  /**
+   * Ends the hold against its owner's will. A lease that was revoked ends by its expiry or by force: either way that is
+   * what ended the hold.
+   */
+  lose(cause: Exclude<LossCause, 'released' | 'revoked'>, revocation?: Revocation): void {
     if (this.#state !== 'held') return;
+    this.#revocation = revocation ?? this.#revocation;
+    const isRevoked = this.#revocation !== undefined && (cause === 'expired' || cause === 'evicted');
+    const why = isRevoked ? 'revoked' : cause;
     const observer = this.#kept ?? this.#observer?.deref();
     this.#end('lost', why);
     // Whoever works under the lock first.
     observer?.lost(why);
     this.#tellEnded();
-    this.#owner.lost(this, why);
+    this.#owner.lost(this, why, cause === 'expired');
   }
 
   /** Ends the hold by its owner's will. False: it was over before. */
@@ -241,9 +235,15 @@ export class HeldLease {
     return true;
   }
 
-  /** True: whoever has it is told so now. */
-  requestRelease(): boolean {
-    if (this.#state !== 'held' || this.#releaseRequested) return false;
+  /**
+   * Asks for the lock politely. True: its holder is told so now.
+   *
+   * @param revocation - `undefined`: the provider closes.
+   */
+  requestRelease(revocation?: Revocation): boolean {
+    if (this.#state !== 'held') return false;
+    this.#revocation ??= revocation;
+    if (this.#releaseRequested) return false;
     this.#releaseRequested = true;
     (this.#kept ?? this.#observer?.deref())?.releaseRequestedNow();
     return !this.#isIdle;
@@ -273,14 +273,10 @@ export class HeldLease {
    * The wall clock ran ahead of the monotonic one: the process was suspended, and the monotonic clock may have stood
    * still meanwhile (E19). The hold cannot be relied on until it is confirmed. A wall clock set back means nothing.
    */
-  #isDoubtful(): boolean {
+  get #isDoubtful(): boolean {
     const wallAheadMs = this.#clock.wallMs() - this.#clock.nowMs();
     const sleptMs = wallAheadMs - this.#deadline.wallAheadMs;
-    const { clockAllowanceMs, transitionMs = 0 } = this.grant.terms;
-    if (!this.#isDoubted && sleptMs > Math.max(clockAllowanceMs - transitionMs, MIN_SUSPENSION_MS)) {
-      this.#isDoubted = true;
-      this.#owner.doubtful(this);
-    }
-    return this.#isDoubted;
+    const { clockAllowanceMs } = this.grant.terms;
+    return this.#isDoubted || sleptMs > Math.max(clockAllowanceMs, MIN_SUSPENSION_MS);
   }
 }

@@ -2,12 +2,16 @@ import { within } from '../clock.js';
 import type { Clock } from '../clock.js';
 import type { LossCause } from '../errors.js';
 import type { AttemptEvent, Report } from '../events.js';
+import { storedLeaseMs } from '../options/provider-options.js';
 import type { Settings } from '../options/provider-options.js';
+import { revocationOf } from '../protocol/revocation.js';
+import type { Grant } from './grant.js';
 import { HeldLease } from './held-lease.js';
-import type { Grant, HoldOwner } from './held-lease.js';
-import type { Confirmation, LeaseMonitor } from './lease-monitor.js';
+import type { HoldOwner } from './held-lease.js';
+import type { Confirmation } from './lease-extender.js';
+import type { LeaseMonitor } from './lease-monitor.js';
 import type { HandleOwner } from './lock-handle.js';
-import type { GivenBack, ReleaseQueue } from './release-queue.js';
+import type { Left, ReleaseQueue } from './release-queue.js';
 
 /**
  * Of all providers of the process: Node 20 never cleans up a registry again, nor any other, if one was collected itself
@@ -19,6 +23,7 @@ const forgotten = new FinalizationRegistry<() => void>((abandon) => {
 
 /** Everything this process holds, and how each hold ends. */
 export class Holds implements HandleOwner, HoldOwner {
+  readonly databaseName: string;
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #report: Report;
@@ -32,7 +37,9 @@ export class Holds implements HandleOwner, HoldOwner {
     report: Report,
     monitor: LeaseMonitor,
     releases: ReleaseQueue,
+    databaseName: string,
   ) {
+    this.databaseName = databaseName;
     this.#settings = settings;
     this.#clock = clock;
     this.#report = report;
@@ -52,33 +59,37 @@ export class Holds implements HandleOwner, HoldOwner {
     this.#report('acquired', { ...eventOf(hold), waitedMs });
   }
 
-  lost(hold: HeldLease, why: LossCause): void {
+  lost(hold: HeldLease, why: LossCause, mayBeStored: boolean): void {
     this.#remove(hold);
     if (!hold.isIdle) this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why });
     // The next in line need not wait for the rest of a lease that nobody uses. Final: nothing revives the hold.
     // A leader's stays: by its deadline work is only told to end, and what is left is the time in which it can.
     // No copy of its request outlasts its lease.
     const isLeader = hold.grant.terms.transitionMs !== undefined;
-    if (why === 'expired' ? !isLeader : this.#mayComeBack(hold)) void this.#giveBack(hold);
+    if (mayBeStored ? !isLeader : this.#mayComeBack(hold)) void this.#giveBack(hold);
   }
 
   doubtful(hold: HeldLease): void {
-    void this.confirm(hold);
+    void this.#monitor.ask(hold);
   }
 
-  confirm(hold: HeldLease): Promise<Confirmation> {
-    return this.#monitor.confirm(hold);
+  /** Asks the server about this hold, and waits for the answer no longer than for any call to the store. */
+  async confirm(hold: HeldLease): Promise<Confirmation> {
+    const { storeTimeoutMs } = this.#settings;
+    const confirmation = await within(this.#clock, storeTimeoutMs, this.#monitor.ask(hold));
+    if (confirmation !== undefined) return confirmation;
+    return { type: 'unknown', error: new Error(`no answer within ${String(storeTimeoutMs)} ms`) };
   }
 
   /** Somebody says that this lease was asked for, or taken away. */
   async look(id: string): Promise<void> {
     const hold = this.#monitor.get(id);
-    if (hold !== undefined) await this.#monitor.confirm(hold);
+    if (hold !== undefined) await this.confirm(hold);
   }
 
-  /** Documents have vanished: the holds under this name, or all, are looked at now instead of at their next turn. */
-  lookAt(name: string | null): void {
-    this.#monitor.hurry(name);
+  /** The collection was dropped or renamed: all holds are looked at now instead of at their next turn. */
+  lookAtAll(): void {
+    this.#monitor.askAboutAll();
   }
 
   async release(hold: HeldLease): Promise<boolean> {
@@ -88,17 +99,24 @@ export class Holds implements HandleOwner, HoldOwner {
     if (isKept) {
       const idle = hold.follower(kept);
       this.#monitor.replace(hold, idle);
-      this.#report('released', { ...eventOf(hold), heldMs: hold.heldMs, confirmed: true });
+      const { heldMs } = hold;
+      // First, because a listener may close the provider, which gives up what is idle.
       kept.keeper.follows(idle);
+      this.#report('released', { ...eventOf(hold), heldMs, confirmed: true });
       return true;
     }
     this.#remove(hold);
-    const givenBack = await this.#boundedGiveBack(hold);
-    const wasHeld = givenBack !== 0;
-    if (wasHeld)
-      this.#report('released', { ...eventOf(hold), heldMs: hold.heldMs, confirmed: givenBack !== undefined });
-    else this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why: 'evicted' });
-    return wasHeld;
+    const left = await this.#boundedGiveBack(hold);
+    const { heldMs } = hold;
+    if (left?.token === 0) {
+      const revocation = revocationOf(left.revoked, hold.storedToken) ?? hold.revocation;
+      // Without a document the leave has no time either.
+      const whyGone = left.nowMs === undefined ? 'document-missing' : 'evicted';
+      this.#report('lost', { ...eventOf(hold), heldMs, why: revocation === undefined ? whyGone : 'revoked' });
+      return false;
+    }
+    this.#report('released', { ...eventOf(hold), heldMs, confirmed: left?.token !== undefined });
+    return true;
   }
 
   /** Gives a seat back that nobody has. */
@@ -158,21 +176,20 @@ export class Holds implements HandleOwner, HoldOwner {
     if (this.#monitor.isEmpty) this.#onEmpty?.();
   }
 
-  #giveBack(hold: HeldLease): Promise<GivenBack> {
+  #giveBack(hold: HeldLease): Promise<Left | undefined> {
     const { grant, deadlineMs } = hold;
-    const { name, seats, id, terms } = grant;
-    const untilMs = deadlineMs + terms.clockAllowanceMs + terms.leaseMs;
-    const againAtMs = this.#mayComeBack(hold) ? grant.copyUntilMs : undefined;
-    return this.#releases.giveBack({ name, seats, id, untilMs, againAtMs });
+    const { name, seats, id, terms, copies } = grant;
+    const untilMs = deadlineMs + terms.clockAllowanceMs + storedLeaseMs(terms);
+    return this.#releases.giveBack({ name, seats, id, untilMs, copies });
   }
 
   /** A copy of its request may still arrive, and be granted a seat that nobody knows of (E2). */
-  #mayComeBack({ grant: { copyUntilMs = 0 } }: HeldLease): boolean {
-    return copyUntilMs > this.#clock.nowMs();
+  #mayComeBack({ grant: { copies } }: HeldLease): boolean {
+    return copies?.mayArrive === true && copies.overAtMs > this.#clock.nowMs();
   }
 
   /** A release does not wait for a store that does not answer; the background goes on. */
-  async #boundedGiveBack(hold: HeldLease): Promise<GivenBack> {
+  async #boundedGiveBack(hold: HeldLease): Promise<Left | undefined> {
     return await within(this.#clock, this.#settings.storeTimeoutMs, this.#giveBack(hold));
   }
 }

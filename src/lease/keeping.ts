@@ -27,9 +27,8 @@ export class Keeping {
     const key = keyOf(seats.kind, name);
     const known = this.#locks.get(key);
     if (known !== undefined || keepMs === 0) return known;
-    const lock = new KeptLock(name, seats, this.#context);
-    this.#locks.set(key, lock);
-    return lock;
+    // Remembered when it is in use: a request that is refused before it begins leaves nothing behind.
+    return new KeptLock(name, seats, this.#context);
   }
 
   /** A wake-up told that somebody waits behind what is kept under this name. */

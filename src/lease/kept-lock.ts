@@ -8,7 +8,8 @@ import type { Seats } from '../protocol/seats.js';
 import { describeLease } from '../protocol/snapshot.js';
 import type { LeaseInfo } from '../protocol/snapshot.js';
 import { newAttemptId } from './attempt.js';
-import type { HeldLease, SeatKeeper } from './held-lease.js';
+import type { SeatKeeper } from './grant.js';
+import type { HeldLease } from './held-lease.js';
 import { Line } from './line.js';
 
 /** What is asked for of a lock whose seats are kept. */
@@ -125,12 +126,13 @@ export class KeptLock implements SeatKeeper {
   note(reply: Reply, sinceMs: number): void {
     const { process } = this.#context;
     this.#holders = reply.leases.map(describeLease);
-    // One of this process's own waits, whom what is idle here does not suit.
-    if (reply.places.length > 0) this.#giveUpIdle();
+    const { waiters, ownWaiters = 0 } = reply;
+    // A caller of this process waits, though a seat is idle here: that seat does not suit it.
+    if (ownWaiters > 0) this.#giveUpIdle();
     const isOfOthers = (lease: { readonly process: string }): boolean => lease.process !== process;
     // Behind the only seat of somebody else, nobody would name us to those who come after us.
     const isBehindOthers = this.#isSingle && reply.leases.some(isOfOthers);
-    if (reply.waiters > reply.places.length || isBehindOthers) this.othersWait();
+    if (waiters > ownWaiters || isBehindOthers) this.othersWait();
     else if (reply.leases.some((lease) => !isOfOthers(lease) && (lease.keeps ?? 0) > 0)) {
       // Of an answer to something asked before, nobody knows which of the two came first.
       if (this.#others === 'waiting' && sinceMs < this.#waitingSinceMs) return;
@@ -215,7 +217,7 @@ export class KeptLock implements SeatKeeper {
 
   /** What is idle and does not suit is in the way of a try, and of whoever wants the only seat. */
   #takeIdle({ terms, demand, timeoutMs }: KeptRequest): HeldLease | undefined {
-    for (const idle of [...this.#idle.keys()]) {
+    for (const idle of this.#idle.keys()) {
       const { grant } = idle;
       const isAlike = grant.terms.leaseMs === terms.leaseMs && grant.demand.permits === demand.permits;
       // A semaphore that has not met its stored limit yet has to ask.

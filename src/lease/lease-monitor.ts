@@ -1,39 +1,37 @@
-import { after } from '../clock.js';
-import type { Clock, Moment, Timer } from '../clock.js';
-import type { Report } from '../events.js';
-import { countedLeaseMs } from '../options/provider-options.js';
+import type { Clock, Timer } from '../clock.js';
 import type { Settings } from '../options/provider-options.js';
-import { extension, keptLeasesProjection, leasesProjection, readLeases } from '../protocol/extension.js';
-import type { LeasesRead } from '../protocol/extension.js';
-import { leftMs } from '../protocol/lock-document.js';
-import type { Lease } from '../protocol/lock-document.js';
-import type { LockCollection } from '../store/lock-collection.js';
+import { DueQueue } from './due-queue.js';
+import type { Due } from './due-queue.js';
 import type { HeldLease } from './held-lease.js';
-
-/** What asking the server about one hold told. */
-export type Confirmation =
-  | { readonly type: 'extended' }
-  | { readonly type: 'lost' }
-  /** No answer: it may still be ours, and is lost only at its own deadline. */
-  | { readonly type: 'unknown'; readonly error: unknown };
+import type { Answers, Confirmation, LeaseExtender } from './lease-extender.js';
 
 /** What the monitor keeps of one hold. */
-interface Watched {
-  /** The one who has the seat now, if it is passed on. */
+interface Watched extends Due {
+  /** The hold that has the seat now: a seat may be passed on. */
   hold: HeldLease;
-  dueMs: number;
-  isAsking: boolean;
-  /** Halved when a batch fails, so that one bad document costs the others little. */
+  /** Asked for since the last batch with this hold was sent. */
+  isAskedFor: boolean;
+  /** Whoever asked, and is answered by the next batch. */
+  asker: Asker | undefined;
+  /** In how large a batch it goes; halved when a batch fails, so that one bad document costs the others little. */
   batchSize: number;
 }
 
-const MAX_BATCH = 256;
+interface Asker {
+  readonly answered: Promise<Confirmation>;
+  answer(confirmation: Confirmation): void;
+}
+
+/** In leases: a process may have thousands of one semaphore. */
+const MAX_BATCH = 2_048;
+
+const MAX_DOCUMENTS = 256;
 
 /**
- * Smaller ones, where they are few enough all the same and the server is quick: somebody else's write waits for one of
- * them at most. A server that is slow gets fewer and larger ones, or the last would come too late.
+ * Fewer documents a batch, where they are few enough all the same and the server is quick: somebody else's write waits
+ * for one batch at most. A slow server gets fewer and larger ones, or the last would come too late.
  */
-const MIN_BATCH = 128;
+const MIN_DOCUMENTS = 128;
 const FEW_BATCHES = 40;
 const QUICK_BATCH_MS = 50;
 
@@ -47,37 +45,37 @@ const SLOW_BATCH_MS = 200;
 
 const MIN_RETRY_MS = 20;
 
-/** However long the update took, its read gets a chance: without it the update was for nothing. */
-const MIN_READ_MS = 50;
-
 /**
  * Extends every lease of one provider, in batches of documents: one update, then one read of the same documents that
- * tells which leases are still this process's and live.
+ * tells which leases are still this process's and live. A hold goes into a batch when it is due, or when somebody asks
+ * about it: to confirm it, because the process was suspended, or because its document may have changed.
  *
- * A hold that is not shown is lost. A batch without an answer says nothing: it is tried again, in halves, and its holds
- * stay until their own deadlines. Each try is bounded by a third of its shortest lease and the next one does not queue
- * behind it, so that at least two fit into a lease though a primary is stuck (E17).
+ * A hold that is not shown is lost. A batch without an answer says nothing: it is tried again, and its holds stay until
+ * their own deadlines. Each try is bounded by a third of its shortest lease and the next one does not queue behind it, so
+ * that at least two fit into a lease though a primary is stuck (E17). No document is in two batches at once: updates of
+ * one document that run side by side conflict.
  */
 export class LeaseMonitor {
-  readonly #collection: LockCollection;
-  readonly #process: string;
+  readonly #extender: Pick<LeaseExtender, 'extend'>;
   readonly #settings: Settings;
   readonly #clock: Clock;
-  readonly #report: Report;
   readonly #watched = new Map<string, Watched>();
+  /** All of them but those that are in a batch, or wait for its end. */
+  readonly #due = new DueQueue<Watched>();
+  /** The documents that are in a batch, each with the holds that came due meanwhile. */
+  readonly #inFlight = new Map<string, Watched[]>();
   #timer: Timer | undefined;
   #timerAtMs = Infinity;
+  #isWoken = false;
   #batchesInFlight = 0;
   #startedMs = -Infinity;
   /** Whether the last batch was answered soon. */
   #isQuick = false;
 
-  constructor(collection: LockCollection, process: string, settings: Settings, clock: Clock, report: Report) {
-    this.#collection = collection;
-    this.#process = process;
+  constructor(extender: Pick<LeaseExtender, 'extend'>, settings: Settings, clock: Clock) {
+    this.#extender = extender;
     this.#settings = settings;
     this.#clock = clock;
-    this.#report = report;
   }
 
   get holds(): readonly HeldLease[] {
@@ -93,14 +91,12 @@ export class LeaseMonitor {
   }
 
   add(hold: HeldLease): void {
-    const watched: Watched = {
-      hold,
-      dueMs: nextDueMs(hold, this.#clock),
-      isAsking: false,
-      batchSize: MAX_BATCH,
-    };
+    const dueMs = nextDueMs(hold, this.#clock);
+    const idle = { isAskedFor: false, asker: undefined, batchSize: MAX_BATCH, place: -1 };
+    const watched: Watched = { hold, dueMs, ...idle };
     this.#watched.set(hold.id, watched);
-    this.#scheduleAt(watched.dueMs);
+    this.#due.set(watched, dueMs);
+    this.#scheduleAt(dueMs);
   }
 
   /** The seat of one hold has passed to another, lease and all. */
@@ -110,38 +106,55 @@ export class LeaseMonitor {
   }
 
   remove(hold: HeldLease): void {
-    if (this.#watched.get(hold.id)?.hold === hold) this.#watched.delete(hold.id);
+    const watched = this.#watched.get(hold.id);
+    if (watched?.hold !== hold) return;
+    this.#watched.delete(hold.id);
+    this.#due.delete(watched);
+    watched.asker?.answer({ type: 'lost' });
     if (this.#watched.size === 0) this.#stopTimer();
   }
 
-  /** Asks the server about one hold now, and extends it. */
-  async confirm(hold: HeldLease): Promise<Confirmation> {
-    const boundMs = this.#settings.storeTimeoutMs;
-    const [confirmation = { type: 'lost' } as const] = await this.#ask([hold], boundMs);
-    return confirmation;
+  /**
+   * Asks the server about one hold now, and extends it. The answer is that of a batch which is sent after this call: one
+   * that is on its way may have passed the document before what called for this. All that is asked in one turn of the
+   * event loop goes together.
+   */
+  ask(hold: HeldLease): Promise<Confirmation> {
+    const watched = this.#watched.get(hold.id);
+    if (watched === undefined) return Promise.resolve({ type: 'lost' });
+    watched.asker ??= newAsker();
+    this.#dueNow(watched);
+    return watched.asker.answered;
   }
 
-  /** Extends the holds under this name, or all, at the next opportunity: something happened to their documents. */
-  hurry(name: string | null): void {
-    const nowMs = this.#clock.nowMs();
-    let isAny = false;
-    for (const watched of this.#watched.values()) {
-      if (name !== null && watched.hold.name !== name) continue;
-      watched.dueMs = nowMs;
-      isAny = true;
-    }
-    if (isAny) this.#tick();
+  /** Asks the server about all holds now: something happened to the whole collection. */
+  askAboutAll(): void {
+    for (const watched of this.#watched.values()) this.#dueNow(watched);
   }
 
   close(): void {
     this.#stopTimer();
+    for (const { asker } of this.#watched.values()) asker?.answer({ type: 'lost' });
     this.#watched.clear();
+    this.#due.clear();
   }
 
-  get #batchSize(): number {
+  #dueNow(watched: Watched): void {
+    watched.isAskedFor = true;
+    // One that is in a batch, or waits for its end, is due when that ends.
+    if (watched.place >= 0) this.#due.set(watched, Math.min(watched.dueMs, this.#clock.nowMs()));
+    if (this.#isWoken) return;
+    this.#isWoken = true;
+    queueMicrotask(() => {
+      this.#isWoken = false;
+      this.#tick();
+    });
+  }
+
+  get #documentsPerBatch(): number {
     return !this.#isQuick
-      ? MAX_BATCH
-      : Math.min(MAX_BATCH, Math.max(MIN_BATCH, Math.ceil(this.#watched.size / FEW_BATCHES)));
+      ? MAX_DOCUMENTS
+      : Math.min(MAX_DOCUMENTS, Math.max(MIN_DOCUMENTS, Math.ceil(this.#watched.size / FEW_BATCHES)));
   }
 
   #stopTimer(): void {
@@ -160,33 +173,16 @@ export class LeaseMonitor {
     });
   }
 
-  /**
-   * Extends what is due, and takes along what will be due before half of its period has passed: so holds that began at
-   * different times come to share their batches.
-   */
   #tick(): void {
     const nowMs = this.#clock.nowMs();
-    const due = [...this.#watched.values()].filter(
-      ({ hold, dueMs, isAsking }) =>
-        !isAsking && hold.isOpen && dueMs <= nowMs + hold.grant.terms.extendEveryMs / 2,
-    );
-    const isAnyDue = due.some(({ dueMs }) => dueMs <= nowMs);
-    if (isAnyDue) {
-      due.sort((a, b) => a.dueMs - b.dueMs);
-      const [first] = due;
-      if (first !== undefined && nowMs >= this.#nextStartMs(first)) {
-        void this.#extend(due.slice(0, Math.min(first.batchSize, this.#batchSize)));
-      }
+    const { first } = this.#due;
+    if (first !== undefined && Math.max(first.dueMs, this.#nextStartMs(first)) <= nowMs) {
+      const batch = this.#takeBatch(nowMs);
+      if (batch.length > 0) void this.#extend(batch);
     }
-    this.#scheduleNext();
-  }
-
-  #scheduleNext(): void {
-    let nextMs = Infinity;
-    for (const watched of this.#watched.values()) {
-      const { dueMs, isAsking, hold } = watched;
-      if (!isAsking && hold.isOpen) nextMs = Math.min(nextMs, Math.max(dueMs, this.#nextStartMs(watched)));
-    }
+    const next = this.#due.first;
+    if (next === undefined) return;
+    const nextMs = Math.max(next.dueMs, this.#nextStartMs(next));
     if (nextMs < Infinity) this.#scheduleAt(nextMs);
   }
 
@@ -200,83 +196,97 @@ export class LeaseMonitor {
     return this.#startedMs + Math.min(SLOW_BATCH_MS, hold.grant.terms.extendEveryMs / 2);
   }
 
+  /**
+   * What is due, in the order in which it came due. A batch that extends anything by its time takes along what will be due
+   * before half of its period has passed, so that holds which began at different times come to share their batches; one
+   * that answers questions alone stays as small as they are.
+   */
+  #takeBatch(nowMs: number): readonly Watched[] {
+    const batch: Watched[] = [];
+    const names = new Set<string>();
+    let [size, documents, takesAlong] = [MAX_BATCH, this.#documentsPerBatch, false];
+    for (;;) {
+      const { first: next } = this.#due;
+      if (next === undefined || batch.length >= size) return batch;
+      const { hold, isAskedFor } = next;
+      const aheadMs = takesAlong ? hold.grant.terms.extendEveryMs / 2 : 0;
+      if (next.dueMs > nowMs + aheadMs) return batch;
+      const waiting = this.#inFlight.get(hold.name);
+      if (waiting !== undefined) {
+        waiting.push(next);
+        this.#due.delete(next);
+        continue;
+      }
+      if (!names.has(hold.name) && names.size >= documents) return batch;
+      this.#due.delete(next);
+      // Asked first: past its deadline this tells the loss, though the timer that would tell it is late.
+      if (hold.ended !== undefined) continue;
+      if (batch.length === 0) {
+        size = next.batchSize;
+        documents = Math.min(documents, size);
+      }
+      takesAlong ||= !isAskedFor;
+      names.add(hold.name);
+      batch.push(next);
+    }
+  }
+
   async #extend(batch: readonly Watched[]): Promise<void> {
     this.#batchesInFlight += 1;
-    this.#startedMs = this.#clock.nowMs();
-    for (const watched of batch) watched.isAsking = true;
-    const shortestLeaseMs = Math.min(...batch.map(({ hold }) => countedLeaseMs(hold.grant.terms)));
-    const boundMs = Math.min(this.#settings.storeTimeoutMs, shortestLeaseMs / 3);
-    const holds = batch.map(({ hold }) => hold);
-    const startedMs = this.#startedMs;
-    const confirmations = await this.#ask(holds, boundMs);
-    this.#isQuick = this.#clock.nowMs() - startedMs < QUICK_BATCH_MS;
-    this.#batchesInFlight -= 1;
-    for (const [index, watched] of batch.entries()) {
-      watched.isAsking = false;
-      if (confirmations[index]?.type === 'unknown') {
-        watched.batchSize = Math.max(1, Math.ceil(batch.length / 2));
-        watched.dueMs = this.#clock.nowMs() + retryPauseMs(watched.hold);
-      } else {
-        watched.batchSize = MAX_BATCH;
-        // Never at once: the deadline of a lease that somebody has asked for does not move.
-        const notBeforeMs = this.#clock.nowMs() + watched.hold.grant.terms.extendEveryMs / 2;
-        watched.dueMs = Math.max(nextDueMs(watched.hold, this.#clock), notBeforeMs);
-      }
+    const startedMs = this.#clock.nowMs();
+    this.#startedMs = startedMs;
+    const names = [...new Set(batch.map(({ hold }) => hold.name))];
+    for (const name of names) this.#inFlight.set(name, []);
+    const askers = batch.map(({ asker }) => asker);
+    for (const watched of batch) {
+      watched.asker = undefined;
+      watched.isAskedFor = false;
     }
+    const holds = batch.map(({ hold }) => hold);
+    const shortestLeaseMs = Math.min(...holds.map(({ grant }) => grant.terms.leaseMs));
+    const boundMs = Math.min(this.#settings.storeTimeoutMs, shortestLeaseMs / 3);
+    const answers = await this.#extender.extend(names, holds, boundMs, ({ id }) => this.get(id));
+    const tookMs = this.#clock.nowMs() - startedMs;
+    this.#isQuick = tookMs < QUICK_BATCH_MS;
+    this.#batchesInFlight -= 1;
+    const { confirmations } = answers;
+    for (const [index, watched] of batch.entries()) {
+      this.#learn(watched, answers, confirmations[index], batch.length, tookMs >= boundMs);
+    }
+    for (const name of names) {
+      for (const watched of this.#inFlight.get(name) ?? []) this.#queue(watched, watched.dueMs);
+      this.#inFlight.delete(name);
+    }
+    for (const [index, asker] of askers.entries()) asker?.answer(confirmations[index] ?? { type: 'lost' });
     this.#tick();
   }
 
-  /** One update and one read, bounded together; applies what they tell to the holds. */
-  async #ask(holds: readonly HeldLease[], boundMs: number): Promise<readonly Confirmation[]> {
-    const names = [...new Set(holds.map(({ name }) => name))];
-    const leaseMs = Math.max(...holds.map(({ grant }) => grant.terms.leaseMs));
-    const retentionMs = Math.max(...holds.map(({ grant }) => grant.terms.retentionMs));
-    const ids = holds.map(({ id }) => id);
-    const kinds = [...new Set(holds.map(({ grant }) => grant.seats))];
-    const pipeline = extension(kinds, ids, leaseMs, retentionMs);
-    const tokens = holds.map(({ storedToken }) => storedToken);
-    const endMs = this.#clock.nowMs() + boundMs;
-    const updated = await this.#collection.updateMany(names, pipeline, boundMs);
-    if (updated.type !== 'done') return holds.map(() => ({ type: 'unknown', error: updated.error }));
-    const mayBeKept = holds.some(({ grant }) => grant.kept !== undefined);
-    const projection = (mayBeKept ? keptLeasesProjection : leasesProjection)(kinds, this.#process);
-    // A local read: the update was acknowledged by a majority, and a majority's read may be older than it.
-    const leftToReadMs = Math.max(endMs - this.#clock.nowMs(), MIN_READ_MS);
-    const read = await this.#collection.read(names, projection, 'local', leftToReadMs);
-    if (read.type !== 'done') return holds.map(() => ({ type: 'unknown', error: read.error }));
-    const documents = new Map(read.value.map(readLeases).map((document) => [document.name, document]));
-    return holds.map((hold, index) => {
-      const { [index]: tokenThen = hold.storedToken } = tokens;
-      // The seat may have been passed on meanwhile, and its lease with it.
-      const present = this.#watched.get(hold.id)?.hold ?? hold;
-      return this.#apply(present, tokenThen, documents.get(hold.name), read.sentAt);
-    });
+  /** @param isSlow - Whether the batch took all the time that it had. */
+  #learn(
+    watched: Watched,
+    { isRefused }: Answers,
+    confirmation: Confirmation | undefined,
+    size: number,
+    isSlow: boolean,
+  ): void {
+    const { hold } = watched;
+    const nowMs = this.#clock.nowMs();
+    if (confirmation?.type === 'unknown') {
+      // What fails at once, as while there is no primary, fails in any size.
+      if (isRefused || isSlow) watched.batchSize = Math.ceil(size / 2);
+      this.#queue(watched, nowMs + retryPauseMs(hold));
+    } else {
+      watched.batchSize = MAX_BATCH;
+      // Never at once: the deadline of a lease that somebody has asked for does not move.
+      const notBeforeMs = nowMs + hold.grant.terms.extendEveryMs / 2;
+      this.#queue(watched, Math.max(nextDueMs(hold, this.#clock), notBeforeMs));
+    }
   }
 
-  #apply(hold: HeldLease, tokenThen: number, document: LeasesRead | undefined, sentAt: Moment): Confirmation {
-    const { grant } = hold;
-    const lease = document?.leases.find((candidate) => hold.recognises(candidate, tokenThen));
-    if (document === undefined || lease === undefined) {
-      hold.lose(document === undefined ? 'document-missing' : 'evicted');
-      return { type: 'lost' };
-    }
-    const { leaseMs, clockAllowanceMs } = grant.terms;
-    hold.extendTo(after(sentAt, leftMs(lease.expiresAt, document.nowMs, leaseMs) - clockAllowanceMs));
-    this.#tell(hold, lease);
-    if (document.othersWait) grant.kept?.keeper.othersWait();
-    return { type: 'extended' };
-  }
-
-  #tell(hold: HeldLease, { ending }: Lease): void {
-    const { id, name, grant } = hold;
-    const event = { lockName: name, kind: grant.seats.kind, id, fencingToken: hold.token };
-    if (ending !== true) {
-      // Of a seat that nobody has, nobody wants to hear.
-      if (hold.isIdle) return;
-      this.#report('extended', { ...event, remainingMs: hold.remainingMs });
-    } else if (hold.requestRelease()) {
-      this.#report('releaseRequested', event);
-    }
+  /** Puts one back that was in a batch, or waited for its end; unless its hold is over. */
+  #queue(watched: Watched, dueMs: number): void {
+    if (this.#watched.get(watched.hold.id) !== watched) return;
+    this.#due.set(watched, watched.isAskedFor ? Math.min(dueMs, this.#clock.nowMs()) : dueMs);
   }
 }
 
@@ -289,3 +299,11 @@ function nextDueMs({ deadlineMs, grant }: HeldLease, clock: Clock): number {
 
 const retryPauseMs = ({ grant }: HeldLease): number =>
   Math.max(MIN_RETRY_MS, Math.min(grant.terms.extendEveryMs / 8, 500)) * (0.5 + Math.random() / 2);
+
+function newAsker(): Asker {
+  let answer!: Asker['answer'];
+  const answered = new Promise<Confirmation>((resolve) => {
+    answer = resolve;
+  });
+  return { answered, answer };
+}

@@ -1,3 +1,4 @@
+import { onAbort } from '../abort-listeners.js';
 import type { Clock } from '../clock.js';
 import { ProviderClosedError } from '../errors.js';
 import type { ParsedAcquireOptions } from '../options/request-options.js';
@@ -5,8 +6,18 @@ import type { HeldLease } from './held-lease.js';
 
 interface InLine {
   readonly leaseMs: number;
+  readonly portion: Portion;
   /** `undefined`: it has to ask the server itself. */
   settle(seat: HeldLease | undefined): void;
+}
+
+/** A line is counted in portions of so many, so that a place in it is found without going through all of it. */
+const PORTION = 128;
+
+/** One portion: so many have joined it, and these still wait. */
+interface Portion {
+  joined: number;
+  readonly waiting: Set<InLine>;
 }
 
 /** Callers of one process who wait for a seat that it keeps, first come first. */
@@ -14,7 +25,10 @@ export class Line {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #closing: AbortSignal;
-  readonly #waiting = new Set<InLine>();
+  /** In their order; none is empty. */
+  readonly #portions = new Set<Portion>();
+  #last: Portion = { joined: 0, waiting: new Set() };
+  #length = 0;
 
   constructor(name: string, clock: Clock, closing: AbortSignal) {
     this.#name = name;
@@ -23,7 +37,7 @@ export class Line {
   }
 
   get length(): number {
-    return this.#waiting.size;
+    return this.#length;
   }
 
   /**
@@ -44,39 +58,38 @@ export class Line {
       settle = onSeat;
       reject = onEnd;
     });
-    const inLine: InLine = { leaseMs, settle };
+    const inLine: InLine = { leaseMs, settle, portion: this.#openPortion() };
     const end = (why: unknown): void => {
-      this.#waiting.delete(inLine);
+      this.#remove(inLine);
       reject(why);
     };
-    const onAbort = (): void => {
+    const forget = onAbort(signal, () => {
       end(signal?.reason);
-    };
+    });
     const onClosing = (): void => {
       end(new ProviderClosedError(this.#name));
     };
     const onTimeout = (): void => {
-      end(timeout([...this.#waiting].indexOf(inLine)));
+      end(timeout(this.#placeOf(inLine)));
     };
-    signal?.addEventListener('abort', onAbort, { once: true });
     this.#closing.addEventListener('abort', onClosing, { once: true });
     const endMs = this.#clock.nowMs() + timeoutMs;
     const timer = timeoutMs < Infinity ? this.#clock.at(endMs, onTimeout) : undefined;
-    this.#waiting.add(inLine);
+    this.#join(inLine);
     try {
       return await settled;
     } finally {
       timer?.cancel();
-      signal?.removeEventListener('abort', onAbort);
+      forget();
       this.#closing.removeEventListener('abort', onClosing);
     }
   }
 
   /** Gives the seat to the first. False: nobody is there, or it wants another lease. */
   handTo(seat: HeldLease): boolean {
-    const [first] = this.#waiting;
+    const first = this.#first;
     if (first?.leaseMs !== seat.grant.terms.leaseMs) return false;
-    this.#waiting.delete(first);
+    this.#remove(first);
     seat.begin();
     first.settle(seat);
     return true;
@@ -84,10 +97,49 @@ export class Line {
 
   /** The first asks the server. False: nobody is there. */
   sendFirst(): boolean {
-    const [first] = this.#waiting;
+    const first = this.#first;
     if (first === undefined) return false;
-    this.#waiting.delete(first);
+    this.#remove(first);
     first.settle(undefined);
     return true;
+  }
+
+  get #first(): InLine | undefined {
+    const [portion] = this.#portions;
+    const [first] = portion?.waiting ?? [];
+    return first;
+  }
+
+  #openPortion(): Portion {
+    if (this.#last.joined === PORTION) this.#last = { joined: 0, waiting: new Set() };
+    return this.#last;
+  }
+
+  #join(inLine: InLine): void {
+    const { portion } = inLine;
+    portion.joined += 1;
+    portion.waiting.add(inLine);
+    this.#portions.add(portion);
+    this.#length += 1;
+  }
+
+  #remove(inLine: InLine): void {
+    const { portion } = inLine;
+    if (!portion.waiting.delete(inLine)) return;
+    this.#length -= 1;
+    if (portion.waiting.size === 0) this.#portions.delete(portion);
+  }
+
+  #placeOf(inLine: InLine): number {
+    let ahead = 0;
+    for (const portion of this.#portions) {
+      if (portion === inLine.portion) break;
+      ahead += portion.waiting.size;
+    }
+    for (const other of inLine.portion.waiting) {
+      if (other === inLine) break;
+      ahead += 1;
+    }
+    return ahead;
   }
 }

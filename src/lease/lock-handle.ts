@@ -1,9 +1,17 @@
+import { inspect } from 'node:util';
 import { LeaseholdError, LockLostError, StoreUnavailableError } from '../errors.js';
 import type { LossCause } from '../errors.js';
+import { keepAlive } from '../keep-alive.js';
+import { portrait } from '../portrait.js';
+import type { Revocation } from '../protocol/operation.js';
 import { sharedMode } from './exclusivity.js';
 import type { Exclusivity } from './exclusivity.js';
-import type { Grant, HeldLease, HoldObserver } from './held-lease.js';
-import type { Confirmation } from './lease-monitor.js';
+import type { Grant, HoldObserver } from './grant.js';
+import { heardController } from './heard-signal.js';
+import type { HeldLease } from './held-lease.js';
+import type { Confirmation } from './lease-extender.js';
+import { lossOf, requestOf } from './loss.js';
+import type { Standing } from './loss.js';
 
 /** Something held, until it is released or lost. */
 export interface Hold extends AsyncDisposable {
@@ -14,7 +22,10 @@ export interface Hold extends AsyncDisposable {
    */
   readonly signal: AbortSignal;
 
-  /** Aborts when somebody asks for the lock politely: by `revoke`, or by closing the provider. */
+  /**
+   * Aborts when somebody asks for the lock politely: by `revoke`, or by closing the provider. After a revocation the
+   * reason is an error whose message says who revoked, and why.
+   */
   readonly releaseRequested: AbortSignal;
 
   /** Whether the hold can be relied on at this instant, by the clock; asks nobody. */
@@ -69,20 +80,34 @@ export interface Held {
   /** Why it is over; `undefined` while it is not. */
   readonly ended: LossCause | undefined;
   readonly wasAskedToRelease: boolean;
-  readonly grant: Pick<Grant, 'demand'>;
+  /** Who revoked it, and why, as far as is known. */
+  readonly revocation?: Revocation | undefined;
+  readonly grant: Pick<Grant, 'demand'> & { readonly seats: Pick<Grant['seats'], 'kind'> };
+  /** How it stands; asking starts nothing. */
+  standing(): Standing;
   observe(observer: HoldObserver): void;
   keep(observer: HoldObserver): void;
+  letGo(observer: HoldObserver): void;
   onEnded(callback: () => void): () => void;
 }
 
 /** What a handle needs of its provider. */
 export interface HandleOwner<H = HeldLease> {
+  /** The database that it holds in; `undefined`: in several. */
+  readonly databaseName: string | undefined;
   confirm(hold: H): Promise<Confirmation>;
   release(hold: H): Promise<boolean>;
   /** Watches for the handle to be forgotten. */
   track(handle: object, hold: H): void;
   untrack(handle: object): void;
 }
+
+/** What is shown of it: whether it is held, or why not, and for how many whole ms. */
+export const inFacts = ({ remainingMs, why }: Standing): object => ({
+  isHeld: remainingMs > 0,
+  ...(why !== undefined && { why }),
+  remainingMs: Math.floor(remainingMs),
+});
 
 /** The object that the caller holds. Nothing in the library refers to it strongly. */
 export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Exclusivity, HoldObserver {
@@ -91,6 +116,8 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Excl
   // Made when first asked for: thousands of holds need none.
   #lossSignal: AbortController | undefined;
   #requestSignal: AbortController | undefined;
+  /** How many of the two have a listener. */
+  #heardSignals = 0;
   #released: Promise<boolean> | undefined;
 
   constructor(hold: H, owner: HandleOwner<H>) {
@@ -124,8 +151,7 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Excl
     // Asked first: a loss that is due is told to a signal that exists already.
     const { ended } = this.#hold;
     if (this.#lossSignal === undefined) {
-      this.#lossSignal = new AbortController();
-      this.#keepWhileHeld();
+      this.#lossSignal = this.#newSignal();
       if (ended !== undefined && ended !== 'released') this.lost(ended);
     }
     return this.#lossSignal.signal;
@@ -133,9 +159,8 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Excl
 
   get releaseRequested(): AbortSignal {
     if (this.#requestSignal === undefined) {
-      this.#requestSignal = new AbortController();
-      this.#keepWhileHeld();
-      if (this.#hold.wasAskedToRelease) this.#requestSignal.abort();
+      this.#requestSignal = this.#newSignal();
+      if (this.#hold.wasAskedToRelease) this.releaseRequestedNow();
     }
     return this.#requestSignal.signal;
   }
@@ -147,7 +172,7 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Excl
 
   async confirm(): Promise<void> {
     this.#throwIfOver();
-    const confirmation = await this.#owner.confirm(this.#hold);
+    const confirmation = await keepAlive(this.#owner.confirm(this.#hold));
     this.#throwIfOver();
     if (confirmation.type === 'unknown') {
       const { error } = confirmation;
@@ -157,7 +182,7 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Excl
 
   release(): Promise<boolean> {
     this.#owner.untrack(this);
-    this.#released ??= this.#owner.release(this.#hold);
+    this.#released ??= keepAlive(this.#owner.release(this.#hold));
     return this.#released;
   }
 
@@ -165,6 +190,12 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Excl
     await this.release();
   }
 
+  /** @internal */
+  get databaseName(): string | undefined {
+    return this.#owner.databaseName;
+  }
+
+  /** @internal */
   whyShared(): string | undefined {
     return sharedMode(this.#hold.grant.demand.mode ?? 'write');
   }
@@ -174,20 +205,51 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Excl
     return this.#hold.onEnded(callback);
   }
 
+  /** @internal How it stands; asking starts nothing. */
+  standing(): Standing {
+    return this.#hold.standing();
+  }
+
+  /** @internal For logs: the facts of this instant. It starts nothing, not even a confirmation. */
+  toJSON(): object {
+    const { name, grant } = this.#hold;
+    const { kind } = grant.seats;
+    const mode = kind === 'reader-writer' ? { mode: grant.demand.mode } : {};
+    return { name, kind, ...mode, fencingToken: this.fencingToken, ...inFacts(this.standing()) };
+  }
+
+  /** @internal The interface that users know it by. */
+  protected shownAs(): string {
+    return 'LockHandle';
+  }
+
+  /** @internal */
+  [inspect.custom](): object {
+    return portrait(this.shownAs(), this.toJSON());
+  }
+
   lost(why: LossCause): void {
-    this.#lossSignal?.abort(new LockLostError(this.name, why));
+    this.#lossSignal?.abort(lossOf(this.#hold, why));
   }
 
   releaseRequestedNow(): void {
-    this.#requestSignal?.abort();
+    this.#requestSignal?.abort(requestOf(this.#hold));
   }
 
   /**
-   * Whoever asked for a signal relies on being told: a listener alone keeps neither the signal nor this handle from
-   * being collected, and the lock would be given away under work that hears nothing of it (S2).
+   * The handle, and so the lock, is never given up under work that could still hear of the loss (S2). While the signal is
+   * reachable, so is the handle. While it has a listener, or another signal is derived from it, the hold keeps the handle:
+   * a listener alone keeps neither. Otherwise no code can hear of the loss once both are forgotten.
    */
-  #keepWhileHeld(): void {
-    this.#hold.keep(this);
+  #newSignal(): AbortController {
+    let wasHeard = false;
+    return heardController((isHeard) => {
+      if (isHeard === wasHeard) return;
+      wasHeard = isHeard;
+      this.#heardSignals += isHeard ? 1 : -1;
+      if (this.#heardSignals > 0) this.#hold.keep(this);
+      else this.#hold.letGo(this);
+    });
   }
 
   #throwIfOver(): void {
@@ -197,7 +259,7 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Excl
   /** A fresh error, whose stack shows who asked. */
   #lossError(): LockLostError {
     const why = this.#hold.ended;
-    if (why !== undefined) return new LockLostError(this.name, why);
+    if (why !== undefined) return lossOf(this.#hold, why);
     return new LockLostError(
       this.name,
       'expired',

@@ -3,7 +3,6 @@ import type { Moment } from '../clock.js';
 import {
   CorruptLockDocumentError,
   LeaseholdError,
-  LockLostError,
   LockModeError,
   ProviderClosedError,
   StoreUnavailableError,
@@ -16,6 +15,7 @@ import type { Done } from '../store/outcome.js';
 import type { Answer } from '../store/combiner.js';
 import type { AcquisitionContext } from './attempt.js';
 import type { HeldLease } from './held-lease.js';
+import { lossOf } from './loss.js';
 import type { HandleOwner } from './lock-handle.js';
 import { Upgrade } from './upgrade.js';
 
@@ -133,7 +133,8 @@ export class ModeChanges {
     const { id, name, grant } = this.#hold;
     this.#change += 1;
     const change = this.#change;
-    const operation = { type: 'exchange', id, change, to, waits } as const;
+    const knownToken = to === 'write' ? this.#hold.token : undefined;
+    const operation = { type: 'exchange', id, change, to, waits, knownToken } as const;
     const isOver = (): boolean => change !== this.#change || this.#hold.ended !== undefined;
     this.#hold.changing();
     for (let repeats = 0; !isOver(); repeats += 1) {
@@ -161,12 +162,10 @@ export class ModeChanges {
       const deadline = after(sentAt, remainingMs - grant.terms.clockAllowanceMs);
       return { type: 'done', lease, reply, sentAt, deadline };
     }
-    // It is gone: whichever way, this tells the hold. Or an illegal document is left as it is.
+    // Either the lease is gone, which the confirmation tells the hold, or the document is corrupt.
     await this.#owner.confirm(this.#hold);
     if (this.#hold.ended !== undefined) return { type: 'over' };
-    const legal = await this.#context.collection.isLegal(name, grant.seats);
-    const isCorrupt = legal.type === 'done' && !legal.value;
-    return isCorrupt ? { type: 'failed', error: new CorruptLockDocumentError(name) } : undefined;
+    return reply?.sound === false ? { type: 'failed', error: new CorruptLockDocumentError(name) } : undefined;
   }
 
   #throwUnlessIdle(): void {
@@ -175,8 +174,8 @@ export class ModeChanges {
   }
 
   #throwIfOver(): void {
-    const { ended, name } = this.#hold;
-    if (ended !== undefined) throw new LockLostError(name, ended);
+    const { ended } = this.#hold;
+    if (ended !== undefined) throw lossOf(this.#hold, ended);
   }
 
   #illegal(detail: string): LockModeError {

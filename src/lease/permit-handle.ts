@@ -17,6 +17,14 @@ export class PermitLeaseHandle extends LeaseHandle implements PermitHandle {
     this.permits = hold.grant.demand.permits ?? 1;
   }
 
+  override toJSON(): object {
+    return { ...super.toJSON(), permits: this.permits };
+  }
+
+  protected override shownAs(): string {
+    return 'PermitHandle';
+  }
+
   /** Also if the limit is 1, because anybody may raise it while this is held. */
   override whyShared(): string {
     return 'permits, and the tokens of several holders are live at a time';

@@ -30,6 +30,7 @@ export class Poller {
   /** Of the locks that were read, far from their turn. */
   #marks = new Map<string, string>();
   #timer: Timer | undefined;
+  #timerAtMs = Infinity;
   #isReading = false;
   #closed = false;
 
@@ -62,19 +63,23 @@ export class Poller {
   }
 
   #schedule(): void {
+    const pendingAtMs = this.#timer === undefined ? Infinity : this.#timerAtMs;
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#closed || this.#room.namesToPoll.length === 0) return;
+    if (this.#closed || !this.#room.isToPoll) return;
     const nowMs = this.#clock.nowMs();
     const { phaseMs } = this.#room;
     const pauseMs =
       phaseMs === undefined
         ? this.#pauseMs * (0.75 + Math.random() / 4)
         : untilReadMs(phaseMs, this.#collection.serverClock.nowMs(), nowMs - this.#readAtMs);
-    this.#timer = this.#clock.at(nowMs + pauseMs, () => void this.#poll());
+    // Waits that begin one after the other must not put off the read of those before them.
+    this.#timerAtMs = phaseMs === undefined ? Math.min(nowMs + pauseMs, pendingAtMs) : nowMs + pauseMs;
+    this.#timer = this.#clock.at(this.#timerAtMs, () => void this.#poll());
   }
 
   async #poll(): Promise<void> {
+    this.#timer = undefined;
     this.#isReading = true;
     this.#readAtMs = this.#clock.nowMs();
     this.#pauseMs = Math.min(this.#pauseMs * GROWTH, this.#settings.pollMs.max);

@@ -1,4 +1,5 @@
 import { AcquireTimeoutError } from '../errors.js';
+import { keepAlive } from '../keep-alive.js';
 import { parseDowngrade, parseUpgradeOptions } from '../options/request-options.js';
 import type { AcquireOptions } from '../options/request-options.js';
 import type { Mode } from '../protocol/lock-document.js';
@@ -63,14 +64,22 @@ export class ReaderWriterLeaseHandle extends LeaseHandle implements ReaderWriter
     return this.#changes.mode;
   }
 
+  override toJSON(): object {
+    return { ...super.toJSON(), mode: this.currentMode() };
+  }
+
+  protected override shownAs(): string {
+    return 'ReaderWriterHandle';
+  }
+
   async upgrade(options?: AcquireOptions): Promise<void> {
-    await this.#changes.upgrade(parseUpgradeOptions(options, Infinity));
+    await keepAlive(this.#changes.upgrade(parseUpgradeOptions(options, 'upgrade')));
   }
 
   async tryUpgrade(options?: AcquireOptions): Promise<boolean> {
-    const parsed = parseUpgradeOptions(options, 0);
+    const parsed = parseUpgradeOptions(options, 'tryUpgrade');
     try {
-      await this.#changes.upgrade(parsed);
+      await keepAlive(this.#changes.upgrade(parsed));
       return true;
     } catch (error) {
       if (error instanceof AcquireTimeoutError) return false;
@@ -79,7 +88,7 @@ export class ReaderWriterLeaseHandle extends LeaseHandle implements ReaderWriter
   }
 
   async downgrade(to: 'upgradeable' | 'read'): Promise<void> {
-    await this.#changes.downgrade(parseDowngrade(to));
+    await keepAlive(this.#changes.downgrade(parseDowngrade(to)));
   }
 
   /** By the mode that is believed, which is never stronger than the stored one. */

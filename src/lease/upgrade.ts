@@ -1,4 +1,5 @@
-import { within } from '../clock.js';
+import { onAbort } from '../abort-listeners.js';
+import { pauseBeforeRepeat, within } from '../clock.js';
 import type { Moment, Timer } from '../clock.js';
 import {
   AcquireTimeoutError,
@@ -17,7 +18,9 @@ import type { LeaseInfo } from '../protocol/snapshot.js';
 import type { AcquisitionContext } from './attempt.js';
 import type { Wait } from './bench.js';
 import type { HeldLease } from './held-lease.js';
+import { lossOf } from './loss.js';
 import type { ModeChanges } from './mode-changes.js';
+import { StoreAnswers } from './store-answers.js';
 
 /** How long the answer to a cancel is awaited once the time to wait is up. */
 const CANCEL_GRACE_MS = 1_000;
@@ -37,9 +40,9 @@ export class Upgrade implements Wait {
   #resolve!: () => void;
   #reject!: (error: unknown) => void;
   #isOver = false;
+  #repeats = 0;
   #holders: readonly LeaseInfo[] = [];
-  #hasAnswer = false;
-  #storeError: unknown;
+  readonly #answers: StoreAnswers;
   #timer: Timer | undefined;
 
   constructor(context: AcquisitionContext, hold: HeldLease, changes: ModeChanges, options: ParsedWait) {
@@ -48,6 +51,7 @@ export class Upgrade implements Wait {
     this.#changes = changes;
     this.#options = options;
     this.#startedMs = context.clock.nowMs();
+    this.#answers = new StoreAnswers(context.collection);
     this.#settled = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -74,13 +78,12 @@ export class Upgrade implements Wait {
   async run(): Promise<void> {
     const { signal } = this.#options;
     const { closing, room } = this.#context;
-    const onAbort = (): void => {
+    const forget = onAbort(signal, () => {
       this.#giveUp(signal?.reason);
-    };
+    });
     const onClosing = (): void => {
       this.#giveUp(new ProviderClosedError(this.name));
     };
-    signal?.addEventListener('abort', onAbort, { once: true });
     closing.addEventListener('abort', onClosing, { once: true });
     const unwatch = this.#hold.onEnded(() => {
       this.#end(() => {
@@ -94,7 +97,7 @@ export class Upgrade implements Wait {
     try {
       await this.#settled;
     } finally {
-      signal?.removeEventListener('abort', onAbort);
+      forget();
       closing.removeEventListener('abort', onClosing);
       unwatch();
     }
@@ -120,7 +123,7 @@ export class Upgrade implements Wait {
   lapsed(): void {
     if (this.#isOver) return;
     this.#context.room.enter(this);
-    void this.#ask();
+    void this.#askAgain();
   }
 
   failed(error: unknown): void {
@@ -142,16 +145,24 @@ export class Upgrade implements Wait {
     const { timeoutMs } = this.#options;
     if (this.#isTry) {
       this.#timer = clock.at(this.#startedMs + settings.storeTimeoutMs, () => {
-        this.failed(this.#storeError ?? new Error(`no answer within ${String(settings.storeTimeoutMs)} ms`));
+        this.failed(this.#answers.why(settings.storeTimeoutMs));
       });
     } else if (timeoutMs < Infinity) {
       this.#timer = clock.at(this.#startedMs + timeoutMs, () => void this.#timeUp());
     }
   }
 
+  /** The pause grows, so that an answer which settles nothing is no reason to ask in a loop. */
+  async #askAgain(): Promise<void> {
+    const repeats = this.#repeats;
+    this.#repeats += 1;
+    await pauseBeforeRepeat(this.#context.clock, repeats);
+    if (!this.#isOver) await this.#ask();
+  }
+
   async #ask(): Promise<void> {
     const onTrouble = (error: unknown): void => {
-      this.#storeError = error;
+      this.#answers.failed(error);
     };
     const changed = await this.#changes.send('write', { waits: !this.#isTry, persists: false, onTrouble });
     if (this.#isOver || changed.type === 'over') return;
@@ -180,6 +191,7 @@ export class Upgrade implements Wait {
     if (this.#isOver) return;
     const { clock, report } = this.#context;
     this.#leave();
+    this.#answers.ending();
     await within(clock, CANCEL_GRACE_MS, this.#cancel());
     if (this.#hold.ended !== undefined) {
       this.#reject(this.#lossError());
@@ -199,8 +211,13 @@ export class Upgrade implements Wait {
 
   /** Takes the upgrade back, granted or not: afterwards the hold is upgradeable and nobody waits for it. */
   async #cancel(): Promise<void> {
-    const changed = await this.#changes.send('upgradeable', { persists: true });
-    if (changed.type === 'done') this.#changes.settle('upgradeable', 'upgradeable', changed.lease.token);
+    const onTrouble = (error: unknown): void => {
+      this.#answers.failed(error);
+    };
+    const changed = await this.#changes.send('upgradeable', { persists: true, onTrouble });
+    if (changed.type !== 'done') return;
+    this.#answers.answered();
+    this.#changes.settle('upgradeable', 'upgradeable', changed.lease.token);
   }
 
   #end(settle: () => void): void {
@@ -221,18 +238,18 @@ export class Upgrade implements Wait {
   }
 
   #lossError(): LockLostError {
-    return new LockLostError(this.name, this.#hold.ended ?? 'expired');
+    return lossOf(this.#hold, this.#hold.ended ?? 'expired');
   }
 
   #timeoutError(): AcquireTimeoutError {
-    const cause = this.#hasAnswer ? undefined : this.#storeError;
-    const details = { holders: this.#holders, place: null, waitedMs: this.#waitedMs, cause };
+    const store = this.#answers.atTimeout(CANCEL_GRACE_MS);
+    const details = { holders: this.#holders, place: null, waitedMs: this.#waitedMs, ...store };
     return new AcquireTimeoutError(this.name, details);
   }
 
   /** Who is in the way: everybody but the hold itself. */
   #note({ leases }: Reply): void {
-    this.#hasAnswer = true;
+    this.#answers.answered();
     this.#holders = leases.filter(({ id }) => id !== this.id).map(describeLease);
   }
 }

@@ -2,7 +2,8 @@ import { after } from '../clock.js';
 import type { Clock, Moment, Timer } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Poll } from '../protocol/extension.js';
-import { leftMs } from '../protocol/lock-document.js';
+import { storedLeaseMs } from '../options/provider-options.js';
+import { countedLeftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
 import { OTHERS_WAIT, readWakeWord } from '../protocol/wake.js';
 import type { Place, Reply } from '../protocol/reply.js';
@@ -13,6 +14,7 @@ import { Bench } from './bench.js';
 import type { Wait } from './bench.js';
 import { attentionTo } from './listening.js';
 import type { Attention } from './listening.js';
+import { Looks } from './looks.js';
 
 /** What wakes the room up: the change stream, or polls. */
 export interface Wakeups {
@@ -37,8 +39,8 @@ export interface Outside {
   told(id: string): void;
   /** Somebody waits behind a lease of this process that it may keep between its callers. */
   othersWait(name: string): void;
-  /** This document is gone; `null`: any of them may be. */
-  vanished(name: string | null): void;
+  /** The collection was dropped or renamed. */
+  vanished(): void;
 }
 
 /** How many attempts that ended without a lock are remembered, so that a grant that comes late is given back. */
@@ -57,6 +59,7 @@ export class WaitingRoom implements WakeListener {
   readonly #wakeIdleMs: number;
   readonly #clock: Clock;
   readonly #outside: Outside;
+  readonly #looks = new Looks();
   readonly #benches = new Map<string, Bench>();
   readonly #queued = new Set<string>();
   readonly #ended = new Map<string, Ended>();
@@ -94,7 +97,12 @@ export class WaitingRoom implements WakeListener {
 
   /** The locks that have to be read: those that somebody here is queued for, while no stream tells of them. */
   get namesToPoll(): readonly string[] {
-    return this.#wakeups.isPolling || this.#attention?.type === 'far' ? [...this.#queued] : [];
+    return this.isToPoll ? [...this.#queued] : [];
+  }
+
+  /** Whether there are any. */
+  get isToPoll(): boolean {
+    return this.#queued.size > 0 && (this.#wakeups.isPolling || this.#attention?.type === 'far');
   }
 
   /** When they are read, in every second of the server's clock; `undefined`: again and again. */
@@ -111,7 +119,7 @@ export class WaitingRoom implements WakeListener {
   enter(wait: Wait): void {
     let bench = this.#benches.get(wait.name);
     if (bench === undefined) {
-      bench = new Bench(wait.name, this.#combiner, this.#clock, {
+      bench = new Bench(wait.name, this.#combiner, this.#clock, this.#looks, {
         ended: (ended, isGranted) => {
           this.#left(ended, !isGranted);
         },
@@ -190,10 +198,9 @@ export class WaitingRoom implements WakeListener {
     this.#polls.hurry();
   }
 
-  vanished(name: string | null): void {
-    this.#outside.vanished(name);
-    if (name === null) this.opened();
-    else this.#benches.get(name)?.look();
+  vanished(): void {
+    this.#outside.vanished();
+    this.opened();
   }
 
   impossible(error: unknown): void {
@@ -215,8 +222,9 @@ export class WaitingRoom implements WakeListener {
   #seated(name: string, leases: readonly Lease[], nowMs: number, sentAt: Moment): boolean {
     const bench = this.#benches.get(name);
     let isAwaited = false;
-    for (const { id, token, expiresAt, leaseMs } of leases) {
-      const aliveUntil = after(sentAt, leftMs(expiresAt, nowMs, leaseMs));
+    for (const lease of leases) {
+      const { id, token } = lease;
+      const aliveUntil = after(sentAt, countedLeftMs(lease, nowMs));
       if (bench?.has(id) === true) isAwaited = bench.seated(id, token, aliveUntil) || isAwaited;
       else this.#giveBackEnded(name, id);
     }
@@ -234,7 +242,7 @@ export class WaitingRoom implements WakeListener {
     const bench = this.#benches.get(name);
     if (bench?.isEmpty === true) this.#benches.delete(name);
     if (bench?.hasQueued !== true) this.#queued.delete(name);
-    if (remember && !hasLease) this.#remember(id, { seats, leaseMs: terms.leaseMs });
+    if (remember && !hasLease) this.#remember(id, { seats, leaseMs: storedLeaseMs(terms) });
     if (this.#queued.size === 0) this.#decide();
   }
 

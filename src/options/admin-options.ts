@@ -1,19 +1,29 @@
 import { LOCK_KINDS } from '../protocol/lock-document.js';
 import type { LockKind } from '../protocol/lock-document.js';
 import { boolean, number, oneOf, optional, orElse, record, shortText, wrongType } from './checks.js';
+import type { KeysOf } from './unknown-keys.js';
 
 /** The longest that a close can be asked to wait. */
 const DAY_MS = 86_400_000;
 
-/** How long a close waits for holders to release. */
-export const parseDrain = (given?: { drainMs?: number | undefined }): number =>
-  number('drainMs', orElse(record(given).drainMs, 5_000), 0, DAY_MS);
+/** How long work has to end after it is told to, where nobody says otherwise. */
+export const DRAIN_MS = 5_000;
+
+/** How long work has to end after it is told to. */
+export interface DrainOptions {
+  /** In ms: 0 to 24 h, default 5,000. */
+  drainMs?: number | undefined;
+}
+
+/** How long whatever ends waits for the work that goes on. @param of - The method that takes the options. */
+export const parseDrain = (of: string, given?: DrainOptions): number =>
+  number('drainMs', orElse(record(given, of, { drainMs: true }).drainMs, DRAIN_MS), 0, DAY_MS);
 
 /** Options of a revocation. */
 export interface RevokeOptions {
   /** Only the lease of this attempt; by default every lease of the lock. */
   id?: string | undefined;
-  /** Stored with the leases asked, for whoever inspects them. At most 1,024 bytes of UTF-8. */
+  /** What the revocation is for, which the holders are told. At most 1,024 bytes of UTF-8. */
   why?: string | undefined;
   /** Empties the seats at once instead of asking: until the old holders hear of it, only tokens protect. */
   force?: boolean | undefined;
@@ -29,8 +39,12 @@ export interface ListFilter {
   heldOnly?: boolean | undefined;
 }
 
+const REVOKE_OPTIONS: KeysOf<RevokeOptions> = { id: true, why: true, force: true };
+
+const LIST_FILTER: KeysOf<ListFilter> = { prefix: true, kind: true, heldOnly: true };
+
 export function parseRevokeOptions(given?: RevokeOptions): RevokeOptions {
-  const { id, why, force = false } = record(given);
+  const { id, why, force = false } = record(given, 'revoke', REVOKE_OPTIONS);
   if (id !== undefined && typeof id !== 'string') throw wrongType('id', 'a string', id);
   return { id, why: optional(why, (text) => shortText('why', text)), force: boolean('force', force) };
 }
@@ -43,7 +57,7 @@ export interface ParsedListFilter {
 }
 
 export function parseListFilter(given?: ListFilter): ParsedListFilter {
-  const { prefix = '', kind, heldOnly = false } = record(given, 'filter');
+  const { prefix = '', kind, heldOnly = false } = record(given, 'list', LIST_FILTER, 'filter');
   if (typeof prefix !== 'string') throw wrongType('prefix', 'a string', prefix);
   return {
     prefix,

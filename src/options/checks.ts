@@ -1,5 +1,7 @@
 import { inspect } from 'node:util';
 import { MAX_LEASE_MS, MIN_LEASE_MS } from '../protocol/lock-document.js';
+import { refuseUnknownKeys } from './unknown-keys.js';
+import type { KeysOf } from './unknown-keys.js';
 
 /** Checks of single values: each throws a `TypeError` or `RangeError` that names the option, the rule and the value. */
 
@@ -20,7 +22,8 @@ export function number(option: string, value: unknown, low: number, high: number
   if (!(value >= low && value <= high)) {
     throw outOfRange(option, `between ${String(low)} and ${String(high)}`, value);
   }
-  return value;
+  // Negative zero becomes zero: the driver would store it as a double, which no other process takes for an integer.
+  return value + 0;
 }
 
 export function boolean(option: string, value: unknown): boolean {
@@ -48,7 +51,25 @@ export function shortText(option: string, value: unknown): string {
 /** The default stands for what is not given; `null` is given, and wrong. */
 export const orElse = <T>(value: T | undefined, otherwise: T): T => (value === undefined ? otherwise : value);
 
-export function record<T extends object>(value: T | undefined, option = 'options'): Partial<T> {
+/**
+ * An options object that has none but known keys; an empty one where none is given.
+ *
+ * @param of - What takes the options: the method or class that the caller named.
+ * @param option - The name of the argument that is the object.
+ */
+export function record<T extends object>(
+  value: T | undefined,
+  of: string,
+  known: KeysOf<T>,
+  option = 'options',
+): Partial<T> {
+  const options = object(value, option);
+  refuseUnknownKeys(options, of, known);
+  return options;
+}
+
+/** An object whose keys are for somebody else to judge; an empty one where none is given. */
+export function object<T extends object>(value: T | undefined, option = 'options'): Partial<T> {
   if (value === undefined) return {};
   if (typeof value !== 'object' || (value as T | null) === null) throw wrongType(option, 'an object', value);
   return value;

@@ -1,3 +1,4 @@
+import { quoted } from '../errors.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 import {
   boolean,
@@ -12,6 +13,7 @@ import {
   shortText,
   wrongType,
 } from './checks.js';
+import type { KeysOf } from './unknown-keys.js';
 
 /** How waiters learn of their grants. */
 export type Wakeups = 'change-stream' | 'polling';
@@ -81,19 +83,39 @@ export interface LeaseTerms {
   readonly extendEveryMs: number;
   readonly clockAllowanceMs: number;
   readonly retentionMs: number;
-  /** Of an election: the last part of the lease, which counts as no more than a clock allowance. */
+  /** Of an election: how much longer the stored lease of a leader is than the one it counts on. */
   readonly transitionMs?: number;
 }
 
-/** The part of a lease that its holder counts on. */
-export const countedLeaseMs = ({ leaseMs, transitionMs = 0 }: LeaseTerms): number => leaseMs - transitionMs;
+/** The longest that what is stored under these terms lasts unless it is extended. */
+export const storedLeaseMs = ({ leaseMs, transitionMs = 0 }: LeaseTerms): number => leaseMs + transitionMs;
 
 const DAY_MS = 86_400_000;
 
+export const PROVIDER_OPTIONS: KeysOf<LockProviderOptions> = {
+  collectionName: true,
+  leaseMs: true,
+  extendEveryMs: true,
+  clockAllowanceMs: true,
+  storeTimeoutMs: true,
+  pollMs: true,
+  wakeups: true,
+  wakeIdleMs: true,
+  retentionMs: true,
+  maxMembers: true,
+  label: true,
+  createIndexes: true,
+};
+
 export function parseProviderOptions(given?: LockProviderOptions): Settings {
-  const { leaseMs: lease = 30_000, pollMs = {}, wakeups = 'auto', retentionMs, ...options } = record(given);
+  return parseSettings(record(given, 'LockProvider', PROVIDER_OPTIONS));
+}
+
+/** Checks the values of options whose keys are known. */
+export function parseSettings(given: LockProviderOptions): Settings {
+  const { leaseMs: lease = 30_000, pollMs, wakeups = 'auto', retentionMs, ...options } = given;
   const leaseMs = leaseLength('leaseMs', lease);
-  const polls = record(pollMs, 'pollMs');
+  const polls = record(pollMs, 'pollMs', { min: true, max: true }, 'pollMs');
   const min = number('pollMs.min', orElse(polls.min, 10), 1, DAY_MS);
   const max = number('pollMs.max', orElse(polls.max, Math.max(800, min)), min, DAY_MS);
   const settings: Settings = Object.freeze({
@@ -140,8 +162,20 @@ export function leaseTerms(settings: Settings, leaseMs: number): LeaseTerms {
 
 function collectionName(value: unknown): string {
   if (typeof value !== 'string') throw wrongType('collectionName', 'a string', value);
-  if (value === '' || value.includes('$') || value.includes('\0') || value.startsWith('system.')) {
+  if (value === '' || value.startsWith('.') || /[$\0]|^system\./.test(value)) {
     throw outOfRange('collectionName', 'a legal name of a collection', value);
   }
   return value;
+}
+
+/** What a server takes as `database.collection`, from version 4.4. */
+const MAX_NAMESPACE_BYTES = 255;
+
+/** Checks that the server can have a collection of this name in this database. */
+export function parseNamespace(database: string, collection: string): void {
+  const bytes = Buffer.byteLength(`${database}.${collection}`);
+  if (bytes <= MAX_NAMESPACE_BYTES) return;
+  throw new RangeError(
+    `collectionName must be short enough for ${String(MAX_NAMESPACE_BYTES)} bytes of UTF-8 together with the name of the database, got ${String(bytes)} for ${quoted(`${database}.${collection}`)}`,
+  );
 }

@@ -14,6 +14,7 @@ import {
 } from './checks.js';
 import { leaseTerms } from './provider-options.js';
 import type { LeaseTerms, Settings } from './provider-options.js';
+import type { KeysOf } from './unknown-keys.js';
 
 /** Options of one primitive. */
 export interface PrimitiveOptions {
@@ -58,17 +59,53 @@ export interface PermitOptions extends AcquireOptions {
   permits?: number | undefined;
 }
 
-export function parsePrimitiveOptions(settings: Settings, given?: PrimitiveOptions): LeaseTerms {
-  return leaseTerms(settings, leaseLength('leaseMs', orElse(record(given).leaseMs, settings.leaseMs)));
+const PRIMITIVE_OPTIONS: KeysOf<PrimitiveOptions> = { leaseMs: true, keepMs: true };
+
+const SEMAPHORE_OPTIONS: KeysOf<SemaphoreOptions> = { ...PRIMITIVE_OPTIONS, whenLimitDiffers: true };
+
+const ACQUIRE_OPTIONS: KeysOf<AcquireOptions> = { timeoutMs: true, signal: true, leaseMs: true, why: true };
+
+const PERMIT_OPTIONS: KeysOf<PermitOptions> = { ...ACQUIRE_OPTIONS, permits: true };
+
+/** The options of one primitive, checked. */
+export interface ParsedPrimitiveOptions {
+  readonly terms: LeaseTerms;
+  readonly keepMs: number;
 }
 
-export const parseKeepMs = (given?: PrimitiveOptions): number =>
-  number('keepMs', orElse(record(given).keepMs, 0), 0, MAX_LEASE_MS);
+/** The options of one semaphore, checked. */
+export interface ParsedSemaphoreOptions extends ParsedPrimitiveOptions {
+  readonly whenLimitDiffers: WhenLimitDiffers;
+}
 
-/** The seats of a reader-writer lock are not kept: who may enter beside whom is for the server to say. */
-export function refuseKeepMs(options?: PrimitiveOptions): void {
-  const keepMs = parseKeepMs(options);
-  if (keepMs > 0) throw outOfRange('keepMs', '0 for a reader-writer lock', keepMs);
+/** @param of - The method that makes the primitive. */
+export const parsePrimitiveOptions = (
+  settings: Settings,
+  of: string,
+  given?: PrimitiveOptions,
+): ParsedPrimitiveOptions => primitive(settings, record(given, of, PRIMITIVE_OPTIONS));
+
+export function parseSemaphoreOptions(
+  settings: Settings,
+  of: string,
+  given?: SemaphoreOptions,
+): ParsedSemaphoreOptions {
+  const options = record(given, of, SEMAPHORE_OPTIONS);
+  const whenLimitDiffers = orElse(options.whenLimitDiffers, 'throw');
+  return {
+    ...primitive(settings, options),
+    whenLimitDiffers: oneOf('whenLimitDiffers', whenLimitDiffers, ['throw', 'follow', 'resize']),
+  };
+}
+
+const primitive = (settings: Settings, options: PrimitiveOptions): ParsedPrimitiveOptions => ({
+  terms: leaseTerms(settings, leaseLength('leaseMs', orElse(options.leaseMs, settings.leaseMs))),
+  keepMs: number('keepMs', orElse(options.keepMs, 0), 0, MAX_LEASE_MS),
+});
+
+/** @param of - Why this lock cannot keep seats: what it is. */
+export function refuseKeepMs(keepMs: number, of: string): void {
+  if (keepMs > 0) throw outOfRange('keepMs', `0 for ${of}`, keepMs);
 }
 
 /** How long to wait, checked. */
@@ -90,36 +127,48 @@ export interface BegunRequest extends ParsedAcquireOptions {
   readonly startedMs: number;
 }
 
+/** The methods that wait. One whose name begins with `try` makes one try, unless its options say otherwise. */
+export type WaitingCall =
+  'acquire' | 'tryAcquire' | 'acquireAll' | 'tryAcquireAll' | 'upgrade' | 'tryUpgrade' | 'untilElected';
+
 export function parseAcquireOptions(
   settings: Settings,
   terms: LeaseTerms,
   given: AcquireOptions | undefined,
-  defaultTimeoutMs: number,
+  of: WaitingCall,
 ): ParsedAcquireOptions {
-  const { leaseMs, why } = record(given);
+  const { leaseMs, why, ...wait } = record(given, of, ACQUIRE_OPTIONS);
   return {
-    ...parseWait(given, defaultTimeoutMs),
+    ...parseWaitOf(wait, of),
     terms: leaseMs === undefined ? terms : leaseTerms(settings, leaseLength('leaseMs', leaseMs)),
     why: optional(why, (text) => shortText('why', text)),
   };
 }
 
 /** An upgrade waits like a request; its lease and what it is for are those of the hold. */
-export function parseUpgradeOptions(given: AcquireOptions | undefined, defaultTimeoutMs: number): ParsedWait {
-  const { leaseMs, why } = record(given);
+export function parseUpgradeOptions(given: AcquireOptions | undefined, of: WaitingCall): ParsedWait {
+  const { leaseMs, why, ...wait } = record(given, of, ACQUIRE_OPTIONS);
   optional(leaseMs, (ms) => leaseLength('leaseMs', ms));
   optional(why, (text) => shortText('why', text));
-  return parseWait(given, defaultTimeoutMs);
+  return parseWaitOf(wait, of);
 }
 
-export function parseWait(given: AcquireOptions | undefined, defaultTimeoutMs: number): ParsedWait {
-  const { timeoutMs = defaultTimeoutMs, signal } = record(given);
+/** How long to wait, where nothing else can be said. */
+type WaitOptions = Pick<AcquireOptions, 'timeoutMs' | 'signal'>;
+
+export const parseWait = (given: WaitOptions | undefined, of: WaitingCall): ParsedWait =>
+  parseWaitOf(record(given, of, { timeoutMs: true, signal: true }), of);
+
+function parseWaitOf({ timeoutMs: given, signal }: WaitOptions, of: WaitingCall): ParsedWait {
+  const timeoutMs = orElse(given, of.startsWith('try') ? 0 : Infinity);
   if (typeof timeoutMs !== 'number') throw wrongType('timeoutMs', 'a number', timeoutMs);
   if (!(timeoutMs >= 0)) throw outOfRange('timeoutMs', 'at least 0', timeoutMs);
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw wrongType('signal', 'an AbortSignal', signal);
-  }
-  return { timeoutMs, signal };
+  return { timeoutMs, signal: parseSignal(signal) };
+}
+
+export function parseSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
+  if (signal === undefined || signal instanceof AbortSignal) return signal;
+  throw wrongType('signal', 'an AbortSignal', signal);
 }
 
 export const parseDowngrade = (to: Mode): 'upgradeable' | 'read' =>
@@ -128,9 +177,21 @@ export const parseDowngrade = (to: Mode): 'upgradeable' | 'read' =>
 /** How many permits a semaphore has. */
 export const parseLimit = (limit: number): number => integer('limit', limit, 1, MAX_LIMIT);
 
-export const parseWhenLimitDiffers = (given?: SemaphoreOptions): WhenLimitDiffers =>
-  oneOf('whenLimitDiffers', orElse(record(given).whenLimitDiffers, 'throw'), ['throw', 'follow', 'resize']);
+/** A request for permits: how many, and what any request says. */
+export interface ParsedPermitOptions {
+  readonly permits: number;
+  readonly request: AcquireOptions;
+}
+
+export function parsePermitOptions(
+  given: PermitOptions | undefined,
+  limit: number,
+  of: WaitingCall,
+): ParsedPermitOptions {
+  const { permits, ...request } = record(given, of, PERMIT_OPTIONS);
+  return { permits: parsePermits(permits, limit), request };
+}
 
 /** How many permits are asked for: no more than there are, as far as is known. */
-export const parsePermits = (given: PermitOptions | undefined, limit: number): number =>
-  integer('permits', orElse(record(given).permits, 1), 1, limit);
+export const parsePermits = (permits: number | undefined, limit: number): number =>
+  integer('permits', orElse(permits, 1), 1, limit);

@@ -1,10 +1,14 @@
+import { onAbort } from '../abort-listeners.js';
 import { inspect } from 'node:util';
+import { within } from '../clock.js';
 import { AcquireTimeoutError, LockLostError } from '../errors.js';
 import { LeaseHandle } from '../lease/lock-handle.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import { leaseTerms } from '../options/provider-options.js';
 import { parseAcquireOptions, parsePermits } from '../options/request-options.js';
-import type { AcquireOptions } from '../options/request-options.js';
+import type { AcquireOptions, WaitingCall } from '../options/request-options.js';
+import { refuseUnknownKeys } from '../options/unknown-keys.js';
+import type { KeysOf } from '../options/unknown-keys.js';
 import { CompositeLeaseHandle } from './composite-handle.js';
 import type { CompositeHandle } from './composite-handle.js';
 import { MutexFace } from './mutex.js';
@@ -61,6 +65,9 @@ interface Taken {
   readonly handle: LockHandle;
 }
 
+/** How long the error waits for the releases to be answered. A timeout that is late already has less of it. */
+const GIVE_BACK_MS = 1_000;
+
 /**
  * Takes all or none, in the canonical order, each with what is left of the time. If one is lost while others are waited
  * for, everything is given back, and asked for again while there is time.
@@ -69,12 +76,12 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
   requester: Requester,
   requests: R,
   options: AcquireOptions | undefined,
-  defaultTimeoutMs: number,
+  call: WaitingCall,
 ): Promise<CompositeHandle<R>> {
   const members = parseRequests(requester, requests);
   const { clock, settings } = requester.context;
   const terms = leaseTerms(settings, settings.leaseMs);
-  const { timeoutMs, signal } = parseAcquireOptions(settings, terms, options, defaultTimeoutMs);
+  const { timeoutMs, signal } = parseAcquireOptions(settings, terms, options, call);
   const startedMs = clock.nowMs();
   const acquire = async (member: Member, held: readonly LockHandle[]): Promise<LockHandle> => {
     const remainingMs = Math.max(0, startedMs + timeoutMs - clock.nowMs());
@@ -85,6 +92,12 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
       member.acquire({ ...options, signal: either, timeoutMs: remainingMs }),
     );
   };
+  /** All at once, and no longer than a silent store may keep a caller that has given up: it goes on in the background. */
+  const giveBack = async (held: readonly LockHandle[]): Promise<void> => {
+    const released = Promise.all(held.map((handle) => handle.release()));
+    const lateMs = Math.max(0, clock.nowMs() - startedMs - timeoutMs);
+    await within(clock, Math.max(0, GIVE_BACK_MS - lateMs), released);
+  };
   const inOrder = members.toSorted(byName);
   for (;;) {
     const taken: Taken[] = [];
@@ -94,8 +107,7 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
       for (const handle of held()) handle.assertHeld();
       return composite<R>(members, taken);
     } catch (error) {
-      // All at once: whoever has given up does not wait for one after the other of a store that does not answer.
-      await Promise.all(held().map((handle) => handle.release()));
+      await giveBack(held());
       if (!(error instanceof LockLostError)) throw error;
       // Whoever aborted is told their own reason, and not of a loss that came at the same time.
       signal?.throwIfAborted();
@@ -131,11 +143,11 @@ async function whileHeld<T>(
   wait: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController();
-  const onAbort = (): void => {
+  const abort = (): void => {
     controller.abort(signal?.reason);
   };
-  if (signal?.aborted === true) onAbort();
-  signal?.addEventListener('abort', onAbort, { once: true });
+  if (signal?.aborted === true) abort();
+  const forget = onAbort(signal, abort);
   const unwatch = held.map((handle) =>
     onEnded(handle, () => {
       controller.abort(lossOf(handle));
@@ -145,7 +157,7 @@ async function whileHeld<T>(
     return await wait(controller.signal);
   } finally {
     // A signal of the caller's may outlive many requests.
-    signal?.removeEventListener('abort', onAbort);
+    forget();
     for (const end of unwatch) end();
   }
 }
@@ -161,6 +173,23 @@ function lossOf(handle: LockHandle): unknown {
     return error;
   }
 }
+
+interface KeysOfRequests {
+  readonly mutex: KeysOf<MutexRequest>;
+  readonly read: KeysOf<ReadRequest>;
+  readonly write: KeysOf<WriteRequest>;
+  readonly upgradeableRead: KeysOf<UpgradeableReadRequest>;
+  readonly semaphore: KeysOf<PermitRequest>;
+}
+
+/** By the key that says how a lock is wanted. */
+const KEYS_OF_REQUESTS: KeysOfRequests = {
+  mutex: { mutex: true },
+  read: { read: true },
+  write: { write: true },
+  upgradeableRead: { upgradeableRead: true },
+  semaphore: { semaphore: true, permits: true },
+};
 
 const WAYS = ['mutex', 'read', 'write', 'upgradeableRead', 'semaphore'] as const;
 
@@ -183,11 +212,12 @@ function parseRequest(requester: Requester, request: LockRequest, index: number)
   if (typeof request !== 'object' || (request as LockRequest | null) === null) {
     throw new TypeError(`${at} must be an object, got ${inspect(request)}`);
   }
-  const ways = WAYS.filter((way) => way in request);
-  if (ways.length !== 1) {
+  const [way, ...others] = WAYS.filter((each) => each in request);
+  if (way === undefined || others.length > 0) {
     const given = Object.keys(request).join(', ');
     throw new TypeError(`${at} must have exactly one of ${WAYS.join(', ')}, got { ${given} }`);
   }
+  refuseUnknownKeys(request, at, KEYS_OF_REQUESTS[way]);
   return memberOf(requester, request, at);
 }
 
@@ -202,7 +232,7 @@ function memberOf(requester: Requester, request: LockRequest, at: string): Membe
   }
   if ('semaphore' in request) {
     const lock = own(request.semaphore, SemaphoreFace, 'semaphore');
-    const permits = parsePermits(request, lock.limit);
+    const permits = parsePermits(request.permits, lock.limit);
     return { name: lock.name, acquire: (options) => lock.acquire({ ...options, permits }) };
   }
   if ('read' in request) {

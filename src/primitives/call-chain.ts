@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { LockLostError } from '../errors.js';
+import { AcquireTimeoutError, DeadlockError, LockLostError } from '../errors.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 
 /** What a chain of calls holds through `use…`, innermost last. */
@@ -8,6 +8,8 @@ interface ChainLink {
   readonly owner: object;
   readonly lock: LockHandle;
   readonly outer: ChainLink | undefined;
+  /** The work has ended: what it started and did not await goes on within the chain, and the lock is given back. */
+  isOver: boolean;
 }
 
 const chain = new AsyncLocalStorage<ChainLink>();
@@ -20,12 +22,13 @@ export async function useLock<L extends LockHandle, T>(
 ): Promise<T> {
   if (typeof work !== 'function') throw new TypeError(`work must be a function, got ${typeof work}`);
   const lock = await acquire();
+  const link: ChainLink = { owner, lock, outer: chain.getStore(), isOver: false };
   try {
-    const link = { owner, lock, outer: chain.getStore() };
     const result = await chain.run(link, () => work(lock));
     if (!lock.isHeld) await throwLoss(lock);
     return result;
   } finally {
+    link.isOver = true;
     await lock.release();
   }
 }
@@ -34,9 +37,31 @@ export async function useLock<L extends LockHandle, T>(
 export function heldByChain(owner: object, name: string): readonly LockHandle[] {
   const held: LockHandle[] = [];
   for (let link = chain.getStore(); link !== undefined; link = link.outer) {
-    if (link.owner === owner && link.lock.name === name && link.lock.isHeld) held.push(link.lock);
+    const { lock, isOver } = link;
+    if (link.owner === owner && lock.name === name && !isOver && lock.isHeld) held.push(lock);
   }
   return held;
+}
+
+/**
+ * Asks for a lock that the caller's own chain of calls may hold: then one try finds whether there is room all the same.
+ * If there is none, waiting without a bound would never end, unless the chain has ended meanwhile.
+ *
+ * @param isHopeless - Whether nobody but the caller's own chain could end the wait.
+ */
+export async function askWithinChain<T>(
+  name: string,
+  isHopeless: () => boolean,
+  ask: (isSingleTry: boolean) => Promise<T>,
+): Promise<T> {
+  if (!isHopeless()) return await ask(false);
+  try {
+    return await ask(true);
+  } catch (error) {
+    if (!(error instanceof AcquireTimeoutError)) throw error;
+    if (isHopeless()) throw new DeadlockError(name);
+    return await ask(false);
+  }
 }
 
 /**

@@ -1,6 +1,11 @@
+import { inspect } from 'node:util';
+import { followSilently, heardController } from '../lease/heard-signal.js';
+import { LeaseHandle, inFacts } from '../lease/lock-handle.js';
 import type { Hold, LockHandle } from '../lease/lock-handle.js';
+import type { Standing } from '../lease/loss.js';
 import type { PermitHandle } from '../lease/permit-handle.js';
 import type { ReaderWriterHandle } from '../lease/reader-writer-handle.js';
+import { portrait } from '../portrait.js';
 import type { LockRequest, PermitRequest, UpgradeableReadRequest, WriteRequest } from './all-or-nothing.js';
 
 /** The handle that a request for one lock gives. */
@@ -51,6 +56,17 @@ export class CompositeLeaseHandle<R extends readonly LockRequest[]> implements C
     return Math.min(...this.#taken.map(({ remainingMs }) => remainingMs));
   }
 
+  /** @internal For logs: the facts of this instant, and those of each handle. It starts nothing. */
+  toJSON(): object {
+    const [shortest] = this.#taken.map(standingOf).sort((a, b) => a.remainingMs - b.remainingMs);
+    return { ...(shortest && inFacts(shortest)), handles: this.handles };
+  }
+
+  /** @internal */
+  [inspect.custom](): object {
+    return portrait('CompositeHandle', this.toJSON());
+  }
+
   assertHeld(): void {
     for (const handle of this.#taken) handle.assertHeld();
   }
@@ -69,6 +85,9 @@ export class CompositeLeaseHandle<R extends readonly LockRequest[]> implements C
   }
 }
 
+const standingOf = (handle: LockHandle): Standing =>
+  handle instanceof LeaseHandle ? handle.standing() : { remainingMs: handle.remainingMs, why: undefined };
+
 /** Releases them in reverse, all of them whatever happens. @returns Whether all were still held. */
 async function releaseAll(taken: readonly LockHandle[]): Promise<boolean> {
   let wereHeld = true;
@@ -77,21 +96,28 @@ async function releaseAll(taken: readonly LockHandle[]): Promise<boolean> {
 }
 
 /**
- * Aborts with the first of these. Not by `AbortSignal.any`, which keeps nobody alive who only listens: each of these
- * signals lives as long as its hold, and its listener keeps this one.
+ * Aborts with the first of these. Not by `AbortSignal.any`, whose signal keeps none of these alive.
+ *
+ * It refers to these, and so keeps their handles alive while it is reachable; they refer to it only while it has a
+ * listener itself, so that handles which are forgotten together are found.
  */
 function firstOf(signals: readonly AbortSignal[]): AbortSignal {
-  const controller = new AbortController();
-  for (const signal of signals) {
-    if (signal.aborted) controller.abort(signal.reason);
-    else
-      signal.addEventListener(
-        'abort',
-        () => {
-          controller.abort(signal.reason);
-        },
-        { once: true },
-      );
-  }
+  const first = signals.find(({ aborted }) => aborted);
+  if (first !== undefined) return AbortSignal.abort(first.reason);
+  const abortOf = new Map(
+    signals.map((signal) => [
+      signal,
+      (): void => {
+        controller.abort(signal.reason);
+      },
+    ]),
+  );
+  const controller = heardController((isHeard) => {
+    for (const [signal, abort] of abortOf) {
+      if (isHeard) signal.addEventListener('abort', abort, { once: true });
+      else signal.removeEventListener('abort', abort);
+    }
+  });
+  for (const signal of signals) followSilently(signal, controller);
   return controller.signal;
 }

@@ -1,7 +1,9 @@
+import { inspect } from 'node:util';
 import { LeaseHandle } from '../lease/lock-handle.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import type { AcquireOptions } from '../options/request-options.js';
+import { portrait } from '../portrait.js';
 import { mutexSeats } from '../protocol/mutex-seats.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
 import type { Requester, Target } from './requester.js';
@@ -79,5 +81,13 @@ export class MutexFace implements Mutex {
 
   inspect(): Promise<LockSnapshot | null> {
     return this.#requester.inspect(this.name);
+  }
+
+  toJSON(): object {
+    return { name: this.name, kind: 'mutex' };
+  }
+
+  [inspect.custom](): object {
+    return portrait('Mutex', this.toJSON());
   }
 }

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { LeaseHandle } from '../lease/lock-handle.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import { ModeChanges } from '../lease/mode-changes.js';
@@ -5,6 +6,7 @@ import { ReaderWriterLeaseHandle } from '../lease/reader-writer-handle.js';
 import type { ReaderWriterHandle } from '../lease/reader-writer-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import type { AcquireOptions } from '../options/request-options.js';
+import { portrait } from '../portrait.js';
 import { readerWriterSeats } from '../protocol/reader-writer-seats.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
 import type { Requester, Target } from './requester.js';
@@ -134,5 +136,13 @@ export class ReaderWriterLockFace implements ReaderWriterLock {
 
   inspect(): Promise<LockSnapshot | null> {
     return this.#requester.inspect(this.name);
+  }
+
+  toJSON(): object {
+    return { name: this.name, kind: 'reader-writer' };
+  }
+
+  [inspect.custom](): object {
+    return portrait('ReaderWriterLock', this.toJSON());
   }
 }

@@ -1,4 +1,5 @@
-import { AcquireTimeoutError, DeadlockError, ProviderClosedError } from '../errors.js';
+import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
+import { keepAlive } from '../keep-alive.js';
 import { Acquisition } from '../lease/acquisition.js';
 import type { Wanted } from '../lease/acquisition.js';
 import type { AcquisitionContext } from '../lease/attempt.js';
@@ -8,10 +9,10 @@ import type { Keeping } from '../lease/keeping.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { parseAcquireOptions } from '../options/request-options.js';
-import type { AcquireOptions, BegunRequest } from '../options/request-options.js';
+import type { AcquireOptions, BegunRequest, WaitingCall } from '../options/request-options.js';
 import type { Reply } from '../protocol/reply.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
-import { heldByChain, useLock } from './call-chain.js';
+import { askWithinChain, heldByChain, useLock } from './call-chain.js';
 
 /** One lock, and how a primitive asks for it. */
 export interface Target<H extends LockHandle> extends Wanted {
@@ -50,38 +51,38 @@ export class Requester {
   }
 
   acquire<H extends LockHandle>(target: Target<H>, options: AcquireOptions | undefined): Promise<H> {
-    return this.#acquire(target, options, Infinity);
+    return keepAlive(this.#acquire(target, options, 'acquire'));
   }
 
   async #acquire<H extends LockHandle>(
     target: Target<H>,
     options: AcquireOptions | undefined,
-    defaultTimeoutMs: number,
+    call: WaitingCall,
   ): Promise<H> {
     const { settings } = this.#context;
     const { name, terms } = target;
-    const parsed = parseAcquireOptions(settings, terms, options, defaultTimeoutMs);
-    const held = parsed.timeoutMs === Infinity ? heldByChain(this, name) : [];
-    const isHopeless = held.length > 0 && (target.isHopeless?.(held) ?? true);
-    // If there is room all the same, one try finds it.
-    const timeoutMs = isHopeless ? 0 : parsed.timeoutMs;
+    const parsed = parseAcquireOptions(settings, terms, options, call);
     const { clock } = this.#context;
     const startedMs = clock.nowMs();
-    const request = { ...parsed, timeoutMs, startedMs, isNested: held.length > 0 };
-    try {
+    const held = (): readonly LockHandle[] => (parsed.timeoutMs === Infinity ? heldByChain(this, name) : []);
+    const isHopeless = (): boolean => {
+      const own = held();
+      return own.length > 0 && (target.isHopeless?.(own) ?? true);
+    };
+    return await askWithinChain(name, isHopeless, async (isSingleTry) => {
+      const timeoutMs = isSingleTry ? 0 : parsed.timeoutMs;
+      const request = { ...parsed, timeoutMs, startedMs, isNested: held().length > 0 };
       const hold = await this.#hold(target, request);
       this.#holds.acquired(hold, clock.nowMs() - startedMs);
       return target.makeHandle(hold, this.#holds, this.#context);
-    } catch (error) {
-      if (isHopeless && error instanceof AcquireTimeoutError) throw new DeadlockError(name);
-      throw error;
-    }
+    });
   }
 
-  async #hold(target: Target<LockHandle>, request: BegunRequest): Promise<HeldLease> {
+  /** Not an async function: of the ten lines of an error's stack, each of ours takes one from the caller. */
+  #hold(target: Target<LockHandle>, request: BegunRequest): Promise<HeldLease> {
     const { name, seats, keepMs = 0 } = target;
     const lock = this.#keeping.lock(name, seats, keepMs);
-    if (lock === undefined) return await this.#ask(target, request);
+    if (lock === undefined) return this.#ask(target, request);
     const ask = (): Promise<HeldLease> => {
       const sinceMs = this.#context.clock.nowMs();
       const onReply = (reply: Reply): void => {
@@ -90,7 +91,7 @@ export class Requester {
       };
       return this.#ask({ ...target, keeper: keepMs > 0 ? lock : undefined, onReply }, request);
     };
-    return await lock.acquire({ ...request, demand: target.demand(), keepMs }, ask);
+    return lock.acquire({ ...request, demand: target.demand(), keepMs }, ask);
   }
 
   async #ask(wanted: Wanted, request: BegunRequest): Promise<HeldLease> {
@@ -109,7 +110,7 @@ export class Requester {
     target: Target<H>,
     options: AcquireOptions | undefined,
   ): Promise<H | null> {
-    return nullAtTimeout(this.#acquire(target, options, 0));
+    return keepAlive(nullAtTimeout(this.#acquire(target, options, 'tryAcquire')));
   }
 
   use<L extends LockHandle, T>(acquire: () => Promise<L>, work: (lock: L) => T | Promise<T>): Promise<T> {

@@ -1,4 +1,4 @@
-import { sleepUntil } from '../clock.js';
+import { pauseBeforeRepeat } from '../clock.js';
 import {
   CorruptLockDocumentError,
   LockKindMismatchError,
@@ -14,7 +14,19 @@ import type { LockSnapshot } from '../protocol/snapshot.js';
 import type { Outcome } from '../store/outcome.js';
 import type { Answer } from '../store/combiner.js';
 
-const REPEAT_MS = 100;
+/** What the store has answered to a resize. */
+interface Resized {
+  /** `null`: nothing is stored under this name. */
+  readonly reply: Reply | null;
+  readonly isLate: boolean;
+}
+
+const cameTooLate = (reply: Reply | null, limit: number, notAfter: Date): boolean =>
+  reply !== null &&
+  reply.sound &&
+  reply.kind === 'semaphore' &&
+  reply.limit !== limit &&
+  reply.nowMs > notAfter.getTime();
 
 /** What one semaphore object knows of the limit: as it was given, until it has met what is stored, and that since. */
 export class SemaphoreLimit {
@@ -68,28 +80,24 @@ export class SemaphoreLimit {
   }
 
   async resize(limit: number): Promise<void> {
-    const { collection, settings, closing } = this.#context;
+    const { collection, closing } = this.#context;
     if (closing.aborted) throw new ProviderClosedError(this.#name);
     const met = await collection.meet();
     if (met.type !== 'done') throw this.#unavailable(met);
-    const notAfterMs = collection.serverClock.nowMs() + settings.storeTimeoutMs;
-    const outcome = await this.#sendResize(limit, new Date(notAfterMs));
+    const outcome = await this.#sendResize(limit);
     if (outcome.type !== 'done') throw this.#unavailable(outcome);
-    const { reply } = outcome.value;
-    if (reply !== null) await this.#throwUnlessResized(reply, limit, notAfterMs);
+    const { reply, isLate } = outcome.value;
+    if (reply !== null) this.#throwUnlessResized(reply, isLate);
     this.#given = this.#known = limit;
     this.#hasMet = reply !== null;
   }
 
-  async #throwUnlessResized(reply: Reply, limit: number, notAfterMs: number): Promise<void> {
-    const { sound, kind, nowMs } = reply;
+  #throwUnlessResized({ sound, kind }: Reply, isLate: boolean): void {
     if (!sound) throw new CorruptLockDocumentError(this.#name);
     if (kind !== 'semaphore') throw new LockKindMismatchError(this.#name, 'semaphore', kind);
-    if (reply.limit === limit) return;
-    if (nowMs > notAfterMs) throw new StoreUnavailableError(this.#name, true, new Error('answered too late'));
-    // Another resize came right after it, unless the document is illegal where a reply does not look.
-    const legal = await this.#context.collection.isLegal(this.#name, semaphoreSeats);
-    if (legal.type === 'done' && !legal.value) throw new CorruptLockDocumentError(this.#name);
+    if (isLate)
+      throw new StoreUnavailableError(this.#name, true, new Error('it reached the server too late'));
+    // Otherwise the limit was set, though the reply may show that of another resize which came right after it.
   }
 
   #unavailable(outcome: Exclude<Outcome<unknown>, { type: 'done' }>): StoreUnavailableError {
@@ -97,15 +105,27 @@ export class SemaphoreLimit {
     return new StoreUnavailableError(this.#name, outcomeKnown, outcome.error);
   }
 
-  /** Repeats the same request, its not-after included, until it is answered or can have no effect any more. */
-  async #sendResize(limit: number, notAfter: Date): Promise<Outcome<Answer>> {
-    const { clock, settings } = this.#context;
+  /**
+   * Repeats the same request, its not-after included, until it is answered or can have no effect any more. A request that
+   * reached the server too late did nothing and its copies never will, so the next one has a new not-after: after a
+   * suspension the estimate of the server's clock is behind, and that answer has corrected it.
+   */
+  async #sendResize(limit: number): Promise<Outcome<Resized>> {
+    const { clock, collection, settings } = this.#context;
     const endMs = clock.nowMs() + settings.storeTimeoutMs;
-    for (;;) {
+    let notAfter: Date | undefined;
+    for (let repeats = 0; ; repeats += 1) {
+      notAfter ??= new Date(collection.serverClock.nowMs() + settings.storeTimeoutMs);
       const outcome = await this.#submit(limit, notAfter);
-      const nextMs = clock.nowMs() + REPEAT_MS;
-      if (outcome.type !== 'unknown' || nextMs >= endMs) return outcome;
-      await sleepUntil(clock, nextMs);
+      const isLate = outcome.type === 'done' && cameTooLate(outcome.value.reply, limit, notAfter);
+      const isSettled = outcome.type !== 'unknown' && !isLate;
+      if (isSettled || clock.nowMs() >= endMs) {
+        return outcome.type === 'done'
+          ? { ...outcome, value: { reply: outcome.value.reply, isLate } }
+          : outcome;
+      }
+      if (isLate) notAfter = undefined;
+      await pauseBeforeRepeat(clock, repeats);
     }
   }
 

@@ -1,9 +1,12 @@
+import { inspect } from 'node:util';
+import { keepAlive } from '../keep-alive.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import { PermitLeaseHandle } from '../lease/permit-handle.js';
 import type { PermitHandle } from '../lease/permit-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
-import { parseLimit, parsePermits } from '../options/request-options.js';
-import type { PermitOptions, WhenLimitDiffers } from '../options/request-options.js';
+import { parseLimit, parsePermitOptions } from '../options/request-options.js';
+import type { ParsedSemaphoreOptions, PermitOptions } from '../options/request-options.js';
+import { portrait } from '../portrait.js';
 import { semaphoreSeats } from '../protocol/semaphore-seats.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
 import type { Requester, Target } from './requester.js';
@@ -78,9 +81,7 @@ export class SemaphoreFace implements Semaphore {
     requester: Requester,
     name: string,
     limit: number,
-    whenLimitDiffers: WhenLimitDiffers,
-    terms: LeaseTerms,
-    keepMs: number,
+    { terms, keepMs, whenLimitDiffers }: ParsedSemaphoreOptions,
   ) {
     this.name = name;
     this.#requester = requester;
@@ -98,11 +99,13 @@ export class SemaphoreFace implements Semaphore {
   }
 
   async acquire(options?: PermitOptions): Promise<PermitHandle> {
-    return await this.#requester.acquire(this.#target(options), options);
+    const { permits, request } = parsePermitOptions(options, this.limit, 'acquire');
+    return await this.#requester.acquire(this.#target(permits), request);
   }
 
   async tryAcquire(options?: PermitOptions): Promise<PermitHandle | null> {
-    return await this.#requester.tryAcquire(this.#target(options), options);
+    const { permits, request } = parsePermitOptions(options, this.limit, 'tryAcquire');
+    return await this.#requester.tryAcquire(this.#target(permits), request);
   }
 
   use<T>(work: (lock: PermitHandle) => T | Promise<T>, options?: PermitOptions): Promise<T> {
@@ -110,7 +113,7 @@ export class SemaphoreFace implements Semaphore {
   }
 
   async resize(limit: number): Promise<void> {
-    await this.#limit.resize(parseLimit(limit));
+    await keepAlive(this.#limit.resize(parseLimit(limit)));
   }
 
   async available(): Promise<number> {
@@ -121,8 +124,15 @@ export class SemaphoreFace implements Semaphore {
     return this.#requester.inspect(this.name);
   }
 
-  #target(options: PermitOptions | undefined): Target<PermitHandle> {
-    const permits = parsePermits(options, this.limit);
+  toJSON(): object {
+    return { name: this.name, kind: 'semaphore', limit: this.limit };
+  }
+
+  [inspect.custom](): object {
+    return portrait('Semaphore', this.toJSON());
+  }
+
+  #target(permits: number): Target<PermitHandle> {
     return {
       name: this.name,
       terms: this.#terms,

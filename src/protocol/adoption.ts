@@ -16,7 +16,7 @@ import {
   when,
 } from './expressions.js';
 import type { Expression, Stage } from './expressions.js';
-import { hasSoundClaims } from './job-claims.js';
+import { hasSoundJobs } from './job-claims.js';
 import { LOCK_KINDS } from './lock-document.js';
 import type { Operation } from './operation.js';
 import type { Seats } from './seats.js';
@@ -46,7 +46,7 @@ const isShapedLikeALock: Expression = all(
   isShaped('$writer', 'object'),
   isShaped('$readers', 'array'),
   isShaped('$holders', 'array'),
-  hasSoundClaims,
+  hasSoundJobs,
 );
 
 /** The leases and waiters of a document of any kind. */

@@ -1,6 +1,7 @@
 import { NOW, all, any, equal, hasType, idText, isIn, literal, not, those, when } from './expressions.js';
 import type { Expression, Stage } from './expressions.js';
-import { claim, hasSoundClaims } from './job-claims.js';
+import { call } from './job-calls.js';
+import { claim, conclude, hasSoundJobs } from './job-claims.js';
 import { leaseSlot } from './lease-slot.js';
 import { MAX_LEASE_MS } from './lock-document.js';
 import { mutexSeats } from './mutex-seats.js';
@@ -20,6 +21,11 @@ const isCandidate = (at: string): Expression =>
     { $lte: [`${at}.transitionMs`, MAX_LEASE_MS] },
   );
 
+/** A grant would otherwise make a lease that is longer than any may be, and the document corrupt. */
+const hasRoomForTransition: Expression = {
+  $lte: [{ $add: ['$$this.v.leaseMs', '$$this.v.transitionMs'] }, MAX_LEASE_MS],
+};
+
 /** The leader has been silent for its lease, and nobody has asked it to go: it alone may return. */
 const isInTransition: Expression = all(
   { $lte: [{ $subtract: ['$holder.expiresAt', '$holder.transitionMs'] }, NOW] },
@@ -31,7 +37,8 @@ const standingAs = (candidateId: Expression): Expression =>
 
 /**
  * The seat of a mutex, whose stored lease ends with a transition: for so long after the term's own deadline only the
- * candidate who had it may enter, before all who wait, and for a new term.
+ * candidate who had it may enter, before all who wait, and for a new term. A waiter has the lease alone, so that a
+ * dead one lapses when its last sign of life does; the grant adds the transition.
  */
 export const electionSeats: Seats = {
   ...mutexSeats,
@@ -39,8 +46,9 @@ export const electionSeats: Seats = {
   mayKeep: false,
   mayOvertake: true,
   ownFields: ['candidateId', 'value', 'transitionMs'],
-  wellFormed: all(any(holder.isEmpty, all(holder.wellFormed, isCandidate('$holder'))), hasSoundClaims),
-  isWaiter: [isCandidate('$$this.v')],
+  lengthenedBy: 'transitionMs',
+  wellFormed: all(any(holder.isEmpty, all(holder.wellFormed, isCandidate('$holder'))), hasSoundJobs),
+  isWaiter: [isCandidate('$$this.v'), hasRoomForTransition],
   entering: {
     $slice: [when(holder.isEmpty, '$queue', when(isInTransition, standingAs('$holder.candidateId'), [])), 1],
   },
@@ -49,10 +57,21 @@ export const electionSeats: Seats = {
     value: literal(value),
     transitionMs,
   }),
-  alone: { ...mutexSeats.alone, conditions: () => [hasSoundClaims] },
+  alone: { ...mutexSeats.alone, conditions: () => [hasSoundJobs] },
   own: (operation) => {
-    if (operation.type === 'handOver') return handOver(operation);
-    return operation.type === 'claim' ? claim(operation) : [];
+    switch (operation.type) {
+      case 'handOver':
+        return handOver(operation);
+      case 'claim':
+        return claim(operation);
+      case 'conclude':
+        return conclude(operation);
+      case 'call':
+        return call(operation);
+      case 'exchange':
+      case 'resize':
+        return [];
+    }
   },
 };
 

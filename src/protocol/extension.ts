@@ -1,9 +1,11 @@
 import { NOW, STORED_WAITERS, all, any, bind, equal, isLive, merge, those, when } from './expressions.js';
 import type { Expression, Fields, Stage } from './expressions.js';
 import type { Lease } from './lock-document.js';
-import { isLease } from './reply.js';
+import { REVOKED_PROJECTION, isLease } from './reply.js';
 import type { Seats } from './seats.js';
-import { isWellFormed, purgeAfter } from './transition.js';
+import { isOneOf } from './stored-lease.js';
+import { purgeAfter } from './purging.js';
+import { isWellFormed } from './transition.js';
 
 /**
  * The pipeline that extends one process's leases in a whole batch of documents, each by its own stored lease.
@@ -23,7 +25,7 @@ export function extension(
 ): readonly Stage[] {
   const common: Fields = {
     wake: '',
-    purgeAt: { $max: ['$purgeAt', purgeAfter(leaseMs + retentionMs)] },
+    purgeAt: purgeAfter(leaseMs + retentionMs, '$purgeAt', '$fence'),
   };
   const extended = kinds.reduce<Expression>(
     (otherwise, seats) => when(isWellFormed(seats), merge('$$ROOT', seats.extend(ids), common), otherwise),
@@ -40,6 +42,8 @@ export interface LeasesRead {
   readonly leases: readonly Lease[];
   /** Whether other processes wait, if that was asked for. */
   readonly othersWait: boolean;
+  /** The records of revocations, unchecked: for `revocationOf`. */
+  readonly revoked: unknown;
 }
 
 /** What a poll tells of one document. */
@@ -55,14 +59,15 @@ export interface Poll extends LeasesRead {
 }
 
 export function readLeases(document: Readonly<Record<string, unknown>>): LeasesRead {
-  const { _id, now, leases, othersWait } = document as {
+  const { _id, now, leases, othersWait, revoked } = document as {
     _id: string;
     now: Date;
     leases: readonly unknown[];
     othersWait?: boolean;
+    revoked?: unknown;
   };
   const mine = leases.filter(isLease);
-  return { name: _id, nowMs: now.getTime(), leases: mine, othersWait: othersWait === true };
+  return { name: _id, nowMs: now.getTime(), leases: mine, othersWait: othersWait === true, revoked };
 }
 
 export function readPoll(document: Readonly<Record<string, unknown>>): Poll {
@@ -79,18 +84,48 @@ export const legalProjection = (...kinds: readonly Seats[]): Fields => ({
   legal: any(...kinds.map((seats) => isWellFormed(seats))),
 });
 
-/** The projection of the read that follows an extension: which leases are still this process's, and live. */
-export const leasesProjection = (kinds: readonly Seats[], process: string): Fields => ({
+/** What a process computes with. The texts of a lease are left out: thousands of them would not fit into one answer. */
+const FIELDS_READ: readonly (keyof Lease)[] = [
+  ...(['id', 'process', 'token', 'leaseMs', 'acquiredAt', 'expiresAt'] as const),
+  ...(['mode', 'permits', 'transitionMs', 'ending', 'called'] as const),
+];
+
+const fieldsRead: Expression = Object.fromEntries(FIELDS_READ.map((field) => [field, `$$this.${field}`]));
+
+/**
+ * The projection of a read that tells which leases are still this process's, and live.
+ *
+ * @param ids - Those that were extended, and no others are shown; `undefined`: all of the process.
+ */
+export const leasesProjection = (
+  kinds: readonly Seats[],
+  process: string,
+  ids?: readonly string[],
+): Fields => ({
   now: NOW,
-  leases: those(
-    { $concatArrays: kinds.map((seats) => seats.stored) },
-    all(equal('$$this.process', process), isLive('$$this.expiresAt')),
-  ),
+  ...REVOKED_PROJECTION,
+  leases: {
+    $map: {
+      input: those(
+        { $concatArrays: kinds.map((seats) => seats.stored) },
+        all(
+          equal('$$this.process', process),
+          isLive('$$this.expiresAt'),
+          ...(ids === undefined ? [] : [isOneOf('$$this', ids)]),
+        ),
+      ),
+      in: fieldsRead,
+    },
+  },
 });
 
-/** The same for leases that may be kept: also whether anybody of another process waits behind them. */
-export const keptLeasesProjection = (kinds: readonly Seats[], process: string): Fields => ({
-  ...leasesProjection(kinds, process),
+/** The same for leases that may be kept: also whether a waiter of another process is behind them. */
+export const keptLeasesProjection = (
+  kinds: readonly Seats[],
+  process: string,
+  ids?: readonly string[],
+): Fields => ({
+  ...leasesProjection(kinds, process, ids),
   othersWait: {
     $ne: [
       those(STORED_WAITERS, all({ $ne: ['$$this.v.process', process] }, isLive('$$this.v.expiresAt'))),

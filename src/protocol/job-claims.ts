@@ -8,13 +8,16 @@ import {
   isIn,
   literal,
   match,
+  merge,
   not,
   those,
   typeOf,
   when,
 } from './expressions.js';
-import type { Expression, Stage } from './expressions.js';
-import type { Claim } from './operation.js';
+import { hasSoundCalls, isCallPending, withCallClaimed } from './job-calls.js';
+import type { Expression, Fields, Stage } from './expressions.js';
+import { MAX_JOBS } from './lock-document.js';
+import type { Claim, Conclude } from './operation.js';
 import { answered } from './wake.js';
 
 /**
@@ -31,25 +34,59 @@ export interface StoredClaim {
   readonly claimId: string;
   /** The first instant that was ever claimed: a fixed rate counts from it. */
   readonly anchor: Date;
+  /** The last run; `undefined`: only missed instants were claimed, or an older release claimed last. */
+  readonly run?: StoredRun;
 }
 
-/** An election with so many jobs takes no more: none of them may be forgotten, or its instants would start again. */
-export const MAX_JOBS = 1_000;
+/** How a run ended, as its process stored it. `missed`: it was claimed and could not start. */
+export type RunOutcome = 'completed' | 'failed' | 'missed';
+
+/** The last run of a job. Without an outcome it goes on, or its process could not store how it ended. */
+export interface StoredRun {
+  /** The instant that it was claimed for. */
+  readonly instant: Date;
+  /** When it was claimed, by the server's clock. */
+  readonly startedAt: Date;
+  /** The attempt id of the leader's term. */
+  readonly term: string;
+  readonly process: string;
+  readonly candidateId: string;
+  readonly outcome?: RunOutcome;
+  readonly endedAt?: Date;
+}
 
 /**
  * What becomes of a claim.
  *
  * - `claimed`: the instant is this term's to start, by this claim or an earlier copy of it.
- * - `deposed`: the lease is not that of a live term, or it was asked for.
  * - `outdated`: the last claim of the job is another one than the claim says.
+ * - `deposed`: the lease is not that of a live term, or it was asked for. No copy of the claim has taken effect, or will.
  * - `early`: by the server's clock, the instant is still to come.
+ * - `uncalled`: the call that it answers is not there any more.
  * - `full`: a new job, and there are `MAX_JOBS`.
  */
-export type ClaimOutcome = 'claimed' | 'deposed' | 'outdated' | 'early' | 'full';
+export type ClaimOutcome = 'claimed' | 'outdated' | 'deposed' | 'early' | 'uncalled' | 'full';
 
 /** Between the two, processes can compute with it, and write it down. */
 const isInstant = (at: string): Expression =>
   all({ $gte: [at, new Date(0)] }, { $lt: [at, new Date('9999-01-01T00:00:00Z')] });
+
+const isMissingOr = (at: string, type: string): Expression => isIn(typeOf(at), ['missing', type]);
+
+const IS_RUN: Expression = all(
+  match([
+    [typeOf('$$this.run.instant'), 'date'],
+    [typeOf('$$this.run.startedAt'), 'date'],
+    [typeOf('$$this.run.term'), 'string'],
+    [typeOf('$$this.run.process'), 'string'],
+    [typeOf('$$this.run.candidateId'), 'string'],
+  ]),
+  isMissingOr('$$this.run.outcome', 'string'),
+  isMissingOr('$$this.run.endedAt', 'date'),
+  isInstant('$$this.run.instant'),
+  isInstant('$$this.run.startedAt'),
+  any(hasType('$$this.run.endedAt', 'missing'), isInstant('$$this.run.endedAt')),
+);
 
 const IS_CLAIM: Expression = all(
   match([
@@ -60,16 +97,20 @@ const IS_CLAIM: Expression = all(
   ]),
   isInstant('$$this.instant'),
   isInstant('$$this.anchor'),
+  any(hasType('$$this.run', 'missing'), IS_RUN),
 );
 
-/** Whether the stored claims can be computed with: each is one, and no job has two. Never fails. */
-export const hasSoundClaims: Expression = any(
-  hasType('$claims', 'missing'),
-  all(
-    hasType('$claims', 'array'),
-    equal(those('$claims', not(IS_CLAIM)), []),
-    equal({ $size: { $setUnion: ['$claims.job'] } }, { $size: '$claims' }),
+/** Whether what is stored of the jobs can be computed with: each claim and call is one, and no job has two. Never fails. */
+export const hasSoundJobs: Expression = all(
+  any(
+    hasType('$claims', 'missing'),
+    all(
+      hasType('$claims', 'array'),
+      equal(those('$claims', not(IS_CLAIM)), []),
+      equal({ $size: { $setUnion: ['$claims.job'] } }, { $size: '$claims' }),
+    ),
   ),
+  hasSoundCalls,
 );
 
 const STORED: Expression = { $ifNull: ['$was.claims', []] };
@@ -83,28 +124,41 @@ const isTermOf = (id: string): Expression =>
   );
 
 /** The first of these that holds. A repeat is answered as its first copy was, whatever has happened since. */
-function outcomeOf({ id, after, instant, claimId }: Claim): Expression {
+function outcomeOf({ id, job, after, instant, claimId, call }: Claim): Expression {
   const last: Expression = { $ifNull: [{ $first: '$own.instant' }, null] };
   const branches: readonly (readonly [Expression, ClaimOutcome])[] = [
     [isIn(literal(claimId), '$own.claimId'), 'claimed'],
-    [not(isTermOf(id)), 'deposed'],
-    // By what the claim says of the last one nothing can be claimed, or told as missed, a second time.
+    // By what the claim says of the last one nothing can be claimed, or told as missed, a second time. Judged before the
+    // term: so `deposed` says that no earlier copy of the claim took effect.
     [any(not(equal(last, after)), { $gte: [last, instant] }), 'outdated'],
+    [not(isTermOf(id)), 'deposed'],
     [{ $gt: [instant, NOW] }, 'early'],
+    ...(call === undefined ? [] : [[not(isCallPending(job, call)), 'uncalled'] as const]),
     [all(equal('$own', []), { $gte: [{ $size: STORED }, MAX_JOBS] }), 'full'],
   ];
   const cases = branches.map(([condition, outcome]) => ({ case: condition, then: outcome }));
   return { $switch: { branches: cases, default: 'claimed' satisfies ClaimOutcome } };
 }
 
-/** The claims with this one in the place of the job's last. */
-function withClaim({ job, instant, claimId }: Claim): Expression {
-  const entry: Expression = {
-    job: literal(job),
+/** The claims with this one in the place of the job's last. What else the entry says stays, the last run for instance. */
+function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Claim): Expression {
+  const run: Fields = {
     instant,
-    claimId: literal(claimId),
-    anchor: { $ifNull: [{ $first: '$own.anchor' }, instant] },
+    startedAt: NOW,
+    term: '$holder.id',
+    process: '$holder.process',
+    candidateId: '$holder.candidateId',
   };
+  const entry = merge(
+    { $first: '$own' },
+    {
+      job: literal(job),
+      instant,
+      claimId: literal(claimId),
+      anchor: { $ifNull: [{ $first: '$own.anchor' }, anchor] },
+      ...(runs ? { run } : {}),
+    },
+  );
   return when(
     equal('$own', []),
     { $concatArrays: [STORED, [entry]] },
@@ -113,19 +167,52 @@ function withClaim({ job, instant, claimId }: Claim): Expression {
 }
 
 export function claim(operation: Claim): readonly Stage[] {
-  const ofJob = those(when('$ok', STORED, []), equal('$$this.job', literal(operation.job)));
+  const { job, call, nonce } = operation;
+  const ofJob = those(when('$ok', STORED, []), equal('$$this.job', literal(job)));
+  const isClaimed = equal('$outcome', 'claimed');
+  // A repeat finds its call claimed already; and where no call is stored, there is none to be marked.
+  const marksCall = all(isClaimed, hasType('$was.calls', 'array'));
+  const calls: Fields =
+    call === undefined ? {} : { 'was.calls': when(marksCall, withCallClaimed(job, call), '$was.calls') };
   return [
     { $set: { own: ofJob } },
     { $set: { outcome: outcomeOf(operation) } },
     {
       $set: {
-        'was.claims': when(equal('$outcome', 'claimed'), withClaim(operation), '$was.claims'),
-        wake: answered(operation.nonce, '$outcome'),
+        'was.claims': when(isClaimed, withClaim(operation), '$was.claims'),
+        ...calls,
+        wake: answered(nonce, '$outcome'),
       },
     },
   ];
 }
 
-/** Whether an update did nothing but grant claims, as far as its words tell. */
+/** Stores how a run ended, unless another run has been claimed since. Needs no term: the run may have outlived it. */
+export function conclude({ id, job, instant, outcome, nonce }: Conclude): readonly Stage[] {
+  const isIt = all(
+    equal('$$this.job', literal(job)),
+    equal('$$this.run.instant', instant),
+    equal('$$this.run.term', idText(id)),
+    hasType('$$this.run.outcome', 'missing'),
+  );
+  const concluded = merge('$$this', { run: merge('$$this.run', { outcome, endedAt: NOW }) });
+  const isAny = all('$ok', hasType('$was.claims', 'array'));
+  return [
+    {
+      $set: {
+        'was.claims': when(
+          isAny,
+          { $map: { input: '$was.claims', in: when(isIt, concluded, '$$this') } },
+          '$was.claims',
+        ),
+        wake: answered(nonce, CONCLUDED),
+      },
+    },
+  ];
+}
+
+const CONCLUDED = 'concluded';
+
+/** Whether an update did nothing but grant claims, or store how their runs ended, as far as its words tell. */
 export const onlyClaims = (words: readonly string[]): boolean =>
-  words.length > 0 && words.every((word) => /^\+[^:]+:claimed$/.test(word));
+  words.length > 0 && words.every((word) => /^\+[^:]+:(claimed|concluded)$/.test(word));

@@ -1,7 +1,7 @@
-import { all, bind, equal, hasType, idText, isIn, isLive, not, those, when } from './expressions.js';
+import { all, bind, equal, hasType, idText, isIn, isLive, literal, not, those, when } from './expressions.js';
 import type { Expression } from './expressions.js';
 import type { Shown } from './seats.js';
-import { asked, extended, isLeaseAt, isOneOf, mayBeExtended } from './stored-lease.js';
+import { asked, extended, isExtendable, isLeaseAt, isOneOf } from './stored-lease.js';
 
 /** Expressions about a seat field that holds any number of leases; their order means nothing. */
 export interface LeaseList {
@@ -42,7 +42,7 @@ export function leaseList(field: string): LeaseList {
       when(
         isArray,
         {
-          mine: those(at, isOneOf('$$this', ids)),
+          mine: those(at, isShown(ids)),
           some: { $slice: [at, MAX_SHOWN] },
           count: { $size: at },
           earliest: { $min: `${at}.expiresAt` },
@@ -65,10 +65,38 @@ export function leaseList(field: string): LeaseList {
         at,
       ),
     withoutAll: (ids) => those(at, not(isOneOf('$$this', ids))),
-    extended: (ids) => each(mayBeExtended('$$this', ids), extended('$$this')),
+    extended: (ids) => extendedOf(at, ids),
     asked: (ids, why) => each(isOneOf('$$this', ids), asked('$$this', why)),
   };
 }
+
+/** In a projection, the server makes a hashed set of a constant once; in an update it would for each lease. */
+const isShown = (ids: readonly string[]): Expression => ({ $setIsSubset: [['$$this.id'], literal(ids)] });
+
+/**
+ * A look at thousands of waiters names them all, and thousands may have been seated since. The sets that the server
+ * makes for the whole list show which of the names are among the leases: mostly none of them, or they are all of these.
+ */
+const extendedOf = (at: string, ids: readonly string[]): Expression => {
+  const each = (isMeant: Expression): Expression => ({
+    $map: { input: at, in: when(all(isMeant, isExtendable('$$this')), extended('$$this'), '$$this') },
+  });
+  if (ids.length <= FEW) return each(isOneOf('$$this', ids));
+  return bind(
+    {
+      meant: { $setIntersection: [`${at}.id`, literal(ids)] },
+      others: { $setDifference: [`${at}.id`, literal(ids)] },
+    },
+    when(
+      { $lte: [{ $size: '$$meant' }, { $size: '$$others' }] },
+      when(equal('$$meant', []), at, each(isIn('$$this.id', '$$meant'))),
+      each(not(isIn('$$this.id', '$$others'))),
+    ),
+  );
+};
+
+/** So many names are compared with each lease sooner than a set of them is made. */
+const FEW = 8;
 
 /** An array as it is; what is none, as one element that no reader takes for a lease. */
 export const arrayOf = (stored: unknown): readonly unknown[] => (Array.isArray(stored) ? stored : [stored]);
@@ -78,8 +106,8 @@ export function readShownList(shown: unknown): Shown {
   if (typeof shown !== 'object' || shown === null) return { leases: [shown] };
   const { mine, some, count, earliest } = shown as Readonly<Record<string, unknown>>;
   const mineFirst = arrayOf(mine);
-  const ids = mineFirst.map(idOf);
-  const others = arrayOf(some).filter((lease) => !ids.includes(idOf(lease)));
+  const ids = new Set(mineFirst.map(idOf));
+  const others = arrayOf(some).filter((lease) => !ids.has(idOf(lease)));
   return { leases: [...mineFirst, ...others], count, earliest };
 }
 

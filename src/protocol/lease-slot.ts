@@ -1,6 +1,6 @@
-import { any, equal, hasType, idText, isLive, when } from './expressions.js';
+import { all, any, equal, hasType, idText, isLive, when } from './expressions.js';
 import type { Expression } from './expressions.js';
-import { asked, extended, isLeaseAt, isOneOf, mayBeExtended } from './stored-lease.js';
+import { asked, extended, isExtendable, isLeaseAt, isOneOf } from './stored-lease.js';
 
 /** Expressions about a seat field that holds one lease, or null. */
 export interface LeaseSlot {
@@ -43,7 +43,7 @@ export function leaseSlot(
     has,
     tokenOf: (id) => when(has(id), `${at}.token`, 0),
     without: (ids) => when(isOneOf(at, ids), null, at),
-    extended: (ids) => when(mayBeExtended(at, ids), extended(at), at),
+    extended: (ids) => when(all(isOneOf(at, ids), isExtendable(at)), extended(at), at),
     asked: (ids, why) => when(isOneOf(at, ids), asked(at, why), at),
   };
 }

@@ -6,7 +6,7 @@
  * mutex          { …, holder: Lease | null }
  * reader-writer  { …, readers: Lease[], writer: Lease | null, writerWaiting: boolean }
  * semaphore      { …, limit: int, holders: Lease[] }
- * election       { …, holder: Lease | null, claims?: StoredClaim[] }
+ * election       { …, holder: Lease | null, claims?: StoredClaim[], calls?: StoredCall[] }
  * ```
  *
  * Invariants, cited by number in code and tests:
@@ -40,6 +40,9 @@ export const MAX_LEASE_MS = 86_400_000;
 /** How a reader-writer lock is held. */
 export type Mode = 'read' | 'upgradeable' | 'write';
 
+/** An election with so many jobs takes no more: none of them may be forgotten, or its instants would start again. */
+export const MAX_JOBS = 1_000;
+
 /** Bounds of a semaphore's limit, and of the permits of one request. */
 export const MAX_LIMIT = 2_147_483_647;
 
@@ -65,6 +68,7 @@ export interface Member {
   /** Of an election. */
   readonly candidateId?: string;
   readonly value?: string;
+  /** A waiter's lease does not include it. The grant adds it to the lease, as the last part of it. */
   readonly transitionMs?: number;
 }
 
@@ -80,6 +84,8 @@ export interface Lease extends Member {
   /** Set by a revocation: the lease is not extended any more and ends at its release or expiry. */
   readonly ending?: boolean;
   readonly endingWhy?: string;
+  /** Of a leader: names the last call of a job in its term, so that an extension tells of it. */
+  readonly called?: string;
 }
 
 /**
@@ -88,6 +94,10 @@ export interface Lease extends Member {
  */
 export const leftMs = (expiresAt: Date, nowMs: number, leaseMs: number): number =>
   Math.min(expiresAt.getTime() - nowMs, leaseMs);
+
+/** How long the holder may count on a lease: the transition at its end is not the leader's. */
+export const countedLeftMs = ({ expiresAt, leaseMs, transitionMs = 0 }: Lease, nowMs: number): number =>
+  leftMs(expiresAt, nowMs, leaseMs) - transitionMs;
 
 /** A place in the queue, kept under its attempt id, with a lease of its own (E5: a dead waiter must lapse). */
 export interface Waiter extends Member {

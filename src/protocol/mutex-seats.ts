@@ -8,8 +8,10 @@ const holder = leaseSlot('holder');
 export const mutexSeats: Seats = {
   kind: 'mutex',
   mayKeep: true,
+  entersOne: true,
   mayOvertake: false,
   ownFields: [],
+  lengthenedBy: null,
   vacant: () => ({ holder: null }),
   wellFormed: holder.wellFormed,
   isWaiter: [],

@@ -1,3 +1,4 @@
+import type { RunOutcome } from './job-claims.js';
 import type { Mode } from './lock-document.js';
 
 /** What a request asks for: the attempt id names the waiter and then the lease, from the queue to the release. */
@@ -33,8 +34,20 @@ export interface Demand {
   readonly candidateId?: string | undefined;
   /** Of an election: what the leader tells everybody. */
   readonly value?: string | undefined;
-  /** Of an election: the last part of the lease, in which only the same candidate may follow. */
+  /** Of an election: what the grant adds to the lease, for a time in which only the same candidate may follow. */
   readonly transitionMs?: number | undefined;
+}
+
+/** Takes leases away. */
+export interface Revoking extends Revocation {
+  readonly ids: readonly string[];
+}
+
+/** Who takes a lease away, and why. It is recorded only if it says who. */
+export interface Revocation {
+  /** The label and the process id of a provider. */
+  readonly by?: string | undefined;
+  readonly why?: string | undefined;
 }
 
 /** One step of a transition. `enqueue` and `try` are the only ones that create a lock document. */
@@ -54,9 +67,9 @@ export type Operation =
       readonly nonce: string;
     }
   /** Asks holders to release: they are told, and not extended any more. */
-  | { readonly type: 'ask'; readonly ids: readonly string[]; readonly why?: string | undefined }
+  | (Revoking & { readonly type: 'ask' })
   /** Empties seats at once; from then on only tokens protect against the old holder. */
-  | { readonly type: 'evict'; readonly ids: readonly string[] }
+  | (Revoking & { readonly type: 'evict' })
   | RaiseFence
   | OwnOperation;
 
@@ -73,7 +86,7 @@ export interface RaiseFence {
 }
 
 /** What only one kind of lock can do; on the others it changes nothing. */
-export type OwnOperation = Exchange | Resize | HandOver | Claim;
+export type OwnOperation = Exchange | Resize | HandOver | Claim | Conclude | Call;
 
 /**
  * Changes the mode of a lease of a reader-writer lock: an upgrade, its cancel, or a downgrade. The number rises from
@@ -86,6 +99,11 @@ export interface Exchange {
   readonly to: Mode;
   /** Of an upgrade: waits for the other readers to leave. False: it is one try. */
   readonly waits: boolean;
+  /**
+   * Of an upgrade: the token that the process knows. A lease that is stored as a write with no higher token takes a new
+   * one: the process had given that write up, and what it writes from now on is told apart from what it wrote before.
+   */
+  readonly knownToken?: number | undefined;
 }
 
 /** Sets the limit of a semaphore. */
@@ -116,6 +134,38 @@ export interface Claim {
   readonly after: Date | null;
   /** The same for every repeat: it is answered as the first copy was. */
   readonly claimId: string;
+  /** Never used twice, as that of a look. */
+  readonly nonce: string;
+  /** What the anchor is if there is none: by default the instant. */
+  readonly anchor?: Date | undefined;
+  /** Whether a run begins with it; false, the default: the instant is only taken account of. */
+  readonly runs?: boolean | undefined;
+  /** The number of the call that it answers; it takes effect only if that is pending. */
+  readonly call?: number | undefined;
+}
+
+/** Stores how the run ended that the term of this attempt claimed for this instant. */
+export interface Conclude {
+  readonly type: 'conclude';
+  readonly id: string;
+  readonly job: string;
+  readonly instant: Date;
+  readonly outcome: RunOutcome;
+  /** Never used twice, as that of a look. */
+  readonly nonce: string;
+}
+
+/** Asks the leader of an election for a run of a job, out of turn. */
+export interface Call {
+  readonly type: 'call';
+  readonly job: string;
+  /**
+   * The number of the last call as far as is known: a call is new only if that is so, so that a repeat of it is none.
+   * `null`: only asks for the numbers.
+   */
+  readonly since: number | null;
+  /** How long it may be claimed, in ms. */
+  readonly forMs: number;
   /** Never used twice, as that of a look. */
   readonly nonce: string;
 }

@@ -83,8 +83,10 @@ export const readerWriterSeats: Seats = {
   kind: 'reader-writer',
   // An upgrade takes along whatever its lease has.
   mayKeep: false,
+  entersOne: false,
   mayOvertake: false,
   ownFields: ['mode', 'change', 'ending', 'endingWhy'],
+  lengthenedBy: null,
   vacant: () => ({ readers: [], writer: null, writerWaiting: false }),
   wellFormed: all(
     hasType('$writerWaiting', 'bool'),
@@ -164,6 +166,8 @@ function hasRoomFor({ mode }: Request): Expression {
   }
 }
 
+const NEXT_TOKEN: Expression = { $add: [{ $max: ['$fence', CLOCK_TOKEN] }, 1] };
+
 /** Whether the lease at this path is that of the exchange, and has not seen a later one. */
 const isMeant = (at: string, { id, change }: Exchange): Expression =>
   all(equal(`${at}.id`, idText(id)), { $lt: [{ $ifNull: [`${at}.change`, 0] }, change] });
@@ -182,21 +186,25 @@ const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
 
 /** The change is counted though a try finds other readers: a late copy of it must not write (S2). */
 function upgrade(exchange: Exchange): readonly Stage[] {
-  const upgrading = exchange.waits ? true : isAlone;
-  const counted = merge('$writer', { change: exchange.change });
+  const { change, waits, knownToken = 0 } = exchange;
+  const upgrading = waits ? true : isAlone;
+  // A higher token than the known one is that of an earlier upgrade, whose grant may be told by an event as well.
+  const token = when({ $lte: ['$writer.token', knownToken] }, NEXT_TOKEN, '$writer.token');
   return [
     {
       $set: {
         readers: readersWith(exchange, { upgrading }),
-        // It may be the writer already, by an earlier one: then a cancel of that, still on its way, must do nothing.
-        writer: when(isMeant('$writer', exchange), counted, '$writer'),
+        // It may be the writer already, by an earlier upgrade or because a downgrade never arrived. It is counted all the
+        // same: a cancel or a downgrade that is still on its way must do nothing.
+        writer: when(isMeant('$writer', exchange), merge('$writer', { change, token }), '$writer'),
       },
     },
+    { $set: { fence: { $max: ['$fence', '$writer.token'] } } },
   ];
 }
 
 function downgrade(exchange: Exchange, to: Mode): readonly Stage[] {
-  const token: Expression = { $add: [{ $max: ['$fence', CLOCK_TOKEN] }, 1] };
+  const token = NEXT_TOKEN;
   const weaker = { mode: to, upgrading: false };
   const isWriter = isMeant('$writer', exchange);
   // The cancel of an upgrade changes no mode, and keeps the token.

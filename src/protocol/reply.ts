@@ -1,4 +1,15 @@
-import { NOW, STORED_WAITERS, bind, equal, those } from './expressions.js';
+import {
+  NOW,
+  STORED_WAITERS,
+  at,
+  bind,
+  equal,
+  hasType,
+  indexesOf,
+  marked,
+  those,
+  when,
+} from './expressions.js';
 import type { Expression, Fields } from './expressions.js';
 import { DOCUMENT_VERSION, LOCK_KINDS } from './lock-document.js';
 import type { Lease, LockKind } from './lock-document.js';
@@ -28,10 +39,13 @@ export interface Reply {
   readonly seated: number;
   /** Of a semaphore. */
   readonly limit: number | undefined;
+  /** Those of the attempts concerned, in the order of the queue. */
   readonly places: readonly Place[];
   /** All waiters, also those of other processes. */
   readonly waiters: number;
-  /** The earliest expiry in the way of this process's first waiter: of a seat, or of a waiter before it. */
+  /** How many of them are this process's, if that was asked for. */
+  readonly ownWaiters: number | undefined;
+  /** The earliest expiry in the way of the first of `places`: of a seat, or of a waiter before it. */
   readonly earliestMs: number | null;
 }
 
@@ -42,28 +56,32 @@ export type Fate =
   | { readonly type: 'absent' };
 
 /**
- * Why a request was not let in, and not queued either. `unexplained`: what the reply shows is no reason. The document
- * was corrupt, or another operation of the same update has changed what was in the way.
+ * Why a request was not let in, and not queued either. `unexplained`: what the reply shows is no reason, because another
+ * operation of the same update has changed what was in the way.
  */
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt' | 'unexplained';
 
 /**
- * The projection with which a transition that concerns these attempts is sent; the server computes it, so a reply
- * stays small. Asking for one attempt costs half of what looking for all of the process's does, and is the common case;
- * whoever keeps seats has to tell the waiters of other processes from its own.
+ * The projection with which a transition that concerns these attempts is sent. The server computes it, so a reply stays
+ * small: it shows no other waiter, because one process may have thousands in a queue. One attempt is the common case and
+ * costs least.
+ *
+ * @param counted - The process whose waiters are counted: a process that keeps seats has to know whether others wait.
  */
-export function replyProjection(
-  seats: Seats,
-  process: string,
-  ids: readonly string[],
-  allPlaces = false,
-): Fields {
+export function replyProjection(seats: Seats, ids: readonly string[], counted?: string): Fields {
   const [id] = ids;
   // Only an id that we made can be part of a path.
-  const isOnlyOne = !allPlaces && ids.length === 1 && id !== undefined && /^w[0-9a-f]+$/.test(id);
-  const mine = isOnlyOne ? [placeOf(id)] : placesOf(process);
+  const isOnlyOne = ids.length === 1 && id !== undefined && /^w[0-9a-f]+$/.test(id);
+  const mine = isOnlyOne ? [placeOf(id)] : placesOf(ids);
   const ahead: Expression = { $slice: ['$$waiters.v.expiresAt', { $max: [0, { $first: '$$mine.place' }] }] };
-  const queue = { mine: '$$mine', length: { $size: '$$waiters' }, earliest: { $min: ahead } };
+  const queue = {
+    mine: '$$mine',
+    length: { $size: '$$waiters' },
+    earliest: { $min: ahead },
+    ...(counted === undefined
+      ? {}
+      : { own: { $size: those('$$waiters', equal('$$this.v.process', counted)) } }),
+  };
   return {
     _id: 0,
     now: NOW,
@@ -76,28 +94,47 @@ export function replyProjection(
   };
 }
 
-const placeNamed = (id: string): Expression => ({ $indexOfArray: ['$$waiters.k', id] });
-
 const placeOf = (id: string): Expression => ({
   id,
   expiresAt: `$queue.${id}.expiresAt`,
-  place: placeNamed(id),
+  place: { $indexOfArray: ['$$waiters.k', id] },
 });
 
-const placesOf = (process: string): Expression => ({
-  $map: {
-    input: those('$$waiters', equal('$$this.v.process', process)),
-    in: { id: '$$this.k', expiresAt: '$$this.v.expiresAt', place: placeNamed('$$this.k') },
-  },
-});
+/** One pass over the queue, however many attempts. */
+function placesOf(ids: readonly string[]): Expression {
+  // A name of a field has no null byte, so such an id is in no queue.
+  const names = ids.filter((id) => !id.includes('\0'));
+  if (names.length === 0) return [];
+  const queue = when(hasType('$queue', 'object'), '$queue', null);
+  return bind(
+    { marks: bind({ marks: marked(queue, names) }, '$$marks.v') },
+    {
+      $map: {
+        input: those(indexesOf('$$waiters'), equal(at('$$marks', '$$this'), true)),
+        in: bind(
+          { waiter: at('$$waiters', '$$this') },
+          { id: '$$waiter.k', expiresAt: '$$waiter.v.expiresAt', place: '$$this' },
+        ),
+      },
+    },
+  );
+}
+
+/** What a departure that finds no lease has to tell besides. */
+export const REVOKED_PROJECTION: Fields = { revoked: 1 };
 
 /** The projection for operations that only leave: `wake` tells what they gave back. */
-export const LEAVE_PROJECTION: Fields = { _id: 0, wake: 1 };
+export const LEAVE_PROJECTION: Fields = { _id: 0, wake: 1, now: NOW, ...REVOKED_PROJECTION };
 
 /** The document as `replyProjection` gives it; nothing in it can be trusted to have its type. */
 interface Projected extends Readonly<Record<string, unknown>> {
   readonly now: Date;
-  readonly queue: { readonly mine: readonly Place[]; readonly length: number; readonly earliest: unknown };
+  readonly queue: {
+    readonly mine: readonly Place[];
+    readonly length: number;
+    readonly earliest: unknown;
+    readonly own?: number;
+  };
 }
 
 export function readReply(seats: Seats, document: StoredFields): Reply {
@@ -127,20 +164,39 @@ export function readReply(seats: Seats, document: StoredFields): Reply {
     limit: typeof limit === 'number' ? limit : undefined,
     places: queue.mine.filter(({ expiresAt }) => isDate(expiresAt)),
     waiters: queue.length,
+    ownWaiters: queue.own,
     earliestMs: expiries.length === 0 ? null : Math.min(...expiries.map((date) => date.getTime())),
   };
 }
 
+/** Finds by id in what a reply shows: a reply about thousands of attempts is asked about each of them. */
+class ById<T extends { readonly id: string }> {
+  readonly #indexes = new WeakMap<readonly T[], ReadonlyMap<string, T>>();
+
+  find(all: readonly T[], id: string): T | undefined {
+    let index = this.#indexes.get(all);
+    if (index === undefined) {
+      // Of two with one id, the first counts.
+      index = new Map([...all].reverse().map((one) => [one.id, one]));
+      this.#indexes.set(all, index);
+    }
+    return index.get(id);
+  }
+}
+
+const leasesById = new ById<Lease>();
+const placesById = new ById<Place>();
+
 /** An upgrade in progress is a place before the queue: granted when the lease has another token. */
 export function fateOf(reply: Reply, id: string): Fate {
-  const lease = reply.leases.find((candidate) => candidate.id === id);
+  const lease = leasesById.find(reply.leases, id);
   if (lease !== undefined && lease.expiresAt.getTime() > reply.nowMs) {
     const { expiresAt, upgrading } = lease;
     return upgrading === true
       ? { type: 'queued', place: { id, expiresAt, place: 0 } }
       : { type: 'granted', lease };
   }
-  const place = reply.places.find((candidate) => candidate.id === id);
+  const place = placesById.find(reply.places, id);
   if (place !== undefined && place.expiresAt.getTime() > reply.nowMs) return { type: 'queued', place };
   return { type: 'absent' };
 }
@@ -163,13 +219,17 @@ function isOverLimit({ limit }: Reply, request: Request): boolean {
   return permits > most || (mustMatch && limit !== wanted);
 }
 
+/** The server's time, in ms, of an update whose projection has it. */
+export const timeOf = ({ now }: StoredFields): number | undefined =>
+  now instanceof Date ? now.getTime() : undefined;
+
 const isDate = (value: unknown): value is Date => value instanceof Date;
 
 const isKind = (value: unknown): value is LockKind => LOCK_KINDS.some((kind) => kind === value);
 
 export function isLease(value: unknown): value is Lease {
   if (typeof value !== 'object' || value === null) return false;
-  const { id, process, token, leaseMs, acquiredAt, expiresAt } = value as Partial<
+  const { id, process, token, leaseMs, transitionMs, acquiredAt, expiresAt } = value as Partial<
     Record<keyof Lease, unknown>
   >;
   return (
@@ -177,6 +237,7 @@ export function isLease(value: unknown): value is Lease {
     typeof process === 'string' &&
     Number.isSafeInteger(token) &&
     Number.isSafeInteger(leaseMs) &&
+    (transitionMs === undefined || Number(transitionMs) >= 0) &&
     isDate(acquiredAt) &&
     isDate(expiresAt)
   );

@@ -16,11 +16,17 @@ export interface Seats {
   /** Whether a seat can be kept between the callers of its process. */
   readonly mayKeep: boolean;
 
+  /** Whether at most one enters by one admission. */
+  readonly entersOne: boolean;
+
   /** Whether somebody may enter who is not the first in line. */
   readonly mayOvertake: boolean;
 
   /** What a waiter and its lease have beyond what all kinds have. */
   readonly ownFields: readonly string[];
+
+  /** The field of a waiter by which its lease is longer once it is granted; `null`: the lease is the waiter's. */
+  readonly lengthenedBy: 'transitionMs' | null;
 
   /** The seat fields of a lock that nobody holds, as these operations would create it. */
   vacant(operations: readonly Operation[]): Fields;

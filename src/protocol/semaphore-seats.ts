@@ -54,8 +54,10 @@ const fitting: Expression = bind(
 export const semaphoreSeats: Seats = {
   kind: 'semaphore',
   mayKeep: true,
+  entersOne: false,
   mayOvertake: false,
   ownFields: ['permits'],
+  lengthenedBy: null,
   vacant: (operations) => ({ limit: firstLimit(operations), holders: [] }),
   wellFormed: all(isCount('$limit'), holders.wellFormed(isCount('$$this.permits'))),
   isWaiter: [isCount('$$this.v.permits')],

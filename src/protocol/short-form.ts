@@ -15,10 +15,10 @@ import {
 import type { Expression, Fields, Stage } from './expressions.js';
 import { DOCUMENT_VERSION } from './lock-document.js';
 import type { Operation, Request } from './operation.js';
-import { isLease } from './reply.js';
+import { LEAVE_PROJECTION, isLease, timeOf } from './reply.js';
 import type { Reply } from './reply.js';
 import type { Seats, StoredFields } from './seats.js';
-import { purgeAfter } from './transition.js';
+import { purgeAfter } from './purging.js';
 import { left, readWake } from './wake.js';
 
 /**
@@ -39,6 +39,8 @@ export interface ShortForm {
 export interface ShortAnswer {
   readonly wake: readonly string[];
   readonly reply: Reply | null;
+  /** The server's time of the update. */
+  readonly nowMs: number | undefined;
 }
 
 /** `undefined`: the operation has no short form. */
@@ -66,7 +68,9 @@ const isUncontended = (
 ];
 
 function entering(seats: Seats, request: Request): ShortForm {
-  const { id, process, leaseMs, label, why, keeps, notAfter, retentionMs } = request;
+  const { id, process, label, why, keeps, notAfter, retentionMs } = request;
+  const addedMs = seats.lengthenedBy === null ? 0 : (request[seats.lengthenedBy] ?? 0);
+  const leaseMs = request.leaseMs + addedMs;
   const lease: Fields = {
     id,
     process,
@@ -79,11 +83,12 @@ function entering(seats: Seats, request: Request): ShortForm {
     token: '$$token',
     acquiredAt: NOW,
   };
+  const fence: Expression = keeps === undefined ? '$$token' : { $add: ['$$token', keeps] };
   const taken = merge('$$ROOT', {
-    fence: keeps === undefined ? '$$token' : { $add: ['$$token', keeps] },
+    fence,
     ...seats.alone.taken(lease, request),
     wake: '',
-    purgeAt: { $max: ['$purgeAt', purgeAfter(leaseMs + retentionMs)] },
+    purgeAt: purgeAfter(request.leaseMs + retentionMs, '$purgeAt', fence),
   });
   const condition = all(
     ...isUncontended(seats, seats.alone.vacant),
@@ -120,9 +125,10 @@ function readTaken(seats: Seats, document: StoredFields, id: string): ShortAnswe
     limit: typeof limit === 'number' ? limit : undefined,
     places: [],
     waiters: 0,
+    ownWaiters: 0,
     earliestMs: lease.expiresAt.getTime(),
   };
-  return { wake: [], reply };
+  return { wake: [], reply, nowMs: reply.nowMs };
 }
 
 function leaving(seats: Seats, id: string): ShortForm {
@@ -135,12 +141,12 @@ function leaving(seats: Seats, id: string): ShortForm {
   const vacated = merge('$$ROOT', { ...alone.vacated, wake: left(id, alone.token, '') });
   return {
     pipeline: [{ $replaceWith: when(condition, vacated, '$$ROOT') }],
-    fields: { _id: 0, wake: 1 },
+    fields: LEAVE_PROJECTION,
     // The word of an earlier leave would look the same: a repeat must be the whole transition.
     read: (document) => {
       const wake = readWake(document['wake']);
       const isLeft = wake.length === 1 && wake[0]?.startsWith(`-${id}:`) === true;
-      return isLeft ? { wake, reply: null } : undefined;
+      return isLeft ? { wake, reply: null, nowMs: timeOf(document) } : undefined;
     },
   };
 }

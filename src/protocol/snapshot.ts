@@ -24,6 +24,10 @@ export interface LeaseInfo {
    * else is that of the first of them.
    */
   readonly keeps?: number | undefined;
+  /** Of an election: which candidate leads. */
+  readonly candidateId?: string | undefined;
+  /** Of an election: what the leader tells everybody. */
+  readonly value?: string | undefined;
   /** When it was granted. */
   readonly acquiredAt: Date;
   /** When it was last extended; the time of the grant, or before it, if never. */
@@ -46,6 +50,10 @@ export interface WaiterInfo {
   readonly mode?: Mode | undefined;
   /** Of a semaphore: how many permits are wanted. */
   readonly permits?: number | undefined;
+  /** Of an election: which candidate waits. */
+  readonly candidateId?: string | undefined;
+  /** Of an election: what the candidate will tell everybody when it leads. */
+  readonly value?: string | undefined;
   /** When it was queued. */
   readonly since: Date;
   /** When its place lapses unless it is extended. */
@@ -77,6 +85,8 @@ export const describeLease = (lease: Lease): LeaseInfo => ({
   mode: lease.mode,
   permits: lease.permits,
   keeps: lease.keeps,
+  candidateId: lease.candidateId,
+  value: lease.value,
   acquiredAt: lease.acquiredAt,
   extendedAt: new Date(lease.expiresAt.getTime() - lease.leaseMs),
   expiresAt: lease.expiresAt,
@@ -89,6 +99,8 @@ export const describeWaiter = (id: string, waiter: Waiter): WaiterInfo => ({
   why: waiter.why,
   mode: waiter.mode,
   permits: waiter.permits,
+  candidateId: waiter.candidateId,
+  value: waiter.value,
   since: waiter.since,
   expiresAt: waiter.expiresAt,
 });

@@ -1,4 +1,15 @@
-import { all, idText, isIn, isLive, leaseFromNow, literal, match, merge, typeOf } from './expressions.js';
+import {
+  all,
+  equal,
+  isLive,
+  isOneOfMany,
+  leaseFromNow,
+  literal,
+  match,
+  merge,
+  typeOf,
+  when,
+} from './expressions.js';
 import type { Expression, Fields } from './expressions.js';
 import { MAX_LEASE_MS, MIN_LEASE_MS } from './lock-document.js';
 
@@ -22,20 +33,20 @@ export const isLeaseAt = (at: string, own: readonly (readonly [Expression, Expre
     { $lte: [`${at}.leaseMs`, MAX_LEASE_MS] },
   );
 
-export const isOneOf = (at: string, ids: readonly string[]): Expression => isIn(`${at}.id`, ids.map(idText));
+export const isOneOf = (at: string, ids: readonly string[]): Expression => isOneOfMany(`${at}.id`, ids);
 
-/** Whether it is one of these, and may have more time. */
-export const mayBeExtended = (at: string, ids: readonly string[]): Expression =>
-  all(isOneOf(at, ids), isLive(`${at}.expiresAt`), { $ne: [`${at}.ending`, true] });
+/** Whether it may have more time. */
+export const isExtendable = (at: string): Expression =>
+  all(isLive(`${at}.expiresAt`), { $ne: [`${at}.ending`, true] });
 
 export const extended = (at: string): Expression =>
   merge(at, { expiresAt: leaseFromNow(`${at}.expiresAt`, `${at}.leaseMs`) });
 
-/** With the mark of a lease that somebody has asked for: it is not extended any more. */
+/** With the mark of a lease that was asked for: it is not extended any more. What the first one said stays. */
 export const asked = (at: string, why: string | undefined): Expression => {
   const mark: Fields = {
     ending: true,
     ...(why === undefined ? {} : { endingWhy: literal(why) }),
   };
-  return merge(at, mark);
+  return when(equal(`${at}.ending`, true), at, merge(at, mark));
 };

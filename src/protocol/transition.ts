@@ -5,14 +5,17 @@ import {
   STORED_WAITERS,
   all,
   any,
+  at,
   bind,
   equal,
   hasType,
   idText,
+  indexesOf,
   isIn,
   isLive,
   leaseFromNow,
   literal,
+  marked,
   match,
   merge,
   not,
@@ -25,7 +28,10 @@ import { adopt } from './adoption.js';
 import { admit, tellKeepers } from './admission.js';
 import { DOCUMENT_VERSION, MAX_KEEPS, MAX_LEASE_MS, MIN_LEASE_MS } from './lock-document.js';
 import type { Operation, RaiseFence, Request } from './operation.js';
+import { record } from './revocation.js';
+import { purgeAfter } from './purging.js';
 import type { Seats } from './seats.js';
+import { isOneOf } from './stored-lease.js';
 import { holdersTold, left, looked } from './wake.js';
 
 /**
@@ -157,11 +163,13 @@ function operate(seats: Seats, operation: Operation): readonly Stage[] {
       return [{ $set: extend(seats, operation.ids, operation.nonce) }];
     case 'ask': {
       const { ids, why } = operation;
-      return [{ $set: { ...seats.markEnding(ids, why), wake: tell(seats, ids) } }];
+      const marked = { ...seats.markEnding(ids, why), wake: tell(seats, ids) };
+      return [...record(seats, operation, false), { $set: marked }];
     }
     case 'evict': {
       const { ids } = operation;
-      return [{ $set: { ...seats.evict(ids), wake: tell(seats, ids) } }];
+      const emptied = { ...seats.evict(ids), wake: tell(seats, ids) };
+      return [...record(seats, operation, true), { $set: emptied }];
     }
     case 'raiseFence':
       return [{ $set: raiseFence(seats, operation) }];
@@ -169,6 +177,8 @@ function operate(seats: Seats, operation: Operation): readonly Stage[] {
     case 'resize':
     case 'handOver':
     case 'claim':
+    case 'conclude':
+    case 'call':
       return seats.own(operation);
   }
 }
@@ -227,15 +237,33 @@ const leave = (seats: Seats, id: string): Fields => ({
 
 /** Extends places in the queue and leases alike; whoever is gone stays gone. */
 function extend(seats: Seats, ids: readonly string[], nonce: string): Fields {
-  const extended = merge('$$this', {
-    v: merge('$$this.v', { expiresAt: leaseFromNow('$$this.v.expiresAt', '$$this.v.leaseMs') }),
-  });
-  return {
-    ...seats.extend(ids),
-    queue: { $map: { input: '$queue', in: when(isIn('$$this.k', ids.map(idText)), extended, '$$this') } },
-    wake: looked(nonce),
-  };
+  const [id, ...others] = ids;
+  const queue =
+    id !== undefined && others.length === 0
+      ? { $map: { input: '$queue', in: when(equal('$$this.k', idText(id)), EXTENDED, '$$this') } }
+      : queueWithExtended(ids);
+  return { ...seats.extend(ids), queue, wake: looked(nonce) };
 }
+
+const EXTENDED: Expression = merge('$$this', {
+  v: merge('$$this.v', { expiresAt: leaseFromNow('$$this.v.expiresAt', '$$this.v.leaseMs') }),
+});
+
+/** One pass over the queue, however many places are extended: one process may have thousands. */
+const queueWithExtended = (ids: readonly string[]): Expression =>
+  bind(
+    { marks: bind({ marks: marked({ $arrayToObject: '$queue' }, ids) }, '$$marks.v') },
+    {
+      $map: {
+        input: indexesOf('$queue'),
+        as: 'index',
+        in: bind(
+          { this: at('$queue', '$$index') },
+          when(equal(at('$$marks', '$$index'), true), EXTENDED, '$$this'),
+        ),
+      },
+    },
+  );
 
 /** The reply shows the lease and the fence, and so whether it was raised. */
 const raiseFence = (seats: Seats, { id, token, nonce }: RaiseFence): Fields => ({
@@ -245,14 +273,7 @@ const raiseFence = (seats: Seats, { id, token, nonce }: RaiseFence): Fields => (
 
 /** Each of these leases is told to look again. */
 const tell = (seats: Seats, ids: readonly string[]): Expression =>
-  holdersTold(seats.leases, isIn('$$this.id', ids.map(idText)));
-
-const DAY_MS = 86_400_000;
-
-/** A date this far ahead of now, rounded up to the day, so that the index on it is rarely touched. */
-export const purgeAfter = (ms: number): Expression => ({
-  $dateTrunc: { date: { $add: [NOW, ms + DAY_MS - 1] }, unit: 'day' },
-});
+  holdersTold(seats.leases, isOneOf('$$this', ids));
 
 /**
  * Puts the document together again. `purgeAt` only ever rises, to cover whatever lease these operations may have
@@ -263,7 +284,7 @@ function publish(seats: Seats, operations: readonly Operation[]): Stage {
   const purgeAt: Fields =
     lifetimesMs.length === 0
       ? {}
-      : { purgeAt: { $max: ['$was.purgeAt', purgeAfter(Math.max(...lifetimesMs))] } };
+      : { purgeAt: purgeAfter(Math.max(...lifetimesMs), '$was.purgeAt', '$fence') };
   const published = merge('$was', {
     ...(mayCreate(operations) ? { kind: seats.kind, v: DOCUMENT_VERSION } : {}),
     fence: '$fence',

@@ -1,4 +1,4 @@
-import { all, those, when } from './expressions.js';
+import { all, bind, those, when } from './expressions.js';
 import type { Expression } from './expressions.js';
 
 /**
@@ -11,14 +11,42 @@ import type { Expression } from './expressions.js';
  * - `+nonce:outcome`: what became of a claim.
  */
 
-/** `wake` with one more word for each of these members. */
-const named = (members: Expression, word: readonly Expression[]): Expression => ({
-  $reduce: { input: members, initialValue: '$wake', in: { $concat: ['$$value', ' ', ...word] } },
+/** This text with one more word for each of these members. */
+const withWords = (text: Expression, members: Expression, word: readonly Expression[]): Expression => ({
+  $reduce: { input: members, initialValue: text, in: { $concat: ['$$value', ' ', ...word] } },
 });
 
+/** Each concatenation copies the whole text, so thousands of words are put together in portions. */
+const PORTION = 100;
+
+/** `wake` with one more word for each of these members, which may be thousands. */
+const named = (members: Expression, word: readonly Expression[]): Expression =>
+  bind(
+    { members },
+    {
+      $reduce: {
+        input: { $range: [0, { $size: '$$members' }, PORTION] },
+        initialValue: '$wake',
+        in: {
+          $concat: ['$$value', withWords('', { $slice: ['$$members', '$$this', PORTION] }, word)],
+        },
+      },
+    },
+  );
+
+const GRANTED: readonly Expression[] = [
+  '$$this.process',
+  ':',
+  '$$this.id',
+  ':',
+  { $toString: '$$this.token' },
+];
+
 /** Names each of these new leases, with its token. */
-export const granted = (leases: Expression): Expression =>
-  named(leases, ['$$this.process', ':', '$$this.id', ':', { $toString: '$$this.token' }]);
+export const granted = (leases: Expression): Expression => named(leases, GRANTED);
+
+/** The same for one lease at most. */
+export const grantedOne = (leases: Expression): Expression => withWords('$wake', leases, GRANTED);
 
 /** Tells those of these leases for which the condition on `$$this` holds to look again. */
 export const holdersTold = (leases: Expression, cond: Expression): Expression =>

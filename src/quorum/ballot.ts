@@ -5,6 +5,7 @@ import { QuorumHold } from './quorum-hold.js';
 import type { Elected } from './quorum-hold.js';
 import { highestToken, majorityRemainingMs } from './quorum.js';
 import type { Quorum } from './quorum.js';
+import type { StoreFailure } from './store-failure.js';
 import type { Seat, Store, Wish } from './store.js';
 import type { Answer, Granted, Vote } from './vote.js';
 
@@ -14,10 +15,8 @@ export interface Obstacles {
   readonly refusals: ReadonlyMap<Store, readonly LeaseInfo[]>;
   /** Who has the lock, by the last answers, be they of rounds before. */
   readonly holders: readonly LeaseInfo[];
-  /** Why stores did not answer. */
-  readonly failures: readonly unknown[];
-  /** How many stores owe an answer: they have failed, or were asked and never said anything. */
-  readonly unanswered: number;
+  /** The stores that owe an answer: they have failed, or were asked and have not said anything yet. */
+  readonly failures: readonly StoreFailure[];
   /** The gate has refused, so nobody else was asked. */
   readonly isAtGate: boolean;
 }
@@ -93,6 +92,20 @@ export class Ballot {
     return hold;
   }
 
+  /**
+   * A round ends as soon as nobody can win it, perhaps before a majority has said whether the lock is taken or stores are
+   * away. Resolves when a majority has, or cannot; each store settles within its own bound.
+   */
+  async answeredByMajority(): Promise<void> {
+    await this.#until(() => {
+      const answers = this.#votes.filter(
+        ({ lastAnswer: last }) => last !== undefined && last.type !== 'failed',
+      );
+      const isAwaiting = this.#votes.some(({ asked, isAwaited }) => isAwaited && asked !== undefined);
+      return answers.length >= this.#quorum.majority || !isAwaiting;
+    });
+  }
+
   #isOver(): boolean {
     return this.#over.signal.aborted;
   }
@@ -108,17 +121,17 @@ export class Ballot {
 
   get obstacles(): Obstacles {
     const refusals = new Map<Store, readonly LeaseInfo[]>();
-    const failures: unknown[] = this.#slowness === undefined ? [] : [this.#slowness];
+    const failures: StoreFailure[] = [];
     const holders: LeaseInfo[] = [];
-    let unanswered = 0;
     for (const { store, answer, lastAnswer, asked } of this.#votes) {
       if (answer?.type === 'refused') refusals.set(store, answer.holders);
       if (lastAnswer?.type === 'refused') holders.push(...lastAnswer.holders);
       const hasFailed = lastAnswer?.type === 'failed';
-      if (hasFailed) failures.push(lastAnswer.error);
-      if (hasFailed || (lastAnswer === undefined && asked !== undefined)) unanswered += 1;
+      if (!hasFailed && (lastAnswer !== undefined || asked === undefined)) continue;
+      const error = hasFailed ? lastAnswer.error : store.unanswered();
+      failures.push({ store: store.index, hasAnswered: this.#quorum.silence.hasAnswered(store), error });
     }
-    return { refusals, holders, failures, unanswered, isAtGate: this.#isAtGate };
+    return { refusals, holders, failures, isAtGate: this.#isAtGate };
   }
 
   /** Set if the last round had a majority, but too late. */
@@ -154,7 +167,9 @@ export class Ballot {
     vote.asked = undefined;
     vote.lastAnswer = answer;
     // Whoever has won sees to what arrives now.
-    if (this.#state === 'open') vote.answer = answer;
+    // A refusal that comes late tells who is in the way all the same.
+    if (this.#state === 'open' || (this.#state === 'closed' && answer.type === 'refused'))
+      vote.answer = answer;
     else if (this.#state === 'closed' && answer.type === 'granted') void answer.seat.release();
     this.#liftFences();
     this.#onNews();

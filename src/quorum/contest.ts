@@ -1,3 +1,4 @@
+import { onAbort } from '../abort-listeners.js';
 import type { Timer } from '../clock.js';
 import {
   AcquireTimeoutError,
@@ -11,7 +12,14 @@ import { Ballot } from './ballot.js';
 import { QuorumError } from './quorum-error.js';
 import type { QuorumHold } from './quorum-hold.js';
 import type { Quorum } from './quorum.js';
+import { describeFailures } from './store-failure.js';
 import type { Store, Wish } from './store.js';
+
+/**
+ * A single try asks so many times at most while contenders take seats from each other: without that, two processes that
+ * try at the same moment could both be refused a free lock. Its last round begins within `storeTimeoutMs`.
+ */
+const MAX_ROUNDS_OF_A_TRY = 8;
 
 /** How long one request waits. */
 export interface Patience {
@@ -46,6 +54,7 @@ export class Contest {
   #endPause: () => void = () => undefined;
   #looks = 0;
   #splits = 0;
+  #rounds = 0;
   #hasGate = false;
   #over: { readonly error: unknown } | undefined;
   #fail!: (error: unknown) => void;
@@ -66,13 +75,12 @@ export class Contest {
     const failed = new Promise<never>((_, reject) => {
       this.#fail = reject;
     });
-    const onAbort = (): void => {
+    const forget = onAbort(signal, () => {
       this.#end(signal?.reason);
-    };
+    });
     const onClosing = (): void => {
       this.#end(new ProviderClosedError(this.#wish.name));
     };
-    signal?.addEventListener('abort', onAbort, { once: true });
     closing.addEventListener('abort', onClosing, { once: true });
     let timer: Timer | undefined;
     if (timeoutMs > 0 && timeoutMs < Infinity) {
@@ -84,7 +92,7 @@ export class Contest {
       return await Promise.race([this.#contend(), failed]);
     } finally {
       timer?.cancel();
-      signal?.removeEventListener('abort', onAbort);
+      forget();
       closing.removeEventListener('abort', onClosing);
       for (const unwatch of this.#unwatch) unwatch();
     }
@@ -101,9 +109,27 @@ export class Contest {
       this.#throwIfOver(hold);
       if (hold !== undefined) return hold;
       if (this.#ballot.obstacles.refusals.size > 0) contended.add(this.#wish.name, clock.nowMs() - beganMs);
-      if (this.#patience.timeoutMs === 0 || this.#isHopeless) throw this.#failure();
+      this.#rounds += 1;
+      if (this.#isHopeless || !(await this.#mayGoOn())) throw this.#failure();
       await this.#pause();
     }
+  }
+
+  /** A wait goes on until its time is up. A single try does while nobody has the lock and the stores answer. */
+  async #mayGoOn(): Promise<boolean> {
+    if (this.#patience.timeoutMs > 0) return true;
+    await this.#ballot.answeredByMajority();
+    const { clock, majority, stores } = this.#quorum;
+    const hasMajority = stores.length - this.#ballot.obstacles.failures.length >= majority;
+    const isSlow = this.#ballot.slowness !== undefined;
+    if (!hasMajority || isSlow || this.#isHeld()) return false;
+    return this.#rounds < MAX_ROUNDS_OF_A_TRY && clock.nowMs() < this.#lastRoundMs;
+  }
+
+  /** When a single try begins its last round at the latest; a wait is ended by its timeout alone. */
+  get #lastRoundMs(): number {
+    const { timeoutMs, startedMs } = this.#patience;
+    return timeoutMs > 0 ? Infinity : startedMs + this.#quorum.settings.storeTimeoutMs;
   }
 
   #end(error: unknown): void {
@@ -124,7 +150,7 @@ export class Contest {
     const { majority, stores } = this.#quorum;
     const { failures } = this.#ballot.obstacles;
     const forGood = failures.filter(
-      (error) => error instanceof LeaseholdError && !(error instanceof StoreUnavailableError),
+      ({ error }) => error instanceof LeaseholdError && !(error instanceof StoreUnavailableError),
     );
     return stores.length - forGood.length < majority;
   }
@@ -132,20 +158,29 @@ export class Contest {
   #failure(): LeaseholdError {
     const { clock, majority, stores, report } = this.#quorum;
     const { name, kind } = this.#wish;
-    const { holders, failures, unanswered } = this.#ballot.obstacles;
-    if (this.#ballot.slowness !== undefined || stores.length - unanswered < majority) {
-      return new QuorumError(name, stores.length, failures);
+    const { slowness } = this.#ballot;
+    const { holders, failures } = this.#ballot.obstacles;
+    if (slowness !== undefined || stores.length - failures.length < majority) {
+      return new QuorumError(name, stores.length, failures, slowness);
     }
     const waitedMs = clock.nowMs() - this.#patience.startedMs;
     if (this.#patience.timeoutMs > 0) report('timeout', { lockName: name, kind, id: '', waitedMs });
-    return new AcquireTimeoutError(name, { holders: onePerProcess(holders), waitedMs });
+    const silent = failures.length > 0 && {
+      cause: new AggregateError(
+        failures.map(({ error }) => error),
+        'what the stores said',
+      ),
+      silence: describeFailures(failures),
+    };
+    return new AcquireTimeoutError(name, { holders: onePerProcess(holders), waitedMs, ...silent });
   }
 
   // ---- pausing
 
   async #pause(): Promise<void> {
     const { min, max } = this.#quorum.settings.pollMs;
-    this.#watch();
+    // A stream costs more than the short pauses of a try.
+    if (this.#patience.timeoutMs > 0) this.#watch();
     const range = (count: number): number => Math.min(max, min * 2 ** Math.min(count, 20));
     let pauseMs: number;
     this.#hasGate = true;
@@ -160,7 +195,8 @@ export class Contest {
       pauseMs = range(this.#splits) * Math.random();
       this.#splits += 1;
     }
-    const wasEnded = await this.#sleep(pauseMs);
+    const leftMs = Math.max(0, this.#lastRoundMs - this.#quorum.clock.nowMs());
+    const wasEnded = await this.#sleep(Math.min(pauseMs, leftMs));
     this.#inTheWay = undefined;
     // Nothing was heard of whoever refused at the gate: perhaps the others are free.
     if (isAtGate && !wasEnded) this.#hasGate = false;

@@ -29,7 +29,7 @@ export class Deployment implements Store {
         terms,
         seats: isMutex ? mutexSeats : readerWriterSeats,
         demand: () => (isMutex ? {} : { mode }),
-        makeHandle: (lease, owner, context) => new SeatHandle(lease, owner, context),
+        makeHandle: (lease, owner, context) => new SeatHandle(lease, owner, context, this.index),
       },
       { timeoutMs: 0, why },
     );
@@ -41,6 +41,10 @@ export class Deployment implements Store {
 
   async inspect(name: string): Promise<LockSnapshot | null> {
     return await this.#engine.inspect(name);
+  }
+
+  unanswered(): Error {
+    return this.#engine.requester.context.collection.unanswered();
   }
 
   async close(drainMs: number): Promise<void> {

@@ -1,8 +1,11 @@
-import { LeaseholdError, quoted, shortened } from '../errors.js';
+import { LeaseholdError, quoted } from '../errors.js';
+import { describeFailures } from './store-failure.js';
+import type { StoreFailure } from './store-failure.js';
 
 /**
  * Too few of the stores that a majority is needed of have answered as they should: they were out of reach, refused, or
- * were so slow that too little was left of the lease. Nothing is held; what may have been left behind is given back in
+ * were so slow that too little was left of the lease. The message says of each store that failed whether it has ever
+ * answered this provider, and the last thing that its driver said. Nothing is held; what may have been left behind is given back in
  * the background and lives at most one lease. That somebody else holds the lock is an {@link AcquireTimeoutError}.
  */
 export class QuorumError extends LeaseholdError {
@@ -15,16 +18,20 @@ export class QuorumError extends LeaseholdError {
   /** What each failure was, as far as is known; the `cause` has them too. */
   readonly failures: readonly unknown[];
 
-  /** @internal */
-  constructor(lockName: string, stores: number, failures: readonly unknown[]) {
-    const details = failures.map((each) => (each instanceof Error ? shortened(each.message) : String(each)));
-    const known = details.length === 0 ? 'no answer yet' : details.join('; ');
-    super(
-      lockName,
-      `Lock ${quoted(lockName)} needs a majority of ${String(stores)} stores, and ${String(failures.length)} failed: ${known}`,
-      { cause: new AggregateError(failures, 'what the stores said') },
-    );
+  /**
+   * @internal
+   * @param slowness - Set if a majority did grant it, but too late.
+   */
+  constructor(lockName: string, stores: number, failures: readonly StoreFailure[], slowness?: Error) {
+    const failed =
+      failures.length === 0 ? '' : `${String(failures.length)} failed: ${describeFailures(failures)}`;
+    const why = [slowness?.message, failed].filter(Boolean).join('; ');
+    const errors = failures.map(({ error }) => error);
+    const all = slowness === undefined ? errors : [slowness, ...errors];
+    super(lockName, `Lock ${quoted(lockName)} needs a majority of ${String(stores)} stores: ${why}`, {
+      cause: new AggregateError(all, 'what the stores said'),
+    });
     this.stores = stores;
-    this.failures = failures;
+    this.failures = all;
   }
 }

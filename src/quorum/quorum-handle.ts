@@ -1,4 +1,5 @@
 import { AcquireTimeoutError } from '../errors.js';
+import { keepAlive } from '../keep-alive.js';
 import { LeaseHandle } from '../lease/lock-handle.js';
 import type { ReaderWriterHandle } from '../lease/reader-writer-handle.js';
 import { parseDowngrade, parseUpgradeOptions } from '../options/request-options.js';
@@ -22,14 +23,22 @@ export class QuorumReaderWriterHandle extends LeaseHandle<QuorumHold> implements
     return this.#changes.mode;
   }
 
+  override toJSON(): object {
+    return { ...super.toJSON(), mode: this.currentMode() };
+  }
+
+  protected override shownAs(): string {
+    return 'ReaderWriterHandle';
+  }
+
   async upgrade(options?: AcquireOptions): Promise<void> {
-    await this.#changes.upgrade(parseUpgradeOptions(options, Infinity));
+    await keepAlive(this.#changes.upgrade(parseUpgradeOptions(options, 'upgrade')));
   }
 
   async tryUpgrade(options?: AcquireOptions): Promise<boolean> {
-    const parsed = parseUpgradeOptions(options, 0);
+    const parsed = parseUpgradeOptions(options, 'tryUpgrade');
     try {
-      await this.#changes.upgrade(parsed);
+      await keepAlive(this.#changes.upgrade(parsed));
       return true;
     } catch (error) {
       if (error instanceof AcquireTimeoutError) return false;
@@ -38,6 +47,6 @@ export class QuorumReaderWriterHandle extends LeaseHandle<QuorumHold> implements
   }
 
   async downgrade(to: 'upgradeable' | 'read'): Promise<void> {
-    await this.#changes.downgrade(parseDowngrade(to));
+    await keepAlive(this.#changes.downgrade(parseDowngrade(to)));
   }
 }

@@ -1,12 +1,14 @@
 import type { LossCause } from '../errors.js';
 import type { AttemptEvent } from '../events.js';
-import type { Grant, HoldObserver } from '../lease/held-lease.js';
-import type { Confirmation } from '../lease/lease-monitor.js';
+import type { HoldObserver } from '../lease/grant.js';
+import type { Confirmation } from '../lease/lease-extender.js';
 import type { Held } from '../lease/lock-handle.js';
+import type { Standing } from '../lease/loss.js';
+import type { Revocation } from '../protocol/operation.js';
 import type { Mode } from '../protocol/lock-document.js';
 import { MissingStores } from './missing-stores.js';
 import { QuorumError } from './quorum-error.js';
-import { enough, majorityRemainingMs } from './quorum.js';
+import { ask, enough, majorityRemainingMs } from './quorum.js';
 import type { Quorum } from './quorum.js';
 import type { Seat, Store, Wish } from './store.js';
 
@@ -48,6 +50,7 @@ export class QuorumHold implements Held {
   #toldMode: Mode;
   #isChanging = false;
   #ended: LossCause | undefined;
+  #revocation: Revocation | undefined;
   #wasAskedToRelease = false;
   // Weak, so that a handle that everybody has forgotten can be collected and given back.
   #observer: WeakRef<HoldObserver> | undefined;
@@ -76,8 +79,8 @@ export class QuorumHold implements Held {
     return this.#mode;
   }
 
-  get grant(): Pick<Grant, 'demand'> {
-    return { demand: { mode: this.#mode } };
+  get grant(): Held['grant'] {
+    return { demand: { mode: this.#mode }, seats: { kind: this.#wish.kind } };
   }
 
   get isHeld(): boolean {
@@ -86,8 +89,19 @@ export class QuorumHold implements Held {
 
   get remainingMs(): number {
     // To ask a seat past its deadline is to hear of its loss, and so perhaps of this one's.
-    const remainingMs = majorityRemainingMs([...this.#members.values()], this.#quorum.majority);
+    const remainingMs = majorityRemainingMs(this.seats, this.#quorum.majority);
     return this.#ended === undefined ? remainingMs : 0;
+  }
+
+  standing(): Standing {
+    const each = this.seats.map((seat) => seat.standing());
+    const remainingMs = majorityRemainingMs(each, this.#quorum.majority);
+    const why = this.#ended ?? (remainingMs > 0 ? undefined : 'suspended');
+    return { remainingMs: why === undefined ? remainingMs : 0, why };
+  }
+
+  get revocation(): Revocation | undefined {
+    return this.#revocation;
   }
 
   get ended(): LossCause | undefined {
@@ -119,6 +133,10 @@ export class QuorumHold implements Held {
     if (this.#ended === undefined) this.#kept = observer;
   }
 
+  letGo(observer: HoldObserver): void {
+    if (this.#kept === observer) this.#kept = undefined;
+  }
+
   onEnded(callback: () => void): () => void {
     if (this.ended !== undefined) callback();
     else this.#onEnded.add(callback);
@@ -128,13 +146,11 @@ export class QuorumHold implements Held {
   /** Asks every store; a majority has to confirm. */
   async confirm(): Promise<Confirmation> {
     const { majority, stores } = this.#quorum;
-    const { values, errors } = await enough(
-      this.seats.map((seat) => seat.confirm()),
-      majority,
-    );
+    const asked = ask(this.seats, (seat) => seat.confirm());
+    const { seats, failures } = await enough(asked, majority);
     if (this.ended !== undefined) return { type: 'lost' };
-    if (values.length >= majority) return { type: 'extended' };
-    return { type: 'unknown', error: new QuorumError(this.name, stores.length, errors) };
+    if (seats.length >= majority) return { type: 'extended' };
+    return { type: 'unknown', error: new QuorumError(this.name, stores.length, failures) };
   }
 
   /** Resolves when a majority has given it back, which the others do in the background; bounded by each store. */
@@ -145,8 +161,8 @@ export class QuorumHold implements Held {
     const boundMs = clock.nowMs() + settings.storeTimeoutMs;
     this.#end('released');
     this.#tellEnded();
-    const { values } = await enough(seats.map(givenBack), majority);
-    const wasHeld = values.length >= majority;
+    const settled = await enough(ask(seats, givenBack), majority);
+    const wasHeld = settled.seats.length >= majority;
     if (wasHeld) report('released', { ...this.event, heldMs, confirmed: clock.nowMs() < boundMs });
     else report('lost', { ...this.event, heldMs, why: 'evicted' });
     return wasHeld;
@@ -206,7 +222,7 @@ export class QuorumHold implements Held {
       this.#left(store, seat);
     });
     const asked = (): void => {
-      this.#requestRelease();
+      this.#requestRelease(seat.revocation);
     };
     if (seat.releaseRequested.aborted) asked();
     else seat.releaseRequested.addEventListener('abort', asked, { once: true });
@@ -216,6 +232,7 @@ export class QuorumHold implements Held {
     if (this.#members.get(store) !== seat) return;
     this.#members.delete(store);
     const { ended } = seat;
+    this.#revocation ??= seat.revocation;
     if (this.#members.size < this.#quorum.majority) this.#lose(ended ?? 'expired');
     else this.#missing.arm();
   }
@@ -252,11 +269,12 @@ export class QuorumHold implements Held {
 
   // ---- the end
 
-  #requestRelease(): void {
+  #requestRelease(revocation: Revocation | undefined): void {
     if (this.#ended !== undefined || this.#wasAskedToRelease) return;
+    this.#revocation ??= revocation;
     this.#wasAskedToRelease = true;
     (this.#kept ?? this.#observer?.deref())?.releaseRequestedNow();
-    this.#quorum.report('releaseRequested', this.event);
+    this.#quorum.report('releaseRequested', { ...this.event, ...this.#revocation });
   }
 
   #lose(why: LossCause): void {

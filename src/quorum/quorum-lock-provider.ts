@@ -3,7 +3,7 @@ import type { EventEmitter } from 'eventemitter3';
 import type { Db } from 'mongodb';
 import { systemClock } from '../clock.js';
 import { Engine } from '../engine.js';
-import { IsolatedEmitter } from '../events.js';
+import { IsolatedEmitter, PROVIDER_SAYINGS } from '../events.js';
 import type {
   IndexErrorEvent,
   LockProviderEvents,
@@ -11,18 +11,20 @@ import type {
   StoreErrorEvent,
   WakeupsEvent,
 } from '../events.js';
+import { keepAlive } from '../keep-alive.js';
 import { parseDrain } from '../options/admin-options.js';
-import { outOfRange, parseName } from '../options/checks.js';
-import { parseProviderOptions } from '../options/provider-options.js';
+import { parseName } from '../options/checks.js';
+import { leaseTerms } from '../options/provider-options.js';
 import type { LeaseTerms } from '../options/provider-options.js';
-import { parseKeepMs, parseLimit, parsePrimitiveOptions } from '../options/request-options.js';
+import { parseLimit, parsePrimitiveOptions, refuseKeepMs } from '../options/request-options.js';
 import type { PrimitiveOptions } from '../options/request-options.js';
 import type { Mutex } from '../primitives/mutex.js';
 import type { ReaderWriterLock } from '../primitives/reader-writer-lock.js';
+import type { Sayings } from '../warnings.js';
 import { Contended } from './contended.js';
 import { Deployment } from './deployment.js';
 import { QuorumMutex, QuorumReaderWriterLock } from './quorum-locks.js';
-import { parseDbs, parseMinValidity } from './quorum-options.js';
+import { parseDbs, parseQuorumOptions } from './quorum-options.js';
 import type { QuorumLockProviderOptions } from './quorum-options.js';
 import { QuorumRequester } from './quorum-requester.js';
 import type { Quorum } from './quorum.js';
@@ -47,6 +49,14 @@ export interface QuorumLockProviderEvents extends LockProviderEvents {
   /** In a store, the index for purging could not be made. */
   indexError: [IndexErrorEvent & OfStore];
 }
+
+const SAYINGS: Sayings<QuorumLockProviderEvents> = {
+  ...PROVIDER_SAYINGS,
+  storeError: {
+    ...PROVIDER_SAYINGS.storeError,
+    say: (event) => `Store ${String(event.store)}: ${PROVIDER_SAYINGS.storeError.say(event)}`,
+  },
+};
 
 /**
  * Makes locks that more than half of several independent deployments of MongoDB grant, so that they outlive the loss of
@@ -75,10 +85,9 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
    * @throws `TypeError` or `RangeError` naming the option, the rule and the value.
    */
   constructor(dbs: readonly Db[], options?: QuorumLockProviderOptions) {
-    super();
+    super(SAYINGS);
     const parsedDbs = parseDbs(dbs);
-    const settings = parseProviderOptions(options);
-    const minValidityMs = parseMinValidity(options);
+    const { settings, minValidityMs } = parseQuorumOptions(options);
     let processId: string | undefined;
     const stores = parsedDbs.map((db, index) => {
       const engine = new Engine(db, settings, this.#reportOf(index), processId);
@@ -102,7 +111,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
       minValidityMs,
     };
     this.#requester = new QuorumRequester(this.#quorum);
-    this.#terms({});
+    minValidityMs(leaseTerms(settings, settings.leaseMs));
   }
 
   /**
@@ -112,12 +121,13 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
    *   asking the stores.
    */
   createMutex(name: string, options?: PrimitiveOptions): Mutex {
-    return new QuorumMutex(this.#requester, parseName(name), this.#terms(options));
+    return new QuorumMutex(this.#requester, parseName(name), this.#terms('createMutex', options));
   }
 
   /** A reader-writer lock of this name. @throws As `createMutex`. */
   createReaderWriterLock(name: string, options?: PrimitiveOptions): ReaderWriterLock {
-    return new QuorumReaderWriterLock(this.#requester, parseName(name), this.#terms(options));
+    const terms = this.#terms('createReaderWriterLock', options);
+    return new QuorumReaderWriterLock(this.#requester, parseName(name), terms);
   }
 
   /**
@@ -138,9 +148,16 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
    * 5,000) for the holders to release.
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
-    const drainMs = parseDrain(options);
+    const drainMs = parseDrain('close', options);
     this.#closed ??= this.#close(drainMs);
-    await this.#closed;
+    await keepAlive(this.#closed);
+  }
+
+  override toJSON(): object {
+    const { processId } = this;
+    const { settings, stores } = this.#quorum;
+    const closed = this.#closed !== undefined;
+    return { processId, collection: settings.collectionName, stores: stores.length, closed };
   }
 
   /** `close()`. */
@@ -151,13 +168,12 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   async #close(drainMs: number): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#quorum.stores.map((store) => store.close(drainMs)));
-    this.removeAllListeners();
+    this.retire();
   }
 
-  #terms(options: PrimitiveOptions | undefined): LeaseTerms {
-    const keepMs = parseKeepMs(options);
-    if (keepMs > 0) throw outOfRange('keepMs', '0 for a lock of a quorum', keepMs);
-    const terms = parsePrimitiveOptions(this.#quorum.settings, options);
+  #terms(of: string, options: PrimitiveOptions | undefined): LeaseTerms {
+    const { terms, keepMs } = parsePrimitiveOptions(this.#quorum.settings, of, options);
+    refuseKeepMs(keepMs, 'a lock of a quorum');
     this.#quorum.minValidityMs(terms);
     return terms;
   }

@@ -1,8 +1,10 @@
+import { inspect } from 'node:util';
 import { LeaseHandle } from '../lease/lock-handle.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import type { ReaderWriterHandle } from '../lease/reader-writer-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import type { AcquireOptions } from '../options/request-options.js';
+import { portrait } from '../portrait.js';
 import { useLock } from '../primitives/call-chain.js';
 import type { Mutex } from '../primitives/mutex.js';
 import type { ReaderWriterLock } from '../primitives/reader-writer-lock.js';
@@ -31,11 +33,11 @@ export class QuorumMutex implements Mutex {
   }
 
   acquire(options?: AcquireOptions): Promise<LockHandle> {
-    return this.#requester.acquire(this.#target, options, Infinity);
+    return this.#requester.acquire(this.#target, options, 'acquire');
   }
 
   tryAcquire(options?: AcquireOptions): Promise<LockHandle | null> {
-    return nullAtTimeout(this.#requester.acquire(this.#target, options, 0));
+    return nullAtTimeout(this.#requester.acquire(this.#target, options, 'tryAcquire'));
   }
 
   use<T>(work: (lock: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
@@ -44,6 +46,14 @@ export class QuorumMutex implements Mutex {
 
   inspect(): Promise<LockSnapshot | null> {
     return this.#requester.inspect(this.name);
+  }
+
+  toJSON(): object {
+    return { name: this.name, kind: 'mutex' };
+  }
+
+  [inspect.custom](): object {
+    return portrait('Mutex', this.toJSON());
   }
 }
 
@@ -67,27 +77,27 @@ export class QuorumReaderWriterLock implements ReaderWriterLock {
   }
 
   acquireRead(options?: AcquireOptions): Promise<LockHandle> {
-    return this.#requester.acquire(this.#read, options, Infinity);
+    return this.#requester.acquire(this.#read, options, 'acquire');
   }
 
   acquireWrite(options?: AcquireOptions): Promise<ReaderWriterHandle> {
-    return this.#requester.acquire(this.#write, options, Infinity);
+    return this.#requester.acquire(this.#write, options, 'acquire');
   }
 
   acquireUpgradeableRead(options?: AcquireOptions): Promise<ReaderWriterHandle> {
-    return this.#requester.acquire(this.#upgradeableRead, options, Infinity);
+    return this.#requester.acquire(this.#upgradeableRead, options, 'acquire');
   }
 
   tryAcquireRead(options?: AcquireOptions): Promise<LockHandle | null> {
-    return nullAtTimeout(this.#requester.acquire(this.#read, options, 0));
+    return nullAtTimeout(this.#requester.acquire(this.#read, options, 'tryAcquire'));
   }
 
   tryAcquireWrite(options?: AcquireOptions): Promise<ReaderWriterHandle | null> {
-    return nullAtTimeout(this.#requester.acquire(this.#write, options, 0));
+    return nullAtTimeout(this.#requester.acquire(this.#write, options, 'tryAcquire'));
   }
 
   tryAcquireUpgradeableRead(options?: AcquireOptions): Promise<ReaderWriterHandle | null> {
-    return nullAtTimeout(this.#requester.acquire(this.#upgradeableRead, options, 0));
+    return nullAtTimeout(this.#requester.acquire(this.#upgradeableRead, options, 'tryAcquire'));
   }
 
   useRead<T>(work: (lock: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
@@ -107,5 +117,13 @@ export class QuorumReaderWriterLock implements ReaderWriterLock {
 
   inspect(): Promise<LockSnapshot | null> {
     return this.#requester.inspect(this.name);
+  }
+
+  toJSON(): object {
+    return { name: this.name, kind: 'reader-writer' };
+  }
+
+  [inspect.custom](): object {
+    return portrait('ReaderWriterLock', this.toJSON());
   }
 }

@@ -1,11 +1,13 @@
-import { AcquireTimeoutError, LockLostError, LockModeError, ProviderClosedError } from '../errors.js';
+import { onAbort } from '../abort-listeners.js';
+import { AcquireTimeoutError, LockModeError, ProviderClosedError } from '../errors.js';
+import { lossOf } from '../lease/loss.js';
 import type { ParsedWait } from '../options/request-options.js';
 import type { Mode } from '../protocol/lock-document.js';
 import { QuorumError } from './quorum-error.js';
 import type { QuorumHold } from './quorum-hold.js';
-import { enough, fence, highestToken } from './quorum.js';
-import type { Quorum } from './quorum.js';
-import type { Seat } from './store.js';
+import { ask, enough, fence, highestToken } from './quorum.js';
+import type { Asked, Quorum } from './quorum.js';
+import type { StoreFailure } from './store-failure.js';
 
 const BY_STRENGTH: readonly Mode[] = ['read', 'upgradeable', 'write'];
 
@@ -39,14 +41,13 @@ export class QuorumModeChanges {
     if (this.#quorum.closing.aborted) throw new ProviderClosedError(name);
     this.#begin('an upgrade');
     const decided = new AbortController();
-    const onAbort = (): void => {
+    const forget = onAbort(wait.signal, () => {
       decided.abort(wait.signal?.reason);
-    };
-    wait.signal?.addEventListener('abort', onAbort, { once: true });
+    });
     try {
       await this.#upgrade(wait, decided);
     } finally {
-      wait.signal?.removeEventListener('abort', onAbort);
+      forget();
       this.#settle();
     }
   }
@@ -54,20 +55,17 @@ export class QuorumModeChanges {
   async #upgrade(wait: ParsedWait, decided: AbortController): Promise<void> {
     const { timeoutMs } = wait;
     const { majority } = this.#quorum;
-    const asked = this.#hold.seats.map(async (seat) => {
-      await seat.upgrade({ timeoutMs, signal: decided.signal });
-      return seat;
-    });
-    const { values: upgraded, errors } = await enough(asked, majority);
+    const asked = ask(this.#hold.seats, (seat) => seat.upgrade({ timeoutMs, signal: decided.signal }));
+    const { seats: upgraded, failures } = await enough(asked, majority);
     // Whoever waits still stays upgradeable.
     decided.abort();
     try {
-      if (upgraded.length < majority) throw this.#whyNot(errors, wait);
+      if (upgraded.length < majority) throw this.#whyNot(failures, wait);
       const token = Math.max(this.#hold.token, highestToken(upgraded));
-      const { values, errors: unfenced } = await fence(upgraded, token, majority);
+      const { seats, failures: unfenced } = await fence(upgraded, token, majority);
       this.#throwIfOver();
       // One may have been lost while the others were lifted.
-      const fenced = values.filter(({ ended }) => ended === undefined);
+      const fenced = seats.filter(({ ended }) => ended === undefined);
       if (fenced.length < majority) throw this.#quorumError(unfenced);
       this.#hold.become('write', token, fenced);
       this.#throwIfOver();
@@ -77,16 +75,17 @@ export class QuorumModeChanges {
     }
   }
 
-  #whyNot(errors: readonly unknown[], { timeoutMs, signal }: ParsedWait): unknown {
-    const { ended, event, name } = this.#hold;
-    if (ended !== undefined) return new LockLostError(name, ended);
+  #whyNot(failures: readonly StoreFailure[], { timeoutMs, signal }: ParsedWait): unknown {
+    const { ended, event } = this.#hold;
+    if (ended !== undefined) return lossOf(this.#hold, ended);
     if (signal?.aborted === true) return signal.reason;
+    const errors = failures.map(({ error }) => error);
     const timeout = errors.find((error) => error instanceof AcquireTimeoutError);
     if (timeout !== undefined && timeoutMs > 0) {
       this.#quorum.report('timeout', { ...event, waitedMs: timeout.waitedMs });
     }
     const closed = errors.find((error) => error instanceof ProviderClosedError);
-    return timeout ?? closed ?? this.#quorumError(errors);
+    return timeout ?? closed ?? this.#quorumError(failures);
   }
 
   async downgrade(to: 'upgradeable' | 'read'): Promise<void> {
@@ -100,15 +99,12 @@ export class QuorumModeChanges {
     try {
       const { seats } = hold;
       hold.weaken(to);
-      const asked = seats.map(async (seat) => {
-        await seat.downgrade(to);
-        return seat;
-      });
-      const { values: followed, errors } = await enough(asked, majority);
+      const asked = ask(seats, (seat) => seat.downgrade(to));
+      const { seats: followed, failures } = await enough(asked, majority);
       this.#throwIfOver();
-      if (followed.length < majority) throw this.#quorumError(errors);
+      if (followed.length < majority) throw this.#quorumError(failures);
       const token = Math.max(hold.token, highestToken(followed));
-      const { values: fenced, errors: unfenced } = await fence(followed, token, majority);
+      const { seats: fenced, failures: unfenced } = await fence(followed, token, majority);
       this.#throwIfOver();
       if (fenced.length < majority) throw this.#quorumError(unfenced);
       hold.become(to, token);
@@ -134,23 +130,24 @@ export class QuorumModeChanges {
   }
 
   #throwIfOver(): void {
-    const { ended, name } = this.#hold;
-    if (ended !== undefined) throw new LockLostError(name, ended);
+    const { ended } = this.#hold;
+    if (ended !== undefined) throw lossOf(this.#hold, ended);
   }
 
   #illegal(detail: string): LockModeError {
     return new LockModeError(this.#hold.name, this.#hold.mode, detail);
   }
 
-  #quorumError(errors: readonly unknown[]): QuorumError {
-    return new QuorumError(this.#hold.name, this.#quorum.stores.length, errors);
+  #quorumError(failures: readonly StoreFailure[]): QuorumError {
+    return new QuorumError(this.#hold.name, this.#quorum.stores.length, failures);
   }
 }
 
 /** Whoever has been upgraded, or is after all. */
-async function backToUpgradeable(upgraded: Promise<Seat>): Promise<void> {
+async function backToUpgradeable({ seat, done }: Asked): Promise<void> {
   try {
-    await (await upgraded).downgrade('upgradeable');
+    await done;
+    await seat.downgrade('upgradeable');
   } catch {
     // It had not been upgraded; or it goes on in the background, or is over.
   }

@@ -1,6 +1,8 @@
 import type { Db } from 'mongodb';
 import { number, optional, outOfRange, record, wrongType } from '../options/checks.js';
-import type { LeaseTerms, LockProviderOptions } from '../options/provider-options.js';
+import { PROVIDER_OPTIONS, parseSettings } from '../options/provider-options.js';
+import type { LeaseTerms, LockProviderOptions, Settings } from '../options/provider-options.js';
+import type { KeysOf } from '../options/unknown-keys.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 
 /** Options of a {@link QuorumLockProvider}: those of a provider, for each of its stores. */
@@ -38,13 +40,23 @@ export function parseDbs(dbs: readonly Db[]): readonly Db[] {
   return [...dbs];
 }
 
-/** How much of a lease of these terms must be left. It throws a `RangeError` where no hold could have as much. */
-export function parseMinValidity(
-  options: QuorumLockProviderOptions | undefined,
-): (terms: LeaseTerms) => number {
-  const minValidityMs = optional(record(options).minValidityMs, (ms) =>
-    number('minValidityMs', ms, 0, MAX_LEASE_MS),
-  );
+const QUORUM_OPTIONS: KeysOf<QuorumLockProviderOptions> = { ...PROVIDER_OPTIONS, minValidityMs: true };
+
+/** The options, checked. */
+export interface ParsedQuorumOptions {
+  readonly settings: Settings;
+  /** How much of a lease of these terms must be left. It throws a `RangeError` where no hold could have as much. */
+  readonly minValidityMs: (terms: LeaseTerms) => number;
+}
+
+export function parseQuorumOptions(given: QuorumLockProviderOptions | undefined): ParsedQuorumOptions {
+  const { minValidityMs, ...options } = record(given, 'QuorumLockProvider', QUORUM_OPTIONS);
+  const settings = parseSettings(options);
+  return { settings, minValidityMs: parseMinValidity(minValidityMs) };
+}
+
+function parseMinValidity(given: number | undefined): ParsedQuorumOptions['minValidityMs'] {
+  const minValidityMs = optional(given, (ms) => number('minValidityMs', ms, 0, MAX_LEASE_MS));
   return ({ leaseMs, clockAllowanceMs }) => {
     const leastMs = minValidityMs ?? leaseMs / 2;
     const mostMs = leaseMs - clockAllowanceMs;

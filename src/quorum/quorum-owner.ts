@@ -8,6 +8,7 @@ const forgotten = new FinalizationRegistry<QuorumHold>((hold) => {
 
 /** What handles ask of it. */
 export const quorumOwner: HandleOwner<QuorumHold> = {
+  databaseName: undefined,
   confirm: (hold) => hold.confirm(),
   release: (hold) => hold.release(),
   track: (handle, hold) => {

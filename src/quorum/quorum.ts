@@ -3,6 +3,7 @@ import type { Report } from '../events.js';
 import type { LeaseTerms, Settings } from '../options/provider-options.js';
 import type { Contended } from './contended.js';
 import type { Silence } from './silence.js';
+import type { StoreFailure } from './store-failure.js';
 import type { Seat, Store } from './store.js';
 
 /** The stores of one provider, and what its locks share. */
@@ -21,29 +22,39 @@ export interface Quorum {
   minValidityMs(terms: LeaseTerms): number;
 }
 
-export interface Settled<T> {
-  readonly values: readonly T[];
-  readonly errors: readonly unknown[];
+/** What is asked of one seat; fulfilled if it has done it. */
+export interface Asked {
+  readonly seat: Seat;
+  readonly done: Promise<unknown>;
 }
 
-/** Waits until so many of these are fulfilled, or cannot be any more. None of them is an unhandled rejection. */
-export function enough<T>(asked: readonly Promise<T>[], needed: number): Promise<Settled<T>> {
+export const ask = (seats: readonly Seat[], what: (seat: Seat) => Promise<unknown>): readonly Asked[] =>
+  seats.map((seat) => ({ seat, done: what(seat) }));
+
+export interface Settled {
+  /** Those that have done it. */
+  readonly seats: readonly Seat[];
+  readonly failures: readonly StoreFailure[];
+}
+
+/** Waits until so many have done it, or cannot any more. None of them is an unhandled rejection. */
+export function enough(asked: readonly Asked[], needed: number): Promise<Settled> {
   return new Promise((resolve) => {
-    const values: T[] = [];
-    const errors: unknown[] = [];
+    const seats: Seat[] = [];
+    const failures: StoreFailure[] = [];
     const judge = (): void => {
-      if (values.length >= needed || asked.length - errors.length < needed) {
-        resolve({ values: [...values], errors: [...errors] });
+      if (seats.length >= needed || asked.length - failures.length < needed) {
+        resolve({ seats: [...seats], failures: [...failures] });
       }
     };
-    for (const each of asked) {
-      each.then(
-        (value) => {
-          values.push(value);
+    for (const { seat, done } of asked) {
+      done.then(
+        () => {
+          seats.push(seat);
           judge();
         },
         (error: unknown) => {
-          errors.push(error);
+          failures.push({ store: seat.store, hasAnswered: true, error });
           judge();
         },
       );
@@ -53,11 +64,10 @@ export function enough<T>(asked: readonly Promise<T>[], needed: number): Promise
 }
 
 /** Lifts the fence of these seats to the token, where it may be lower. */
-export const fence = (seats: readonly Seat[], token: number, needed: number): Promise<Settled<Seat>> =>
+export const fence = (seats: readonly Seat[], token: number, needed: number): Promise<Settled> =>
   enough(
-    seats.map(async (seat) => {
+    ask(seats, async (seat) => {
       if (seat.fencingToken < token) await seat.raiseFence(token);
-      return seat;
     }),
     needed,
   );
@@ -66,7 +76,7 @@ export const highestToken = (seats: readonly Seat[]): number =>
   Math.max(...seats.map(({ fencingToken }) => fencingToken));
 
 /** How long a majority of all can be relied on; 0 if these are none. */
-export function majorityRemainingMs(seats: Iterable<Seat>, majority: number): number {
+export function majorityRemainingMs(seats: Iterable<Pick<Seat, 'remainingMs'>>, majority: number): number {
   const remaining = Array.from(seats, ({ remainingMs }) => remainingMs).sort((a, b) => b - a);
   return remaining[majority - 1] ?? 0;
 }

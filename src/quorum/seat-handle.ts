@@ -5,24 +5,32 @@ import { newNonce } from '../lease/attempt.js';
 import type { AcquisitionContext } from '../lease/attempt.js';
 import type { HeldLease } from '../lease/held-lease.js';
 import type { HandleOwner } from '../lease/lock-handle.js';
+import { lossOf } from '../lease/loss.js';
 import { ModeChanges } from '../lease/mode-changes.js';
 import { ReaderWriterLeaseHandle } from '../lease/reader-writer-handle.js';
+import type { Revocation } from '../protocol/operation.js';
 import { fateOf } from '../protocol/reply.js';
 import type { Seat } from './store.js';
 
 /** A seat in one deployment: the handle of a lease there, and its fence. */
 export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
+  readonly store: number;
   readonly #context: AcquisitionContext;
   readonly #lease: HeldLease;
 
-  constructor(lease: HeldLease, owner: HandleOwner, context: AcquisitionContext) {
+  constructor(lease: HeldLease, owner: HandleOwner, context: AcquisitionContext, store: number) {
     super(lease, owner, new ModeChanges(context, owner, lease));
+    this.store = store;
     this.#context = context;
     this.#lease = lease;
   }
 
   get ended(): LossCause | undefined {
     return this.#lease.ended;
+  }
+
+  get revocation(): Revocation | undefined {
+    return this.#lease.revocation;
   }
 
   async raiseFence(token: number): Promise<void> {
@@ -45,7 +53,7 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
       const operation = { type: 'raiseFence', id, token, nonce: newNonce() } as const;
       const outcome = await combiner.submit(name, grant.seats, operation).outcome;
       const { ended } = this;
-      if (ended !== undefined) throw new LockLostError(name, ended);
+      if (ended !== undefined) throw lossOf(this.#lease, ended);
       if (outcome.type === 'done') {
         const { reply } = outcome.value;
         const isMine = reply?.sound === true && fateOf(reply, id).type === 'granted';

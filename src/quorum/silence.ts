@@ -1,4 +1,4 @@
-import { AcquireTimeoutError, StoreUnavailableError } from '../errors.js';
+import { AcquireTimeoutError, LeaseholdError, StoreUnavailableError } from '../errors.js';
 import type { Seat, Store, Wish } from './store.js';
 
 /**
@@ -10,10 +10,21 @@ import type { Seat, Store, Wish } from './store.js';
  */
 export class Silence {
   readonly #silent = new Set<Store>();
+  readonly #heard = new Set<Store>();
   readonly #probes = new Map<Store, Promise<unknown>>();
 
   has(store: Store): boolean {
     return this.#silent.has(store);
+  }
+
+  /** Whether it has ever answered this provider, be it by a refusal. */
+  hasAnswered(store: Store): boolean {
+    return this.#heard.has(store);
+  }
+
+  /** It has answered something else than a try. */
+  heard(store: Store): void {
+    this.#heard.add(store);
   }
 
   /** As the store's own `try`. Sends nothing once the signal has aborted; what is granted then is the caller's all the same. */
@@ -41,13 +52,21 @@ export class Silence {
     try {
       const seat = await store.try(wish);
       this.#silent.delete(store);
+      this.#heard.add(store);
       return seat;
     } catch (error) {
+      if (isAnswer(error)) this.#heard.add(store);
       if (error instanceof StoreUnavailableError) this.#silent.add(store);
       else if (error instanceof AcquireTimeoutError) this.#silent.delete(store);
       throw error;
     }
   }
+}
+
+/** Every error of this library but a missing answer; and of those, what the server itself has refused. */
+function isAnswer(error: unknown): boolean {
+  if (!(error instanceof StoreUnavailableError)) return error instanceof LeaseholdError;
+  return error.cause instanceof Error && error.cause.name === 'MongoServerError';
 }
 
 const causeOf = (error: unknown): unknown =>

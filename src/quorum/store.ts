@@ -1,7 +1,9 @@
 import type { LossCause } from '../errors.js';
+import type { Standing } from '../lease/loss.js';
 import type { ReaderWriterHandle } from '../lease/reader-writer-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import type { Mode } from '../protocol/lock-document.js';
+import type { Revocation } from '../protocol/operation.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
 import type { DocumentWatcher } from '../store/document-watch.js';
 
@@ -17,8 +19,14 @@ export interface Wish {
 
 /** What one store has granted. It is extended by its store's own monitor, and given back by its store's own queue. */
 export interface Seat extends ReaderWriterHandle {
+  /** The place of its store in the list of them. */
+  readonly store: number;
   /** Why it is over; `undefined` while it is not. */
   readonly ended: LossCause | undefined;
+  /** Who revoked it, and why, as far as is known. */
+  readonly revocation?: Revocation | undefined;
+  /** How it stands; asking starts nothing. */
+  standing(): Standing;
   /** Calls back when it is over; at once if it is. */
   onEnded(callback: () => void): () => void;
   /**
@@ -37,5 +45,7 @@ export interface Store {
   /** Returns what ends that. */
   watch(name: string, watcher: DocumentWatcher): () => void;
   inspect(name: string): Promise<LockSnapshot | null>;
+  /** Why it has not answered until now, as far as its driver knows. */
+  unanswered(): Error;
   close(drainMs: number): Promise<void>;
 }

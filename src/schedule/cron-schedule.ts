@@ -22,6 +22,7 @@ export function cronSchedule(pattern: unknown, timeZone: unknown): Schedule {
   return {
     first: after,
     next,
+    expected: (claimed, nowMs) => after(Math.max(claimed?.lastMs ?? nowMs, nowMs)),
     overrunAt: next,
     missed: (claimed, nowMs) => missedBetween(claimed.lastMs, upTo(nowMs), after),
   };

@@ -2,13 +2,13 @@ import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
 import { newNonce } from '../lease/attempt.js';
 import type { AcquisitionContext } from '../lease/attempt.js';
 import { electionSeats } from '../protocol/election-seats.js';
-import { NOW, equal, hasType, literal, those, when } from '../protocol/expressions.js';
-import type { Fields } from '../protocol/expressions.js';
-import { legalProjection } from '../protocol/extension.js';
-import type { ClaimOutcome, StoredClaim } from '../protocol/job-claims.js';
-import { MAX_JOBS } from '../protocol/job-claims.js';
+import { CALLS_FULL, callsOf, readCallNumbers } from '../protocol/job-calls.js';
+import type { StoredCall } from '../protocol/job-calls.js';
+import type { ClaimOutcome, RunOutcome } from '../protocol/job-claims.js';
+import { MAX_JOBS } from '../protocol/lock-document.js';
 import { answerTo } from '../protocol/wake.js';
 import type { Answer } from '../store/combiner.js';
+import type { JobReads } from './job-reads.js';
 import type { Claimed } from './schedule.js';
 import { ServerTime } from './server-time.js';
 
@@ -18,51 +18,72 @@ export type ClaimAnswer = Exclude<ClaimOutcome, 'full'> | 'unknown' | Error;
 /** Asks for one instant; every call is a repeat of the same claim. */
 export type AskForClaim = () => Promise<ClaimAnswer>;
 
-interface Stored {
-  readonly now: Date;
-  readonly legal: boolean;
-  readonly claims: readonly StoredClaim[];
+/** What a claim is for. */
+export interface ClaimPurpose {
+  /** Whether a run begins with it; otherwise the instant is only taken account of. */
+  readonly runs: boolean;
+  /** The number of the call that it answers. */
+  readonly call?: number | undefined;
+  /** Where the series begins if it has not yet. */
+  readonly anchorMs: number;
 }
 
-/** What one job has claimed, as it is stored in the document of its election, and the time there. */
+/** The numbers of the calls of a job: of the last one, and of the last one that was claimed. */
+export interface CallNumbers {
+  readonly asked: number;
+  readonly claimed: number;
+}
+
+/** A call without an answer: it may be asked again. */
+export interface Unanswered {
+  readonly cause: unknown;
+}
+
+/** `nobody`: the election has no document, so nobody leads. */
+export type CallAnswer = CallNumbers | 'nobody' | Unanswered | Error;
+
+/** What is known of a job where it may run next. */
+export interface JobState {
+  /** What it claimed last; `null`: nothing yet. */
+  readonly claimed: Claimed | null;
+  /** The number of the call that waits for a run; 0: none does. */
+  readonly call: number;
+}
+
+/** What one job has claimed and what it is asked for, as it is stored in the document of its election, and the time there. */
 export class JobLedger {
   readonly time: ServerTime;
   readonly #context: AcquisitionContext;
   readonly #electionName: string;
   readonly #job: string;
+  readonly #reads: JobReads;
 
-  constructor(context: AcquisitionContext, electionName: string, job: string) {
+  constructor(context: AcquisitionContext, electionName: string, job: string, reads: JobReads) {
     this.time = new ServerTime(context.clock);
     this.#context = context;
     this.#electionName = electionName;
     this.#job = job;
+    this.#reads = reads;
   }
 
-  /** What it claimed last; `null`: nothing yet; `undefined`: nobody can say just now. */
-  async read(): Promise<Claimed | null | undefined> {
-    const projection: Fields = {
-      now: NOW,
-      claims: when(
-        hasType('$claims', 'array'),
-        those('$claims', equal('$$this.job', literal(this.#job))),
-        [],
-      ),
-      ...legalProjection(electionSeats),
-    };
-    const outcome = await this.#context.collection.read([this.#electionName], projection, 'majority');
-    const [document] =
-      outcome.type === 'done' ? (outcome.value as readonly unknown[] as readonly Stored[]) : [];
-    if (outcome.type !== 'done' || document?.legal !== true) return undefined;
-    this.time.learn(document.now.getTime(), outcome.sentAt.ms);
-    const [claim] = document.claims;
-    return claim === undefined ? null : { lastMs: claim.instant.getTime(), anchorMs: claim.anchor.getTime() };
+  /** `undefined`: nobody can say just now. */
+  async read(): Promise<JobState | undefined> {
+    const read = await this.#reads.read();
+    if (read === undefined) return undefined;
+    if (read === null) return { claimed: null, call: 0 };
+    this.time.learn(read.nowMs, read.sentAtMs);
+    const claim = read.claims.get(this.#job);
+    const claimed =
+      claim === undefined ? null : { lastMs: claim.instant.getTime(), anchorMs: claim.anchor.getTime() };
+    return { claimed, call: read.calls.get(this.#job) ?? 0 };
   }
 
   /**
    * A claim of this instant for the term under this attempt id, which counts only if the job has claimed nothing since
    * `after`.
    */
-  claim(id: string, instantMs: number, after: Claimed | null): AskForClaim {
+  claim(id: string, instantMs: number, after: Claimed | null, purpose: ClaimPurpose): AskForClaim {
+    const { runs, call, anchorMs } = purpose;
     const claim = {
       type: 'claim',
       id,
@@ -70,6 +91,9 @@ export class JobLedger {
       instant: new Date(instantMs),
       after: after === null ? null : new Date(after.lastMs),
       claimId: newNonce(),
+      anchor: new Date(anchorMs),
+      runs,
+      call,
     } as const;
     return async () => {
       const { combiner } = this.#context;
@@ -78,23 +102,62 @@ export class JobLedger {
       if (outcome.type === 'unknown') return 'unknown';
       if (outcome.type === 'refused') return this.#unavailable(outcome.error);
       this.#learn(outcome.value, outcome.sentAt.ms);
-      return this.#read(outcome.value, nonce);
+      const answer = this.#read(outcome.value, nonce) ?? 'deposed';
+      return typeof answer === 'string' ? (answer as Exclude<ClaimOutcome, 'full'>) : answer;
     };
+  }
+
+  /** Stores how the run ended that this term claimed for this instant. Tried once: it tells, and decides nothing. */
+  async conclude(id: string, instantMs: number, outcome: RunOutcome): Promise<void> {
+    const conclusion = {
+      type: 'conclude',
+      id,
+      job: this.#job,
+      instant: new Date(instantMs),
+      outcome,
+    } as const;
+    const operation = { ...conclusion, nonce: newNonce() };
+    await this.#context.combiner.submit(this.#electionName, electionSeats, operation).outcome;
+  }
+
+  /** Asks for a run that may be claimed for so long; without `since`, only for the numbers. */
+  async call(since: number | null, forMs: number): Promise<CallAnswer> {
+    const { combiner } = this.#context;
+    const nonce = newNonce();
+    const operation = { type: 'call', job: this.#job, since, forMs: Math.ceil(forMs), nonce } as const;
+    const outcome = await combiner.submit(this.#electionName, electionSeats, operation).outcome;
+    if (outcome.type === 'unknown') return { cause: outcome.error };
+    if (outcome.type === 'refused') return this.#unavailable(outcome.error);
+    this.#learn(outcome.value, outcome.sentAt.ms);
+    const answer = this.#read(outcome.value, nonce);
+    if (answer === undefined) return 'nobody';
+    return typeof answer === 'string' ? readCallNumbers(answer) : answer;
+  }
+
+  /** The number of the last call that was claimed; `undefined`: nobody can say just now. */
+  async claimedCall(): Promise<number | undefined> {
+    const { collection } = this.#context;
+    const outcome = await collection.read([this.#electionName], { calls: callsOf(this.#job) }, 'majority');
+    if (outcome.type !== 'done') return undefined;
+    const [document] = outcome.value as readonly unknown[] as readonly { calls: readonly StoredCall[] }[];
+    return document?.calls[0]?.claimed;
   }
 
   #learn({ reply }: Answer, sentAtMs: number): void {
     if (reply !== null) this.time.learn(reply.nowMs, sentAtMs);
   }
 
-  #read({ wake, reply }: Answer, nonce: string): ClaimAnswer {
-    const answer = answerTo(wake, nonce) as ClaimOutcome | undefined;
-    if (answer === 'full') {
-      return this.#unavailable(new Error(`it has claims of ${String(MAX_JOBS)} jobs, which is the most`));
+  /** What the update says of this nonce; `undefined`: there is no document, or another kind of lock is in its place. */
+  #read({ wake, reply }: Answer, nonce: string): string | Error | undefined {
+    const answer = answerTo(wake, nonce);
+    if (answer === CALLS_FULL) {
+      return this.#unavailable(
+        new Error(`it has claims or calls of ${String(MAX_JOBS)} jobs, which is the most`),
+      );
     }
     if (answer !== undefined) return answer;
     // The election is there, and yet nothing could be written.
-    if (reply?.kind === electionSeats.kind) return new CorruptLockDocumentError(this.#electionName);
-    return 'deposed';
+    return reply?.kind === electionSeats.kind ? new CorruptLockDocumentError(this.#electionName) : undefined;
   }
 
   #unavailable(cause: unknown): Error {

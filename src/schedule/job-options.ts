@@ -1,17 +1,18 @@
 import type { LeaderElection } from '../election/leader-election.js';
 import type { LockHandle } from '../lease/lock-handle.js';
-import { integer, oneOf, orElse, record, wrongType } from '../options/checks.js';
+import { integer, oneOf, optional, orElse, record, wrongType } from '../options/checks.js';
+import type { KeysOf } from '../options/unknown-keys.js';
 import { cronSchedule } from './cron-schedule.js';
 import { fixedDelay, fixedRate } from './schedule.js';
 import type { Schedule } from './schedule.js';
 
 /** What one run of a job is given. */
 export interface JobRun {
-  /** Aborts when the term of the leader ends, or when the job is stopped and its run takes too long. */
+  /** Aborts when the term of the leader ends, when the run has taken `maxRunMs`, or when the job is stopped and it takes too long. */
   readonly signal: AbortSignal;
   /** The term, whose token fences. */
   readonly term: LockHandle;
-  /** The instant of the schedule that it was claimed for, in the server's time. */
+  /** The instant of the schedule that it was claimed for, in the server's time; of `runNow`, when it was claimed. */
   readonly firedAt: Date;
 }
 
@@ -21,9 +22,17 @@ export interface JobOptions {
   run: (run: JobRun) => unknown;
   /**
    * What is done about instants at which no run could start: nothing (`skip`, the default), or one run for the newest of
-   * them (`run-once`). A `missed` event tells of them either way.
+   * them (`run-once`). A `missed` event tells of them either way. A job that runs once a day should say `run-once`: with
+   * `skip` a crash just before its instant costs the whole day.
    */
   missed?: 'skip' | 'run-once' | undefined;
+  /**
+   * How long a run may take, in ms: an integer from 1 to ten years. Then its `signal` aborts, with a `DOMException` named
+   * `TimeoutError`. If the run has not ended 5 s after that, the leader resigns and a `failed` event says so: another
+   * process leads when the lease is over, and this one stands again when the run has ended. A run that ignores its signal
+   * then goes on beside the next one of another process; only the token of `term` protects against that. Default: none.
+   */
+  maxRunMs?: number | undefined;
   /**
    * The election whose leader runs the job. Default: one of the job's own, under its name. Several jobs of different names
    * may share one; then each of its candidates should have all of them.
@@ -69,19 +78,33 @@ export type ScheduledJobOptions = JobOptions & (CronTimes | PeriodicTimes);
 export interface ParsedJobOptions {
   readonly run: JobOptions['run'];
   readonly catchesUp: boolean;
+  readonly maxRunMs?: number | undefined;
   readonly schedule: Schedule;
 }
 
 const MIN_EVERY_MS = 10;
 const MAX_EVERY_MS = 3_650 * 86_400_000;
 
+const JOB_OPTIONS: KeysOf<ScheduledJobOptions> = {
+  run: true,
+  missed: true,
+  maxRunMs: true,
+  election: true,
+  cron: true,
+  timeZone: true,
+  everyMs: true,
+  pace: true,
+  initialDelayMs: true,
+};
+
 export function parseJobOptions(given: ScheduledJobOptions): ParsedJobOptions {
-  const options: Partial<ScheduledJobOptions> = record(given);
+  const options: Partial<ScheduledJobOptions> = record(given, 'createScheduledJob', JOB_OPTIONS);
   const { run } = options;
   if (typeof run !== 'function') throw wrongType('run', 'a function', run);
   return {
     run,
     catchesUp: oneOf('missed', orElse(options.missed, 'skip'), ['skip', 'run-once']) === 'run-once',
+    maxRunMs: optional(options.maxRunMs, (ms) => integer('maxRunMs', ms, 1, MAX_EVERY_MS)),
     schedule: parseSchedule(options),
   };
 }

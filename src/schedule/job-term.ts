@@ -1,20 +1,26 @@
 import { setMaxListeners } from 'node:events';
-import { pauseBeforeRepeat, sleepUntil, within } from '../clock.js';
+import { sleepUntil, within } from '../clock.js';
 import type { Clock } from '../clock.js';
 import type { LockHandle } from '../lease/lock-handle.js';
-import type { TellJob } from './job-events.js';
-import type { JobLedger } from './job-ledger.js';
+import type { RunOutcome } from '../protocol/job-claims.js';
+import { RETRY_MS, settleClaim } from './claiming.js';
+import type { TellJob, WhyMissed } from './job-events.js';
+import type { ClaimPurpose, JobLedger } from './job-ledger.js';
 import type { ParsedJobOptions } from './job-options.js';
+import { RunSignal, hungError, watchOverrun } from './job-run.js';
+import { only, withInstant } from './schedule.js';
 import type { Claimed, MissedInstants } from './schedule.js';
 
 /** What a term needs of its job. */
 export interface JobParts {
   readonly options: ParsedJobOptions;
-  readonly ledger: Pick<JobLedger, 'time' | 'read' | 'claim'>;
+  readonly ledger: Pick<JobLedger, 'time' | 'read' | 'claim' | 'conclude'>;
   readonly clock: Clock;
   readonly tell: TellJob;
-  /** Aborts when the job is stopped. */
+  /** Aborts when the job is stopped, and with it the signal of the run that goes on. */
   readonly stopping: AbortSignal;
+  /** Ends the term for the sake of the schedule: a run hangs. */
+  readonly resign: () => void;
 }
 
 /**
@@ -23,25 +29,22 @@ export interface JobParts {
  */
 const LOOK_EVERY_MS = 600_000;
 
-/** The server's clock may be wrong for a moment: one that said it was too early is asked again after so long at most. */
-const ASK_AGAIN_MS = 5_000;
-
-/** After what should not be: a claim that was refused, or a store that does not say what was claimed. */
-const RETRY_MS = 200;
-
-/** After a failure that a repeat will hardly mend. */
-const AFTER_FAILURE_MS = 1_000;
-
 /**
  * One job during one term of the leader: waits for the next instant, claims it, runs; again and again until the term is
  * over or the job stopped. Instants that are missed are claimed, too, the newest of them for all, or the next one for
- * those before it: so each is run or told as missed once in the fleet, whoever leads.
+ * those before it: so each is run or told as missed once in the fleet, whoever leads. A run out of turn is claimed like
+ * an instant, at the time that it is.
  */
 export class JobTerm {
   readonly #job: JobParts;
   readonly #term: LockHandle;
   readonly #done: Promise<true>;
+  readonly #settled: Promise<true>;
+  #resolveDone!: (done: true) => void;
   #claimed: Claimed | null = null;
+  /** The call that waits for a run; 0: none does. */
+  #call = 0;
+  #mustLook = false;
   #firstMs: number | null = null;
   #nextMs: number | null = null;
   /** When the last claim was begun, if nothing but its run has taken time since: what is due from then on is overrun. */
@@ -51,7 +54,11 @@ export class JobTerm {
   #isRunning = false;
   /** Aborts with the term, or when the job is stopped. */
   readonly #over = new AbortController();
-  readonly #aborting = new AbortController();
+  /** Aborts when a stop has waited for as long as it may: nobody asks any more what has become of a claim. */
+  readonly #abandoned = new AbortController();
+  #claiming: Promise<unknown> | undefined;
+  /** Ends the present wait for an instant. */
+  #nap = new AbortController();
 
   constructor(job: JobParts, term: LockHandle) {
     this.#job = job;
@@ -59,17 +66,20 @@ export class JobTerm {
     // Every job of the election listens for the end of its term; that many are no leak.
     setMaxListeners(0, term.signal);
     this.#done = new Promise((resolve) => {
-      const end = (): void => {
-        this.#over.abort();
-        if (!this.#isRunning && term.signal.aborted) resolve(true);
-      };
-      const ends = [term.signal, job.stopping];
-      for (const signal of ends) signal.addEventListener('abort', end);
-      if (this.#isOver) this.#over.abort();
-      void this.#lead().then(() => {
-        for (const signal of ends) signal.removeEventListener('abort', end);
-        resolve(true);
-      });
+      this.#resolveDone = resolve;
+    });
+    const end = (): void => {
+      this.#over.abort();
+      this.#nap.abort();
+      this.#tellIfDone();
+    };
+    const ends = [term.signal, job.stopping];
+    for (const signal of ends) signal.addEventListener('abort', end);
+    if (this.#isOver) this.#over.abort();
+    this.#settled = this.#lead().then(() => {
+      for (const signal of ends) signal.removeEventListener('abort', end);
+      this.#resolveDone(true);
+      return true;
     });
   }
 
@@ -86,43 +96,63 @@ export class JobTerm {
     return this.#isOver ? null : this.#nextMs;
   }
 
-  /** When the job is stopped: the run that goes on has so long to end, and as long again after its signal. */
+  /** Somebody asks for a run out of turn, of this job or of another one of the election. */
+  called(): void {
+    this.#mustLook = true;
+    this.#nap.abort();
+  }
+
+  /**
+   * When the job is stopped: the run that goes on, whose signal has aborted, has so long to end; and for so long the store
+   * is asked what has become of a claim. A claim that is not settled by then is told as missed, for an unknown cause.
+   */
   async drain(drainMs: number): Promise<void> {
-    const { clock } = this.#job;
-    if ((await within(clock, drainMs, this.#done)) === true) return;
-    this.#aborting.abort(new DOMException('The job was stopped', 'AbortError'));
-    await within(clock, drainMs, this.#done);
+    if ((await within(this.#job.clock, drainMs, this.#settled)) === true) return;
+    this.#abandoned.abort();
+    await this.#claiming;
   }
 
   get #isOver(): boolean {
     return this.#job.stopping.aborted || this.#term.signal.aborted;
   }
 
+  /** The term waits for no store, only for its run. */
+  #tellIfDone(): void {
+    if (!this.#isRunning && this.#term.signal.aborted) this.#resolveDone(true);
+  }
+
   async #lead(): Promise<void> {
     while (!this.#isOver) {
       let isKnown = await this.#look();
-      if (!isKnown) await this.#pause();
+      if (!isKnown) await sleepUntil(this.#job.clock, this.#job.clock.nowMs() + RETRY_MS, this.#over.signal);
       while (isKnown) isKnown = await this.#serve();
       this.#busySinceMs = Infinity;
       this.#hasMadeUp = false;
     }
   }
 
-  /** What the job has claimed, and what time it is there. */
+  /** What the job has claimed, what is asked of it, and what time it is there. */
   async #look(): Promise<boolean> {
-    const claimed = await this.#job.ledger.read();
-    if (claimed === undefined) return false;
+    this.#mustLook = false;
+    const state = await this.#job.ledger.read();
+    if (state === undefined) return false;
+    const { claimed, call } = state;
     // What is known here tells more: when the run ended.
     if (claimed?.lastMs !== this.#claimed?.lastMs) this.#claimed = claimed;
+    this.#call = call;
     return true;
   }
 
   /** Sees to what is next. False: what is known of the claims, or of the time, is out of date. */
   async #serve(): Promise<boolean> {
     if (this.#isOver) return false;
+    this.#nap = new AbortController();
+    if (this.#mustLook && !(await this.#look())) return false;
     const { schedule } = this.#job.options;
     const nowMs = this.#job.ledger.time.nowMs();
     const claimed = this.#claimed;
+    // Before what was missed, which may go on for ever; its run is then the one for that, too.
+    if (this.#call > 0) return await this.#answer(this.#call, nowMs);
     const missed = this.#hasMadeUp ? undefined : this.#missedUntil(nowMs);
     if (missed !== undefined) return await this.#makeUpFor(missed);
     this.#nextMs =
@@ -134,20 +164,33 @@ export class JobTerm {
     const { clock, ledger } = this.#job;
     if (instantMs === null || instantMs - nowMs > 2 * LOOK_EVERY_MS) {
       await this.#sleepUntil(clock.nowMs() + LOOK_EVERY_MS);
-      return false;
+      return this.#mustLook;
     }
     await this.#sleepUntil(ledger.time.toLocalMs(instantMs));
-    if (this.#isOver || !(await this.#claim(instantMs, this.#missedUntil(instantMs - 1)))) return false;
-    if (!(await this.#run(instantMs))) {
-      this.#tellMissed({ count: 1, firstMs: instantMs, lastMs: instantMs }, 'no-leader');
-    }
+    if (this.#isOver || this.#mustLook) return !this.#isOver;
+    return await this.#claimAndRun(instantMs);
+  }
+
+  /** A run out of turn. It does not move the series: where that has not begun, it begins as if there had been none. */
+  async #answer(call: number, nowMs: number): Promise<boolean> {
+    this.#call = 0;
+    const instantMs = Math.max(nowMs, (this.#claimed?.lastMs ?? 0) + 1);
+    this.#firstMs ??= this.#job.options.schedule.first(nowMs);
+    return await this.#claimAndRun(instantMs, { call, anchorMs: this.#firstMs ?? instantMs });
+  }
+
+  async #claimAndRun(instantMs: number, purpose: Partial<ClaimPurpose> = {}): Promise<boolean> {
+    const missed = this.#missedUntil(instantMs - 1);
+    if (!(await this.#claim(instantMs, missed, { runs: true, ...purpose }))) return false;
+    if (!(await this.#run(instantMs))) this.#tellMissed(only(instantMs), 'no-leader');
     return true;
   }
 
   async #makeUpFor(missed: MissedInstants): Promise<boolean> {
-    if (!(await this.#claim(missed.lastMs, missed))) return false;
+    const { catchesUp } = this.#job.options;
+    if (!(await this.#claim(missed.lastMs, missed, { runs: catchesUp }))) return false;
     this.#hasMadeUp = true;
-    if (this.#job.options.catchesUp) await this.#run(missed.lastMs);
+    if (catchesUp) await this.#run(missed.lastMs);
     return true;
   }
 
@@ -155,50 +198,41 @@ export class JobTerm {
     return this.#claimed === null ? undefined : this.#job.options.schedule.missed(this.#claimed, ms);
   }
 
-  #tellMissed({ count, firstMs, lastMs }: MissedInstants, why: 'no-leader' | 'overrun'): void {
+  #tellMissed({ count, firstMs, lastMs }: MissedInstants, why: WhyMissed): void {
     this.#job.tell('missed', { count, first: new Date(firstMs), last: new Date(lastMs), why });
   }
 
   // ---- a claim
 
-  /** Asks until it is settled, also after the term. What is missed by it is told as soon as it is granted. */
-  async #claim(instantMs: number, missed: MissedInstants | undefined): Promise<boolean> {
-    const { ledger } = this.#job;
+  /**
+   * Asks until it is settled, also after the term, and when the job is stopped until its drain is over. What is missed by
+   * it is told as soon as it is granted; all of it, and the instant itself, if nobody can say whether it was.
+   */
+  async #claim(
+    instantMs: number,
+    missed: MissedInstants | undefined,
+    purpose: Partial<ClaimPurpose> & { readonly isBeside?: boolean },
+  ): Promise<boolean> {
+    const { ledger, clock, tell } = this.#job;
+    const { runs = false, call, anchorMs = instantMs, isBeside = false } = purpose;
     const why = (missed?.firstMs ?? 0) >= this.#busySinceMs ? 'overrun' : 'no-leader';
-    this.#busySinceMs = ledger.time.nowMs();
-    if (!(await this.#isGranted(instantMs))) return false;
-    this.#claimed = { lastMs: instantMs, anchorMs: this.#claimed?.anchorMs ?? instantMs };
+    if (!isBeside) this.#busySinceMs = ledger.time.nowMs();
+    const claiming = settleClaim({
+      ...{ clock, time: ledger.time, instantMs },
+      ask: ledger.claim(this.#term.id, instantMs, this.#claimed, { runs, call, anchorMs }),
+      over: this.#over.signal,
+      givingUp: this.#abandoned.signal,
+      failed: (error) => {
+        tell('failed', { firedAt: new Date(instantMs), error });
+      },
+    });
+    this.#claiming = claiming;
+    const settled = await claiming;
+    if (settled === 'unknown') this.#tellMissed(withInstant(missed, instantMs), 'unknown');
+    if (settled !== 'granted') return false;
+    this.#claimed = { lastMs: instantMs, anchorMs: this.#claimed?.anchorMs ?? anchorMs };
     if (missed !== undefined) this.#tellMissed(missed, why);
     return true;
-  }
-
-  async #isGranted(instantMs: number): Promise<boolean> {
-    const { clock, ledger, stopping } = this.#job;
-    const ask = ledger.claim(this.#term.id, instantMs, this.#claimed);
-    for (let repeats = 0; ; repeats += 1) {
-      const answer = await ask();
-      if (answer === 'claimed') return true;
-      if (answer === 'unknown') {
-        if (stopping.aborted) return false;
-        await pauseBeforeRepeat(clock, repeats);
-      } else if (answer === 'early') {
-        // The server's clock is behind what was thought; by its answer it is known when it will be time.
-        await this.#sleepUntil(Math.min(ledger.time.toLocalMs(instantMs), clock.nowMs() + ASK_AGAIN_MS));
-        if (this.#isOver) return false;
-      } else {
-        await this.#refused(instantMs, answer);
-        return false;
-      }
-    }
-  }
-
-  async #refused(instantMs: number, answer: 'deposed' | 'outdated' | Error): Promise<void> {
-    if (!(answer instanceof Error)) {
-      await this.#pause();
-      return;
-    }
-    this.#job.tell('failed', { firedAt: new Date(instantMs), error: answer });
-    await this.#pause(AFTER_FAILURE_MS);
   }
 
   // ---- a run
@@ -206,70 +240,76 @@ export class JobTerm {
   /** False: the term has ended, or the job was stopped, and it did not begin. */
   async #run(instantMs: number): Promise<boolean> {
     const term = this.#term;
-    const { options, tell, clock, ledger } = this.#job;
+    const { tell, clock, ledger } = this.#job;
+    const { run, maxRunMs } = this.#job.options;
+    const conclude = (outcome: RunOutcome): void => void ledger.conclude(term.id, instantMs, outcome);
     // While a term that its leader ends is drained, its hold lasts, and its signal has aborted.
-    if (!term.isHeld || this.#isOver) return false;
+    if (!term.isHeld || this.#isOver) {
+      conclude('missed');
+      return false;
+    }
     this.#isRunning = true;
     this.#hasMadeUp = false;
     const firedAt = new Date(instantMs);
-    const { signal, forget } = this.#runSignal();
-    const unwatch = this.#watch(firedAt);
+    const runSignal = new RunSignal([term.signal, this.#job.stopping]);
+    if (maxRunMs !== undefined) {
+      runSignal.bound(clock, maxRunMs, () => {
+        tell('failed', { firedAt, error: hungError(maxRunMs) });
+        conclude('failed');
+        this.#job.resign();
+      });
+    }
+    const ended = new AbortController();
+    const watched = this.#watch(firedAt, ended.signal);
     const startedMs = clock.nowMs();
     tell('run', { firedAt, fencingToken: term.fencingToken });
     try {
-      await options.run({ signal, term, firedAt });
+      await run({ signal: runSignal.signal, term, firedAt });
+      conclude('completed');
       tell('completed', { firedAt, tookMs: clock.nowMs() - startedMs });
     } catch (error) {
+      conclude('failed');
       tell('failed', { firedAt, error });
     } finally {
       this.#isRunning = false;
-      unwatch();
-      forget();
-      if (this.#claimed !== null) this.#claimed = { ...this.#claimed, endedMs: ledger.time.nowMs() };
+      runSignal.forget();
+      ended.abort();
     }
+    const endedMs = ledger.time.nowMs();
+    this.#tellIfDone();
+    await watched;
+    if (this.#claimed !== null) this.#claimed = { ...this.#claimed, endedMs };
     return true;
   }
 
-  /** Aborts with the term's, or when the job was stopped and the run takes too long. */
-  #runSignal(): { readonly signal: AbortSignal; readonly forget: () => void } {
-    const controller = new AbortController();
-    const sources = [this.#term.signal, this.#aborting.signal];
-    const abort = (): void => {
-      controller.abort(sources.find(({ aborted }) => aborted)?.reason);
-    };
-    for (const source of sources) source.addEventListener('abort', abort, { once: true });
-    return {
-      signal: controller.signal,
-      forget: () => {
-        for (const source of sources) source.removeEventListener('abort', abort);
-      },
-    };
-  }
-
-  /** Tells if the run goes on when it is time for the next. */
-  #watch(firedAt: Date): () => void {
+  /** Tells what the run misses that goes on. */
+  async #watch(firedAt: Date, ended: AbortSignal): Promise<void> {
     const { options, ledger, clock, tell } = this.#job;
     const { time } = ledger;
-    const nextMs = this.#claimed === null ? null : options.schedule.overrunAt(this.#claimed, time.nowMs());
+    const { schedule, catchesUp } = options;
+    const nextMs = this.#claimed === null ? null : schedule.overrunAt(this.#claimed, time.nowMs());
     this.#nextMs = nextMs;
-    if (nextMs === null) return () => undefined;
-    const timer = clock.at(time.toLocalMs(nextMs), () => {
-      tell('overrun', { firedAt, nextAt: new Date(nextMs) });
+    if (nextMs === null) return;
+    await watchOverrun({
+      ...{ clock, ended, over: this.#over.signal, atMs: time.toLocalMs(nextMs) },
+      overrun: () => {
+        tell('overrun', { firedAt, nextAt: new Date(nextMs) });
+      },
+      account: async () => {
+        const all = this.#missedUntil(time.nowMs());
+        // The newest is left for the run that follows, where one is to.
+        const missed = catchesUp && all !== undefined ? this.#missedUntil(all.lastMs - 1) : all;
+        if (missed === undefined) return true;
+        const isClaimed = await this.#claim(missed.lastMs, missed, { isBeside: true });
+        if (this.#claimed !== null) this.#nextMs = schedule.next(this.#claimed, time.nowMs());
+        return isClaimed;
+      },
     });
-    return () => {
-      timer.cancel();
-    };
   }
 
-  // ---- waiting
-
-  #pause(ms = RETRY_MS): Promise<void> {
-    return this.#sleepUntil(this.#job.clock.nowMs() + ms);
-  }
-
-  /** Resolves at that local time, or when the term is over or the job stopped. */
+  /** Resolves at that local time, or when the term is over, the job stopped or called. */
   async #sleepUntil(atMs: number): Promise<void> {
     const { clock } = this.#job;
-    if (atMs > clock.nowMs()) await sleepUntil(clock, atMs, this.#over.signal);
+    if (atMs > clock.nowMs()) await sleepUntil(clock, atMs, this.#nap.signal);
   }
 }

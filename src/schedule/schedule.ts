@@ -8,6 +8,9 @@ export interface Schedule {
   /** The next instant to wait for; `null`: there is none any more. */
   next(claimed: Claimed, nowMs: number): number | null;
 
+  /** The next instant as a process that does not run the job can tell; `null`: there is none, or only its leader can. */
+  expected(claimed: Claimed | null, nowMs: number): number | null;
+
   /** When a run under the last claim goes on for too long; `null`: never. */
   overrunAt(claimed: Claimed, nowMs: number): number | null;
 
@@ -18,9 +21,9 @@ export interface Schedule {
 /** What a job has claimed. */
 export interface Claimed {
   readonly lastMs: number;
-  /** The first instant that it ever claimed. */
+  /** The first instant of its series: the first that it ever claimed, or the first one after a run out of turn. */
   readonly anchorMs: number;
-  /** When the run under the last claim ended, if that was here. */
+  /** When the run under the last claim ended, if that is known. */
   readonly endedMs?: number;
 }
 
@@ -30,14 +33,30 @@ export interface MissedInstants {
   readonly lastMs: number;
 }
 
+/** Just this one. */
+export const only = (instantMs: number): MissedInstants => ({
+  count: 1,
+  firstMs: instantMs,
+  lastMs: instantMs,
+});
+
+/** These and this instant, which is the last of them or comes after them. */
+export function withInstant(missed: MissedInstants | undefined, instantMs: number): MissedInstants {
+  if (missed === undefined) return only(instantMs);
+  if (missed.lastMs === instantMs) return missed;
+  return { count: missed.count + 1, firstMs: missed.firstMs, lastMs: instantMs };
+}
+
 /** Every so often, counted from the first instant, however long the runs take. */
 export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
+  // A run out of turn may come before the first instant.
   const after = ({ lastMs, anchorMs }: Claimed, sinceMs = lastMs): number =>
-    anchorMs + (Math.floor((sinceMs - anchorMs) / everyMs) + 1) * everyMs;
+    Math.max(anchorMs, anchorMs + (Math.floor((sinceMs - anchorMs) / everyMs) + 1) * everyMs);
   const next = (claimed: Claimed, nowMs: number): number => after(claimed, Math.max(claimed.lastMs, nowMs));
   return {
     first: (nowMs) => nowMs + initialDelayMs,
     next,
+    expected: (claimed, nowMs) => (claimed === null ? null : next(claimed, nowMs)),
     overrunAt: next,
     missed: (claimed, nowMs) => {
       const firstMs = after(claimed);
@@ -50,9 +69,11 @@ export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
 
 /** So long after each run. Nothing is due before that, so nothing is missed. */
 export function fixedDelay(everyMs: number, initialDelayMs: number): Schedule {
+  const next = ({ lastMs, endedMs = lastMs }: Claimed): number => endedMs + everyMs;
   return {
     first: (nowMs) => nowMs + initialDelayMs,
-    next: ({ lastMs, endedMs = lastMs }) => endedMs + everyMs,
+    next,
+    expected: (claimed) => (claimed === null ? null : next(claimed)),
     overrunAt: () => null,
     missed: () => undefined,
   };

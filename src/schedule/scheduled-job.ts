@@ -1,16 +1,34 @@
 import type { EventEmitter } from 'eventemitter3';
 import { parseElectionOptions } from '../election/election-options.js';
 import { LeaderElection } from '../election/leader-election.js';
-import type { Elections } from '../election/leader-election.js';
+import type { Elections } from '../election/elections.js';
 import { ProviderClosedError } from '../errors.js';
 import { IsolatedEmitter } from '../events.js';
+import { keepAlive } from '../keep-alive.js';
 import { parseDrain } from '../options/admin-options.js';
+import type { DrainOptions } from '../options/admin-options.js';
 import { wrongType } from '../options/checks.js';
-import type { LockHandle } from '../lease/lock-handle.js';
+import type { TermHandle } from '../election/term-handle.js';
+import { sayingsOfJob } from './job-events.js';
 import type { ScheduledJobEvents } from './job-events.js';
 import { JobLedger } from './job-ledger.js';
 import type { ParsedJobOptions } from './job-options.js';
+import { jobReads } from './job-reads.js';
+import { describeJob, readJob } from './job-status.js';
+import type { JobStatus } from './job-status.js';
 import { JobTerm } from './job-term.js';
+import { RunRequest } from './run-request.js';
+import type { Claimed } from './schedule.js';
+
+/** What goes on from a start to the end of its stop. */
+interface Activity {
+  /** Aborts when the job is stopped. */
+  readonly ending: AbortController;
+  /** Takes it out of the terms of its election. */
+  readonly detach: () => void;
+  /** Resolves when it is over; `undefined` while the job is not stopped. */
+  stopping: Promise<void> | undefined;
+}
 
 /**
  * A job that one process of many runs: the leader of its election, at the instants of its schedule.
@@ -28,11 +46,14 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   readonly #options: ParsedJobOptions;
   readonly #hasOwnElection: boolean;
   readonly #ledger: JobLedger;
-  #detach: () => void = () => undefined;
+  /** From a start to the end of its stop. */
+  #activity: Activity | undefined;
+  /** Whether the last call of `start` and `stop` was a start. */
+  #isWanted = false;
+  /** What the job had claimed when this process last looked; `undefined`: it could not say. */
+  #claimed: Claimed | null | undefined;
   /** The last one, which may be over. */
   #term: JobTerm | undefined;
-  #ending = new AbortController();
-  #stopping: Promise<void> | undefined;
 
   /** @internal */
   constructor(
@@ -41,59 +62,117 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     options: ParsedJobOptions,
     shared: LeaderElection | undefined,
   ) {
-    super();
+    super(sayingsOfJob(name));
     this.name = name;
     this.#elections = elections;
     this.#options = options;
     this.#hasOwnElection = shared === undefined;
     this.election = shared === undefined ? ownElection(elections, name) : checked(shared, elections);
-    this.#ledger = new JobLedger(elections.requester.context, this.election.name, name);
+    const { context } = elections.requester;
+    const reads = jobReads(this.election, context.collection);
+    this.#ledger = new JobLedger(context, this.election.name, name, reads);
   }
 
-  /** When this process runs it next, in the server's time; `null` while it does not lead, and if that is not known. */
+  /**
+   * The next instant of the schedule, in the server's time: when the leader runs it next, as far as this process knows;
+   * asks nobody. `null` while the job or its election is stopped, if there is none, and if only the leader knows: before
+   * the first claim of a periodic job, and of a fixed delay always.
+   */
   get nextFireAt(): Date | null {
-    const nextMs = this.#term?.nextMs ?? null;
+    if (this.#activity?.ending.signal.aborted !== false) return null;
+    if (this.election.state === 'stopped') return null;
+    const nextMs = this.#term?.nextMs ?? this.#expectedMs();
     return nextMs === null ? null : new Date(nextMs);
   }
 
   /**
-   * Runs the job from now on whenever this process leads; starts the election, also a shared one. May be called again
-   * after a `stop`, and while started, which changes nothing.
+   * What the job does and has done, from any process, also one that has not started it: by a majority's read, and the
+   * schedule of this object.
    *
-   * @returns Resolves when this process is a candidate; if a run of an earlier term goes on, that is after its end.
+   * @throws {@link StoreUnavailableError}, {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
+   */
+  async status(): Promise<JobStatus> {
+    this.#assertOpen();
+    const { collection } = this.#elections.requester.context;
+    const read = await keepAlive(readJob(collection, this.election.name, this.name));
+    if (read !== undefined) this.#ledger.time.learn(read.stored.now.getTime(), read.sentAtMs);
+    return describeJob(this.#options.schedule, read?.stored, this.#serverMs());
+  }
+
+  /**
+   * Asks the leader for a run now, out of turn, from any process. It is claimed like an instant, so it starts at most
+   * once, whoever leads by then; it waits for a run that goes on, and runs asked for meanwhile are one. The series of
+   * instants stays as it is. A leader in this process hears at once, another one by its change stream if it has one open,
+   * and else at its next extension, after a third of the lease at most.
+   *
+   * @returns Resolves when a leader has claimed the run, which starts right then. It does not wait for its end. Should
+   *   the leader lose its term at that moment, the run is told as `missed` like any other.
+   * @throws {@link JobNotStartedError} if no leader claims it in time: twice the lease and transition of the election,
+   *   plus `storeTimeoutMs`. Nobody claims it later. {@link StoreUnavailableError}: with `outcomeKnown` false the run may
+   *   still start. {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
+   */
+  async runNow(): Promise<void> {
+    this.#assertOpen();
+    const { context } = this.#elections.requester;
+    const request = new RunRequest({
+      context,
+      electionName: this.election.name,
+      job: this.name,
+      ledger: this.#ledger,
+      boundMs: 2 * this.election.storedLeaseMs + context.settings.storeTimeoutMs,
+      stored: () => this.#term?.called(),
+    });
+    await keepAlive(request.run());
+  }
+
+  /**
+   * Runs the job from now on whenever this process leads; starts the election, also a shared one. May be called again
+   * after a `stop`, also while that goes on, and while started, which changes nothing.
+   *
+   * @returns Resolves when this process is a candidate; if a run of an earlier term goes on, that is after its end. Also
+   *   when `stop` is called before.
    * @throws What the start of the election throws; the job is stopped then. `TypeError` if the shared election has a job
    *   of this name.
    */
   async start(): Promise<void> {
-    while (this.#stopping !== undefined) await this.#stopping;
-    const { jobs, requester } = this.#elections;
-    if (requester.context.closing.aborted) throw new ProviderClosedError(this.name);
-    if (!jobs.has(this)) {
-      this.#ending = new AbortController();
-      this.#detach = this.election.attach({ name: this.name, lead: (term) => this.#lead(term) });
-      jobs.add(this);
-    }
+    this.#assertOpen();
+    this.#isWanted = true;
+    await keepAlive(this.#start());
+  }
+
+  async #start(): Promise<void> {
+    while (this.#activity?.stopping !== undefined) await this.#activity.stopping;
+    this.#assertOpen();
+    // A stop was called after this start.
+    if (!this.#isWanted) return;
+    const activity = (this.#activity ??= this.#begin());
     try {
       await this.election.start();
     } catch (error) {
       // A shared election may have been in a term.
-      await this.stop({ drainMs: 0 });
+      if (this.#activity === activity) await this.stop({ drainMs: 0 });
       throw error;
     }
+    // A store that does not answer now does not matter: only `nextFireAt` needs it.
+    this.#claimed = (await this.#ledger.read())?.claimed;
   }
 
   /**
-   * Begins no other run. The one that goes on has `drainMs` (default 5,000) to end; then its signal aborts, and it has as
-   * long again. If it goes on even then, the seat of the job's own election stays until its lease is over. A shared election
-   * goes on.
+   * Begins no other run, and aborts the signal of the one that goes on, which has `drainMs` (default 5,000) to end; for
+   * as long the store is asked what has become of a claim that it has not answered. If the run goes on even then, the seat
+   * of the job's own election stays until the run ends, or the lease is over. A shared election goes on.
+   *
+   * @returns Resolves when that is done, or `drainMs` is up; also if `start` is called meanwhile.
    */
-  async stop(options?: { drainMs?: number | undefined }): Promise<void> {
-    const drainMs = parseDrain(options);
-    if (!this.#elections.jobs.has(this)) return;
-    this.#stopping ??= this.#stop(drainMs).finally(() => {
-      this.#stopping = undefined;
-    });
-    await this.#stopping;
+  async stop(options?: DrainOptions): Promise<void> {
+    const drainMs = parseDrain('stop', options);
+    this.#isWanted = false;
+    if (this.#activity !== undefined) await keepAlive(this.#stop(this.#activity, drainMs));
+  }
+
+  override toJSON(): object {
+    const { name, nextFireAt } = this;
+    return { name, nextFireAt };
   }
 
   /** `stop()`. */
@@ -101,17 +180,36 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     await this.stop();
   }
 
-  async #stop(drainMs: number): Promise<void> {
-    this.#detach();
-    this.#ending.abort();
-    await this.#term?.drain(drainMs);
-    // Its run has ended, or had its time.
-    if (this.#hasOwnElection) await this.election.stop({ drainMs: 0 });
-    this.#elections.jobs.delete(this);
+  #begin(): Activity {
+    const ending = new AbortController();
+    const lead = (term: TermHandle): Promise<unknown> => this.#lead(term, ending.signal);
+    const detach = this.election.attach({ name: this.name, lead });
+    this.#elections.started.add(this);
+    return { ending, detach, stopping: undefined };
   }
 
-  async #lead(term: LockHandle): Promise<void> {
-    this.#term = new JobTerm(
+  async #stop(activity: Activity, drainMs: number): Promise<void> {
+    activity.detach();
+    activity.ending.abort(new DOMException('The job was stopped', 'AbortError'));
+    const stopped = this.#drained(activity, drainMs);
+    // The stop that gives the run the least time ends the activity.
+    activity.stopping =
+      activity.stopping === undefined ? stopped : Promise.race([activity.stopping, stopped]);
+    await stopped;
+  }
+
+  async #drained(activity: Activity, drainMs: number): Promise<void> {
+    // At once: the time is that of both.
+    const stopped = this.#hasOwnElection ? this.election.stop({ drainMs }) : Promise.resolve();
+    await this.#term?.drain(drainMs);
+    await stopped;
+    if (this.#activity !== activity) return;
+    this.#activity = undefined;
+    this.#elections.started.delete(this);
+  }
+
+  async #lead(handle: TermHandle, stopping: AbortSignal): Promise<void> {
+    const term = new JobTerm(
       {
         options: this.#options,
         ledger: this.#ledger,
@@ -119,11 +217,34 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
         tell: (event, ...payload) => {
           this.emit(event, ...(payload as EventEmitter.EventArgs<ScheduledJobEvents, typeof event>));
         },
-        stopping: this.#ending.signal,
+        stopping,
+        // The run has had its time to end.
+        resign: () => void this.election.resign({ drainMs: 0 }),
       },
-      term,
+      handle,
     );
-    await this.#term.done;
+    this.#term = term;
+    const forget = handle.onCalled(() => {
+      term.called();
+    });
+    await term.done;
+    forget();
+  }
+
+  #expectedMs(): number | null {
+    if (this.#claimed === undefined) return null;
+    const nowMs = this.#serverMs();
+    const nextMs = this.#options.schedule.expected(this.#claimed, nowMs);
+    return nextMs === null || nextMs <= nowMs ? null : nextMs;
+  }
+
+  /** The server's time; that of this machine, where no server has told it yet. */
+  #serverMs(): number {
+    return this.#ledger.time.isKnown ? this.#ledger.time.nowMs() : Date.now();
+  }
+
+  #assertOpen(): void {
+    if (this.#elections.requester.context.closing.aborted) throw new ProviderClosedError(this.name);
   }
 }
 

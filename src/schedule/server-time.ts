@@ -20,6 +20,11 @@ export class ServerTime {
     this.#aheadMs = Math.min(Math.max(this.#aheadMs ?? leastMs, leastMs), mostMs);
   }
 
+  /** Whether any answer has told it. */
+  get isKnown(): boolean {
+    return this.#aheadMs !== undefined;
+  }
+
   /** A whole number, as instants are. */
   nowMs(): number {
     return Math.floor(this.#clock.nowMs() + (this.#aheadMs ?? 0));

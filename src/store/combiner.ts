@@ -1,15 +1,26 @@
+import { endOfTurn } from '../clock.js';
 import type { Clock, Moment } from '../clock.js';
 import type { Fields } from '../protocol/expressions.js';
 import type { Seats } from '../protocol/seats.js';
-import { LEAVE_PROJECTION, readReply, replyProjection } from '../protocol/reply.js';
+import {
+  LEAVE_PROJECTION,
+  REVOKED_PROJECTION,
+  readReply,
+  replyProjection,
+  timeOf,
+} from '../protocol/reply.js';
 import type { Reply } from '../protocol/reply.js';
 import { shortForm } from '../protocol/short-form.js';
 import { readWake } from '../protocol/wake.js';
 import { mayCreate, transition } from '../protocol/transition.js';
+import { judged, verdictProjection } from '../protocol/verdict.js';
 import type { Operation } from '../protocol/operation.js';
+import { Lane, idsOf } from './lane.js';
+import type { Asked, UnsentRequest } from './lane.js';
 import type { LockCollection } from './lock-collection.js';
 import { SoleUse } from './sole-use.js';
 import type { Done, Outcome } from './outcome.js';
+import { concernsOperations, refusalFor } from './refusal.js';
 
 /** What an update left behind: what `wake` says in any case, the rest unless all it did was to leave. */
 export interface Answer {
@@ -17,6 +28,10 @@ export interface Answer {
   readonly reply: Reply | null;
   /** False: there is no document, and nothing in the update could create one. */
   readonly exists: boolean;
+  /** The server's time of the update; `undefined`: there is no document. */
+  readonly nowMs: number | undefined;
+  /** The records of revocations, unchecked, if something has left: for `revocationOf`. */
+  readonly revoked?: unknown;
 }
 
 /** One operation on its way. */
@@ -31,27 +46,31 @@ export interface SubmitOptions {
   readonly adopting?: boolean;
 }
 
-interface Pending {
-  readonly seats: Seats;
-  readonly operation: Operation;
-  readonly adopting: boolean;
+interface Pending extends Asked {
   readonly settle: (outcome: Outcome<Answer>) => void;
 }
 
-/** More operations than this go into the next update: each costs up to six stages, and a pipeline has at most 1,000. */
-const MAX_OPERATIONS = 100;
+/** An operation as it is sent. */
+interface Sent extends Pending {
+  readonly operation: Operation;
+}
+
+type Batch = readonly [Sent, ...Sent[]];
 
 /**
- * One update in flight per document and process. Operations that arrive meanwhile go together into the next one, in
- * their order (flat combining): a hundred local callers cost a few writes, and a hot document has at most one writer
- * per process, because conflicting writers stall the whole server (E24).
+ * One update in flight per document and process. Operations that arrive meanwhile go together into the next ones, in the
+ * order of their lane (flat combining): a hundred local callers cost a few writes, and a hot document has at most one
+ * writer per process, because conflicting writers stall the whole server (E24).
+ *
+ * An update that the server refuses for what one of its operations would do is sent again in parts, until that operation
+ * is alone: no other one fails with it.
  */
 export class Combiner {
   readonly #collection: LockCollection;
   readonly #process: string;
   readonly #clock: Clock;
   readonly #onAnswer: (name: string, answer: Answer, sentAt: Moment) => void;
-  readonly #lanes = new Map<string, Pending[]>();
+  readonly #lanes = new Map<string, Lane<Pending>>();
   readonly #soleUse = new SoleUse();
 
   /** @param onAnswer - Hears every answer before those who asked: it may concern others of this process. */
@@ -70,7 +89,7 @@ export class Combiner {
   submit(
     name: string,
     seats: Seats,
-    operation: Operation,
+    operation: Operation | UnsentRequest,
     { adopting = false }: SubmitOptions = {},
   ): Submission {
     let settle!: (outcome: Outcome<Answer>) => void;
@@ -78,37 +97,44 @@ export class Combiner {
       settle = resolve;
     });
     const pending: Pending = { seats, operation, adopting, settle };
-    const lane = this.#lanes.get(name);
-    if (lane !== undefined) {
-      lane.push(pending);
-    } else {
-      const opened = [pending];
-      this.#lanes.set(name, opened);
-      void this.#run(name, opened);
-    }
-    return { outcome, withdraw: () => this.#withdraw(name, pending) };
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) {
+      lane = new Lane();
+      this.#lanes.set(name, lane);
+      lane.add(pending);
+      void this.#run(name, lane);
+    } else lane.add(pending);
+    return { outcome, withdraw: () => this.#lanes.get(name)?.withdraw(pending) === true };
   }
 
-  #withdraw(name: string, pending: Pending): boolean {
-    const lane = this.#lanes.get(name);
-    const index = lane?.indexOf(pending) ?? -1;
-    if (index >= 0) lane?.splice(index, 1);
-    return index >= 0;
-  }
-
-  async #run(name: string, lane: Pending[]): Promise<void> {
+  async #run(name: string, lane: Lane<Pending>): Promise<void> {
     for (;;) {
       // Whoever was settled by the last update asks for more in the same turn, and that goes along with what waits.
       await endOfTurn();
-      if (lane.length === 0) break;
-      const batch = takeBatch(lane);
-      const outcome = await this.#send(name, batch);
-      for (const { settle } of batch) settle(outcome);
+      const taken = lane.take();
+      const [first, ...others] = taken.map(asSent);
+      if (first === undefined) break;
+      const beganMs = this.#clock.nowMs();
+      const outcome = await this.#send(name, [first, ...others]);
+      if (!concernsOperations(outcome)) lane.passed(taken.length, this.#shareOf(outcome, beganMs));
+      else if (others.length > 0) {
+        lane.refused(taken);
+        continue;
+      }
+      for (const { settle, operation } of [first, ...others]) {
+        settle(outcome.type === 'refused' ? refusalFor(name, operation, outcome) : outcome);
+      }
     }
     this.#lanes.delete(name);
   }
 
-  async #send(name: string, batch: readonly [Pending, ...Pending[]]): Promise<Outcome<Answer>> {
+  /** How much of the time that a call has this one took; not the time in which it waited for a connection, if known. */
+  #shareOf(outcome: Outcome<Answer>, beganMs: number): number {
+    const sentMs = outcome.type === 'done' ? outcome.sentAt.ms : beganMs;
+    return (this.#clock.nowMs() - sentMs) / this.#collection.boundMs;
+  }
+
+  async #send(name: string, batch: Batch): Promise<Outcome<Answer>> {
     const [{ seats, adopting }] = batch;
     const operations = batch.map(({ operation }) => operation);
     const onlyLeaves = operations.every(({ type }) => type === 'leave');
@@ -122,7 +148,7 @@ export class Combiner {
         mayCreate(operations),
       );
       if (outcome.type !== 'done') return outcome;
-      const answer = this.#read(seats, outcome, onlyLeaves);
+      const answer = this.#read(seats, operations, outcome, onlyLeaves);
       this.#soleUse.learn(name, operations, answer.reply, this.#clock.nowMs());
       this.#onAnswer(name, answer, outcome.sentAt);
       return { ...outcome, value: answer };
@@ -133,16 +159,22 @@ export class Combiner {
   }
 
   #projection(seats: Seats, operations: readonly Operation[]): Fields {
-    const keeps = operations.some(
-      (operation) => 'request' in operation && operation.request.keeps !== undefined,
+    // A reply to a look, too, tells a process that keeps seats of this lock whether others wait.
+    const mayKeep = operations.some(
+      (operation) => !('request' in operation) || operation.request.keeps !== undefined,
     );
-    return replyProjection(seats, this.#process, operations.flatMap(idsOf), keeps);
+    const counted = seats.mayKeep && mayKeep ? this.#process : undefined;
+    return {
+      ...replyProjection(seats, operations.flatMap(idsOf), counted),
+      ...verdictProjection(seats, operations),
+      ...(operations.some(({ type }) => type === 'leave') ? REVOKED_PROJECTION : {}),
+    };
   }
 
   /** Where nobody else is likely to be, the short form is tried first; `undefined`: it is not, or did not apply. */
   async #sendShort(
     name: string,
-    [{ seats, operation, adopting }, ...others]: readonly [Pending, ...Pending[]],
+    [{ seats, operation, adopting }, ...others]: Batch,
   ): Promise<Outcome<Answer> | undefined> {
     const isLikely = this.#soleUse.expect(name, operation, this.#clock.nowMs());
     const form = isLikely && !adopting && others.length === 0 ? shortForm(seats, operation) : undefined;
@@ -151,44 +183,33 @@ export class Combiner {
     if (outcome.type !== 'done') return outcome;
     const short = outcome.value === null ? undefined : form.read(outcome.value);
     if (short === undefined) return undefined;
-    const { reply, wake } = short;
+    const { reply, wake, nowMs } = short;
     const { sentAt } = outcome;
-    if (reply !== null) this.#collection.serverClock.learn(reply.nowMs, sentAt.ms);
+    if (nowMs !== undefined) this.#collection.serverClock.learn(nowMs, sentAt.ms);
     this.#soleUse.applied(name, operation, this.#clock.nowMs());
-    const answer: Answer = { wake, reply, exists: true };
+    const answer: Answer = { wake, reply, exists: true, nowMs };
     this.#onAnswer(name, answer, sentAt);
     return { ...outcome, value: answer };
   }
 
-  #read(seats: Seats, outcome: Done<Readonly<Record<string, unknown>> | null>, onlyLeaves: boolean): Answer {
-    const { value, sentAt } = outcome;
-    if (value === null) return { wake: [], reply: null, exists: false };
-    if (onlyLeaves) return { wake: readWake(value['wake']), reply: null, exists: true };
-    const reply = readReply(seats, value);
-    this.#collection.serverClock.learn(reply.nowMs, sentAt.ms);
-    return { wake: reply.wake, reply, exists: true };
+  #read(
+    seats: Seats,
+    operations: readonly Operation[],
+    { value, sentAt }: Done<Readonly<Record<string, unknown>> | null>,
+    onlyLeaves: boolean,
+  ): Answer {
+    if (value === null) return { wake: [], reply: null, exists: false, nowMs: undefined };
+    const nowMs = timeOf(value);
+    if (nowMs !== undefined) this.#collection.serverClock.learn(nowMs, sentAt.ms);
+    const { revoked } = value;
+    if (onlyLeaves) return { wake: readWake(value['wake']), reply: null, exists: true, nowMs, revoked };
+    const reply = judged(seats, operations, readReply(seats, value), value);
+    return { wake: reply.wake, reply, exists: true, nowMs, revoked };
   }
 }
 
-const endOfTurn = (): Promise<void> =>
-  new Promise((resolve) => {
-    process.nextTick(resolve);
-  });
-
-function idsOf(operation: Operation): readonly string[] {
-  if ('request' in operation) return [operation.request.id];
-  if ('ids' in operation) return operation.ids;
-  return 'id' in operation ? [operation.id] : [];
-}
-
-/** The next operations of one kind of lock, from the front; the others wait for an update of their own. */
-function takeBatch(lane: Pending[]): readonly [Pending, ...Pending[]] {
-  const [first] = lane;
-  if (first === undefined) throw new Error('an empty lane is never run');
-  const differs = lane.findIndex(
-    ({ seats, adopting }) => seats !== first.seats || adopting !== first.adopting,
-  );
-  const count = Math.min(differs < 0 ? lane.length : differs, MAX_OPERATIONS);
-  const [head = first, ...rest] = lane.splice(0, count);
-  return [head, ...rest];
+function asSent(pending: Pending): Sent {
+  const { operation } = pending;
+  if (!('make' in operation)) return { ...pending, operation };
+  return { ...pending, operation: { type: operation.type, request: operation.make() } };
 }

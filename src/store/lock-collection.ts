@@ -1,16 +1,14 @@
-import type { ChangeStream, ClientSession, Db, Document, RunCommandOptions } from 'mongodb';
+import type { ChangeStream, ClientSession, Db, Document } from 'mongodb';
 import { momentNow } from '../clock.js';
-import type { Clock, Timer } from '../clock.js';
+import type { Clock } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
 import type { Fields, Stage } from '../protocol/expressions.js';
-import { legalProjection } from '../protocol/extension.js';
-import type { Seats } from '../protocol/seats.js';
-import { codeOf, outcomeOfError } from './outcome.js';
+import { BSON_OPTIONS, StoreCalls } from './store-calls.js';
 import type { Outcome } from './outcome.js';
-import { PrimaryWatch } from './primary-watch.js';
 import { ServerClock } from './server-clock.js';
+import { readWhole } from './whole-read.js';
 
 /** Whatever the client's own are (E20): a lock that a failover could roll back is none. */
 const WRITE_CONCERN = { w: 'majority', j: true } as const;
@@ -18,29 +16,11 @@ const WRITE_CONCERN = { w: 'majority', j: true } as const;
 /** Names are compared byte by byte, also in a collection that was made with another collation. */
 const COLLATION = { locale: 'simple' } as const;
 
-/** What replies are read with, whatever the client's own BSON options are. */
-const BSON_OPTIONS = {
-  promoteLongs: true,
-  promoteValues: true,
-  promoteBuffers: false,
-  useBigInt64: false,
-  bsonRegExp: false,
-  raw: false,
-  serializeFunctions: false,
-  ignoreUndefined: false,
-  checkKeys: false,
-} as const;
-
-/** `db.command` takes none of the client's options, and is never retried by the driver: our own repeat by id is. */
-const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const satisfies RunCommandOptions;
-
 /** How long an idle change stream lets the server wait before it answers that nothing has happened. */
 export const AWAIT_MS = 1_000;
 
 /** MongoDB 5.0: `$setField`, `$dateTrunc`, and updates that the oplog holds as differences. */
 const MIN_WIRE_VERSION = 13;
-
-const NONE: ReadonlySet<number> = new Set();
 
 /** Unauthorized, in words of several servers. */
 const MAY_NOT_ASK: ReadonlySet<number> = new Set([13, 323, 8000]);
@@ -64,8 +44,7 @@ export class LockCollection {
   readonly #db: Db;
   readonly #settings: Settings;
   readonly #clock: Clock;
-  readonly #report: Report;
-  readonly #primary: PrimaryWatch;
+  readonly #calls: StoreCalls;
   #serverKind: ServerKind | undefined;
   #meeting: Promise<Outcome<ServerKind>> | undefined;
 
@@ -74,14 +53,18 @@ export class LockCollection {
     this.#db = db;
     this.#settings = settings;
     this.#clock = clock;
-    this.#report = report;
+    this.#calls = new StoreCalls(db, this.name, clock, report);
     this.serverClock = new ServerClock(clock);
-    this.#primary = PrimaryWatch.join(db.client);
+  }
+
+  /** The time that a call has. */
+  get boundMs(): number {
+    return this.#settings.storeTimeoutMs;
   }
 
   /** After the last call. */
   close(): void {
-    this.#primary.leave();
+    this.#calls.close();
   }
 
   /** Applies one pipeline to one document and returns what it left behind; `null` if there is none. */
@@ -101,7 +84,7 @@ export class LockCollection {
       collation: COLLATION,
       writeConcern: WRITE_CONCERN,
     };
-    const outcome = await this.#call('transition', name, command, this.#settings.storeTimeoutMs);
+    const outcome = await this.#calls.run('transition', name, command, this.#settings.storeTimeoutMs);
     if (outcome.type !== 'done') return outcome;
     const value = (outcome.value['value'] ?? null) as Document | null;
     return { ...outcome, value };
@@ -118,19 +101,23 @@ export class LockCollection {
       updates: [{ q: { _id: { $in: names } }, u: pipeline, multi: true, collation: COLLATION }],
       writeConcern: WRITE_CONCERN,
     };
-    const outcome = await this.#call('extension', null, command, boundMs);
+    const outcome = await this.#calls.run('extension', null, command, boundMs);
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
 
-  /** Reads these documents, in one batch. */
+  /** Reads these documents, all of those that are there. */
   async read(
     names: readonly string[],
     projection: Fields,
     level: 'local' | 'majority',
     boundMs: number = this.#settings.storeTimeoutMs,
   ): Promise<Outcome<readonly Document[]>> {
-    const filter = { _id: { $in: names } };
-    return await this.#find({ filter, projection, limit: names.length, readConcern: { level } }, boundMs);
+    const endMs = this.#clock.nowMs() + boundMs;
+    return await readWhole(names, (unseen) => {
+      const filter = { _id: { $in: unseen } };
+      const find = { filter, projection, limit: unseen.length, readConcern: { level } };
+      return this.#find(find, Math.max(endMs - this.#clock.nowMs(), 1));
+    });
   }
 
   async #find(find: Document & { limit: number }, boundMs: number): Promise<Outcome<readonly Document[]>> {
@@ -141,17 +128,10 @@ export class LockCollection {
       singleBatch: true,
       collation: COLLATION,
     };
-    const outcome = await this.#call('read', null, command, boundMs);
+    const outcome = await this.#calls.run('read', null, command, boundMs);
     if (outcome.type !== 'done') return outcome;
     const { firstBatch } = outcome.value['cursor'] as { firstBatch: readonly Document[] };
     return { ...outcome, value: firstBatch };
-  }
-
-  /** Whether every document of this name is a legal one of these seats; true if there is none. */
-  async isLegal(name: string, seats: Seats): Promise<Outcome<boolean>> {
-    const outcome = await this.read([name], legalProjection(seats), 'local');
-    if (outcome.type !== 'done') return outcome;
-    return { ...outcome, value: outcome.value.every((document) => document['legal'] === true) };
   }
 
   /** Makes the index that purges unused documents. Correctness must not depend on it, so a failure is an event. */
@@ -162,7 +142,7 @@ export class LockCollection {
       writeConcern: WRITE_CONCERN,
     };
     // A build waits for transactions that use the collection, which may take longer than a call of ours.
-    const outcome = await this.#call('index', null, command, 10 * this.#settings.storeTimeoutMs);
+    const outcome = await this.#calls.run('index', null, command, 10 * this.#settings.storeTimeoutMs);
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
 
@@ -182,7 +162,7 @@ export class LockCollection {
 
   async #meet(): Promise<Outcome<ServerKind>> {
     const [outcome, capped] = await Promise.all([
-      this.#call('hello', null, { hello: 1 }, this.#settings.storeTimeoutMs),
+      this.#calls.run('hello', null, { hello: 1 }, this.#settings.storeTimeoutMs),
       this.#isCapped(),
     ]);
     if (outcome.type !== 'done') return outcome;
@@ -207,7 +187,7 @@ export class LockCollection {
    */
   async #isCapped(): Promise<Outcome<boolean>> {
     const command = { listCollections: 1, filter: { name: this.name, 'options.capped': true } };
-    const outcome = await this.#call('hello', null, command, this.#settings.storeTimeoutMs, MAY_NOT_ASK);
+    const outcome = await this.#calls.run('hello', null, command, this.#settings.storeTimeoutMs, MAY_NOT_ASK);
     if (outcome.type === 'refused') return { type: 'done', value: false, sentAt: momentNow(this.#clock) };
     if (outcome.type !== 'done') return outcome;
     const { firstBatch } = outcome.value['cursor'] as { firstBatch: readonly unknown[] };
@@ -240,7 +220,7 @@ export class LockCollection {
 
   /** Calls back once when another primary follows the one of now. Returns what ends that. */
   onFollowed(callback: (error: Error) => void): () => void {
-    return this.#primary.asking(callback);
+    return this.#calls.onFollowed(callback);
   }
 
   /** The lock documents that this selects, in the order of their names, at most `limit` of them. */
@@ -251,63 +231,13 @@ export class LockCollection {
     );
   }
 
-  /**
-   * Runs one command, bounded by a timer of our own: a driver waits for ever on a stopped primary (socketTimeoutMS
-   * is 0 by default), and `maxTimeMS` alone binds only a server that runs. It also ends when another primary follows.
-   */
-  async #call(
-    during: string,
-    lockName: string | null,
-    command: Document,
-    boundMs: number,
-    expected: ReadonlySet<number> = NONE,
-  ): Promise<Outcome<Document>> {
-    const giveUp = new AbortController();
-    const sentAt = momentNow(this.#clock);
-    let timer: Timer | undefined;
-    let unwatch: (() => void) | undefined;
-    const unanswered = new Promise<never>((_, reject) => {
-      const end = (error: Error): void => {
-        reject(error);
-        giveUp.abort(error);
-      };
-      timer = this.#clock.at(sentAt.ms + boundMs, () => {
-        end(new Error(`no answer within ${String(Math.round(boundMs))} ms`));
-      });
-      unwatch = this.#primary.asking(end);
-    });
-    try {
-      const running = this.#db.command(
-        { ...command, ...(during === 'hello' ? {} : { maxTimeMS: Math.ceil(boundMs) }) },
-        { ...COMMAND_OPTIONS, signal: giveUp.signal },
-      );
-      // Whichever loses the race must not be an unhandled rejection (R2).
-      running.catch(() => undefined);
-      unanswered.catch(() => undefined);
-      const reply = await Promise.race([running, unanswered]);
-      throwReported(reply);
-      return { type: 'done', value: reply, sentAt };
-    } catch (error) {
-      if (!expected.has(codeOf(error) ?? 0)) this.#report('storeError', { lockName, during, error });
-      return outcomeOfError(error);
-    } finally {
-      timer?.cancel();
-      unwatch?.();
-    }
+  /** That the store has not answered within so long, or until now, and why not, as far as the driver knows. */
+  unanswered(boundMs?: number): Error {
+    return this.#calls.unanswered(boundMs);
   }
-}
 
-/** A command may succeed and still report that a majority did not follow, or that a document could not be written. */
-function throwReported(reply: Document): void {
-  const { writeConcernError, writeErrors } = reply as {
-    writeConcernError?: { code?: number; errmsg?: string };
-    writeErrors?: readonly { code?: number; errmsg?: string }[];
-  };
-  if (writeConcernError !== undefined) {
-    throw Object.assign(new Error(writeConcernError.errmsg), { name: 'MongoWriteConcernError' });
-  }
-  const [first] = writeErrors ?? [];
-  if (first !== undefined) {
-    throw Object.assign(new Error(first.errmsg), { name: 'MongoServerError', code: first.code });
+  /** The error as it is told: short, and with what a user lacks who may not do this. */
+  brief(error: unknown, actions: string): unknown {
+    return this.#calls.brief(error, actions);
   }
 }

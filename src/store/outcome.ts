@@ -40,7 +40,9 @@ const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   89, // NetworkTimeout
   91, // ShutdownInProgress
   100, // UnsatisfiableWriteConcern: members are down
+  94, // NotYetInitialized: a member that has not got its configuration yet
   112, // WriteConflict
+  117, // ConflictingOperationInProgress: of the collection's catalog, a drop or a build, that ends
   133, // FailedToSatisfyReadPreference: a shard without a primary
   134, // ReadConcernMajorityNotAvailableYet
   150, // StaleEpoch
@@ -48,7 +50,11 @@ const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   189, // PrimarySteppedDown
   202, // NetworkInterfaceExceededTimeLimit
   211, // KeyNotFound: of the cluster's signing keys
+  215, // DatabaseDropPending: until the drop is done, then the next request makes the collection anew
   234, // RetryChangeStream
+  246, // SnapshotUnavailable: a majority's read while the collection is dropped and made anew
+  249, // StaleDbVersion: a router that has to ask again where the database is
+  261, // TooManyLogicalSessions: until the server forgets those of clients that have ended
   262, // ExceededTimeLimit
   317, // ConnectionPoolExpired
   365, // TemporarilyUnavailable
@@ -66,12 +72,21 @@ const TRANSIENT_CODES: ReadonlySet<number> = new Set([
 ]);
 
 /** Of those, the ones that are said before anything is applied. */
-const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([10058, 10107, 11000, 13388, 13435, 13436, 462, 112]);
+const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([
+  ...[94, 112, 215, 249, 261, 462],
+  ...[10058, 10107, 11000, 13388, 13435, 13436],
+]);
 
-/** The driver's errors that say that the caller, or the closed client, is at fault; a repeat would fail the same. */
+/**
+ * The driver's errors that say that the caller is at fault, or that the client's owner has closed it; a repeat would fail
+ * the same.
+ *
+ * Only `MongoNotConnectedError` is said of a closed client alone. A `MongoTopologyClosedError` is also what every command
+ * gets after a first connect has failed; and a `MongoClientClosedError` meets a command on its way, which may have been
+ * applied. After both, the same command is sent once more, and then a closed client says `MongoNotConnectedError`.
+ */
 const PERMANENT_DRIVER_ERRORS: ReadonlySet<string> = new Set([
   'MongoAPIError',
-  'MongoClientClosedError',
   'MongoCompatibilityError',
   'MongoExpiredSessionError',
   'MongoInvalidArgumentError',
@@ -79,13 +94,13 @@ const PERMANENT_DRIVER_ERRORS: ReadonlySet<string> = new Set([
   'MongoMissingDependencyError',
   'MongoNotConnectedError',
   'MongoParseError',
-  'MongoTopologyClosedError',
 ]);
 
 /** The driver's errors before a command reached a connection. */
 const NOT_SENT_ERRORS: ReadonlySet<string> = new Set([
   'MongoPoolClearedError',
   'MongoServerSelectionError',
+  'MongoTopologyClosedError',
   'MongoWaitQueueTimeoutError',
 ]);
 
@@ -105,6 +120,37 @@ export function outcomeOfError(error: unknown): Refused | Unknown {
     (name === 'MongoServerError' && code !== undefined && NOT_APPLIED_CODES.has(code));
   return { type: 'unknown', error, maybeApplied: !notApplied };
 }
+
+/**
+ * What a server says to a command, or to an option of one, that it does not have: it speaks MongoDB's protocol and is
+ * another product.
+ */
+const NOT_IMPLEMENTED_CODES: ReadonlySet<number> = new Set([
+  59, // CommandNotFound
+  115, // CommandNotSupported
+  238, // NotImplemented
+]);
+
+export const isNotImplemented = (error: unknown): boolean => NOT_IMPLEMENTED_CODES.has(codeOf(error) ?? 0);
+
+/** What the server will say to the next change stream, too; after anything else another one is opened. */
+const STREAM_REFUSAL_CODES: ReadonlySet<number> = new Set([
+  9, // FailedToParse
+  13, // Unauthorized
+  72, // InvalidOptions
+  115, // CommandNotSupported
+  166, // CommandNotSupportedOnView
+  323, // APIStrictError
+  8000, // AtlasError: not in this tier
+  40324, // an unknown stage
+  40573, // change streams are for replica sets only
+]);
+
+/**
+ * Whether there will be no change stream, ever. Other codes than those of a command: most errors end a stream, and hardly
+ * any says that the next one will not open.
+ */
+export const isStreamRefused = (error: unknown): boolean => STREAM_REFUSAL_CODES.has(codeOf(error) ?? 0);
 
 const isTransient = (error: unknown, code: number | undefined): boolean =>
   code === undefined ||

@@ -5,7 +5,7 @@ import type { Settings } from '../options/provider-options.js';
 import { readWake, readWakeWord } from '../protocol/wake.js';
 import { AWAIT_MS } from './lock-collection.js';
 import type { LockCollection } from './lock-collection.js';
-import { codeOf } from './outcome.js';
+import { isStreamRefused } from './outcome.js';
 import { WakeCursor, wakePipeline } from './wake-cursor.js';
 
 /** What the wake stream tells the waits of its process. */
@@ -16,8 +16,8 @@ export interface WakeListener {
   opened(): void;
   /** There is no stream, for now or for good: whoever waits has to be polled for. */
   blind(): void;
-  /** This document is gone; `null`: any of them may be. */
-  vanished(name: string | null): void;
+  /** The collection was dropped or renamed: any document may be gone. */
+  vanished(): void;
   /** A stream was demanded and cannot be had. */
   impossible(error: unknown): void;
 }
@@ -195,11 +195,12 @@ export class WakeStream {
     });
   }
 
-  #retry(error: unknown): void {
+  #retry(trouble: unknown): void {
+    const error = this.#collection.brief(trouble, 'changeStream and find');
     this.#discardCursor();
     if (this.#state === 'closed' || this.#state === 'polling') return;
     this.#report('storeError', { lockName: null, during: 'stream', error });
-    if (isHopeless(error)) {
+    if (isStreamRefused(error)) {
       this.#giveUp(error);
       return;
     }
@@ -256,9 +257,8 @@ export class WakeStream {
   }
 
   #dispatch(event: Document): void {
-    const { documentKey, operationType, wake } = event as WakeEvent;
-    if (operationType === 'delete') this.#listener.vanished(documentKey?._id ?? null);
-    else if (documentKey === undefined) this.#listener.vanished(null);
+    const { documentKey, wake } = event as WakeEvent;
+    if (documentKey === undefined) this.#listener.vanished();
     for (const word of readWake(wake)) {
       const told = readWakeWord(this.#process, word);
       if (told !== undefined && documentKey !== undefined) {
@@ -269,27 +269,8 @@ export class WakeStream {
 }
 
 interface WakeEvent {
-  readonly operationType: string;
   readonly documentKey?: { readonly _id: string };
   readonly wake?: unknown;
-}
-
-/** What the server will say the next time, too; anything else is worth another try. */
-const HOPELESS_CODES: ReadonlySet<number> = new Set([
-  9, // FailedToParse
-  13, // Unauthorized
-  72, // InvalidOptions
-  115, // CommandNotSupported
-  166, // CommandNotSupportedOnView
-  323, // APIStrictError
-  8000, // AtlasError: not in this tier
-  40324, // an unknown stage
-  40573, // change streams are for replica sets only
-]);
-
-function isHopeless(error: unknown): boolean {
-  const code = codeOf(error);
-  return code !== undefined && HOPELESS_CODES.has(code);
 }
 
 /** Resolves when the promise has settled, or the time is over. */

@@ -114,7 +114,7 @@ describe.concurrent('a lease that is revoked among many', () => {
       evicted: [victim.id],
     });
     expect((await within(10_000, 'the next one', next)).isHeld).toBe(true);
-    expect(await rejection(victim.confirm())).toMatchObject({ why: 'evicted' });
+    expect(await rejection(victim.confirm())).toMatchObject({ why: 'revoked' });
     expect([first.isHeld, last.isHeld]).toEqual([true, true]);
   });
 

@@ -60,8 +60,11 @@ describe.concurrent('the document of a mutex', () => {
     const { read, typesOf } = documentsOf(database);
     const hold = await locks.acquireMutex('x', { why: 'to see', leaseMs: 5_000 });
 
-    const { holder, purgeAt, ...rest } = await read('x');
-    expect(rest).toEqual({ _id: 'x', kind: 'mutex', v: 1, fence: hold.fencingToken, queue: {}, wake: '' });
+    const { holder, ...rest } = await read('x');
+    expect(rest).toEqual({
+      ...{ _id: 'x', kind: 'mutex', v: 1, fence: hold.fencingToken, queue: {}, wake: '' },
+      purgeAt: expect.any(Date) as Date,
+    });
     expect(holder).toEqual({
       id: hold.id,
       process: locks.processId,
@@ -75,7 +78,6 @@ describe.concurrent('the document of a mutex', () => {
     expect(hold.id).toMatch(/^w[0-9a-f]{24,32}$/);
     expect(locks.processId).toMatch(/^[\w.-]+:\d+:[0-9a-f]{16}$/);
     expect(holder?.expiresAt.getTime()).toBe((holder?.['acquiredAt'] as Date).getTime() + 5_000);
-    expect(purgeAt.getTime() % DAY_MS).toBe(0);
     expect(await typesOf('x')).toMatchObject({
       fields: expect.arrayContaining([
         ['fence', 'long'],
@@ -152,15 +154,15 @@ describe.concurrent('the document of a mutex', () => {
     expect((await read('x')).wake).toBe('');
   });
 
-  it('is kept for the retention time after its last lease, rounded up to a day', async () => {
+  it('is kept for the retention time after its last lease, and half a day to a day more', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider({ retentionMs: 3 * DAY_MS, createIndexes: false });
     const { read } = documentsOf(database);
     const expectKept = async (name: string, keptMs: number): Promise<void> => {
       const { purgeAt, holder } = await read(name);
       const leastMs = (holder?.expiresAt.getTime() ?? Infinity) + keptMs;
-      expect(purgeAt.getTime() % DAY_MS).toBe(0);
-      expect(purgeAt.getTime()).toBeGreaterThanOrEqual(leastMs);
+      // The margin spreads the purges, and keeps extensions from touching the index for half a day.
+      expect(purgeAt.getTime()).toBeGreaterThanOrEqual(leastMs + DAY_MS / 2);
       expect(purgeAt.getTime()).toBeLessThan(leastMs + DAY_MS);
     };
     await locks.acquireMutex('short');

@@ -63,7 +63,7 @@ export class TwoProviders implements AsyncDisposable {
   }
 
   async untilWaitingIn(document: string, count: number): Promise<void> {
-    await eventually(`${count} waiting`, async () => (await this.countWaitersIn(document)) === count);
+    await eventually(`${count} waiting`, async (see) => see(await this.countWaitersIn(document)) === count);
   }
 
   /** Starts one wait after the other, each when the one before stands in the queue of this document. */

@@ -1,42 +1,81 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, matchesGlob } from 'node:path';
+
 import { describe, expect, test } from 'vitest';
 
-import { page, resolveLink, root } from './pages.js';
+import { LONG_FILES } from '../support/long-files.js';
+import { root } from './pages.js';
+import { citationsIn, guarantees, notProved, promises, sectionOf } from './promises.js';
 
-const guarantees = page('docs/guarantees.md');
+// Whether what is cited has run and passed is known when all has run: test/support/promise-reporter.ts compares.
 
-interface Citation {
-  readonly file: string;
-  readonly title: string;
-}
-
-/** A list entry links to one test file and quotes titles from it. */
-function citationsIn(text: string): readonly Citation[] {
-  const entries = text.replaceAll(/\n {2,}/g, ' ').matchAll(/^- \[[^\]]+\]\((\.\.\/test\/[^)]+)\)(.*)$/gm);
-  return [...entries].flatMap(([, target = '', quoting = '']) => {
-    const { path } = resolveLink(guarantees, target);
-    return [...quoting.matchAll(/“([^”]+)”/g)].map(([, title = '']) => ({ file: path, title }));
-  });
-}
-
-const [, promised = ''] = guarantees.text.split(/^## What is promised$/m);
-const promises = promised
-  .split(/^## /m)[0]
-  ?.split(/^### /m)
-  .slice(1)
-  .map((text) => ({ name: text.split('\n')[0] ?? '', citations: citationsIn(text) }));
-
-describe.each(promises ?? [])('$name', ({ citations }) => {
+describe.each(promises)('$name', ({ citations }) => {
   test('stands with a test that states it', () => {
-    expect(citations).not.toEqual([]);
+    expect(citations.length).toBeGreaterThan(0);
   });
 
-  test.each(citations)('“$title” is a test in $file', ({ file, title }) => {
+  test.each(citations)('“$title” is in $file', ({ file, title }) => {
     expect(readFileSync(join(root, file), 'utf8')).toContain(title);
   });
 });
 
 test('there are promises', () => {
-  expect(promises?.length).toBeGreaterThan(5);
+  expect(promises.length).toBeGreaterThan(5);
+});
+
+test('a file of tests that the quick run leaves out is cited for the long run', () => {
+  const isLeftOut = (file: string): boolean =>
+    LONG_FILES.some((pattern) => matchesGlob(file, `test/${pattern}`));
+  const wrong = promises.flatMap(({ citations }) =>
+    citations.filter(({ file, isLong }) => isLeftOut(file) && !isLong),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('the page lists what the quick run leaves out, and each pattern is of files that there are', () => {
+  const section = sectionOf(guarantees.text, 'What the quick run leaves out');
+  const listed = [...section.matchAll(/^- `([^`]+)`/gm)].map(([, pattern]) => pattern);
+  expect(listed).toEqual(LONG_FILES);
+  const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' });
+  const ofNone = LONG_FILES.filter((pattern) => !files.some((file) => matchesGlob(file, pattern)));
+  expect(ofNone).toEqual([]);
+});
+
+describe('a citation is not proved', () => {
+  const [plain, long, suite] = citationsIn(
+    [
+      '- [a.test.ts](../test/a.test.ts): “does it”',
+      '- [a.test.ts](../test/a.test.ts), in the long run: “does more”',
+      '- [suite.ts](../test/suite.ts), both ways of waiting: “waits”',
+    ].join('\n'),
+  );
+  const cited = [plain, long, suite].flatMap((citation) => citation ?? []);
+  const passed = [
+    { file: 'test/a.test.ts', title: 'something > does it at once' },
+    { file: 'test/a.test.ts', title: 'something > does more' },
+    { file: 'test/b.change-stream.test.ts', title: 'waits' },
+    { file: 'test/b.polling.test.ts', title: 'waits' },
+  ];
+
+  test('never, where all have passed', () => {
+    expect(cited).toHaveLength(3);
+    expect(notProved(cited, passed, 'long')).toEqual([]);
+  });
+
+  test('by a test that was skipped or has failed, or that is in another file', () => {
+    expect(notProved(cited, passed.slice(1), 'long')).toEqual(['test/a.test.ts: “does it”']);
+    const elsewhere = passed.map((each) => ({ ...each, file: each.file.replace('/a.', '/c.') }));
+    expect(notProved(cited, elsewhere, 'long')).toHaveLength(2);
+  });
+
+  test('by one way of waiting where both are cited, and only in the long run', () => {
+    expect(notProved(cited, passed.slice(0, 3), 'long')).toEqual(['test/suite.ts: “waits”, by polling']);
+    expect(notProved(cited, passed.slice(0, 3), 'quick')).toEqual([]);
+  });
+
+  test('where it belongs to the long run, only in that', () => {
+    const without = passed.filter(({ title }) => !title.includes('more'));
+    expect(notProved(cited, without, 'quick')).toEqual([]);
+    expect(notProved(cited, without, 'long')).toEqual(['test/a.test.ts: “does more”']);
+  });
 });

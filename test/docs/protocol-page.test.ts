@@ -10,6 +10,7 @@ import { markedBlock } from './pages.js';
 const PAGE = 'docs/protocol.md';
 const NAME = 'invoice:42';
 const DAY_MS = 86_400_000;
+const HALF_DAY_MS = DAY_MS / 2;
 const ATTEMPT = /w[0-9a-f]{24}/g;
 const PROCESS = /[\w.-]+:\d+:[0-9a-f]{16}/g;
 
@@ -83,11 +84,12 @@ function sumsOf({ fence, holder, purgeAt }: Document): object {
     token: Long;
   };
   const unusedMs = expiresAt.getTime() + 7 * DAY_MS;
+  const spreadMs = (((fence as Long).toNumber() % HALF_DAY_MS) * 48_271) % HALF_DAY_MS;
   return {
     leaseMs: expiresAt.getTime() - acquiredAt.getTime() - leaseMs,
     token: token.toNumber() - acquiredAt.getTime() * 1_000,
     fence: (fence as Long).toNumber() - token.toNumber(),
-    purgeAt: (purgeAt as Date).getTime() - Math.ceil(unusedMs / DAY_MS) * DAY_MS,
+    purgeAt: (purgeAt as Date).getTime() - unusedMs - HALF_DAY_MS - spreadMs,
   };
 }
 

@@ -19,6 +19,8 @@ const task = JSON.parse(process.argv[2] ?? '') as CandidatesTask;
 const client = new MongoClient(task.uri);
 const db = client.db(task.database);
 const locks = new LockProvider(db, task.options);
+// Losses and a store that is away are what the tests are about; terms and callbacks tell what follows.
+for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
 const log = db.collection<TermLog>(LOG, { writeConcern: { w: 'majority' } });
 const random = randomFrom(task.seed);
 const candidates = new Map(task.candidateIds.map((id) => [id, candidate(id)]));

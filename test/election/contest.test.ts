@@ -1,14 +1,18 @@
 import { describe, expect, it } from 'vitest';
+import { randomFrom } from '../faults/random.js';
+import { byBreadth } from '../support/breadth.js';
 import { eventually, pause } from '../support/patience.js';
+import { drawSeed } from '../support/seed.js';
 import { randomName, testProvider } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
-const DURATION_MS = 10_000;
+const DURATION_MS = byBreadth(4_000, 10_000);
 
 /** A candidate starts and stops, resigns and hands over, as chance has it. */
 describe('eight candidates of three providers who come and go', () => {
   it('never lead at the same time, and their tokens rise; in the end there is one leader', async () => {
     const database = randomName('test');
+    const random = randomFrom(drawSeed('eight candidates'));
     const providers: TestProvider[] = [];
     for (let index = 0; index < 3; index += 1) {
       providers.push(await testProvider({ leaseMs: 2_000 }, { database }));
@@ -24,7 +28,7 @@ describe('eight candidates of three providers who come and go', () => {
           if (leading.size > 0) faults.push(`${candidateId} beside ${[...leading].join(', ')}`);
           leading.add(candidateId);
           tokens.push(term.fencingToken);
-          await pause(Math.random() * 20);
+          await pause(random.between(0, 20));
         },
         onDeposed: () => {
           if (!leading.delete(candidateId)) faults.push(`${candidateId} was not elected`);
@@ -37,16 +41,17 @@ describe('eight candidates of three providers who come and go', () => {
     const endMs = performance.now() + DURATION_MS;
     await Promise.all(
       candidates.map(async (election) => {
+        const own = randomFrom(random.between(0, 1e9));
         while (performance.now() < endMs) {
           await election.start();
-          await pause(Math.random() * 150);
-          const chance = Math.random();
-          if (chance < 0.3) await election.resign();
-          else if (chance < 0.6) {
-            await election.handOverTo(`candidate ${String(Math.floor(Math.random() * 8))}`);
+          await pause(own.between(0, 150));
+          const chance = own.between(0, 99);
+          if (chance < 30) await election.resign();
+          else if (chance < 60) {
+            await election.handOverTo(`candidate ${String(own.between(0, 7))}`);
           } else {
             await election.stop();
-            await pause(Math.random() * 50);
+            await pause(own.between(0, 50));
           }
         }
         await election.start();

@@ -1,5 +1,6 @@
 import { MongoClient } from 'mongodb';
-import { inject, onTestFinished } from 'vitest';
+import { inject } from 'vitest';
+import { whenTestEnds } from '../support/current-test.js';
 import { LockProvider } from '../../src/index.js';
 
 /** A provider that can be made to end as a process does that is killed. */
@@ -9,7 +10,7 @@ export function mortal(
 ): { readonly locks: LockProvider; die: () => Promise<void> } {
   const client = new MongoClient(inject('mongoUri'));
   const locks = new LockProvider(client.db(database), { leaseMs });
-  onTestFinished(async () => {
+  whenTestEnds(async () => {
     await client.close();
     await locks.close({ drainMs: 0 });
   });

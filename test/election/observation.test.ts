@@ -5,66 +5,69 @@ import { randomName, testProvider, twoProviders } from '../support/test-provider
 import { mortal } from './mortal.js';
 import { countStreams } from './streams.js';
 
-describe.each(['change-stream', 'polling'] as const)('whoever observes an election, by %s', (wakeups) => {
-  it('sees the leader of now, and each next one', async () => {
-    const [one, other] = await twoProviders({ wakeups, pollMs: { max: 50 } });
-    const spectator = other.locks.createLeaderElection('e');
-    const seen: (string | null)[] = [];
-    const end = new AbortController();
-    const watching = (async () => {
-      for await (const leader of spectator.observe({ signal: end.signal })) {
-        seen.push(leader === null ? null : `${leader.candidateId} at ${leader.value}`);
-      }
-    })();
-    await eventually('nobody', () => seen.length === 1);
-    const [a, b] = ['a', 'b'].map((candidateId) =>
-      one.locks.createLeaderElection('e', { candidateId, value: `${candidateId}:80`, transitionMs: 500 }),
-    );
-    if (a === undefined || b === undefined) throw new Error('there are two');
-    expect(await spectator.leader()).toBeNull();
-    await a.start();
-    await eventually('a', () => seen.length === 2);
-    await b.start();
-    const now: LeaderInfo | null = await spectator.leader();
-    expect(now).toMatchObject({
-      candidateId: 'a',
-      processId: one.locks.processId,
-      token: a.term?.fencingToken,
+describe.concurrent.each(['change-stream', 'polling'] as const)(
+  'whoever observes an election, by %s',
+  (wakeups) => {
+    it('sees the leader of now, and each next one', async () => {
+      const [one, other] = await twoProviders({ wakeups, pollMs: { max: 50 } });
+      const spectator = other.locks.createLeaderElection('e');
+      const seen: (string | null)[] = [];
+      const end = new AbortController();
+      const watching = (async () => {
+        for await (const leader of spectator.observe({ signal: end.signal })) {
+          seen.push(leader === null ? null : `${leader.candidateId} at ${leader.value}`);
+        }
+      })();
+      await eventually('nobody', () => seen.length === 1);
+      const [a, b] = ['a', 'b'].map((candidateId) =>
+        one.locks.createLeaderElection('e', { candidateId, value: `${candidateId}:80`, transitionMs: 500 }),
+      );
+      if (a === undefined || b === undefined) throw new Error('there are two');
+      expect(await spectator.leader()).toBeNull();
+      await a.start();
+      await eventually('a', () => seen.length === 2);
+      await b.start();
+      const now: LeaderInfo | null = await spectator.leader();
+      expect(now).toMatchObject({
+        candidateId: 'a',
+        processId: one.locks.processId,
+        token: a.term?.fencingToken,
+      });
+      expect((now?.transitionUntil?.getTime() ?? 0) - (now?.expiresAt.getTime() ?? 0)).toBe(500);
+      await a.stop();
+      await eventually('b', () => seen.length === 3);
+      await b.stop();
+      await eventually('nobody', () => seen.length === 4);
+      expect(seen).toEqual([null, 'a at a:80', 'b at b:80', null]);
+      end.abort();
+      await within(5_000, 'the end', watching);
     });
-    expect((now?.transitionUntil?.getTime() ?? 0) - (now?.expiresAt.getTime() ?? 0)).toBe(500);
-    await a.stop();
-    await eventually('b', () => seen.length === 3);
-    await b.stop();
-    await eventually('nobody', () => seen.length === 4);
-    expect(seen).toEqual([null, 'a at a:80', 'b at b:80', null]);
-    end.abort();
-    await within(5_000, 'the end', watching);
-  });
 
-  it('is told of a leader that fell silent, though nothing happens', async () => {
-    const database = randomName('test');
-    const other = await testProvider({ wakeups, pollMs: { max: 50 } }, { database });
-    const victim = mortal(database, 1_000);
-    const a = victim.locks.createLeaderElection('e');
-    await a.start();
-    await a.untilElected();
-    const seen: unknown[] = [];
-    const end = new AbortController();
-    const watching = (async () => {
-      for await (const leader of other.locks.createLeaderElection('e').observe({ signal: end.signal })) {
-        seen.push(leader);
-      }
-    })();
-    await eventually('a', () => seen.length === 1);
-    await victim.die();
-    await eventually('nobody', () => seen.length === 2);
-    expect(seen[1]).toBeNull();
-    end.abort();
-    await within(5_000, 'the end', watching);
-  });
-});
+    it('is told of a leader that fell silent, though nothing happens', async () => {
+      const database = randomName('test');
+      const other = await testProvider({ wakeups, pollMs: { max: 50 } }, { database });
+      const victim = mortal(database, 1_000);
+      const a = victim.locks.createLeaderElection('e');
+      await a.start();
+      await a.untilElected();
+      const seen: unknown[] = [];
+      const end = new AbortController();
+      const watching = (async () => {
+        for await (const leader of other.locks.createLeaderElection('e').observe({ signal: end.signal })) {
+          seen.push(leader);
+        }
+      })();
+      await eventually('a', () => seen.length === 1);
+      await victim.die();
+      await eventually('nobody', () => seen.length === 2);
+      expect(seen[1]).toBeNull();
+      end.abort();
+      await within(5_000, 'the end', watching);
+    });
+  },
+);
 
-describe('observers of one provider', () => {
+describe.concurrent('observers of one provider', () => {
   it('share one stream, which closes behind the last of them', async () => {
     const [one] = await twoProviders();
     const ends = [new AbortController(), new AbortController(), new AbortController()];

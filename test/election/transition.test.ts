@@ -3,7 +3,7 @@ import { eventually, later, staysOpen, within } from '../support/patience.js';
 import { randomName, testProvider } from '../support/test-provider.js';
 import { mortal } from './mortal.js';
 
-describe('after a leader that fell silent', () => {
+describe.concurrent('after a leader that fell silent', () => {
   it('the next one leads within its lease', async () => {
     const database = randomName('test');
     const { locks } = await testProvider({ leaseMs: 1_500 }, { database });

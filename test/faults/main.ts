@@ -8,6 +8,7 @@ import { startFaultCluster } from './cluster/fault-cluster.js';
 import { PROCESS_FAULTS, PROVED_ELSEWHERE, STORE_FAULTS } from './nemesis/fault-list.js';
 import { tellLeftOut } from './nemesis/nemesis.js';
 import { runOrdeal } from './ordeal.js';
+import { whereAndHow } from './round.js';
 import type { RoundResult } from './round.js';
 import { Summary } from './summary.js';
 import { WORKER } from './workload/crew.js';
@@ -15,6 +16,7 @@ import { WORKER } from './workload/crew.js';
 interface Options {
   readonly minutes: number;
   readonly seed: number;
+  readonly round: number | undefined;
   readonly only: readonly number[] | undefined;
   readonly keepJournals: boolean | undefined;
 }
@@ -52,10 +54,11 @@ const program = new Command('test:faults')
   )
   .option('--minutes <number>', 'for how long', positive, 10)
   .option('--seed <number>', 'what chance is drawn from', seedOf, Math.floor(Math.random() * 0x7f_ff_ff_ff))
+  .option('--round <number>', 'this round of the run under that seed, alone', seedOf)
   .option('--only <numbers>', 'these faults alone, as in docs/faults.md: 1,7,15', faultsOf)
   .option('--keep-journals', 'keep what was written down, also where nothing was found')
   .parse();
-const { minutes, seed, only, keepJournals } = program.opts<Options>();
+const { minutes, seed, round: onlyRound, only, keepJournals } = program.opts<Options>();
 
 const isWanted = (number: number): boolean =>
   only === undefined || only.includes(ALL) || only.includes(number);
@@ -76,13 +79,23 @@ async function runRounds(): Promise<boolean> {
   await using worker = await buildProgram(WORKER);
   await using cluster = await startFaultCluster({ withClocks: isWanted(13) });
   console.log(`leasehold: ${cluster.description}; seed ${seed}`);
-  const ordeal = { cluster, program: worker.path, storeFaults, processFaults, keepsJournals: keepJournals };
+  const ordeal = {
+    cluster,
+    program: worker.path,
+    storeFaults,
+    processFaults,
+    keepsJournals: keepJournals,
+    only,
+  };
   const summary = new Summary();
   try {
     const endMs = performance.now() + minutes * 60_000;
-    for (let round = 0; performance.now() < endMs && summary.violations === 0; round += 1) {
-      const durationMs = Math.min(ROUND_MS, Math.max(10_000, endMs - performance.now()));
-      const result = await runOrdeal(ordeal, round, seed + round, durationMs);
+    const goesOn = (round: number): boolean =>
+      onlyRound === undefined ? performance.now() < endMs && summary.violations === 0 : round === onlyRound;
+    for (let round = onlyRound ?? 0; goesOn(round); round += 1) {
+      const durationMs =
+        onlyRound === undefined ? Math.min(ROUND_MS, Math.max(10_000, endMs - performance.now())) : ROUND_MS;
+      const result = await runOrdeal(ordeal, round, seed, durationMs);
       summary.take(result);
       report(round, result);
     }
@@ -104,8 +117,9 @@ function report(round: number, result: RoundResult): void {
   for (const { invariant, checker, what } of result.violations.slice(0, 20)) {
     console.log(`  ${invariant} (${checker}) ${what}`);
   }
-  if (result.violations.length > 0 || keepJournals === true) console.log(`  journals: ${result.folder}`);
+  if (result.violations.length > 0 || keepJournals === true) console.log(`  ${whereAndHow(result)}`);
 }
 
 const isGood = await runRounds();
-process.exitCode = runTests() && isGood ? 0 : 1;
+// A single round is run again for what it found itself.
+process.exitCode = (onlyRound !== undefined || runTests()) && isGood ? 0 : 1;

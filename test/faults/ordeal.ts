@@ -11,6 +11,8 @@ export interface Ordeal {
   readonly storeFaults: readonly Fault[];
   readonly processFaults: readonly Fault[];
   readonly keepsJournals?: boolean | undefined;
+  /** What the faults were chosen by, if they were. */
+  readonly only?: readonly number[] | undefined;
 }
 
 /** Every so many rounds one is strict. */
@@ -19,15 +21,17 @@ const STRICT_EVERY = 5;
 /** Short leases are lost in failovers, and long ones are never heard of: the ordinary rounds have short ones. */
 const [SHORT_LEASE_MS, LONG_LEASE_MS] = [2_000, 30_000];
 
-/** The round with this number, under this seed. */
+/** The round with this number of a run under this seed. */
 export async function runOrdeal(
   ordeal: Ordeal,
   round: number,
   seed: number,
   durationMs: number,
 ): Promise<RoundResult> {
-  const { cluster, program, keepsJournals } = ordeal;
-  const common = { cluster, program, keepsJournals, seed, durationMs };
+  const { cluster, program, keepsJournals, only } = ordeal;
+  const chosen = only === undefined ? '' : ` --only ${only.join(',')}`;
+  const again = `npm run test:faults -- --seed ${seed} --round ${round}${chosen}`;
+  const common = { cluster, program, keepsJournals, seed: seed + round, again, durationMs };
   return await runRound({ ...common, ...planOf(ordeal, round) });
 }
 

@@ -61,7 +61,10 @@ export class ServerCounters {
   /** R1: however often their streams broke, each process has one. */
   async cursorsAreFew(before: readonly Counters[], processes: number): Promise<void> {
     const most = cursorsIn(before) + processes;
-    await eventually(`at most ${most} cursors are open`, async () => cursorsIn(await this.read()) <= most);
+    await eventually(
+      `at most ${most} cursors are open`,
+      async (see) => see(cursorsIn(await this.read())) <= most,
+    );
   }
 }
 

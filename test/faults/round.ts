@@ -26,8 +26,8 @@ import type { Violation } from './verdict.js';
 import { Crew } from './workload/crew.js';
 import { Journal } from './workload/journal.js';
 
-/** Where the journals of a round are, while it lasts and after it found something. */
-const JOURNALS = fileURLToPath(new URL('../../.cache/faults/', import.meta.url));
+/** Where the journals of a round are, while it lasts and after it has failed. */
+const JOURNALS = fileURLToPath(new URL('../../.cache/failures/faults/', import.meta.url));
 
 export const COLLECTION = 'distributed.locks';
 
@@ -42,6 +42,8 @@ const ACTORS = 5;
 
 export interface RoundPlan {
   readonly seed: number;
+  /** The command that runs this round again, if there is one. */
+  readonly again?: string | undefined;
   readonly cluster: FaultCluster;
   /** The worker, built. */
   readonly program: string;
@@ -69,6 +71,7 @@ export interface RoundPlan {
 
 export interface RoundResult extends Judgement {
   readonly seed: number;
+  readonly again: string | undefined;
   readonly folder: string;
   readonly history: History;
   /** What was wanted and cannot be had here. */
@@ -84,12 +87,24 @@ export async function runRound(plan: RoundPlan): Promise<RoundResult> {
   await mkdir(JOURNALS, { recursive: true });
   const folder = mkdtempSync(join(JOURNALS, `${plan.seed}-`));
   const round = new Round(plan, folder);
-  const result = await round.run();
-  // Whoever wants to know why needs all of it.
-  if (result.violations.length === 0 && plan.keepsJournals !== true) await rm(folder, { recursive: true });
-  else writeFileSync(join(folder, 'violations.json'), JSON.stringify(result.violations, null, 2));
-  return result;
+  try {
+    const result = await round.run();
+    if (result.violations.length === 0 && plan.keepsJournals !== true) {
+      await rm(folder, { recursive: true });
+    } else {
+      writeFileSync(join(folder, 'violations.json'), JSON.stringify(result.violations, null, 2));
+      await plan.cluster.saveLogs(folder);
+    }
+    return result;
+  } catch (error) {
+    await plan.cluster.saveLogs(folder);
+    throw new Error(`${String(error)} (${whereAndHow({ folder, again: plan.again })})`, { cause: error });
+  }
 }
+
+/** For the message of a failure: where its journals and the logs of the servers are, and how to run it again. */
+export const whereAndHow = ({ folder, again }: Pick<RoundResult, 'folder' | 'again'>): string =>
+  `journals and server logs: ${folder}${again === undefined ? '' : `; again: ${again}`}`;
 
 class Round {
   readonly #plan: RoundPlan;
@@ -141,7 +156,15 @@ class Round {
       await this.#comeToRest();
       const history = await this.#history();
       const judgement = await this.#judge(history, from, before);
-      return { seed, folder: this.#folder, history, missing: this.#missing(world), ...judgement };
+      this.#expectFaults(world, judgement.faults);
+      return {
+        seed,
+        again: this.#plan.again,
+        folder: this.#folder,
+        history,
+        missing: this.#missing(world),
+        ...judgement,
+      };
     } finally {
       await this.#crew.dismiss();
     }
@@ -212,6 +235,16 @@ class Round {
     this.#journal.write({ type: 'healed' });
   }
 
+  /** A round under faults of which none came about has proved nothing. */
+  #expectFaults(world: FaultWorld, happened: Judgement['faults']): void {
+    const { storeFaults, processFaults } = this.#plan;
+    for (const [of, faults] of Object.entries({ store: storeFaults, processes: processFaults })) {
+      const available = faults.filter((fault) => fault.missing?.(world) === undefined);
+      if (available.length === 0 || available.some(({ number }) => happened.has(number))) continue;
+      throw new Error(`no fault of the ${of} has happened, of ${available.length} that were to`);
+    }
+  }
+
   #missing(world: FaultWorld): readonly LeftOut[] {
     const { storeFaults, processFaults } = this.#plan;
     return [...storeFaults, ...processFaults].flatMap(({ number, missing }) => {
@@ -227,13 +260,14 @@ class Round {
     await this.#expect('L1', 'every worker is granted something after the end of the faults', async () => {
       await eventually(
         'a grant for every worker',
-        () => {
+        (see) => {
           const lines = this.#crew.lines();
-          return this.#crew.workers
-            .filter(({ isSteady }) => !isSteady)
-            .every(({ number }) =>
-              lines[number]?.some(({ type, atNs }) => type === 'granted' && BigInt(atNs) > healedNs),
-            );
+          const without = this.#crew.workers.filter(
+            ({ isSteady, number }) =>
+              !isSteady &&
+              lines[number]?.some(({ type, atNs }) => type === 'granted' && BigInt(atNs) > healedNs) !== true,
+          );
+          return see(without.map(({ number }) => `worker ${number}: nothing`)).length === 0;
         },
         endBoundMs,
       );

@@ -6,8 +6,10 @@ import {
   StaleTokenError,
   UnsupportedServerError,
 } from '../../src/index.js';
+import { randomFrom } from '../faults/random.js';
 import { startStandalone } from '../support/mongo-server/start.js';
 import { eventually, later, rejection } from '../support/patience.js';
+import { drawSeed } from '../support/seed.js';
 import { FencedWorld } from './fenced-world.js';
 
 /** A promise that the test keeps, to stop a transaction where it wants to. */
@@ -129,10 +131,11 @@ describe('fencedTransaction', () => {
   test('of many at once under one lock lets each have its turn, also where there are no fences yet', async () => {
     await using world = new TransactionWorld();
     const locks = [await world.holder('x'), await world.holder('y')];
+    const random = randomFrom(drawSeed('transactions under two locks'));
     const increment = (): Promise<void> =>
       fencedTransaction(
         world.own.client,
-        Math.random() < 0.5 ? locks : [...locks].reverse(),
+        random.percent(50) ? locks : [...locks].reverse(),
         async (session) => {
           const cents = (await world.accounts.findOne({ _id: 'a' }, { session }))?.cents ?? 0;
           await world.accounts.replaceOne({ _id: 'a' }, { cents: cents + 1 }, { session, upsert: true });

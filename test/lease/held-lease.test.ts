@@ -33,7 +33,7 @@ describe('a hold', () => {
     expect(lease.remainingMs).toBe(1);
     clock.advance(1);
     expect(lease.isHeld).toBe(false);
-    expect(onLost).toHaveBeenCalledExactlyOnceWith(lease, 'expired');
+    expect(onLost).toHaveBeenCalledExactlyOnceWith(lease, 'expired', true);
     expect(observer.lost).toHaveBeenCalledExactlyOnceWith('expired');
     expect(clock.alarms).toBe(0);
   });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { LockLostError, StoreUnavailableError } from '../../src/index.js';
 import type { LockHandle, LockProvider } from '../../src/index.js';
-import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
+import { eventually } from '../support/patience.js';
+import { failCommands, testProvider, twoProviders, useOwnServer } from '../support/test-provider.js';
 
 useOwnServer();
 
@@ -66,7 +67,7 @@ describe('the deadline of a hold', () => {
     });
     const startedMs = performance.now();
     const remainingMs = lock.remainingMs;
-    await until(() => lock.signal.aborted, 'the lost signal');
+    await eventually('the lost signal', () => lock.signal.aborted);
     const tookMs = performance.now() - startedMs;
     expect(tookMs).toBeGreaterThanOrEqual(remainingMs - 5);
     expect(reasons).toEqual([expect.any(LockLostError)]);
@@ -97,10 +98,10 @@ describe('an extension', () => {
     );
     const seen = new Set<string>();
     provider.locks.on('extended', ({ id }) => seen.add(id));
-    await until(() => seen.size === 40, 'all extended');
+    await eventually('all extended', () => seen.size === 40);
     provider.commands.length = 0;
     seen.clear();
-    await until(() => seen.size === 40, 'all extended again');
+    await eventually('all extended again', () => seen.size === 40);
     const updates = provider.commands.filter(({ commandName }) => commandName === 'update');
     const reads = provider.commands.filter(({ commandName }) => commandName === 'find');
     expect(updates.length).toBeLessThanOrEqual(3);
@@ -132,7 +133,7 @@ describe('an extension', () => {
     const lock = await provider.locks.acquireMutex('a');
     await provider.db.collection('distributed.locks').deleteMany({});
     const startedMs = performance.now();
-    await until(() => lock.signal.aborted, 'the lost signal');
+    await eventually('the lost signal', () => lock.signal.aborted);
     expect(performance.now() - startedMs).toBeLessThan(8_000);
     const next = await provider.locks.acquireMutex('a');
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
@@ -143,7 +144,7 @@ describe('confirm', () => {
   it('extends, and says so', async () => {
     const { locks } = await testProvider({ leaseMs: 3_000, clockAllowanceMs: 0, extendEveryMs: 1_000 });
     const lock = await locks.acquireMutex('a');
-    await until(() => lock.remainingMs < 2_900, 'time passes');
+    await eventually('time passes', () => lock.remainingMs < 2_900);
     await lock.confirm();
     expect(lock.remainingMs).toBeGreaterThan(2_900);
   });
@@ -235,21 +236,21 @@ describe('a revocation', () => {
     expect(result).toEqual({ asked: [lock.id], gone: [], evicted: [] });
     expect(lock.isHeld).toBe(true);
     expect(await other.locks.tryAcquireMutex('a')).toBeNull();
-    await until(() => lock.releaseRequested.aborted, 'the request to release');
+    await eventually('the request to release', () => lock.releaseRequested.aborted);
     expect(lock.signal.aborted).toBe(false);
-    await until(() => lock.signal.aborted, 'the end of the lease');
-    expect(lock.signal.reason).toMatchObject({ why: 'expired' });
+    await eventually('the end of the lease', () => lock.signal.aborted);
+    expect(lock.signal.reason).toMatchObject({ why: 'revoked' });
   });
 
   it('by force empties the seat, and a waiter has it at once', async () => {
     const [provider, other] = await twoProviders({ leaseMs: 60_000 });
     const lock = await provider.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a', { timeoutMs: 10_000 });
-    await until(async () => (await other.locks.inspect('a'))?.waiters.length === 1, 'a waiter');
+    await eventually('a waiter', async () => (await other.locks.inspect('a'))?.waiters.length === 1);
     expect(await other.locks.revoke('a', { force: true })).toMatchObject({ evicted: [lock.id] });
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
-    await expect(lock.confirm()).rejects.toMatchObject({ why: 'evicted' });
+    await expect(lock.confirm()).rejects.toMatchObject({ why: 'revoked' });
   });
 
   it('aborts the signal of a victim in the same provider at once', async () => {

@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { LockHandle, ModeChangedEvent, ReaderWriterHandle } from '../../src/index.js';
-import { answeredTimeout, later, rejection, staysOpen, toldOfHolders, within } from '../support/patience.js';
-import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
+import {
+  answeredTimeout,
+  eventually,
+  later,
+  rejection,
+  staysOpen,
+  toldOfHolders,
+  within,
+} from '../support/patience.js';
+import { failCommands, testProvider, twoProviders, useOwnServer } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
 useOwnServer();
@@ -71,9 +79,9 @@ describe('an upgrade', () => {
     const [lock, reader] = await upgradeableBesideReader([one, other]);
     const abort = new AbortController();
     const upgrading = later(lock.upgrade({ signal: abort.signal }));
-    await until(() => isUpgrading(one), 'the upgrade waits');
+    await eventually('the upgrade waits', () => isUpgrading(one));
     const parked = other.locks.createReaderWriterLock('a').acquireRead({ timeoutMs: 20_000 });
-    await until(async () => (await one.locks.inspect('a'))?.waiters.length === 1, 'a parked reader');
+    await eventually('a parked reader', async () => (await one.locks.inspect('a'))?.waiters.length === 1);
     const heal = await failCommands(one, 'alwaysOn', { failCommands: ['findAndModify'], errorCode: 189 });
     const reason = new Error('not any more');
     abort.abort(reason);
@@ -103,7 +111,7 @@ describe('an upgrade', () => {
     const lock = await one.locks.createReaderWriterLock('a').acquireUpgradeableRead();
     const reader = await other.locks.createReaderWriterLock('a', { leaseMs: 1_000 }).acquireRead();
     const upgrading = lock.upgrade();
-    await until(() => isUpgrading(one), 'the upgrade waits');
+    await eventually('the upgrade waits', () => isUpgrading(one));
     await other.locks.close({ drainMs: 0 });
     await within(10_000, 'the upgrade after the dead reader', upgrading);
     expect(reader.isHeld).toBe(false);
@@ -114,7 +122,7 @@ describe('an upgrade', () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [lock] = await upgradeableBesideReader([one, other]);
     const upgrading = later(lock.upgrade());
-    await until(() => isUpgrading(one), 'the upgrade waits');
+    await eventually('the upgrade waits', () => isUpgrading(one));
     await other.locks.revoke('a', { id: lock.id, force: true });
     expect(await rejection(within(10_000, 'the loss', upgrading))).toMatchObject({ code: 'LOCK_LOST' });
     expect(lock.isHeld).toBe(false);
@@ -124,7 +132,7 @@ describe('an upgrade', () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [lock] = await upgradeableBesideReader([one, other]);
     const upgrading = later(lock.upgrade());
-    await until(() => isUpgrading(one), 'the upgrade waits');
+    await eventually('the upgrade waits', () => isUpgrading(one));
     expect(await lock.release()).toBe(true);
     expect(await rejection(upgrading)).toMatchObject({ code: 'LOCK_LOST', why: 'released' });
     expect(await other.locks.createReaderWriterLock('a').tryAcquireUpgradeableRead()).not.toBeNull();
@@ -134,7 +142,7 @@ describe('an upgrade', () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [lock] = await upgradeableBesideReader([one, other]);
     const upgrading = later(lock.upgrade());
-    await until(() => isUpgrading(one), 'the upgrade waits');
+    await eventually('the upgrade waits', () => isUpgrading(one));
     const closing = one.locks.close({ drainMs: 20_000 });
     expect(await rejection(upgrading)).toMatchObject({ code: 'PROVIDER_CLOSED' });
     expect(lock.releaseRequested.aborted).toBe(true);
@@ -153,7 +161,7 @@ describe('an upgrade', () => {
       expect(await lock.tryUpgrade({ timeoutMs: 20 })).toBe(false);
     }
     const upgrading = lock.upgrade();
-    await until(() => isUpgrading(one), 'the upgrade waits');
+    await eventually('the upgrade waits', () => isUpgrading(one));
     await reader.release();
     await within(10_000, 'the upgrade', upgrading);
     expect(lock.currentMode()).toBe('write');
@@ -229,7 +237,7 @@ describe('a downgrade', () => {
     expect(await rejection(lock.upgrade())).toMatchObject({ code: 'LOCK_MODE', mode: 'read' });
     await heal();
     expect((await reading).isHeld).toBe(true);
-    await until(() => changed.length > 0, 'the change is known here');
+    await eventually('the change is known here', () => changed.length > 0);
     expect(changed).toMatchObject([{ id: lock.id, mode: 'read', previousMode: 'write' }]);
     expect(lock.fencingToken).toBeGreaterThan(before);
     expect(lock.fencingToken).toBe(changed[0]?.fencingToken);
@@ -267,7 +275,7 @@ describe('a downgrade', () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const lock = await one.locks.createReaderWriterLock('a').acquireWrite();
     await other.locks.revoke('a', { force: true });
-    expect(await rejection(lock.downgrade('read'))).toMatchObject({ code: 'LOCK_LOST', why: 'evicted' });
+    expect(await rejection(lock.downgrade('read'))).toMatchObject({ code: 'LOCK_LOST', why: 'revoked' });
     expect(lock.isHeld).toBe(false);
   });
 });
@@ -278,7 +286,7 @@ describe('a change of mode', () => {
     const [lock, reader] = await upgradeableBesideReader([one, other]);
     const upgrading = later(lock.upgrade({ signal: AbortSignal.timeout(100) }));
     await rejection(upgrading);
-    await until(async () => !(await isUpgrading(one)), 'the upgrade is taken back');
+    await eventually('the upgrade is taken back', async () => !(await isUpgrading(one)));
     const late = one.commands.find(({ command }) =>
       JSON.stringify(command['update'] ?? '').includes('"change":1'),
     );
@@ -296,12 +304,12 @@ describe('a change of mode', () => {
     const [lock, reader] = await upgradeableBesideReader([one, other]);
     const abort = new AbortController();
     const upgrading = later(lock.upgrade({ signal: abort.signal }));
-    await until(() => isUpgrading(one), 'the upgrade waits');
+    await eventually('the upgrade waits', () => isUpgrading(one));
     // The cancel is lost on its way; meanwhile the reader leaves, and the upgrade is granted to nobody who knows of it.
     const heal = await failCommands(one, 'alwaysOn', { failCommands: ['findAndModify'], errorCode: 189 });
     abort.abort();
     await rejection(upgrading);
-    await until(() => changes(one).includes(2), 'the cancel was sent');
+    await eventually('the cancel was sent', () => changes(one).includes(2));
     await reader.release();
     await heal();
     await lock.upgrade();
@@ -320,11 +328,14 @@ describe('a change of mode', () => {
     const [lock, reader] = await upgradeableBesideReader([one, other]);
     const abort = new AbortController();
     const upgrading = later(lock.upgrade({ signal: abort.signal }));
-    await until(() => isUpgrading(one), 'the upgrade waits');
+    await eventually('the upgrade waits', () => isUpgrading(one));
     const heal = await failCommands(one, 'alwaysOn', { failCommands: ['findAndModify'], errorCode: 13 });
     abort.abort();
     await rejection(upgrading);
-    await until(() => changes(one).filter((change) => change === 2).length >= 2, 'two cancels were refused');
+    await eventually(
+      'two cancels were refused',
+      () => changes(one).filter((change) => change === 2).length >= 2,
+    );
     expect(await isUpgrading(one)).toBe(true);
     await heal();
     const next = await other.locks.createReaderWriterLock('a').acquireRead({ timeoutMs: 20_000 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Wakeups } from '../../src/options/provider-options.js';
-import { pause, rejection, staysOpen } from '../support/patience.js';
-import { testProvider, until } from '../support/test-provider.js';
+import { eventually, pause, rejection, staysOpen } from '../support/patience.js';
+import { testProvider } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
 /** The quiet time is a second, and no third of a lease falls into a test. */
@@ -42,17 +42,17 @@ async function standBy<T>(
     const wait = acquire(provider, index);
     wait.catch(() => undefined);
     waits.push(wait);
-    await until(
-      async () => (await holder.locks.inspect('a'))?.waiters.length === index + 1,
+    await eventually(
       `waiter ${index} in the queue`,
+      async () => (await holder.locks.inspect('a'))?.waiters.length === index + 1,
     );
   }
-  await until(() => standbys.every((each) => named(each, 'aggregate') > 0), 'everybody has listened');
-  await until(async () => (await streams(holder)) === 1, 'only the head listens');
+  await eventually('everybody has listened', () => standbys.every((each) => named(each, 'aggregate') > 0));
+  await eventually('only the head listens', async () => (await streams(holder)) === 1);
   return waits;
 }
 
-describe('processes that wait behind the head of a quiet queue', () => {
+describe.concurrent('processes that wait behind the head of a quiet queue', () => {
   it.each(['auto', 'change-stream'] as const)(
     'close their streams, read their place once a second, and have the lock in turn when it moves (wakeups: %s)',
     async (wakeups) => {
@@ -98,7 +98,10 @@ describe('processes that wait behind the head of a quiet queue', () => {
       code: 'ACQUIRE_TIMEOUT',
       place: 1,
     });
-    await until(async () => (await holder.locks.inspect('a'))?.waiters.length === 1, 'only the head waits');
+    await eventually(
+      'only the head waits',
+      async () => (await holder.locks.inspect('a'))?.waiters.length === 1,
+    );
     for (const provider of [patient, aborted]) if (provider !== undefined) provider.commands.length = 0;
     await pause(2_500);
     expect(patient?.commands).toEqual([]);
@@ -139,13 +142,13 @@ describe('processes that wait behind the head of a quiet queue', () => {
     const other = await holder.locks.acquireMutex('b');
     const waits = await standBy(all, ({ locks }) => locks.acquireMutex('a'));
     const waiting = standby?.locks.acquireMutex('b');
-    await until(async () => (await streams(holder)) === 2, 'its stream');
+    await eventually('its stream', async () => (await streams(holder)) === 2);
     if (standby !== undefined) standby.commands.length = 0;
     await pause(2_500);
     expect(standby === undefined ? -1 : named(standby, 'find')).toBe(0);
     await other.release();
     await waiting;
-    await until(async () => (await streams(holder)) === 1, 'its end');
+    await eventually('its end', async () => (await streams(holder)) === 1);
     expect(await staysOpen(Promise.race(waits), 0)).toBe(true);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ProviderClosedError, StoreUnavailableError } from '../../src/index.js';
-import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
+import { eventually } from '../support/patience.js';
+import { failCommands, testProvider, twoProviders, useOwnServer } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
 useOwnServer();
@@ -52,7 +53,7 @@ describe('an unknown outcome', () => {
       const waiting = other.locks.acquireMutex('a', { timeoutMs: 30_000 });
       let errors = 0;
       other.locks.on('storeError', () => (errors += 1));
-      await until(() => errors >= 3, 'a few failures');
+      await eventually('a few failures', () => errors >= 3);
       await heal();
       await lock.release();
       const next = await waiting;
@@ -143,7 +144,7 @@ describe('closing a provider', () => {
     const lock = await one.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a');
     const rejected = expect(waiting).rejects.toThrow(ProviderClosedError);
-    await until(async () => (await one.locks.inspect('a'))?.waiters.length === 1, 'a waiter');
+    await eventually('a waiter', async () => (await one.locks.inspect('a'))?.waiters.length === 1);
     let isClosed = false;
     const closing = other.locks.close().then(() => (isClosed = true));
     await rejected;

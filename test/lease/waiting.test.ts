@@ -7,8 +7,8 @@ import type { Reply } from '../../src/protocol/reply.js';
 import { Combiner } from '../../src/store/combiner.js';
 import { LockCollection } from '../../src/store/lock-collection.js';
 import { parseProviderOptions } from '../../src/options/provider-options.js';
-import { answeredTimeout } from '../support/patience.js';
-import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
+import { answeredTimeout, eventually, pause } from '../support/patience.js';
+import { failCommands, testProvider, twoProviders, useOwnServer } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
 useOwnServer();
@@ -16,8 +16,8 @@ useOwnServer();
 const waiters = async ({ locks }: TestProvider, name = 'a'): Promise<number> =>
   (await locks.inspect(name))?.waiters.length ?? 0;
 
-const queued = (provider: TestProvider, count = 1, name = 'a'): Promise<void> =>
-  until(async () => (await waiters(provider, name)) === count, `${String(count)} in the queue`);
+const queued = (provider: TestProvider, count = 1, name = 'a'): Promise<unknown> =>
+  eventually(`${String(count)} in the queue`, async () => (await waiters(provider, name)) === count);
 
 const named = (provider: TestProvider, commandName: string): number =>
   provider.commands.filter((command) => command.commandName === commandName).length;
@@ -31,7 +31,7 @@ describe('a hand-over', () => {
     await opened;
     await queued(waiter);
     // The look after the opening is the waiter's last command before its grant.
-    await until(() => named(waiter, 'findAndModify') === 2, 'the look after the opening');
+    await eventually('the look after the opening', () => named(waiter, 'findAndModify') === 2);
     holder.commands.length = 0;
     waiter.commands.length = 0;
     await lock.release();
@@ -124,20 +124,35 @@ describe('a waiter', () => {
 
   it('that gives up leaves nothing behind, however the grant and the timeout race (E6)', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
-    let granted = 0;
-    for (let round = 0; round < 30; round += 1) {
+    let [granted, givenUp] = [0, 0];
+    // Half of what is between a release that came in time and one that did not: it closes in on the race.
+    let [inTimeMs, lateMs] = [0, 100];
+    for (let round = 0; round < 30 || granted === 0 || givenUp === 0; round += 1) {
       const lock = await one.locks.acquireMutex('a');
-      const waiting = other.locks.tryAcquireMutex('a', { timeoutMs: 20 });
-      await new Promise((resolve) => setTimeout(resolve, 14 + (round % 10)));
+      const waiting = other.locks.tryAcquireMutex('a', { timeoutMs: 50 });
+      const releaseAfterMs = (inTimeMs + lateMs) / 2;
+      await pause(releaseAfterMs);
       const [, late] = await Promise.all([lock.release(), waiting]);
-      if (late !== null) {
+      if (late === null) {
+        givenUp += 1;
+        lateMs = releaseAfterMs;
+      } else {
         granted += 1;
+        inTimeMs = releaseAfterMs;
         expect(late.isHeld).toBe(true);
         await late.release();
       }
-      expect(await one.locks.inspect('a')).toMatchObject({ holders: [], waiters: [] });
+      // Noise of the machine has moved it away.
+      if (lateMs - inTimeMs < 1) [inTimeMs, lateMs] = [Math.max(0, inTimeMs - 20), lateMs + 20];
+      await eventually('nobody is left', async (see) => {
+        const { holders, waiters: waiting } = see(
+          (await one.locks.inspect('a')) ?? { holders: [], waiters: [] },
+        );
+        return holders.length + waiting.length === 0;
+      });
     }
-    expect(granted).toBeLessThan(31);
+    // That both have happened is what the loop waits for.
+    expect(Math.min(granted, givenUp)).toBeGreaterThan(0);
   });
 
   it('that is aborted at the very hand-over gives the lock back', async () => {
@@ -176,7 +191,7 @@ describe('the cost of waiting', () => {
       await waiting[i % 5]?.locks.useMutex('a', () => undefined);
     });
     await queued(holder, 20);
-    await until(() => waiting.every((each) => named(each, 'findAndModify') >= 2), 'the opening looks');
+    await eventually('the opening looks', () => waiting.every((each) => named(each, 'findAndModify') >= 2));
     for (const each of waiting) each.commands.length = 0;
     const startedMs = performance.now();
     await new Promise((resolve) => setTimeout(resolve, 10_000));
@@ -255,6 +270,7 @@ describe('the waiting room', () => {
     limit: undefined,
     places: [place],
     waiters: 1,
+    ownWaiters: undefined,
     earliestMs: null,
   };
 
@@ -296,7 +312,7 @@ describe('the waiting room', () => {
     waiting.woken('a', 'w1', 51);
     expect(wait.granted).not.toHaveBeenCalled();
     // There is no such document on the server: the look finds the place gone.
-    await until(() => wait.lapsed.mock.calls.length === 1, 'the answer of the look');
+    await eventually('the answer of the look', () => wait.lapsed.mock.calls.length === 1);
     waiting.close();
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { later, rejection, within } from '../support/patience.js';
-import { twoProviders, until } from '../support/test-provider.js';
+import { eventually, later, rejection, within } from '../support/patience.js';
+import { twoProviders } from '../support/test-provider.js';
 
 describe('a set of locks of which one is lost while another is waited for', () => {
   it('is given back, and asked for again in the time that is left', async () => {
@@ -8,12 +8,15 @@ describe('a set of locks of which one is lost while another is waited for', () =
     const [a, b] = [one.locks.createMutex('a'), one.locks.createMutex('b')];
     const hold = await other.locks.acquireMutex('b');
     const waiting = one.locks.acquireAll([{ mutex: b }, { mutex: a }], { timeoutMs: 30_000 });
-    await until(async () => (await other.locks.inspect('b'))?.waiters.length === 1, 'it waits for b');
+    await eventually('it waits for b', async () => (await other.locks.inspect('b'))?.waiters.length === 1);
     const lost: string[] = [];
     one.locks.on('lost', ({ lockName }) => lost.push(lockName));
     await one.locks.revoke('a', { force: true });
-    await until(async () => (await other.locks.inspect('a'))?.holders.length === 1, 'it has a again');
-    await until(async () => (await other.locks.inspect('b'))?.waiters.length === 1, 'it waits for b again');
+    await eventually('it has a again', async () => (await other.locks.inspect('a'))?.holders.length === 1);
+    await eventually(
+      'it waits for b again',
+      async () => (await other.locks.inspect('b'))?.waiters.length === 1,
+    );
     expect(lost).toEqual(['a']);
     await hold.release();
     const both = await within(10_000, 'both', waiting);
@@ -27,7 +30,7 @@ describe('a set of locks of which one is lost while another is waited for', () =
     const [a, b] = [one.locks.createMutex('a'), one.locks.createMutex('b')];
     const hold = await other.locks.acquireMutex('b');
     const waiting = later(one.locks.acquireAll([{ mutex: a }, { mutex: b }], { timeoutMs: 1_500 }));
-    await until(async () => (await other.locks.inspect('b'))?.waiters.length === 1, 'it waits for b');
+    await eventually('it waits for b', async () => (await other.locks.inspect('b'))?.waiters.length === 1);
     await one.locks.revoke('a', { force: true });
     expect(await rejection(waiting)).toMatchObject({ code: 'ACQUIRE_TIMEOUT', lockName: 'b' });
     expect(await other.locks.inspect('a')).toMatchObject({ holders: [], waiters: [] });
@@ -45,9 +48,9 @@ describe('a set of locks of which one is lost while another is waited for', () =
     });
     const requests = [{ mutex: a }, { mutex: b }] as const;
     const waiting = later(one.locks.acquireAll(requests, { signal: aborting.signal }));
-    await until(async () => (await other.locks.inspect('b'))?.waiters.length === 1, 'it waits for b');
+    await eventually('it waits for b', async () => (await other.locks.inspect('b'))?.waiters.length === 1);
     await one.locks.revoke('a', { force: true });
     expect(await rejection(waiting)).toBe(why);
-    await until(async () => (await other.locks.inspect('b'))?.waiters.length === 0, 'it waits no more');
+    await eventually('it waits no more', async () => (await other.locks.inspect('b'))?.waiters.length === 0);
   });
 });

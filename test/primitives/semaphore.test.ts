@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../src/index.js';
-import { rejection } from '../support/patience.js';
-import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
+import { eventually, rejection } from '../support/patience.js';
+import { failCommands, testProvider, twoProviders, useOwnServer } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
 useOwnServer();
@@ -130,7 +130,7 @@ describe('a resize by others', () => {
     const semaphore = one.locks.createSemaphore('s', 5, { whenLimitDiffers });
     const waiting = semaphore.acquire({ permits: 5 });
     waiting.catch(() => undefined);
-    await until(async () => (await other.locks.inspect('s'))?.waiters.length === 1, 'it waits');
+    await eventually('it waits', async () => (await other.locks.inspect('s'))?.waiters.length === 1);
     return { semaphore, other: other.locks.createSemaphore('s', 5), holder, waiting };
   };
 
@@ -157,7 +157,10 @@ describe('a request within the hold of its own chain of calls', () => {
     const semaphore = one.locks.createSemaphore('s', 3);
     const work = semaphore.use(async () => {
       const all = other.locks.createSemaphore('s', 3).acquire({ permits: 3 });
-      await until(async () => (await one.locks.inspect('s'))?.waiters.length === 1, 'somebody waits for all');
+      await eventually(
+        'somebody waits for all',
+        async () => (await one.locks.inspect('s'))?.waiters.length === 1,
+      );
       const error = await rejection(semaphore.acquire());
       return { all, error };
     });

@@ -74,8 +74,8 @@ export class ProcessWorld implements AsyncDisposable {
   }
 
   async untilWaiting(count: number): Promise<void> {
-    await eventually(`${count} waiting`, async () => {
-      const snapshot = await this.#observer.inspect(this.lockName);
+    await eventually(`${count} waiting`, async (see) => {
+      const snapshot = see(await this.#observer.inspect(this.lockName));
       return (snapshot?.waiters.length ?? 0) === count;
     });
   }

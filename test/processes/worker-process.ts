@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 
-import { eventually, within } from '../support/patience.js';
+import { BUSY_MACHINE_MS, eventually, within } from '../support/patience.js';
 import type { Line, Order, Says, WorkerTask } from './worker-lines.js';
 
 type LineOf<S extends Says> = Extract<Line, { readonly says: S }>;
@@ -83,7 +83,7 @@ export class WorkerProcess implements AsyncDisposable {
 
   /** How it ended, which it must do by itself and soon. */
   async endsByItself(): Promise<number | null> {
-    const { code } = await within(10_000, 'the worker ends by itself', this.ended);
+    const { code } = await within(BUSY_MACHINE_MS, 'the worker ends by itself', this.ended);
     if (this.#complaints !== '') throw new Error(`a worker complained: ${this.#complaints}`);
     return code;
   }

@@ -13,6 +13,8 @@ const LOOK_EVERY_MS = 10;
 const { uri, database, lockName, heldAs, options } = JSON.parse(process.argv[2] ?? '') as WorkerTask;
 const client = new MongoClient(uri);
 const locks = new LockProvider(client.db(database), options);
+// Losses and a store that is away are what the tests are about; they look at signals and answers.
+for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
 const lock = open(heldAs);
 let hold: LockHandle | null = null;
 let watching: NodeJS.Timeout | undefined;

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 import { extension, keptLeasesProjection, pollProjection } from '../../src/protocol/extension.js';
 import type { LockKind } from '../../src/protocol/lock-document.js';
 import { fateOf, refusalOf } from '../../src/protocol/reply.js';
+import { byBreadth } from '../support/breadth.js';
 import {
   corruptionsOf,
   idleDocument,
@@ -22,6 +23,7 @@ import {
   SEMAPHORE,
 } from '../support/lock-kinds.js';
 import { enqueue, requestOf, tryOnce } from '../support/operations.js';
+import { drawSeed } from '../support/seed.js';
 
 const past = new Date(Date.now() - 60_000);
 const dead = { holdersEnd: past, waitersEnd: past };
@@ -44,6 +46,14 @@ const updatesOf = (index: number, cases: number): typeof UPDATES => {
   return UPDATES.filter((_, at) => at % stride === index % stride);
 };
 
+/** In the quick run one of so many, from another one each time. */
+const sampled = <T>(all: readonly T[], oneIn: number): readonly T[] => {
+  const stride = Math.max(1, Math.min(oneIn, all.length));
+  return all.filter((_, index) => index % stride === seed % stride);
+};
+const seed = drawSeed('corrupt documents');
+const ONE_IN = byBreadth(5, 1);
+
 describe.each([
   ['mutex', MUTEX],
   ['reader-writer', READER_WRITER],
@@ -51,16 +61,17 @@ describe.each([
   ['election', ELECTION],
 ] as const)('a corrupt document of a %s', (kind, { seats }) => {
   const driver = new LockDocumentDriver(inject('mongoUri'), seats);
-  const corruptions = corruptionsOf(kind);
-  const paths = [...new Set(corruptions.map(({ path }) => path))];
+  const every = corruptionsOf(kind);
+  const corruptions = sampled(every, ONE_IN);
+  const paths = [...new Set(every.map(({ path }) => path))];
 
   afterAll(() => driver[Symbol.asyncDispose]());
 
   it.each(paths)('is touched by no operation: %s', async (corrupted) => {
     const touched: string[] = [];
-    const ofPath = corruptions.filter(({ path }) => path === corrupted);
+    const ofPath = every.filter(({ path }) => path === corrupted);
     const all = basesOf(kind).flatMap((base) => ofPath.map((corruption) => ({ base, ...corruption })));
-    await inLanes([...all.entries()], async ([index, { base, path, value, words }]) => {
+    await inLanes(sampled([...all.entries()], ONE_IN), async ([index, { base, path, value, words }]) => {
       const document = withValue(base.make(driver.newName()), path, value);
       const by = await touch(driver, document, updatesOf(index, all.length));
       if (by !== undefined) touched.push(`${base.words}, ${words}: ${by}`);
@@ -84,8 +95,7 @@ describe.each([
         const fate = fateOf(reply, 'w9').type;
         const told = fate === 'absent' ? refusalOf(reply, seats, type, requestOf('w9', DEMAND)) : fate;
         const isLegal = await driver.isLegal(name);
-        const isKnown = told === 'corrupt' || told === 'unexplained';
-        if (!isKnown || isLegal) wrong.push(`${words}: ${type} is told ${told}, legal: ${isLegal}`);
+        if (told !== 'corrupt' || isLegal) wrong.push(`${words}: ${type} is told ${told}, legal: ${isLegal}`);
       }
     });
     expect(wrong).toEqual([]);
@@ -122,7 +132,7 @@ describe.each([
     const all = UPDATES.flatMap((update) =>
       strangeReservesOf(kind).map((strange) => ({ update, ...strange })),
     );
-    await inLanes(all, async ({ update: { operations, adopting }, path, value, words }) => {
+    await inLanes(sampled(all, ONE_IN), async ({ update: { operations, adopting }, path, value, words }) => {
       const name = driver.newName();
       await driver.put(withValue(lockDocument(kind, name), path, value));
       const { reply } = await driver.apply(name, operations, { adopting });

@@ -1,5 +1,6 @@
 import { describe, expect, inject, it } from 'vitest';
 
+import { byBreadth } from '../support/breadth.js';
 import { SCRIPTS } from '../support/client-scripts.js';
 import { drawSchedule, explore } from '../support/interleavings.js';
 import type { Script } from '../support/interleavings.js';
@@ -10,7 +11,9 @@ import { drawSeed } from '../support/seed.js';
 
 const LANES = 8;
 /** So many schedules are played on the server too, of each kind. */
-const SAMPLE = 400;
+const SAMPLE = byBreadth(60, 400);
+/** One in so many choices of scripts is explored on the model; which of them, the seed tells. */
+const ONE_IN = byBreadth(10, 1);
 
 /** Every choice of three scripts; which of three equal clients is called the first is of no matter. */
 function* threeClients(scripts: readonly ((client: number) => Script)[]): Generator<readonly Script[]> {
@@ -42,13 +45,14 @@ describe.each([
 
   it('keep every invariant in every interleaving of what they may do', { timeout: 600_000 }, () => {
     let [schedules, states] = [0, 0];
-    for (const clients of choices) {
+    const first = drawSeed(`choices of scripts, ${kind.model.kind}`) % ONE_IN;
+    for (const clients of choices.filter((_, index) => index % ONE_IN === first)) {
       const explored = explore(kind.model, clients);
       schedules += explored.schedules;
       states += explored.states;
     }
     console.log(`${kind.model.kind}: ${schedules} interleavings, ${states} states`);
-    expect(schedules).toBeGreaterThan(schedulesAtLeast);
+    expect(schedules).toBeGreaterThan(schedulesAtLeast / (2 * ONE_IN));
   });
 
   it('do on the server what they do on the model', async () => {

@@ -190,7 +190,7 @@ describe('the look that follows an extension', () => {
       { _id: name },
       { projection: leasesProjection(PLACES_OF_LEASES, 'p0') },
     );
-    expect(readLeases(found ?? {})).toMatchObject({ othersWait: false, leases: [{ id: 'wh', keeps: 999 }] });
+    expect(readLeases(found ?? {})).toMatchObject({ othersWait: false, leases: [{ id: 'wh' }] });
     await driver.tamper(name, { $set: { queue: 7 } });
     expect(await look(name, 'p0')).toBe(false);
   });

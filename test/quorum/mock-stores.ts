@@ -1,13 +1,13 @@
 import { AcquireTimeoutError, LockLostError, StoreUnavailableError } from '../../src/errors.js';
 import type { LossCause } from '../../src/errors.js';
 import type { LockProviderEvents } from '../../src/events.js';
-import { parseProviderOptions } from '../../src/options/provider-options.js';
+import type { Standing } from '../../src/lease/loss.js';
 import { parsePrimitiveOptions } from '../../src/options/request-options.js';
 import type { Mode } from '../../src/protocol/lock-document.js';
 import type { LeaseInfo, LockSnapshot } from '../../src/protocol/snapshot.js';
 import { Contended } from '../../src/quorum/contended.js';
 import { QuorumMutex, QuorumReaderWriterLock } from '../../src/quorum/quorum-locks.js';
-import { parseMinValidity } from '../../src/quorum/quorum-options.js';
+import { parseQuorumOptions } from '../../src/quorum/quorum-options.js';
 import type { QuorumLockProviderOptions } from '../../src/quorum/quorum-options.js';
 import { QuorumRequester } from '../../src/quorum/quorum-requester.js';
 import { Silence } from '../../src/quorum/silence.js';
@@ -19,6 +19,7 @@ import { ManualClock } from '../support/manual-clock.js';
 export class MockSeat implements Seat {
   readonly name: string;
   readonly id: string;
+  store = 0;
   fencingToken: number;
   readonly #clock: ManualClock;
   readonly #loss = new AbortController();
@@ -66,6 +67,10 @@ export class MockSeat implements Seat {
 
   get remainingMs(): number {
     return this.ended === undefined ? this.#deadlineMs - this.#clock.nowMs() : 0;
+  }
+
+  standing(): Standing {
+    return { remainingMs: this.remainingMs, why: this.ended };
   }
 
   extendTo(deadlineMs: number): void {
@@ -165,6 +170,7 @@ export class MockStore implements Store {
   async try(wish: Wish): Promise<Seat> {
     this.asked += 1;
     const seat = await this.says(wish);
+    seat.store = this.index;
     this.seats.push(seat);
     return seat;
   }
@@ -180,6 +186,10 @@ export class MockStore implements Store {
 
   inspect(): Promise<LockSnapshot | null> {
     return this.shows();
+  }
+
+  unanswered(): Error {
+    return new Error('no answer yet');
   }
 
   close(): Promise<void> {
@@ -234,7 +244,7 @@ export class MockQuorum {
 
   constructor(count = 3, options: QuorumLockProviderOptions = {}) {
     this.stores = Array.from({ length: count }, (_, index) => new MockStore(index, this.clock));
-    const settings = parseProviderOptions(options);
+    const { settings, minValidityMs } = parseQuorumOptions(options);
     const requester = new QuorumRequester({
       stores: this.stores,
       majority: Math.floor(count / 2) + 1,
@@ -246,9 +256,9 @@ export class MockQuorum {
       closing: this.closing.signal,
       silence: new Silence(),
       contended: new Contended(this.clock),
-      minValidityMs: parseMinValidity(options),
+      minValidityMs,
     });
-    const terms = parsePrimitiveOptions(settings);
+    const { terms } = parsePrimitiveOptions(settings, 'createMutex');
     this.mutex = new QuorumMutex(requester, 'm', terms);
     this.lock = new QuorumReaderWriterLock(requester, 'rw', terms);
   }
@@ -272,3 +282,17 @@ export class MockQuorum {
 
 /** Lets everything go on that waits for nothing but promises. */
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Lets time go on until the promise settles. */
+export async function inTime<T>(quorum: MockQuorum, promise: Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const end = (): void => {
+    over.abort();
+  };
+  promise.then(end, end);
+  for (let steps = 0; !over.signal.aborted && steps < 5_000; steps += 1) {
+    await settled();
+    quorum.clock.advance(10);
+  }
+  return await promise;
+}

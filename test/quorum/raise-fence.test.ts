@@ -95,7 +95,7 @@ describe('a lifting that the store does not answer', () => {
       doubtful: () => undefined,
     });
     const owner = { track: () => undefined } as unknown as HandleOwner;
-    const seat = new SeatHandle(lease, owner, context as unknown as AcquisitionContext);
+    const seat = new SeatHandle(lease, owner, context as unknown as AcquisitionContext, 0);
     const lifting = later(seat.raiseFence(9));
     for (let passedMs = 0; passedMs < 1_000; passedMs += 100) {
       clock.advance(100);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import { MongoClient } from 'mongodb';
 import type { Db, Document } from 'mongodb';
-import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
 
 import { QuorumLockProvider } from '../../src/index.js';
 import type { QuorumLockProviderOptions } from '../../src/index.js';
@@ -11,6 +11,7 @@ import type { FaultMember } from '../faults/cluster/fault-member.js';
 import { startFaultProxy } from '../faults/cluster/fault-proxy.js';
 import { Ground } from '../faults/cluster/ground.js';
 import { freePort, MongodProcess } from '../faults/cluster/mongod-process.js';
+import { whenTestEnds } from '../support/current-test.js';
 import { findBinary } from '../support/mongo-server/find-binary.js';
 import { randomName } from '../support/own-database.js';
 import { eventually } from '../support/patience.js';
@@ -46,7 +47,7 @@ export function useThreeDeployments(): Deployments {
   const database = randomName('quorum');
   const db = (index: number): Db => {
     const client = new MongoClient(uriOf(memberAt(started, index)), { serverSelectionTimeoutMS: 60_000 });
-    onTestFinished(() => client.close());
+    whenTestEnds(() => client.close());
     return client.db(database);
   };
   return {
@@ -57,7 +58,7 @@ export function useThreeDeployments(): Deployments {
     provider: (options) => {
       const dbs = started.map(({ index }) => db(index));
       const locks = new QuorumLockProvider(dbs, { createIndexes: false, ...options });
-      onTestFinished(() => locks.close({ drainMs: 0 }));
+      whenTestEnds(() => locks.close({ drainMs: 0 }));
       return locks;
     },
     document: async (index, name) =>

@@ -3,7 +3,7 @@ import type { Document } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { electionSeats } from '../../src/protocol/election-seats.js';
-import { MAX_JOBS } from '../../src/protocol/job-claims.js';
+import { MAX_JOBS } from '../../src/protocol/lock-document.js';
 import type { ClaimOutcome, StoredClaim } from '../../src/protocol/job-claims.js';
 import type { Claim, Operation } from '../../src/protocol/operation.js';
 import { answerTo } from '../../src/protocol/wake.js';

@@ -6,6 +6,8 @@ export interface FleetTask {
   readonly log: string;
   readonly everyMs: number;
   readonly leaseMs: number;
+  /** What chance is drawn from. */
+  readonly seed: number;
 }
 
 /** One line of the log. `atNs` is CLOCK_MONOTONIC, which all processes of a machine share. */

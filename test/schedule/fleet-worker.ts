@@ -5,13 +5,17 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 
 import { LockProvider } from '../../src/index.js';
+import { randomFrom } from '../faults/random.js';
 import type { FleetLine, FleetTask } from './fleet-lines.js';
 
 type Told<L> = L extends FleetLine ? Omit<L, 'pid' | 'atNs'> : never;
 
-const { uri, database, log, everyMs, leaseMs } = JSON.parse(process.argv[2] ?? '') as FleetTask;
+const { uri, database, log, everyMs, leaseMs, seed } = JSON.parse(process.argv[2] ?? '') as FleetTask;
 const client = new MongoClient(uri);
 const locks = new LockProvider(client.db(database), { leaseMs, createIndexes: false });
+const random = randomFrom(seed);
+// A failover makes commands fail, and a killed leader's fellows have nothing else to complain of.
+locks.on('storeError', () => undefined);
 let mustDie = false;
 let runs = 0;
 
@@ -22,7 +26,8 @@ function tell(line: Told<FleetLine>): void {
 }
 
 /** Some runs take longer than the time to the next. */
-const takingMs = (): number => ((runs += 1) % 20 === 0 ? 2.5 * everyMs : everyMs * (0.1 + Math.random() / 3));
+const takingMs = (): number =>
+  (runs += 1) % 20 === 0 ? 2.5 * everyMs : everyMs * (0.1 + random.between(0, 333) / 1_000);
 
 const job = locks.createScheduledJob('fleet', {
   everyMs,

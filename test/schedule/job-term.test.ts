@@ -1,168 +1,9 @@
 import { describe, expect, it } from 'vitest';
 
-import { sleepUntil } from '../../src/clock.js';
 import { LockLostError } from '../../src/errors.js';
-import type { LockHandle } from '../../src/index.js';
-import type { AskForClaim, ClaimAnswer } from '../../src/schedule/job-ledger.js';
-import { JobTerm } from '../../src/schedule/job-term.js';
-import type { JobParts } from '../../src/schedule/job-term.js';
+import type { ClaimAnswer } from '../../src/schedule/job-ledger.js';
 import { fixedDelay, fixedRate } from '../../src/schedule/schedule.js';
-import type { Claimed, Schedule } from '../../src/schedule/schedule.js';
-import { ServerTime } from '../../src/schedule/server-time.js';
-import { ManualClock } from '../support/manual-clock.js';
-
-/** The server's time at the local 0. */
-const AHEAD_MS = 1_000_000;
-
-/** What would be the document, without a server. */
-class Stored {
-  claimed: Claimed | null = null;
-  readonly claims: number[] = [];
-}
-
-/** One term after the other of one job, by a clock that is moved by hand. */
-class World {
-  readonly clock = new ManualClock();
-  readonly told: string[] = [];
-  readonly stored = new Stored();
-  readonly time = new ServerTime(this.clock);
-  /** What is answered instead, before claims are looked at. */
-  readonly answers: ClaimAnswer[] = [];
-  isReadable = true;
-  readTakesMs = 0;
-  claimTakesMs = 0;
-  readonly #schedule: Schedule;
-  readonly #run: JobParts['options']['run'];
-  readonly #catchesUp: boolean;
-  #behindMs = 0;
-
-  constructor(
-    schedule: Schedule,
-    {
-      run = () => undefined,
-      catchesUp = false,
-    }: { run?: JobParts['options']['run']; catchesUp?: boolean } = {},
-  ) {
-    this.#schedule = schedule;
-    this.#run = run;
-    this.#catchesUp = catchesUp;
-  }
-
-  get #serverMs(): number {
-    return AHEAD_MS + this.nowMs - this.#behindMs;
-  }
-
-  /** The server's clock from now on. */
-  setBack(ms: number): void {
-    this.#behindMs = ms;
-  }
-
-  /** The time since the clock began. */
-  get nowMs(): number {
-    return this.clock.nowMs() - 1_000;
-  }
-
-  term(): {
-    readonly job: JobTerm;
-    readonly end: () => void;
-    readonly losesHold: () => void;
-    readonly stop: (drainMs: number) => Promise<void>;
-  } {
-    const ending = new AbortController();
-    const stopping = new AbortController();
-    let isHeld = true;
-    const term = {
-      id: 'w1',
-      fencingToken: 7,
-      get isHeld() {
-        return isHeld && !ending.signal.aborted;
-      },
-      signal: ending.signal,
-    } as LockHandle;
-    const job = new JobTerm(
-      {
-        options: { run: this.#run, catchesUp: this.#catchesUp, schedule: this.#schedule },
-        ledger: {
-          time: this.time,
-          read: async () => {
-            await this.#takes(this.readTakesMs);
-            return this.isReadable ? this.#learn(this.stored.claimed) : undefined;
-          },
-          claim: (_, instantMs, after) => this.#claim(instantMs, after),
-        },
-        clock: this.clock,
-        tell: (event, ...[payload]) => {
-          this.told.push(`${this.nowMs} ${event} ${inWords(payload)}`);
-        },
-        stopping: stopping.signal,
-      },
-      term,
-    );
-    return {
-      job,
-      end: () => {
-        ending.abort(new LockLostError('e', 'expired'));
-      },
-      losesHold: () => {
-        isHeld = false;
-      },
-      stop: (drainMs) => {
-        stopping.abort();
-        return job.drain(drainMs);
-      },
-    };
-  }
-
-  #learn<T>(value: T): T {
-    this.time.learn(this.#serverMs, this.clock.nowMs());
-    return value;
-  }
-
-  #claim(instantMs: number, after: Claimed | null): AskForClaim {
-    return async () => {
-      await this.#takes(this.claimTakesMs);
-      return this.#learn(this.answers.shift() ?? this.#judge(instantMs, after));
-    };
-  }
-
-  async #takes(ms: number): Promise<void> {
-    if (ms > 0) await sleepUntil(this.clock, this.clock.nowMs() + ms);
-  }
-
-  #judge(instantMs: number, after: Claimed | null): ClaimAnswer {
-    if ((after?.lastMs ?? null) !== (this.stored.claimed?.lastMs ?? null)) return 'outdated';
-    if (instantMs > this.#serverMs) return 'early';
-    this.stored.claimed = { lastMs: instantMs, anchorMs: this.stored.claimed?.anchorMs ?? instantMs };
-    this.stored.claims.push(instantMs - AHEAD_MS);
-    return 'claimed';
-  }
-
-  /** Time goes on in small steps, and whatever follows from each of them happens. */
-  async pass(ms: number): Promise<void> {
-    for (let passedMs = 0; passedMs < ms; passedMs += 5) {
-      await settled();
-      this.clock.advance(5);
-    }
-    await settled();
-  }
-}
-
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-const inWords = (payload: object): string =>
-  Object.entries(payload)
-    .filter(([field]) => field !== 'fencingToken' && field !== 'tookMs')
-    .map(([, value]) => {
-      if (value instanceof Date) return value.getTime() - AHEAD_MS;
-      return value instanceof Error ? value.message : String(value);
-    })
-    .join(' ');
-
-/** A run that takes so long by the world's clock. */
-const taking =
-  (world: () => World, ms: number): JobParts['options']['run'] =>
-  () =>
-    sleepUntil(world().clock, world().clock.nowMs() + ms);
+import { AHEAD_MS, World, settled, taking } from './job-world.js';
 
 describe('a job at a fixed rate', () => {
   it('runs at each instant, the first after its initial delay', async () => {
@@ -332,7 +173,7 @@ describe('a run', () => {
     expect(world.told.at(-1)).toBe('70 completed 0');
   });
 
-  it('has its time to end when the job is stopped, and then its signal aborts', async () => {
+  it('is told by its signal when the job is stopped, and has its time to end', async () => {
     const aborted: number[] = [];
     const world: World = new World(fixedRate(100, 0), {
       run: async (run) => {
@@ -345,8 +186,8 @@ describe('a run', () => {
     let stoppedAtMs = 0;
     void stop(200).then(() => (stoppedAtMs = world.nowMs));
     await world.pass(1_100);
-    expect(aborted).toEqual([220]);
-    expect(stoppedAtMs).toBe(420);
+    expect(aborted).toEqual([20]);
+    expect(stoppedAtMs).toBe(220);
     expect(world.stored.claims).toEqual([0]);
     expect(await job.done).toBe(true);
   });
@@ -431,7 +272,7 @@ describe('a claim', () => {
 
   it('that nobody answers before the term is over is settled all the same, and its instant told as missed', async () => {
     const world = new World(fixedRate(500, 0));
-    world.answers.push(...Array.from({ length: 9 }, (): ClaimAnswer => 'unknown'));
+    world.lostAnswers = 9;
     const { job, end } = world.term();
     await world.pass(15);
     end();
@@ -443,19 +284,40 @@ describe('a claim', () => {
     expect(world.clock.alarms).toBe(0);
   });
 
-  it('is not asked for any more when nobody answers and the job is stopped', async () => {
+  it('that nobody answers is asked for until the drain of a stop is over, and told as unknown then', async () => {
     const world = new World(fixedRate(500, 0));
     world.answers.push(...Array.from({ length: 100 }, (): ClaimAnswer => 'unknown'));
     const { stop } = world.term();
     await world.pass(100);
-    const stopped = stop(2_000);
-    await world.pass(600);
-    await stopped;
+    let stoppedAtMs = 0;
+    let toldAtStop: readonly string[] = [];
+    void stop(2_000).then(() => {
+      stoppedAtMs = world.nowMs;
+      toldAtStop = [...world.told];
+    });
+    await world.pass(1_900);
+    expect(world.told).toEqual([]);
+    await world.pass(300);
+    expect(stoppedAtMs).toBe(2_100);
+    expect(toldAtStop).toEqual(['2100 missed 1 0 0 unknown']);
     const left = world.answers.length;
+    expect(left).toBeLessThan(98);
     await world.pass(2_000);
     expect(world.answers).toHaveLength(left);
-    expect(world.told).toEqual([]);
+    expect(world.told).toEqual(toldAtStop);
     expect(world.clock.alarms).toBe(0);
+  });
+
+  it('that is answered while the job is stopped is told as missed before the stop is over', async () => {
+    const world = new World(fixedRate(500, 0));
+    world.answers.push(...Array.from({ length: 4 }, (): ClaimAnswer => 'unknown'));
+    const { stop } = world.term();
+    await world.pass(15);
+    let toldAtStop: readonly string[] | undefined;
+    void stop(10_000).then(() => (toldAtStop = [...world.told]));
+    await world.pass(3_000);
+    expect(toldAtStop?.map((each) => each.slice(each.indexOf(' ')))).toEqual([' missed 1 0 0 no-leader']);
+    expect(world.stored.claims).toEqual([0]);
   });
 
   it('that is refused is told of as a failure, and tried again', async () => {

@@ -1,6 +1,7 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import type { JobRun, LockProvider, ScheduledJob, ScheduledJobOptions } from '../../src/index.js';
+import { whenTestEnds } from '../support/current-test.js';
 import { eventually, later, pause, rejection, staysOpen, thrown, within } from '../support/patience.js';
 import { testProvider, twoProviders } from '../support/test-provider.js';
 
@@ -69,7 +70,9 @@ describe('a scheduled job', () => {
     await b.job.start();
     await eventually('five runs', () => a.runs.length >= 5);
     expect(a.job.nextFireAt?.getTime()).toBeGreaterThan(a.runs.at(-1)?.firedAt.getTime() ?? 0);
-    expect([b.runs.length, b.job.nextFireAt]).toEqual([0, null]);
+    // A standby knows the series, too; what it takes for the server's time may lag by the way of an answer.
+    expect(b.runs).toHaveLength(0);
+    expect(b.job.nextFireAt?.getTime()).toBeGreaterThanOrEqual(a.runs.at(-1)?.firedAt.getTime() ?? Infinity);
     await a.job.stop();
     const count = a.runs.length;
     await eventually('five runs of the other', () => b.runs.length >= 5);
@@ -97,54 +100,34 @@ describe('a scheduled job', () => {
     expect(instants).toEqual([...new Set(instants)].sort((x, y) => x - y));
   });
 
-  it('lets its run end when it is stopped, before anybody else leads', async () => {
+  it('aborts its run when it is stopped, and lets it end before anybody else leads', async () => {
     const [one, other] = await twoProviders();
     const { run, finish } = longRun();
     const [a, b] = [noted(one.locks, 'job', { run }), noted(other.locks, 'job')];
     await a.job.start();
     await b.job.start();
-    await eventually('a run', () => a.runs[0]);
-    const stopped = later(a.job.stop());
+    const { signal, term } = await eventually('a run', () => a.runs[0]);
+    const stopped = later(a.job.stop({ drainMs: 60_000 }));
+    expect(signal.reason).toMatchObject({ name: 'AbortError' });
     expect(await staysOpen(stopped, 300)).toBe(true);
-    expect([a.runs[0]?.signal.aborted, a.runs[0]?.term.isHeld, b.runs.length]).toEqual([false, true, 0]);
+    expect([term.isHeld, b.runs.length]).toEqual([true, 0]);
     finish();
-    await within(5_000, 'the stop', stopped);
+    await within(20_000, 'the stop', stopped);
     expect(a.told.at(-1)).toBe('completed');
     await eventually('a run of the other', () => b.runs[0]);
     expect(a.runs).toHaveLength(1);
   });
 
-  it('aborts a run that takes longer than it is given, and waits for its end', async () => {
-    const [one, other] = await twoProviders();
-    const a = noted(one.locks, 'job', {
-      run: async (given) => {
-        await untilAborted(given);
-        await pause(100);
-      },
-    });
-    const b = noted(other.locks, 'job');
-    await a.job.start();
-    await b.job.start();
-    const { signal } = await eventually('a run', () => a.runs[0]);
-    const stopped = later(a.job.stop({ drainMs: 1_000 }));
-    expect(await staysOpen(stopped, 500)).toBe(true);
-    expect(signal.aborted).toBe(false);
-    await within(5_000, 'the stop', stopped);
-    expect(signal.reason).toMatchObject({ name: 'AbortError' });
-    expect(a.told.at(-1)).toBe('completed');
-  });
-
-  it('leaves its election no more time when its run has had all of it', async () => {
-    const { locks } = await testProvider();
+  it('gives its seat back when its run ends that took longer than it was given', async () => {
+    const { locks } = await testProvider({ leaseMs: 600_000 });
     const { run, finish } = longRun();
     const { job, runs } = noted(locks, 'job', { run });
-    const stop = vi.spyOn(job.election, 'stop');
     await job.start();
     await eventually('a run', () => runs[0]);
-    await job.stop({ drainMs: 200 });
-    expect(stop.mock.calls).toEqual([[{ drainMs: 0 }]]);
+    await job.stop({ drainMs: 50 });
     expect((await locks.inspect('job'))?.holders).toHaveLength(1);
     finish();
+    await eventually('a free seat', async () => (await locks.inspect('job'))?.holders.length === 0);
   });
 
   it('gives its seat back at once when its run has ended in time', async () => {
@@ -182,16 +165,18 @@ describe('a scheduled job', () => {
       },
     });
     const overrun: number[] = [];
+    const causes: string[] = [];
     let missed = 0;
     job.on('overrun', ({ firedAt, nextAt }) => overrun.push(nextAt.getTime() - firedAt.getTime()));
     job.on('missed', ({ count, why }) => {
-      expect(why).toBe('overrun');
+      causes.push(why);
       missed += count;
     });
     await job.start();
     await eventually('three runs', () => runs.length >= 3);
     await job.stop();
     expect(most).toBe(1);
+    expect(causes).toContain('overrun');
     // The next instant, or a later one where the start of the run itself was late.
     expect(overrun).toHaveLength(runs.length);
     for (const behindMs of overrun) expect([behindMs % 50, behindMs > 0]).toEqual([0, true]);
@@ -206,7 +191,7 @@ describe('a scheduled job', () => {
     const { signal, term } = await eventually('a run', () => runs[0]);
     await locks.revoke('job', { force: true });
     await eventually('its end', () => signal.aborted);
-    expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', why: 'evicted' });
+    expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', why: 'revoked' });
     const next = await eventually('a run in the next term', () => runs[1]);
     expect(next.term.fencingToken).toBeGreaterThan(term.fencingToken);
   });
@@ -215,7 +200,7 @@ describe('a scheduled job', () => {
     const nowMs = Date.now.bind(Date);
     for (const wrongByMs of [3_600_000, -3_600_000]) {
       const spy = vi.spyOn(Date, 'now').mockImplementation(() => nowMs() + wrongByMs);
-      onTestFinished(() => {
+      whenTestEnds(() => {
         spy.mockRestore();
       });
       const { locks } = await testProvider();
@@ -242,23 +227,14 @@ describe('a scheduled job', () => {
     await b.job.start();
     await eventually('a run', () => a.runs[0]);
     const closed = later(one.locks.close());
+    expect(a.runs[0]?.signal.aborted).toBe(true);
     expect(await staysOpen(closed, 300)).toBe(true);
-    expect(a.runs[0]?.signal.aborted).toBe(false);
     finish();
     await within(5_000, 'the close', closed);
     await eventually('a run of the other', () => b.runs[0]);
     expect(a.runs).toHaveLength(1);
     expect(await rejection(a.job.start())).toMatchObject({ code: 'PROVIDER_CLOSED' });
     await a.job.stop();
-  });
-
-  it('is aborted with its provider when the time of the close is up', async () => {
-    const { locks } = await testProvider();
-    const { job, runs } = noted(locks, 'job', { run: untilAborted });
-    await job.start();
-    const { signal } = await eventually('a run', () => runs[0]);
-    await within(5_000, 'the close', locks.close({ drainMs: 200 }));
-    await eventually('its end', () => signal.aborted);
   });
 
   it('is refused under a name that is in use as another kind, and may be started later', async () => {
@@ -295,13 +271,14 @@ describe('a scheduled job', () => {
     const b = other.locks.createLeaderElection('e', { candidateId: 'b' });
     const { job, runs } = noted(one.locks, 'job', { everyMs: 3_600_000, election: a });
     await job.start();
-    await eventually('a run', () => runs[0]);
+    await eventually('the end of a run', async () => (await job.status()).lastOutcome);
     const stored = async (): Promise<unknown> => (await one.document('e'))?.['claims'];
     const claims = await stored();
     expect(claims).toEqual([
       {
         ...{ job: 'job', claimId: expect.any(String) as string },
         ...{ instant: runs[0]?.firedAt, anchor: runs[0]?.firedAt },
+        run: expect.objectContaining({ instant: runs[0]?.firedAt, outcome: 'completed' }) as object,
       },
     ]);
     await b.start();
@@ -434,7 +411,7 @@ describe('jobs that share an election', () => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error): unknown => warnings.push(warning);
     process.on('warning', onWarning);
-    onTestFinished(() => {
+    whenTestEnds(() => {
       process.off('warning', onWarning);
     });
     const election = one.locks.createLeaderElection('e');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LockHandle, LockProvider } from '../../src/index.js';
-import { within } from '../support/patience.js';
-import { failCommands, testProvider, twoProviders, until, useOwnServer } from '../support/test-provider.js';
+import { eventually, within } from '../support/patience.js';
+import { failCommands, testProvider, twoProviders, useOwnServer } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
 useOwnServer();
@@ -27,11 +27,11 @@ const take = async (provider: TestProvider, kind: string): Promise<LockHandle> =
 };
 
 /** Gives it back in short, after which it is taken in short. A busy machine may make a hold last too long for it. */
-const giveBackInShort = (provider: TestProvider, kind: string): Promise<void> =>
-  until(async () => {
+const giveBackInShort = (provider: TestProvider, kind: string): Promise<unknown> =>
+  eventually('a release in short', async () => {
     await (await take(provider, kind)).release();
     return stages(provider).at(-1) === 1;
-  }, 'a release in short');
+  });
 
 describe.each(Object.keys(KINDS))('a lock that nobody else uses, taken as %s', (kind) => {
   it('is taken and given back by short updates from the first release on', async () => {
@@ -44,10 +44,10 @@ describe.each(Object.keys(KINDS))('a lock that nobody else uses, taken as %s', (
     };
     await takeAndGiveBack();
     expect(stages(provider)[0]).toBeGreaterThan(1);
-    await until(async () => {
+    await eventually('two rounds in short', async () => {
       await takeAndGiveBack();
       return stages(provider).slice(-4).join() === '1,1,1,1';
-    }, 'two rounds in short');
+    });
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
     expect(await provider.locks.inspect('a')).toMatchObject({ holders: [], waiters: [] });
   });
@@ -78,7 +78,7 @@ describe.each(Object.keys(KINDS))('a lock that nobody else uses, taken as %s', (
         : kind === 'permits'
           ? other.locks.createSemaphore('a', 3).acquire({ permits: 3 })
           : other.locks.createReaderWriterLock('a').acquireWrite();
-    await until(async () => (await other.locks.inspect('a'))?.waiters.length === 1, 'a waiter');
+    await eventually('a waiter', async () => (await other.locks.inspect('a'))?.waiters.length === 1);
     expect(await lock.release()).toBe(true);
     const next = await within(10_000, 'the hand-over', waiting);
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);

@@ -1,7 +1,9 @@
 import { Long } from 'mongodb';
 import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
-import { testProvider, twoProviders, until } from '../support/test-provider.js';
+import { byBreadth } from '../support/breadth.js';
+import { eventually } from '../support/patience.js';
+import { testProvider, twoProviders } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
 /** The server's cursors of this client's change stream. */
@@ -23,7 +25,7 @@ async function killStreams(provider: TestProvider): Promise<number> {
   return cursors.length;
 }
 
-describe('the wake stream', () => {
+describe.concurrent('the wake stream', () => {
   it('is opened at the first wait, one per provider, and closed when nobody has waited for a while', async () => {
     const [one, other] = await twoProviders({ wakeIdleMs: 300 });
     const lock = await one.locks.acquireMutex('a');
@@ -36,50 +38,50 @@ describe('the wake stream', () => {
     expect(await streams(other)).toEqual([]);
     const waits = [other.locks.acquireMutex('a'), other.locks.acquireMutex('a')];
     const third = one.locks.acquireMutex('b');
-    await until(async () => (await streams(other)).length === 1, 'its stream');
-    await until(async () => (await streams(one)).length === 1, 'the other stream');
+    await eventually('its stream', async () => (await streams(other)).length === 1);
+    await eventually('the other stream', async () => (await streams(one)).length === 1);
     await Promise.all([lock.release(), second.release()]);
     for (const wait of waits) {
       const next = await Promise.race([...waits, wait]);
       await next.release();
     }
     await (await third).release();
-    await until(async () => (await streams(other)).length === 0, 'its end');
-    await until(async () => (await streams(one)).length === 0, 'the end of the other');
+    await eventually('its end', async () => (await streams(other)).length === 0);
+    await eventually('the end of the other', async () => (await streams(one)).length === 0);
     // The server drops a cursor whose session ended from that list, and keeps it all the same.
-    await until(() => killed > 0, 'the end of the cursor on the server');
+    await eventually('the end of the cursor on the server', () => killed > 0);
   });
 
   it('loses no wake-up though its cursor is killed again and again (L2)', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     let kills = 0;
-    for (let round = 0; kills < 100; round += 1) {
+    for (let round = 0; kills < byBreadth(15, 100); round += 1) {
       const lock = await one.locks.acquireMutex('a');
       const waiting = other.locks.acquireMutex('a', { timeoutMs: 15_000 });
-      if (round === 0) await until(async () => (await streams(other)).length === 1, 'the stream');
-      else await until(async () => (await other.locks.inspect('a'))?.waiters.length === 1, 'a waiter');
+      if (round === 0) await eventually('the stream', async () => (await streams(other)).length === 1);
+      else await eventually('a waiter', async () => (await other.locks.inspect('a'))?.waiters.length === 1);
       const [killed] = await Promise.all([killStreams(other), lock.release()]);
       kills += killed;
       // Its own lease and place go on for a minute: only the wake-up, or the look after the reopening, can tell it.
       const next = await waiting;
       expect(await next.release()).toBe(true);
-      await until(async () => (await streams(other)).length <= 1, 'the old cursors are gone');
+      await eventually('the old cursors are gone', async () => (await streams(other)).length <= 1);
     }
     await other.locks.close();
-    await until(async () => (await streams(other)).length === 0, 'no cursor is left');
+    await eventually('no cursor is left', async () => (await streams(other)).length === 0);
   });
 
-  it('finds what happened to a deleted document: the waiter queues again, the holder is told', async () => {
+  it('finds what happened when the collection was dropped: the waiter queues again, the holder is told', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const lock = await one.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a');
     const mine = await other.locks.acquireMutex('b');
-    await until(async () => (await streams(other)).length === 1, 'the stream');
-    await until(async () => (await other.locks.inspect('a'))?.waiters.length === 1, 'a waiter');
-    await one.db.collection('distributed.locks').deleteMany({});
+    await eventually('the stream', async () => (await streams(other)).length === 1);
+    await eventually('a waiter', async () => (await other.locks.inspect('a'))?.waiters.length === 1);
+    await one.db.collection('distributed.locks').drop();
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
-    await until(() => mine.signal.aborted, 'the loss');
+    await eventually('the loss', () => mine.signal.aborted);
     expect(mine.signal.reason).toMatchObject({ why: 'document-missing' });
   });
 
@@ -87,12 +89,12 @@ describe('the wake stream', () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const lock = await one.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a');
-    await until(async () => (await streams(other)).length === 1, 'the stream');
+    await eventually('the stream', async () => (await streams(other)).length === 1);
     await one.db.collection('distributed.locks').drop();
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     const after = one.locks.acquireMutex('a', { timeoutMs: 20_000 });
-    await until(async () => (await one.locks.inspect('a'))?.waiters.length === 1, 'a waiter');
+    await eventually('a waiter', async () => (await one.locks.inspect('a'))?.waiters.length === 1);
     await next.release();
     expect((await after).isHeld).toBe(true);
   });
@@ -103,14 +105,14 @@ describe('the wake stream', () => {
     other.locks.on('wakeups', ({ mode }) => modes.push(mode));
     const lock = await one.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a');
-    await until(() => modes.length === 1, 'the announcement');
+    await eventually('the announcement', () => modes.length === 1);
     await lock.release();
     await (await waiting).release();
     expect(modes).toEqual(['change-stream']);
   });
 });
 
-describe('polling', () => {
+describe.concurrent('polling', () => {
   it('opens no stream, and asks a majority', async () => {
     const database = (await testProvider()).db.databaseName;
     const one = await testProvider({ wakeups: 'polling', leaseMs: 60_000 }, { database });
@@ -118,7 +120,7 @@ describe('polling', () => {
     const lock = await one.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a');
     const reads = () => other.commands.filter(({ commandName }) => commandName === 'find');
-    await until(() => reads().length >= 2, 'polls');
+    await eventually('polls', () => reads().length >= 2);
     expect(await streams(other)).toEqual([]);
     for (const { command } of reads()) expect(command['readConcern']).toEqual({ level: 'majority' });
     await lock.release();

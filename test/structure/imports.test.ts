@@ -87,7 +87,19 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Each may be imported by any, and imports, of what is above, only types from protocol and constants of one file. */
-const EVERYWHERE: readonly string[] = ['options', 'errors', 'events', 'clock'];
+const EVERYWHERE: readonly string[] = [
+  ...[
+    'options',
+    'errors',
+    'events',
+    'clock',
+    'keep-alive',
+    'caller-frames',
+    'portrait',
+    'warnings',
+    'abort-listeners',
+  ],
+];
 const DEPENDENCIES: readonly string[] = ['croner', 'eventemitter3'];
 const CONSTANTS = 'protocol/lock-document.ts';
 

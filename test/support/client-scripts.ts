@@ -202,9 +202,9 @@ const SEMAPHORE: Scripts = {
   ],
 };
 
-/** Its own name, for good where it is silent: the transition begins with the term. */
+/** Under a name of its own. */
 const stand = (client: number, how: 'awake' | 'silent' = 'awake', id?: string): Event => {
-  const transitionMs = how === 'silent' ? DAY_MS : 0;
+  const transitionMs = how === 'silent' ? DAY_MS / 2 : 0;
   return ask(client, {
     ...(id === undefined ? {} : { id }),
     demand: { candidateId: `c${client}`, value: '', transitionMs },
@@ -213,6 +213,9 @@ const stand = (client: number, how: 'awake' | 'silent' = 'awake', id?: string): 
 
 const handOver = (client: number, to: number): Event =>
   update(client, { type: 'handOver', target: `w${client}`, candidateId: `c${to}` });
+
+/** If it leads by now, its transition begins. */
+const fallSilent = (client: number): Event => ({ type: 'lapse', target: `w${client}`, when: 'silent' });
 
 const askToGo = (client: number): Event => update(client, { type: 'ask', targets: [`w${client}`] });
 
@@ -233,13 +236,15 @@ const ELECTION: Scripts = {
   'leads, and dies': (client) => [stand(client), lapse(client)],
   'falls silent, and returns': (client) => [
     stand(client, 'silent'),
+    fallSilent(client),
     stand(client, 'silent', again(client)),
     leave(client),
     leave(client, again(client)),
   ],
-  'falls silent, and dies': (client) => [stand(client, 'silent'), lapse(client)],
+  'falls silent, and dies': (client) => [stand(client, 'silent'), fallSilent(client), lapse(client)],
   'is asked to go, and waits behind its own term': (client) => [
     stand(client, 'silent'),
+    fallSilent(client),
     askToGo(client),
     stand(client, 'silent', again(client)),
     leave(client),

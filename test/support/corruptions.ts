@@ -93,6 +93,23 @@ const claim = (path: string): Illegal => ({
   [`${path}.instant`]: noInstant,
   [`${path}.claimId`]: noString,
   [`${path}.anchor`]: noInstant,
+  [`${path}.run`]: noObject.filter((value) => value !== MISSING),
+  [`${path}.run.instant`]: noInstant,
+  [`${path}.run.startedAt`]: noInstant,
+  [`${path}.run.term`]: noString,
+  [`${path}.run.process`]: noString,
+  [`${path}.run.candidateId`]: noString,
+  [`${path}.run.outcome`]: noString.filter((value) => value !== MISSING),
+  [`${path}.run.endedAt`]: noInstant.filter((value) => value !== MISSING),
+});
+
+const noNumber = noCount.filter((value) => value !== 0);
+
+const call = (path: string): Illegal => ({
+  [`${path}.job`]: noString,
+  [`${path}.asked`]: noNumber,
+  [`${path}.claimed`]: [...noNumber, new Int32(8)],
+  [`${path}.until`]: noDate,
 });
 
 const notNull = (value: unknown): boolean => value !== null;
@@ -144,6 +161,10 @@ const ILLEGAL: Readonly<Record<LockKind, Illegal>> = {
     'claims.0': noMember,
     ...claim('claims.0'),
     'claims.1.job': ['mail'],
+    calls: noList.filter((value) => value !== MISSING),
+    'calls.0': noMember,
+    ...call('calls.0'),
+    'calls.1.job': ['mail'],
   },
 };
 
@@ -180,7 +201,7 @@ export function lockDocument(
     mutex: { holder },
     'reader-writer': { readers: [{ ...holder, upgrading: true }, other], writer: null, writerWaiting: true },
     semaphore: { limit: new Int32(3), holders: [holder, other] },
-    election: { holder, claims: ['mail', 'report'].map(claimOf) },
+    election: { holder, claims: ['mail', 'report'].map(claimOf), calls: ['mail', 'report'].map(callOf) },
   };
   return {
     ...{ _id: name, kind, v: new Int32(1), fence: Long.fromNumber(5_000_000) },
@@ -193,7 +214,13 @@ export function lockDocument(
   };
 }
 
-const claimOf = (job: string) => ({ job, instant: past, claimId: 'c', anchor: past });
+const claimOf = (job: string) => {
+  const ended = { outcome: 'completed', endedAt: past };
+  const run = { instant: past, startedAt: past, term: 'w0', process: 'p0', candidateId: 'a', ...ended };
+  return { job, instant: past, claimId: 'c', anchor: past, run };
+};
+
+const callOf = (job: string) => ({ job, asked: new Int32(7), claimed: new Int32(7), until: past });
 
 /** The same lock with nobody in it and nobody waiting. */
 export function idleDocument(kind: LockKind, name: string): StoredDocument {

@@ -178,6 +178,17 @@ const ELECTION: Happenings = {
   'an instant is claimed before its time': isAnswered('early'),
   'an instant is claimed by somebody who does not lead': isAnswered('deposed'),
   'an instant is claimed by somebody who does not know of the last one': isAnswered('outdated'),
+  'an instant is claimed for a call that is not there': isAnswered('uncalled'),
+  'an instant is claimed for a call': ({ after, operations }) =>
+    operations.some((operation) => {
+      if (operation.type !== 'claim' || operation.call === undefined) return false;
+      return after.wake.includes(`+${operation.nonce}:claimed`);
+    }),
+  'a job is called while a call is pending': ({ after, operations }) =>
+    operations.some((operation) => {
+      if (operation.type !== 'call' || operation.since === null) return false;
+      return after.wake.includes(`+${operation.nonce}:${operation.since}/${operation.since - 1}`);
+    }),
   'a candidate that was asked to go does not return to its own term': ({ after: { leases, queue } }) =>
     queue.some(([, { candidateId }]) =>
       leases.some((lease) => lease.ending && lease.candidateId === candidateId),

@@ -2,8 +2,10 @@ import type { Operation } from '../../src/protocol/operation.js';
 import type { LockDocumentDriver, StoredDocument } from './lock-document-driver.js';
 import {
   ask,
+  call,
   cancel,
   claim,
+  conclude,
   enqueue,
   evict,
   exchange,
@@ -34,6 +36,7 @@ export const UPDATES: readonly Update[] = ((): readonly Update[] => {
     ...[resize(1), resize(9), enqueue('w8', { ...DEMAND, setsLimit: true })],
     ...[handOver('wh', 'b'), handOver('wh', 'nobody'), handOver('w1', 'a')],
     ...[claim('wh', 'job'), claim('wh', '$x.y'), claim('w1', 'job')],
+    ...[conclude('wh', 'mail'), conclude('w1', '$x.y'), call('mail'), call('$x.y'), call('job', null)],
     ...[raiseFence('wh', 2 ** 50), raiseFence('w9', 2 ** 50)],
     ...[
       enqueue('w7', { ...DEMAND, limit: 2, mustMatch: true }),

@@ -81,19 +81,27 @@ function keyOf(positions: readonly number[], model: Stored): string {
   if (model.type !== 'lock') return JSON.stringify([positions, model.type]);
   const { leases, queue, limit } = model.document;
   const isOver = ({ expiresAt }: Lease | Waiter): boolean => expiresAt.getTime() < START_MS;
-  const seats = leases.map((lease) => [omit(lease, 'token', 'acquiredAt', 'expiresAt'), isOver(lease)]);
+  const isSilent = ({ expiresAt, transitionMs = 0 }: Lease): boolean =>
+    expiresAt.getTime() - transitionMs < START_MS;
+  const seats = leases.map((lease) => [
+    omit(lease, 'token', 'acquiredAt', 'expiresAt'),
+    isOver(lease),
+    isSilent(lease),
+  ]);
   const places = queue.map(({ id, waiter }) => [id, omit(waiter, 'since', 'expiresAt'), isOver(waiter)]);
   return JSON.stringify([positions, limit, seats, places]);
 }
 
 function step(kind: ModelKind, { model, lastToken }: State, event: Event, nowMs: number): State {
-  if (event.type === 'lapse') return { model: lapsed(model, event.target), lastToken };
+  if (event.type === 'lapse') return { model: lapsed(model, event), lastToken };
   if (event.type !== 'update') throw new Error(`no client does ${event.type}`);
   const knowledge = {
     nowMs,
     resolve: (target: string) => target,
     lastChangeOf: () => 0,
     lastClaimOf: () => null,
+    lastRunOf: () => null,
+    lastCallOf: () => 0,
   };
   const operations = event.operations.map((planned) => settle(planned, knowledge));
   const { after } = transition(kind, model, operations, nowMs);
@@ -102,11 +110,19 @@ function step(kind: ModelKind, { model, lastToken }: State, event: Event, nowMs:
   return { model: after, lastToken: judged };
 }
 
-/** Its time is over, whenever that is. */
-function lapsed(model: Stored, id: string): Stored {
+/** Its time is over, whenever that is; or only its transition is left, if it leads. */
+function lapsed(model: Stored, { target: id, when }: Extract<Event, { type: 'lapse' }>): Stored {
   if (model.type !== 'lock') return model;
   const expiresAt = new Date(START_MS - 1);
   const { document } = model;
+  if (when === 'silent') {
+    const silent = (lease: Lease): Lease => ({
+      ...lease,
+      expiresAt: new Date(expiresAt.getTime() + (lease.transitionMs ?? 0)),
+    });
+    const leases = document.leases.map((lease) => (lease.id === id ? silent(lease) : lease));
+    return { type: 'lock', document: { ...document, leases } };
+  }
   const change: Partial<ModelDocument> = {
     leases: document.leases.map((lease) => (lease.id === id ? { ...lease, expiresAt } : lease)),
     queue: document.queue.map((queued) =>

@@ -110,9 +110,15 @@ function onlyTheNamedAreTouched(update: Update): void {
     if (kept === undefined && mayHaveMadeRoom(update, id, lease)) continue;
     if (kept === undefined) throw new Error(`S5: ${id} lost its seat to somebody else's operation`);
     const marks = isNamed(operations, id, ['ask']) ? ['ending', 'endingWhy'] : [];
+    const calls = operations.some(({ type }) => type === 'call') ? ['called'] : [];
     const extension = isNamed(operations, id, ['extend']) ? ['expiresAt'] : [];
     const exchanges = exchangesOf(operations, id, lease.change ?? 0);
-    checkSame(lease, kept, [...marks, ...extension, ...movedBy(lease, kept, exchanges)], `S5: ${id} changed`);
+    checkSame(
+      lease,
+      kept,
+      [...marks, ...calls, ...extension, ...movedBy(lease, kept, exchanges)],
+      `S5: ${id} changed`,
+    );
   }
   for (const [id, waiter] of before.queue) {
     if (!isLive(waiter, nowMs) || isNamed(operations, id, ['leave', 'cancel', 'evict'])) continue;
@@ -121,13 +127,25 @@ function onlyTheNamedAreTouched(update: Update): void {
       after.queue.find(([queued]) => queued === id)?.[1] ?? after.leases.find((held) => held.id === id);
     if (kept === undefined && mayHaveMadeRoom(update, id, waiter)) continue;
     if (kept === undefined) throw new Error(`S5: ${id} lost its place to somebody else's operation`);
-    const grant = 'token' in kept ? ['since', 'id', 'token', 'acquiredAt', 'ending', 'endingWhy'] : [];
+    const grant =
+      'token' in kept ? ['since', 'id', 'token', 'acquiredAt', 'ending', 'endingWhy', 'called'] : [];
     const isMoved = 'token' in kept && exchangesOf(operations, id, 0).length > 0;
     const extension = isNamed(operations, id, ['extend']) ? ['expiresAt'] : [];
     const moved = isMoved ? ['mode', 'change', 'upgrading'] : [];
-    checkSame(waiter, kept, [...grant, ...extension, ...moved], `S5: the place of ${id} changed`);
+    const was = 'token' in kept ? withTransition(waiter) : waiter;
+    checkSame(was, kept, [...grant, ...extension, ...moved], `S5: the place of ${id} changed`);
   }
 }
+
+/** A grant adds the transition of an election to the lease, and no more. */
+const withTransition = (waiter: Waiter): Waiter => {
+  const { leaseMs, expiresAt, transitionMs = 0 } = waiter;
+  return {
+    ...waiter,
+    leaseMs: leaseMs + transitionMs,
+    expiresAt: new Date(expiresAt.getTime() + transitionMs),
+  };
+};
 
 const isTooBigFor = ({ permits = 0 }: Waiter, operation: Operation): boolean =>
   setsLimit(operation) && permits > limitOf(operation);

@@ -12,6 +12,7 @@ import type { Seats } from '../../src/protocol/seats.js';
 import { shortForm } from '../../src/protocol/short-form.js';
 import type { ShortAnswer } from '../../src/protocol/short-form.js';
 import { mayCreate, transition } from '../../src/protocol/transition.js';
+import { judged, verdictProjection } from '../../src/protocol/verdict.js';
 import { ALL_SEATS } from './lock-kinds.js';
 import { fieldOf } from './lock-version.js';
 
@@ -37,8 +38,8 @@ export interface SendOptions {
   /** For whom the reply is projected. */
   readonly process?: string;
   readonly adopting?: boolean;
-  /** Whether the reply shows all places of the process, as whoever keeps seats wants it. */
-  readonly allPlaces?: boolean;
+  /** Whether the reply counts the waiters of the process, as a process that keeps seats wants it. */
+  readonly counts?: boolean;
 }
 
 interface LockStub extends Document {
@@ -79,15 +80,18 @@ export class LockDocumentDriver implements AsyncDisposable {
   async send(
     name: string,
     operations: readonly Operation[],
-    { process = 'p0', adopting = false, allPlaces = false }: SendOptions = {},
+    { process = 'p0', adopting = false, counts = false }: SendOptions = {},
   ): Promise<Answer | null> {
     const seats = this.#seats;
     const pipeline = transition(seats, operations, { adopting });
-    const fields = replyProjection(seats, process, operations.flatMap(idsOf), allPlaces);
+    const fields = {
+      ...replyProjection(seats, operations.flatMap(idsOf), counts ? process : undefined),
+      ...verdictProjection(seats, operations),
+    };
     const value = await this.#update(name, pipeline, fields, mayCreate(operations));
     if (value === null) return null;
     const { stored, ...projected } = value;
-    const reply = readReply(seats, projected);
+    const reply = judged(seats, operations, readReply(seats, projected), projected);
     return { nowMs: reply.nowMs, stored: stored as StoredDocument, reply };
   }
 
@@ -180,7 +184,7 @@ export class LockDocumentDriver implements AsyncDisposable {
     return this.collection.findOne({ _id: name });
   }
 
-  /** What the look finds at a document of which a reply explains nothing. */
+  /** What the server says of a document. */
   async isLegal(name: string): Promise<boolean> {
     const found = await this.collection.findOne({ _id: name }, { projection: legalProjection(this.#seats) });
     return found?.['legal'] === true;

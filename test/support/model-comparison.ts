@@ -8,7 +8,6 @@ import { idsOf } from './lock-document-driver.js';
 import type { StoredDocument } from './lock-document-driver.js';
 import type { TestedKind } from './lock-kinds.js';
 import { earliestInTheWay, placesIn, shownIn, toReply, toStored } from './model-views.js';
-import { processOf } from './planned-operation.js';
 import type { ModelDocument, Refusal, Step, Stored } from './reference-model.js';
 
 /** Holds what the server stored and replied against what the reference model says. */
@@ -26,10 +25,10 @@ export function compareStored(
   assert.deepEqual(order, Object.keys(expected['queue'] as object), 'the order of the queue');
 }
 
-/** For whom a reply was projected, and whether it shows all places of that process. */
+/** For whom a reply was projected, and whether it counts the waiters of that process. */
 interface Asker {
   readonly process: string;
-  readonly allPlaces: boolean;
+  readonly counts: boolean;
 }
 
 export function compareReply(
@@ -62,21 +61,23 @@ function compareLeases(reply: Reply, document: ModelDocument, ids: readonly stri
   for (const { id } of shownIn(document, ids)) assert.ok(shown.includes(id), `${id} is not shown`);
 }
 
-/** Of places, a reply shows those it was asked for, and may show others. */
+/** A reply shows the places of the attempts that it was asked for, and no others. */
 function comparePlaces(
   reply: Reply,
   document: ModelDocument,
   operations: readonly Operation[],
-  { process, allPlaces }: Asker,
+  { process, counts }: Asker,
 ): void {
   const first = reply.places[0]?.place ?? 0;
   assert.equal(reply.earliestMs, earliestInTheWay(document, first));
   const places = placesIn(document);
-  const isConcerned = (id: string): boolean =>
-    allPlaces || operations.some((operation) => idsOf(operation).includes(id));
-  const asked = places.filter(({ id }) => processOf(id) === process && isConcerned(id));
-  for (const place of asked) assert.deepEqual(find(reply.places, place.id), place);
-  for (const place of reply.places) assert.deepEqual(place, find(places, place.id));
+  const concerned = new Set(operations.flatMap(idsOf));
+  assert.deepEqual(
+    reply.places,
+    places.filter(({ id }) => concerned.has(id)),
+  );
+  const own = document.queue.filter(({ waiter }) => waiter.process === process);
+  if (counts) assert.equal(reply.ownWaiters, own.length);
 }
 
 function compareFate(

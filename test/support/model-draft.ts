@@ -1,3 +1,4 @@
+import type { StoredCall } from '../../src/protocol/job-calls.js';
 import type { StoredClaim } from '../../src/protocol/job-claims.js';
 import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
 import type { Request } from '../../src/protocol/operation.js';
@@ -12,14 +13,16 @@ export class DraftedDocument {
   queue: readonly Queued[];
   readonly wake: string[] = [];
   claims: readonly StoredClaim[] | undefined;
+  calls: readonly StoredCall[] | undefined;
   /** Who stood in the queue when the update began, dead or alive: somebody may be waiting to hear of them. */
   readonly queuedBefore: ReadonlySet<string>;
   readonly refusals = new Map<Request, Refusal>();
 
-  constructor({ fence, leases, limit, queue, claims }: ModelDocument, nowMs: number) {
+  constructor({ fence, leases, limit, queue, claims, calls }: ModelDocument, nowMs: number) {
     this.nowMs = nowMs;
     this.fence = fence;
     this.claims = claims;
+    this.calls = calls;
     this.leases = leases.filter((lease) => isLive(lease, nowMs));
     this.limit = limit;
     this.queue = queue.filter(({ waiter }) => isLive(waiter, nowMs));

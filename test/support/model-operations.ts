@@ -38,6 +38,8 @@ export function operate(kind: ModelKind, draft: DraftedDocument, operation: Oper
     case 'resize':
     case 'handOver':
     case 'claim':
+    case 'conclude':
+    case 'call':
       kind.own(draft, operation);
       break;
   }
@@ -87,5 +89,5 @@ function extend(draft: DraftedDocument, ids: readonly string[]): void {
 function ask(draft: DraftedDocument, ids: readonly string[], why: string | undefined): void {
   draft.tell(ids);
   const mark = { ending: true, ...(why === undefined ? {} : { endingWhy: why }) };
-  draft.change(ids, (lease) => ({ ...lease, ...mark }));
+  draft.change(ids, (lease) => (lease.ending === true ? lease : { ...lease, ...mark }));
 }

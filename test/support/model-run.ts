@@ -15,7 +15,7 @@ import { toStored } from './model-views.js';
 import { otherKind, withLongs } from './other-kind.js';
 import type { OtherKind } from './other-kind.js';
 import { settle, whoIs } from './planned-operation.js';
-import type { Event, Knowledge, PlannedOperation } from './planned-operation.js';
+import type { Event, Knowledge, PlannedOperation, When } from './planned-operation.js';
 import { extension, transition } from './reference-model.js';
 import type { ModelDocument, Step, Stored } from './reference-model.js';
 import { mayBeSucceeded } from './successions.js';
@@ -90,8 +90,8 @@ export class ModelRun {
     const [only, ...others] = operations;
     if (short && only !== undefined && others.length === 0 && (await this.#updateShortly(only, process)))
       return;
-    const allPlaces = operations.some((operation) => 'request' in operation && operation.request.keeps);
-    const answer = await this.#driver.send(this.#name, operations, { process, adopting, allPlaces });
+    const counts = operations.some((operation) => 'request' in operation && operation.request.keeps);
+    const answer = await this.#driver.send(this.#name, operations, { process, adopting, counts });
     this.#nowMs = answer?.nowMs ?? this.#nowMs;
     const step = transition(this.#kind.model, before, operations, this.#nowMs, adopting);
     this.#model = step.after;
@@ -99,7 +99,7 @@ export class ModelRun {
       assert.equal(step.after.type, 'missing', 'the server has no document');
       return;
     }
-    compareReply(this.#kind, answer.reply, step, operations, { process, allPlaces });
+    compareReply(this.#kind, answer.reply, step, operations, { process, counts });
     if (step.after.type === 'other-kind') this.#coverage?.noteRefusals(step.refusals);
     this.#compareStored(answer.stored);
     if (step.after.type === 'lock') this.#judge(before, operations, step, versionOf(answer.stored));
@@ -124,7 +124,7 @@ export class ModelRun {
     this.#compareStored(stored);
     assert.deepEqual(answer.wake, step.after.document.wake);
     if (answer.reply !== null) {
-      compareReply(this.#kind, answer.reply, step, [operation], { process, allPlaces: true });
+      compareReply(this.#kind, answer.reply, step, [operation], { process, counts: true });
     }
     this.#judge(before, [operation], step, versionOf(stored));
     this.#coverage?.noteShort();
@@ -160,7 +160,7 @@ export class ModelRun {
     this.#compareStored(answer.stored);
   }
 
-  async #lapse(id: string, when: 'past' | 'now' | 'ahead'): Promise<void> {
+  async #lapse(id: string, when: When): Promise<void> {
     const model = this.#model;
     if (model.type === 'other-kind' && this.#otherKind !== undefined) {
       await this.#replaceByOtherKind(this.#otherKind, false);
@@ -168,7 +168,11 @@ export class ModelRun {
     if (model.type !== 'lock') return;
     const { document } = model;
     if (fieldOf(toStored(this.#kind.model, this.#name, document), id) === undefined) return;
-    const to = new Date(this.#nowMs + (when === 'past' ? -1 : 2 * DAY_MS));
+    const transitionMs = document.leases.find((lease) => lease.id === id)?.transitionMs ?? 0;
+    // A shorter transition might be over before the next update.
+    if (when === 'silent' && transitionMs < 30_000) return;
+    const inMs = { past: -1, now: 0, ahead: 2 * DAY_MS, silent: transitionMs - 1 }[when];
+    const to = new Date(this.#nowMs + inMs);
     await this.#driver.lapse(this.#name, [id], when === 'now' ? '$$NOW' : to);
     const expiresAt = when === 'now' ? await this.#storedExpiry(id) : to;
     this.#become(document, {
@@ -216,6 +220,7 @@ export class ModelRun {
       purgeAt,
       expiries,
       claims: this.#claims,
+      calls: this.#calls,
     } as const;
     const stored = other.stored(this.#name, model);
     await this.#driver.put(withLongs(stored));
@@ -265,12 +270,18 @@ export class ModelRun {
       resolve: (target) => this.#resolve(target),
       lastChangeOf: (id) => this.#leases.find((lease) => lease.id === id)?.change ?? 0,
       lastClaimOf: (job) => this.#claims?.find((claim) => claim.job === job)?.instant ?? null,
+      lastRunOf: (job) => this.#claims?.find((claim) => claim.job === job)?.run?.instant ?? null,
+      lastCallOf: (job) => this.#calls?.find((call) => call.job === job)?.asked ?? 0,
     };
     return settle(planned, knowledge);
   }
 
   get #claims(): ModelDocument['claims'] {
     return ('document' in this.#model ? this.#model.document : this.#model).claims;
+  }
+
+  get #calls(): ModelDocument['calls'] {
+    return ('document' in this.#model ? this.#model.document : this.#model).calls;
   }
 
   get #leases(): ModelDocument['leases'] {

@@ -7,7 +7,7 @@ export function toStored(
   name: string,
   document: ModelDocument,
 ): Readonly<Record<string, unknown>> {
-  const { fence, queue, wake, purgeAt, claims } = document;
+  const { fence, queue, wake, purgeAt, claims, calls } = document;
   return {
     _id: name,
     kind: kind.kind,
@@ -18,6 +18,7 @@ export function toStored(
     wake: wake.map((word) => ` ${word}`).join(''),
     purgeAt,
     ...(claims === undefined ? {} : { claims }),
+    ...(calls === undefined ? {} : { calls }),
   };
 }
 

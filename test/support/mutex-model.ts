@@ -4,6 +4,7 @@ import type { ModelKind } from './reference-model.js';
 export const mutexModel: ModelKind = {
   kind: 'mutex',
   demanded: () => ({}),
+  addedMs: () => 0,
   limitAfter: (_request, { limit }) => limit,
   accepted: () => undefined,
   admissible: ({ leases }, waiters) => (leases.length === 0 ? Math.min(1, waiters.length) : 0),

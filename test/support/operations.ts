@@ -61,6 +61,14 @@ export const claim = (id: string, job: string, after: Date | null = null): Opera
   ...{ type: 'claim', id, job, instant: new Date(Date.now() - 1_000), after, claimId: 'c', nonce: NONCE },
 });
 
+export const conclude = (id: string, job: string): Operation => ({
+  ...{ type: 'conclude', id, job, instant: new Date(0), outcome: 'completed', nonce: NONCE },
+});
+
+export const call = (job: string, since: number | null = 0): Operation => ({
+  ...{ type: 'call', job, since, forMs: 60_000, nonce: NONCE },
+});
+
 export const resize = (limit: number, notAfter = new Date(Date.now() + DAY_MS)): Operation => ({
   ...{ type: 'resize', limit, notAfter },
 });

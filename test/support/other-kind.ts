@@ -25,7 +25,7 @@ export function otherKind(own: TestedKind, which: number): OtherKind {
 }
 
 function document(kind: ModelKind, name: string, model: Model): StoredDocument {
-  const { fence, wake, purgeAt, expiries, claims } = model;
+  const { fence, wake, purgeAt, expiries, claims, calls } = model;
   const demanded = kind.demanded({
     ...{ id: '', process: '', leaseMs: 0, notAfter: purgeAt, maxMembers: 0, retentionMs: 0 },
   });
@@ -41,7 +41,7 @@ function document(kind: ModelKind, name: string, model: Model): StoredDocument {
       ...demanded,
     };
   });
-  const stored = toStored(kind, name, { fence, leases, limit: 3, queue: [], wake, purgeAt, claims });
+  const stored = toStored(kind, name, { fence, leases, limit: 3, queue: [], wake, purgeAt, claims, calls });
   return { ...stored, _id: name };
 }
 

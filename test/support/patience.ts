@@ -1,3 +1,5 @@
+import { inspect } from 'node:util';
+
 import { AcquireTimeoutError } from '../../src/index.js';
 
 /** How long to wait for something that takes milliseconds when all is well, on a machine that is busy. */
@@ -18,19 +20,33 @@ export async function within<T>(boundMs: number, what: string, promise: Promise<
   }
 }
 
-/** Looks until the condition gives something other than false, null or undefined, and returns that. */
+/** Notes what a condition looks at, and returns it: a failure shows the last of it. */
+export type See = <V>(value: V) => V;
+
+/**
+ * Looks until the condition gives something other than false, null or undefined, and returns that. The error of one that
+ * never does shows what it saw last, or else what it gave last and how it is written.
+ */
 export async function eventually<T>(
   what: string,
-  condition: () => T | Promise<T>,
+  condition: (see: See) => T | Promise<T>,
   boundMs = BUSY_MACHINE_MS,
 ): Promise<Exclude<T, false | null | undefined>> {
   const endMs = performance.now() + boundMs;
+  let seen: string | undefined;
+  const see: See = (value) => {
+    seen = inspect(value, { depth: 6, breakLength: 110 });
+    return value;
+  };
   for (;;) {
-    const value = await condition();
+    const value = await condition(see);
     if (value !== false && value !== null && value !== undefined) {
       return value as Exclude<T, false | null | undefined>;
     }
-    if (performance.now() > endMs) throw new Error(`not within ${boundMs} ms: ${what}`);
+    if (performance.now() > endMs) {
+      const last = seen ?? `${inspect(value)} of ${condition.toString()}`;
+      throw new Error(`not within ${boundMs} ms: ${what}; last seen: ${last}`);
+    }
     await pause(10);
   }
 }

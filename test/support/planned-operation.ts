@@ -1,3 +1,4 @@
+import type { RunOutcome } from '../../src/protocol/job-claims.js';
 import type { Lease, Mode } from '../../src/protocol/lock-document.js';
 import type { Demand, Operation } from '../../src/protocol/operation.js';
 
@@ -46,10 +47,32 @@ export type PlannedOperation =
       /** Whether it knows which instant was claimed last. */
       readonly isInformed: boolean;
       readonly claimId: string;
+      readonly runs: boolean;
+      /** The call that it answers: the last one, or one that is none. */
+      readonly call: 'last' | 'none' | undefined;
+      readonly nonce: string;
+    }
+  | {
+      readonly type: 'conclude';
+      readonly target: Target;
+      readonly job: string;
+      /** Whether it is about the last run. */
+      readonly isInformed: boolean;
+      readonly outcome: RunOutcome;
+      readonly nonce: string;
+    }
+  | {
+      readonly type: 'call';
+      readonly job: string;
+      /** The number of the last call, or another one; `look` only asks. */
+      readonly since: 'last' | 'before' | 'look';
+      readonly forMs: number;
       readonly nonce: string;
     }
   /** Above what the clock gives now. */
   | { readonly type: 'raiseFence'; readonly target: Target; readonly by: number; readonly nonce: string };
+
+export type When = 'past' | 'now' | 'ahead' | 'silent';
 
 /** One step of a history: mostly updates, and now and then something that befalls the document. */
 export type Event =
@@ -67,8 +90,11 @@ export type Event =
       readonly leaseMs: number;
       readonly retentionMs: number;
     }
-  /** Its end is moved. `now`: to the very millisecond in which that is written. `ahead`: the clock stepped back. */
-  | { readonly type: 'lapse'; readonly target: Target; readonly when: 'past' | 'now' | 'ahead' }
+  /**
+   * Its end is moved. `now`: to the very millisecond in which that is written. `ahead`: the clock stepped back.
+   * `silent`: a leader comes to its transition; nothing happens to anybody else.
+   */
+  | { readonly type: 'lapse'; readonly target: Target; readonly when: When }
   | { readonly type: 'fence-ahead'; readonly by: number }
   | { readonly type: 'delete' }
   | { readonly type: 'other-kind'; readonly which: number; readonly isLive: boolean }
@@ -113,6 +139,10 @@ export interface Knowledge {
   readonly lastChangeOf: (id: string) => number;
   /** The instant that this job claimed last. */
   readonly lastClaimOf: (job: string) => Date | null;
+  /** The instant of its last run. */
+  readonly lastRunOf: (job: string) => Date | null;
+  /** The number of its last call, 0 if there was none. */
+  readonly lastCallOf: (job: string) => number;
 }
 
 /** The operation as it is sent. */
@@ -146,9 +176,31 @@ export function settle(planned: PlannedOperation, knowledge: Knowledge): Operati
     case 'handOver':
       return { type: 'handOver', id: resolve(planned.target), candidateId: planned.candidateId };
     case 'claim': {
-      const { type, target, job, inMs, isInformed, claimId, nonce } = planned;
+      const { type, target, job, inMs, isInformed, claimId, runs, call, nonce } = planned;
       const after = isInformed ? knowledge.lastClaimOf(job) : new Date(nowMs - 7);
-      return { type, id: resolve(target), job, instant: new Date(nowMs + inMs), after, claimId, nonce };
+      const claim = {
+        type,
+        id: resolve(target),
+        job,
+        instant: new Date(nowMs + inMs),
+        after,
+        claimId,
+        nonce,
+      };
+      const anchor = runs ? new Date(nowMs + 5_000) : undefined;
+      if (call === undefined) return { ...claim, anchor, runs };
+      return { ...claim, anchor, runs, call: knowledge.lastCallOf(job) + (call === 'last' ? 0 : 1) };
+    }
+    case 'conclude': {
+      const { type, target, job, isInformed, outcome, nonce } = planned;
+      const instant = (isInformed ? knowledge.lastRunOf(job) : null) ?? new Date(nowMs - 7);
+      return { type, id: resolve(target), job, instant, outcome, nonce };
+    }
+    case 'call': {
+      const { type, job, since, forMs, nonce } = planned;
+      const last = knowledge.lastCallOf(job);
+      const known = since === 'look' ? null : Math.max(0, last - (since === 'last' ? 0 : 1));
+      return { type, job, since: known, forMs, nonce };
     }
     case 'raiseFence': {
       const { type, target, by, nonce } = planned;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 
+import { byBreadth } from './breadth.js';
 import { Coverage } from './coverage.js';
 import { LockDocumentDriver } from './lock-document-driver.js';
 import type { TestedKind } from './lock-kinds.js';
@@ -12,7 +13,14 @@ import { drawSeed } from './seed.js';
 const LANES = 8;
 const MAX_EVENTS = 20;
 
-export const HISTORIES = Number(process.env['LEASEHOLD_HISTORIES'] ?? 2_000);
+export const HISTORIES = Number(process.env['LEASEHOLD_HISTORIES'] ?? byBreadth(250, 2_000));
+
+/** The rarest of what is counted is seen about 20 times in 2,000 histories: only so many are enough to expect it. */
+const ENOUGH = 2_000;
+
+/** What these histories should have brought about, and have not often enough. */
+export const missedBy = (coverage: Coverage): readonly unknown[] =>
+  HISTORIES < ENOUGH ? [] : coverage.rarerThan(HISTORIES / 400);
 
 /** Plays random histories of locks of this kind on the model and on this server; gives what they brought about. */
 export async function playHistories(uri: string, kind: TestedKind): Promise<Coverage> {

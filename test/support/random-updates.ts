@@ -2,7 +2,7 @@ import fc from 'fast-check';
 
 import type { LockKind, Mode } from '../../src/protocol/lock-document.js';
 import type { Demand } from '../../src/protocol/operation.js';
-import type { Event, PlannedOperation, Target } from './planned-operation.js';
+import type { Event, PlannedOperation, Target, When } from './planned-operation.js';
 import { PROCESSES } from './planned-operation.js';
 
 /** Random histories of one lock, weighted so that whatever can happen to a lock of its kind does happen. */
@@ -35,6 +35,8 @@ const mayKeep: Keeps = fc.constantFrom(undefined, undefined, 0, 1, 999, 999);
 interface Variety {
   readonly demand: fc.Arbitrary<Demand>;
   readonly keeps: Keeps;
+  /** How the end of a lease or of a place is moved. */
+  readonly lapses: readonly When[];
   /** What would come about too rarely by operations that know nothing of each other, in one update. */
   readonly scenes: readonly fc.Arbitrary<readonly PlannedOperation[]>[];
   readonly own: readonly { readonly weight: number; readonly arbitrary: fc.Arbitrary<PlannedOperation> }[];
@@ -57,18 +59,24 @@ const exchange = (
 });
 
 const request = (demand: fc.Arbitrary<Demand>, keeps: Keeps): fc.Arbitrary<PlannedOperation> =>
-  fc.record({
-    type: fc.constantFrom('enqueue', 'enqueue', 'enqueue', 'try'),
-    target: fc.constantFrom(...ATTEMPTS),
-    leaseMs,
-    notAfterMs,
-    maxMembers: fc.constantFrom(...always(9, 10_000), 2, 3, 4),
-    retentionMs,
-    label: text,
-    why: text,
-    keeps,
-    demand,
-  });
+  fc
+    .record({
+      type: fc.constantFrom('enqueue', 'enqueue', 'enqueue', 'try'),
+      target: fc.constantFrom(...ATTEMPTS),
+      leaseMs,
+      notAfterMs,
+      maxMembers: fc.constantFrom(...always(9, 10_000), 2, 3, 4),
+      retentionMs,
+      label: text,
+      why: text,
+      keeps,
+      demand,
+    })
+    // No lease is longer than a day, its transition included.
+    .map((asked) => ({
+      ...asked,
+      leaseMs: Math.min(asked.leaseMs, DAY_MS - (asked.demand.transitionMs ?? 0)),
+    }));
 
 /** Somebody reads, somebody else wants to upgrade, and perhaps one more comes. */
 const upgradeScene = fc.tuple(
@@ -82,9 +90,12 @@ const limit = fc.constantFrom(1, 2, 3, 3, 4);
 /** Less than is held, as often as not. */
 const mostlySmallLimit = fc.constantFrom(1, 1, 1, 2, 3, 4);
 
+const LAPSES: readonly When[] = ['past', 'past', 'now', 'ahead'];
+
 const ONE_SEAT: Variety = {
   demand: fc.constant({}),
   keeps: mayKeep,
+  lapses: LAPSES,
   scenes: [],
   // These are meant for other kinds, and change nothing.
   own: [
@@ -100,11 +111,10 @@ const ONE_SEAT: Variety = {
 /** Few enough to meet; some of them look like code. */
 const candidateId = fc.constantFrom('a', 'a', 'b', 'c', '$holder.id');
 
-/** As long as the lease, the transition begins with the term. */
 const candidacy: fc.Arbitrary<Demand> = fc.record({
   candidateId,
   value: fc.constantFrom('', 'http://10.0.0.7', '$$NOW'),
-  transitionMs: fc.constantFrom(0, 0, 1, 30_000, 30_000, DAY_MS),
+  transitionMs: fc.constantFrom(0, 0, 1, 30_000, 30_000, DAY_MS / 2),
 });
 
 const handOver = (weight: number, who: fc.Arbitrary<Target>): Variety['own'][number] => ({
@@ -112,25 +122,50 @@ const handOver = (weight: number, who: fc.Arbitrary<Target>): Variety['own'][num
   arbitrary: fc.record({ type: fc.constant('handOver'), target: who, candidateId }),
 });
 
+const job = fc.constantFrom('mail', 'mail', '$holder', 'a.b', '__proto__', '');
+
 /** Some of them again, some before their time, and some that do not know of the last one. */
 const claim: fc.Arbitrary<PlannedOperation> = fc.record({
   type: fc.constant('claim'),
   target: fc.oneof({ weight: 4, arbitrary: fc.constant('holder') }, { weight: 1, arbitrary: target }),
-  job: fc.constantFrom('mail', 'mail', '$holder', 'a.b', '__proto__', ''),
+  job,
   inMs: fc.constantFrom(-60_000, -1, -1, 0, 60_000),
   isInformed: fc.constantFrom(true, true, true, false),
   claimId: fc.constantFrom('c1', 'c2', 'c3', '$fence'),
+  runs: fc.boolean(),
+  call: fc.constantFrom<('last' | 'none' | undefined)[]>(undefined, undefined, 'last', 'last', 'none'),
+  nonce,
+});
+
+const conclude: fc.Arbitrary<PlannedOperation> = fc.record({
+  type: fc.constant('conclude'),
+  target: fc.oneof({ weight: 4, arbitrary: fc.constant('holder') }, { weight: 1, arbitrary: target }),
+  job,
+  isInformed: fc.constantFrom(true, true, true, false),
+  outcome: fc.constantFrom('completed', 'failed', 'missed'),
+  nonce,
+});
+
+/** Some that are over at once. */
+const call: fc.Arbitrary<PlannedOperation> = fc.record({
+  type: fc.constant('call'),
+  job,
+  since: fc.constantFrom('last', 'last', 'last', 'before', 'look'),
+  forMs: fc.constantFrom(60_000, 60_000, 60_000, 1),
   nonce,
 });
 
 const ELECTION: Variety = {
   demand: candidacy,
   keeps: keepsNothing,
+  lapses: [...LAPSES, 'silent', 'silent'],
   scenes: [fc.array(request(candidacy, keepsNothing), { minLength: 2, maxLength: 4 })],
   own: [
     handOver(7, fc.constant('holder')),
     handOver(1, target),
-    { weight: 5, arbitrary: claim },
+    { weight: 6, arbitrary: claim },
+    { weight: 3, arbitrary: conclude },
+    { weight: 4, arbitrary: call },
     { weight: 1, arbitrary: fc.record({ type: fc.constant('resize'), limit, notAfterMs }) },
   ],
 };
@@ -170,6 +205,7 @@ const VARIETIES: Readonly<Record<LockKind, Variety>> = {
       mode: fc.constantFrom<Mode>('read', 'read', 'read', 'upgradeable', 'upgradeable', 'write'),
     }),
     keeps: keepsNothing,
+    lapses: LAPSES,
     scenes: [upgradeScene],
     own: [
       exchange(3, fc.constant('upgradeable'), ['write']),
@@ -182,6 +218,7 @@ const VARIETIES: Readonly<Record<LockKind, Variety>> = {
   semaphore: {
     demand: permitDemand,
     keeps: mayKeep,
+    lapses: LAPSES,
     scenes: [crowdScene, unlikePairScene, matchScene],
     own: [
       {
@@ -237,7 +274,7 @@ const event = (variety: Variety): fc.Arbitrary<Event> =>
       arbitrary: fc.record({
         type: fc.constant('lapse'),
         target: fc.oneof(fc.constantFrom('holder', 'last', 'head', 'other'), target),
-        when: fc.constantFrom('past', 'past', 'now', 'ahead'),
+        when: fc.constantFrom(...variety.lapses),
       }),
     },
     {

@@ -7,6 +7,7 @@ import type { ModelKind } from './reference-model.js';
 /** Many readers, one of whom may be upgradeable, or one writer, alone. */
 export const readerWriterModel: ModelKind = {
   kind: 'reader-writer',
+  addedMs: () => 0,
   demanded: ({ mode = 'write' }) => ({ mode }),
   limitAfter: (_request, { limit }) => limit,
   accepted: () => undefined,

@@ -1,3 +1,4 @@
+import type { StoredCall } from '../../src/protocol/job-calls.js';
 import type { StoredClaim } from '../../src/protocol/job-claims.js';
 import type { Lease, LockKind, Waiter } from '../../src/protocol/lock-document.js';
 import type { Operation, OwnOperation, Request } from '../../src/protocol/operation.js';
@@ -23,6 +24,8 @@ export interface ModelKind {
   readonly kind: LockKind;
   /** What a waiter and its lease have beyond what all kinds have. */
   demanded(request: Request): Pick<Waiter, 'mode' | 'permits' | 'candidateId' | 'value' | 'transitionMs'>;
+  /** By how much the lease of a waiter is longer once it is granted. */
+  addedMs(waiter: Waiter): number;
   /** The limit that holds once this request is accepted; `undefined` if the limit is why it is refused. */
   limitAfter(request: Request, inside: Inside, queue: readonly Queued[]): number | undefined;
   /** What else follows from having accepted it, before it is queued, if it is. */
@@ -50,10 +53,11 @@ export interface ModelDocument extends Inside {
   readonly purgeAt: Date;
   /** Of an election; whatever becomes of the lock, they stay. */
   readonly claims?: readonly StoredClaim[] | undefined;
+  readonly calls?: readonly StoredCall[] | undefined;
 }
 
 export type Stored =
-  | { readonly type: 'missing'; readonly claims?: undefined }
+  | { readonly type: 'missing'; readonly claims?: undefined; readonly calls?: undefined }
   | { readonly type: 'lock'; readonly document: ModelDocument }
   /** A well-formed document of another kind of lock; of its leases and waiters only the expiries matter. */
   | {
@@ -64,8 +68,9 @@ export type Stored =
       readonly purgeAt: Date;
       readonly expiries: readonly Date[];
       readonly claims?: readonly StoredClaim[] | undefined;
+      readonly calls?: readonly StoredCall[] | undefined;
     }
-  | { readonly type: 'corrupt'; readonly claims?: undefined };
+  | { readonly type: 'corrupt'; readonly claims?: undefined; readonly calls?: undefined };
 
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt';
 
@@ -75,7 +80,7 @@ export interface Step {
   readonly refusals: ReadonlyMap<Request, Refusal>;
 }
 
-const DAY_MS = 86_400_000;
+const HALF_DAY_MS = 43_200_000;
 const MISSING = { type: 'missing' } as const;
 
 /** expire → (operate → admit)* → publish; without operations it admits once. */
@@ -101,9 +106,9 @@ export function transition(
       draft.tellKeepers(operation.request.process);
     }
   }
-  const { fence, leases, limit, queue, wake, claims, refusals } = draft;
-  const purgeAt = raised(opened.purgeAt, nowMs, operations.map(lifetimeMs));
-  const document = { fence, leases, limit, queue, wake, purgeAt, claims };
+  const { fence, leases, limit, queue, wake, claims, calls, refusals } = draft;
+  const purgeAt = raised(opened.purgeAt, fence, nowMs, operations.map(lifetimeMs));
+  const document = { fence, leases, limit, queue, wake, purgeAt, claims, calls };
   return { after: { type: 'lock', document }, refusals };
 }
 
@@ -117,14 +122,14 @@ export function extension(
 ): Stored {
   const atLeast = [leaseMs + retentionMs];
   if (before.type === 'other-kind') {
-    return { ...before, wake: [], purgeAt: raised(before.purgeAt, nowMs, atLeast) };
+    return { ...before, wake: [], purgeAt: raised(before.purgeAt, before.fence, nowMs, atLeast) };
   }
   if (before.type !== 'lock') return before;
   const { document } = before;
   const draft = new DraftedDocument(document, nowMs);
   draft.extendLeases(ids);
   const leases = document.leases.map((lease) => draft.lease(lease.id) ?? lease);
-  const purgeAt = raised(document.purgeAt, nowMs, atLeast);
+  const purgeAt = raised(document.purgeAt, document.fence, nowMs, atLeast);
   return { type: 'lock', document: { ...document, leases, wake: [], purgeAt } };
 }
 
@@ -146,8 +151,8 @@ function open(
   const vacant = { leases: [], limit: firstLimit(operations), queue: [], wake: [] };
   if (before.type === 'missing') return { ...vacant, fence: 0, purgeAt: new Date(0) };
   const isIdle = before.expiries.every((expiresAt) => expiresAt.getTime() <= nowMs);
-  const { fence, purgeAt, claims } = before;
-  return adopting && isIdle ? { ...vacant, fence, purgeAt, claims } : undefined;
+  const { fence, purgeAt, claims, calls } = before;
+  return adopting && isIdle ? { ...vacant, fence, purgeAt, claims, calls } : undefined;
 }
 
 /** A new document has the limit of the first operation of its update that knows one. */
@@ -159,7 +164,7 @@ function firstLimit(operations: readonly Operation[]): number {
   return limits.find((limit) => limit > 0) ?? 0;
 }
 
-/** The first waiters take their seats, with the expiry they had as waiters. */
+/** The first waiters take their seats, with the expiry they had as waiters, and what their kind adds to it. */
 function admit(kind: ModelKind, draft: DraftedDocument): void {
   kind.promote(draft);
   const waiters = draft.queue.map(({ waiter }) => waiter);
@@ -169,7 +174,15 @@ function admit(kind: ModelKind, draft: DraftedDocument): void {
   const reserved = Math.max(0, ...entering.map(({ waiter }) => waiter.keeps ?? 0));
   for (const { id, waiter } of entering) {
     const token = draft.nextToken(reserved);
-    const lease = { id, ...omit(waiter, 'since'), token, acquiredAt: new Date(draft.nowMs) };
+    const addedMs = kind.addedMs(waiter);
+    const lease = {
+      id,
+      ...omit(waiter, 'since'),
+      leaseMs: waiter.leaseMs + addedMs,
+      expiresAt: new Date(waiter.expiresAt.getTime() + addedMs),
+      token,
+      acquiredAt: new Date(draft.nowMs),
+    };
     draft.leases = [...draft.leases, lease];
     // Whom this update has queued itself learns of its grant by the reply.
     if (draft.queuedBefore.has(id)) draft.wake.push(`${waiter.process}:${id}:${token}`);
@@ -186,8 +199,9 @@ function lifetimeMs(operation: Operation): number {
   return operation.type === 'extend' ? operation.leaseMs + operation.retentionMs : 0;
 }
 
-/** Rounded up to the day, never lowered. */
-function raised(purgeAt: Date, nowMs: number, lifetimesMs: readonly number[]): Date {
-  const needed = lifetimesMs.filter((ms) => ms > 0).map((ms) => Math.ceil((nowMs + ms) / DAY_MS) * DAY_MS);
-  return new Date(Math.max(purgeAt.getTime(), ...needed));
+/** As it is while it covers what is needed; else raised by half a day to a day beyond that, by the fence. */
+function raised(purgeAt: Date, fence: number, nowMs: number, lifetimesMs: readonly number[]): Date {
+  const needed = Math.max(...lifetimesMs.filter((ms) => ms > 0).map((ms) => nowMs + ms));
+  if (purgeAt.getTime() >= needed) return purgeAt;
+  return new Date(needed + HALF_DAY_MS + (((fence % HALF_DAY_MS) * 48_271) % HALF_DAY_MS));
 }

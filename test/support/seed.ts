@@ -1,8 +1,16 @@
+import { relative } from 'node:path';
+
+import { expect } from 'vitest';
+
+import { breadth } from './breadth.js';
+
 /** What random tests draw from: `LEASEHOLD_SEED`, to see a run again, else another one every time. Printed. */
 export function drawSeed(what: string): number {
   const given = process.env['LEASEHOLD_SEED'] ?? '';
   const seed = given === '' ? Math.floor(Math.random() * 0x7f_ff_ff_ff) : Number(given);
   if (!Number.isSafeInteger(seed)) throw new Error(`LEASEHOLD_SEED must be an integer, got ${given}`);
-  console.log(`${what}: LEASEHOLD_SEED=${seed}`);
+  const { testPath } = expect.getState();
+  const file = testPath === undefined ? '' : relative(process.cwd(), testPath);
+  console.log(`${what}: LEASEHOLD_SEED=${seed} npx vitest run --mode ${breadth} ${file}`);
   return seed;
 }

@@ -5,6 +5,7 @@ import type { Inside, ModelKind } from './reference-model.js';
 /** As many permits as its limit says; a resize may leave more of them given than that. */
 export const semaphoreModel: ModelKind = {
   kind: 'semaphore',
+  addedMs: () => 0,
   demanded: ({ permits = 1 }) => ({ permits }),
   limitAfter({ limit: wanted, permits = 1, mustMatch, setsLimit }, { leases, limit: stored }, queue) {
     const isIdle = leases.length === 0 && queue.length === 0;

@@ -4,17 +4,13 @@ import type { Update } from './invariants.js';
 
 /** Who may follow a leader other than by the order of the queue: its own heir, and whoever it hands over to. */
 
-const isSilent = (member: Lease | Waiter, nowMs: number): boolean =>
-  member.candidateId !== undefined &&
-  member.expiresAt.getTime() - (member.transitionMs ?? 0) <= nowMs &&
-  !('ending' in member && member.ending);
+const isSilent = ({ candidateId, expiresAt, transitionMs = 0, ending }: Lease, nowMs: number): boolean =>
+  candidateId !== undefined && expiresAt.getTime() - transitionMs <= nowMs && ending !== true;
 
 /** Who waits behind its own silent term though an update could have let it in; `undefined`: nobody does. */
-export function heirWaiting({ before, after, nowMs }: Update): string | undefined {
+export function heirWaiting({ after, nowMs }: Update): string | undefined {
   const [leader] = after.leases;
   if (leader === undefined || !isSilent(leader, nowMs)) return undefined;
-  // One whose term is all transition is silent from its grant, and each update lets only one more in.
-  if (!before.leases.some(({ id }) => id === leader.id)) return undefined;
   return after.queue.find(([, waiter]) => waiter.candidateId === leader.candidateId)?.[0];
 }
 
@@ -55,7 +51,7 @@ export function mayBeSucceeded(
 export function mayHaveMadeRoom(update: Update, id: string, member: Lease | Waiter): boolean {
   const { operations, nowMs } = update;
   if (operations.some((operation) => handsOver(operation, id, update))) return true;
-  if (!isSilent(member, nowMs)) return false;
+  if (!('token' in member) || !isSilent(member, nowMs)) return false;
   const heirs = standingIn(update).filter(
     ([other, candidateId]) => other !== id && candidateId === member.candidateId,
   );
@@ -66,20 +62,11 @@ export function mayHaveMadeRoom(update: Update, id: string, member: Lease | Wait
 }
 
 /** Whether this newcomer need not be the first in line. */
-export function mayOvertake(update: Update, { candidateId, id }: Lease): boolean {
+export function mayOvertake(update: Update, { candidateId }: Lease): boolean {
   const { before, operations, nowMs } = update;
   const isNamed = operations.some(
     (operation) => operation.type === 'handOver' && operation.candidateId === candidateId,
   );
   if (isNamed && candidateId !== undefined) return true;
-  const followed = [...before.leases, ...before.queue.map(([, waiter]) => waiter)];
-  if (followed.some((member) => member.candidateId === candidateId && isSilent(member, nowMs))) return true;
-  // The one it follows may have come and gone within the update.
-  return operations.some(
-    (operation) =>
-      'request' in operation &&
-      operation.request.id !== id &&
-      operation.request.candidateId === candidateId &&
-      (operation.request.transitionMs ?? 0) >= operation.request.leaseMs,
-  );
+  return before.leases.some((lease) => lease.candidateId === candidateId && isSilent(lease, nowMs));
 }

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import type { CommandStartedEvent, Db, Document, MongoClientOptions } from 'mongodb';
-import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { LockProvider } from '../../src/index.js';
 import type { LockProviderOptions } from '../../src/index.js';
+import { whenTestEnds } from './current-test.js';
 import { startReplicaSet } from './mongo-server/start.js';
 import type { MongoServer } from './mongo-server/start.js';
-import { BUSY_MACHINE_MS } from './patience.js';
 
 /** A provider on a client of its own, both closed when the test ends. */
 export interface TestProvider {
@@ -47,6 +47,13 @@ export function useOwnServer(): void {
   });
 }
 
+/** The faults of a test may have cleared the pool of its own client just now. */
+async function dropByAnother(database: string): Promise<void> {
+  const client = new MongoClient(serverUri());
+  await client.db(database).dropDatabase();
+  await client.close();
+}
+
 export async function testProvider(
   options: LockProviderOptions = {},
   { database = randomName('test'), ...clientOptions }: MongoClientOptions & { database?: string } = {},
@@ -64,9 +71,9 @@ export async function testProvider(
   await client.connect();
   const db = client.db(database);
   const locks = new LockProvider(db, options);
-  onTestFinished(async () => {
+  whenTestEnds(async () => {
     await locks.close({ drainMs: 0 });
-    await db.dropDatabase();
+    await db.dropDatabase().catch(() => dropByAnother(database));
     await client.close();
   });
   const stored = db.collection<{ _id: string }>(COLLECTION);
@@ -104,22 +111,9 @@ export async function failCommands(
   const heal = async (): Promise<void> => {
     await admin.command({ configureFailPoint: 'failCommand', mode: 'off' });
   };
-  onTestFinished(async () => {
+  whenTestEnds(async () => {
     await heal();
     await client.close();
   });
   return heal;
-}
-
-/** Waits until the condition holds, looking every few milliseconds; rejects after `boundMs`. */
-export async function until(
-  condition: () => unknown,
-  what: string,
-  boundMs = BUSY_MACHINE_MS,
-): Promise<void> {
-  const endMs = performance.now() + boundMs;
-  while (!(await condition())) {
-    if (performance.now() > endMs) throw new Error(`never happened: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }

@@ -37,9 +37,9 @@ export function holding(wakeups: ModeOfWaiting): void {
       await using world = new AllOrNothingWorld(wakeups);
       const hold = await world.takeHere('a', 'b');
       await world.there.revoke('b', { force: true });
-      expect(await rejection(hold.confirm())).toMatchObject({ why: 'evicted', lockName: 'b' });
+      expect(await rejection(hold.confirm())).toMatchObject({ why: 'revoked', lockName: 'b' });
       expect(hold.signal.aborted).toBe(true);
-      expect(hold.signal.reason).toMatchObject({ why: 'evicted', lockName: 'b' });
+      expect(hold.signal.reason).toMatchObject({ why: 'revoked', lockName: 'b' });
     });
 
     it('is released in the reverse order of its taking, once, and its signal does not tell', async () => {

@@ -118,7 +118,7 @@ export function refusing(wakeups: ModeOfWaiting): void {
         const next = await world.lockThere.acquireWrite();
         expect(await rejection(lock.confirm())).toBeInstanceOf(LockLostError);
         for (const [, move] of ALL_MOVES) {
-          expect(await rejection(move(lock))).toMatchObject({ code: 'LOCK_LOST', why: 'evicted' });
+          expect(await rejection(move(lock))).toMatchObject({ code: 'LOCK_LOST', why: 'revoked' });
         }
         await next.confirm();
         expect(next.currentMode()).toBe('write');

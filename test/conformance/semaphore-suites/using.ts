@@ -47,7 +47,7 @@ export function using(wakeups: ModeOfWaiting): void {
         await world.there.revoke(world.name, { id: hold.id, force: true });
         expect(await rejection(hold.confirm())).toBeInstanceOf(LockLostError);
       });
-      expect(await rejection(work)).toMatchObject({ code: 'LOCK_LOST', why: 'evicted' });
+      expect(await rejection(work)).toMatchObject({ code: 'LOCK_LOST', why: 'revoked' });
     });
   });
 

@@ -102,17 +102,14 @@ function* purgeAtCoversEverybody({ after, purgeAtMs }: Step): Iterable<Wrong> {
 }
 
 /** In the transition of its own term, a candidate comes back before all who wait; the term is over by that. */
-const followsItself = ({ before, wake }: Step, { candidateId, acquiredAt }: Lease): boolean => {
-  // A dead waiter that came in by the same update may have had no more left than the transition.
-  const cameIn = before.queue.flatMap(([id, waiter]) => (wake.includes(`:${id}:`) ? [waiter] : []));
-  return [...before.leases, ...cameIn].some(
-    (member) =>
+const followsItself = ({ before }: Step, { candidateId, acquiredAt }: Lease): boolean =>
+  before.leases.some(
+    (leader) =>
       candidateId !== undefined &&
-      member.candidateId === candidateId &&
-      !('ending' in member && member.ending) &&
-      member.expiresAt.getTime() - (member.transitionMs ?? 0) <= acquiredAt.getTime(),
+      leader.candidateId === candidateId &&
+      leader.ending !== true &&
+      leader.expiresAt.getTime() - (leader.transitionMs ?? 0) <= acquiredAt.getTime(),
   );
-};
 
 /** A leader that gives its term up may name whoever follows. */
 const mayBeNamed = ({ before: { leases }, wake }: Step, { candidateId }: Lease): boolean =>

@@ -44,6 +44,8 @@ export interface FaultCluster extends AsyncDisposable {
   isolate(member: FaultMember, how?: Isolation): void;
   /** All proxies let everything through, all members run, with their clocks back, one is primary and all have caught up. */
   heal(boundMs?: number): Promise<void>;
+  /** Copies what the members have logged so far. */
+  saveLogs(folder: string): Promise<void>;
   /** The current election term. */
   term(): Promise<number>;
 }
@@ -186,6 +188,10 @@ class ControlledCluster implements FaultCluster {
       return await this.#isWell();
     };
     await eventually('one is primary, and all have caught up', becomesWell, boundMs);
+  }
+
+  async saveLogs(folder: string): Promise<void> {
+    await this.#ground.saveLogs(folder);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

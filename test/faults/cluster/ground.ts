@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { copyFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -36,6 +36,11 @@ export class Ground {
   occupy(mongod: MongodProcess, member: ControlledMember): void {
     this.#mongods.push(mongod);
     this.#members.push(member);
+  }
+
+  async saveLogs(to: string): Promise<void> {
+    const logs = (await readdir(this.folder)).filter((file) => file.endsWith('.log'));
+    await Promise.all(logs.map((log) => copyFile(join(this.folder, log), join(to, log))));
   }
 
   async clear(): Promise<void> {

@@ -7,7 +7,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'a lease is counted from the reply instead of from the request',
     edits: [
       {
-        file: 'store/lock-collection.ts',
+        file: 'store/store-calls.ts',
         find: "return { type: 'done', value: reply, sentAt };",
         replace: "return { type: 'done', value: reply, sentAt: momentNow(this.#clock) };",
       },
@@ -39,7 +39,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
       },
       {
         file: 'lease/waiting-room.ts',
-        find: 'if (remember && !hasLease) this.#remember(id, { seats, leaseMs: terms.leaseMs });',
+        find: 'if (remember && !hasLease) this.#remember(id, { seats, leaseMs: storedLeaseMs(terms) });',
         replace: '',
       },
     ],
@@ -98,12 +98,12 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'nothing-extended',
-    breaks: 'no lease is ever extended',
+    breaks: 'no lease is extended when it is due',
     edits: [
       {
         file: 'lease/lease-monitor.ts',
-        find: 'void this.#extend(due.slice(0, Math.min(first.batchSize, this.#batchSize)));',
-        replace: 'due.splice(0, this.#batchSize);',
+        find: 'return Math.max(confirmedMs + extendEveryMs, clock.nowMs());',
+        replace: 'return Infinity;',
       },
     ],
     trial: 'nothing happens, short leases',
@@ -119,6 +119,14 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
       },
     ],
     trial: 'short cuts',
+  },
+  {
+    name: 'leave-not-final',
+    breaks: 'a leave is not sent again past the not-after of an unanswered copy of the request',
+    edits: [
+      { file: 'lease/release-queue.ts', find: '    void this.#outlast(leftover, left);\n', replace: '' },
+    ],
+    trial: 'late requests, in time',
   },
   {
     name: 'update-events-ignored',
@@ -221,9 +229,16 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'a term is given back before its onElected has ended',
     edits: [
       {
-        file: 'election/candidacy.ts',
-        find: 'const isDrained = this.#callbacks.isIdle || (await within(clock, drainMs, this.#drained(term), signal));',
-        replace: 'const isDrained = drainMs >= 0;',
+        file: 'election/term.ts',
+        find: 'const isInTime = callbacks.isIdle || (await within(clock, drainMs, callbacks.idle(), signal)) === true;',
+        replace: 'const isInTime = true;',
+      },
+      {
+        file: 'election/callbacks.ts',
+        find: 'const vacated = this.isIdle ? end() : Promise.all(this.#works).then(end);',
+        replace:
+          'const work = Promise.all(this.#works);\n    const vacated = vacate();\n' +
+          '    void this.#begin(() => work.then(() => this.#options.onDeposed(term, why)));',
       },
     ],
     trial: 'nothing happens',

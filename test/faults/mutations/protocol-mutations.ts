@@ -178,7 +178,13 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
   {
     name: 'hand-off-not-named',
     breaks: 'a grant to somebody else is not announced',
-    edits: [{ file: 'protocol/admission.ts', find: 'wake: granted(toName),', replace: "wake: '$wake'," }],
+    edits: [
+      {
+        file: 'protocol/admission.ts',
+        find: 'wake: seats.entersOne ? grantedOne(toName) : granted(toName),',
+        replace: "wake: '$wake',",
+      },
+    ],
     trial: 'nothing happens, strictly, to a few',
   },
   {
@@ -221,7 +227,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
       },
       {
         file: 'election/hand-over.ts',
-        find: 'return document?.waiting.some(({ v }) => v.candidateId === candidateId) === true;',
+        find: 'return document !== undefined && document.meant > 0;',
         replace: 'return document !== undefined;',
       },
     ],
@@ -238,8 +244,8 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
       },
       {
         file: 'protocol/short-form.ts',
-        find: "fence: keeps === undefined ? '$$token' : { $add: ['$$token', keeps] },",
-        replace: "fence: '$$token',",
+        find: "const fence: Expression = keeps === undefined ? '$$token' : { $add: ['$$token', keeps] };",
+        replace: "const fence: Expression = '$$token';",
       },
     ],
     trial: 'nothing happens',

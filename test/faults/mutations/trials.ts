@@ -47,6 +47,11 @@ export const TRIALS = {
     ...{ ...QUIET, ...STRICT, storeFaults: [lateRequests], faultMs: { min: 3_500, max: 5_000 } },
     durationMs: 15 * SECOND,
   },
+  'late requests, in time': {
+    // Longer than a store timeout, so that the request is repeated, and shorter than its not-after.
+    ...{ ...QUIET, ...STRICT, storeFaults: [lateRequests], faultMs: { min: 1_700, max: 2_700 } },
+    durationMs: 15 * SECOND,
+  },
   'short cuts': {
     ...{ ...QUIET, ...STRICT, storeFaults: [cutOff], faultMs: { min: 200, max: 600 } },
     durationMs: 12 * SECOND,

@@ -2,6 +2,7 @@ import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 
 import type { LockProvider } from '../../../src/index.js';
+import { isLong } from '../../support/breadth.js';
 import { eventually, later, rejection, within } from '../../support/patience.js';
 import { failCommands, randomName, testProvider, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
@@ -74,7 +75,12 @@ async function expectEmpty(locks: LockProvider, name: string): Promise<void> {
   });
 }
 
-describe.each(Object.entries(FAULTS))('%s', (_, { data, isKnown }) => {
+/** In the quick run one of each sort: known or not, at once or late, before or after it was applied. */
+const TRIED = Object.entries(FAULTS).filter(
+  ([what]) => isLong || /189|10107|112|64|closed|no answer/.test(what),
+);
+
+describe.each(TRIED)('%s', (_, { data, isKnown }) => {
   const doesNotAnswer = 'blockConnection' in data;
   const isOfWrites = 'writeConcernError' in data;
 

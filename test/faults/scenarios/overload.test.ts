@@ -28,6 +28,9 @@ const LEASE_MS = 12_000;
 /** How long the load lasts while it is measured: more than one lease, so that an extension that never came would show. */
 const LOAD_MS = 13_000;
 
+/** By how much the load may slow down the writes of others on the server, at the 99th of a hundred. */
+const MOST_SLOWED = 16;
+
 async function conflictsOf(db: Db): Promise<number> {
   const status = (await db.client.db('admin').command({ serverStatus: 1 })) as {
     metrics: { operation: { writeConflicts: unknown } };
@@ -163,6 +166,8 @@ it('500 waiters for one lock and 5,000 holds of one process: no extension is lat
       `${conflicts} write conflicts; the document had ${Number(size?.['bytes'])} bytes`,
     ].join('\n'),
   );
+  // By powers of two, and a server that others keep busy as well: what one update for each hold costs is far beyond it.
+  expect(loadedUs / quietUs).toBeLessThanOrEqual(MOST_SLOWED);
   expect(lost).toEqual([]);
   expect(holds.every(({ isHeld }) => isHeld)).toBe(true);
   // An extension that is tried once more still comes in time.

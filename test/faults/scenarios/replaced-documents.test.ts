@@ -17,7 +17,8 @@ it('who is granted by an update that the oplog holds as a whole document hears o
   await using database = new OwnDatabase(inject('mongoUri'));
   const waiting = database.client();
   const [here, there] = [database.client().provider(OPTIONS), waiting.provider(OPTIONS)];
-  await here.acquireMutex('x');
+  // Kept until the end: a handle that is forgotten is given back.
+  const first = await here.acquireMutex('x');
   const wait = later(there.acquireMutex('x'));
   await eventually('it waits', async () => (await here.inspect('x'))?.waiters.length === 1);
   // The look after the opening of the stream is over.
@@ -52,4 +53,5 @@ it('who is granted by an update that the oplog holds as a whole document hears o
   expect(hold.fencingToken).toBe(token);
   expect(waiting.count('findAndModify')).toBe(2);
   expect(await hold.release()).toBe(true);
+  await first.release();
 });

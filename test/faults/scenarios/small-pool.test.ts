@@ -1,7 +1,8 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { LockProvider } from '../../../src/index.js';
 import type { LockHandle } from '../../../src/index.js';
+import { whenTestEnds } from '../../support/current-test.js';
 import { eventually, later, pause, rejection, within } from '../../support/patience.js';
 import { failCommands, testProvider, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
@@ -26,7 +27,7 @@ async function slowQueries(
   const stop = (): void => {
     goesOn = false;
   };
-  onTestFinished(stop);
+  whenTestEnds(stop);
   return async (): Promise<void> => {
     stop();
     await heal();

@@ -3,9 +3,13 @@ import type { Db, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { LockProvider } from '../../../src/index.js';
+import { byBreadth } from '../../support/breadth.js';
 import { eventually, later, pause, within } from '../../support/patience.js';
 import { startReplicaSet } from '../../support/mongo-server/start.js';
 import type { MongoServer } from '../../support/mongo-server/start.js';
+import { drawSeed } from '../../support/seed.js';
+import { randomFrom } from '../random.js';
+import type { Random } from '../random.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import type { OwnClient } from '../../support/own-database.js';
 
@@ -69,7 +73,13 @@ function watchCheckouts(client: MongoClient): () => number {
 }
 
 /** A lock is handed to and fro between the two, until nobody wants that any more; returns the longest hand-over. */
-async function handOver(from: LockProvider, to: LockProvider, name: string, goesOn: () => boolean) {
+async function handOver(
+  from: LockProvider,
+  to: LockProvider,
+  name: string,
+  random: Random,
+  goesOn: () => boolean,
+) {
   let longestMs = 0;
   while (goesOn()) {
     const hold = await from.acquireMutex(name);
@@ -83,7 +93,7 @@ async function handOver(from: LockProvider, to: LockProvider, name: string, goes
     });
     const waiting = later(to.acquireMutex(name, { timeoutMs: 20_000 }));
     await queued;
-    await pause(50 * Math.random());
+    await pause(random.between(0, 50));
     const startedMs = performance.now();
     await hold.release();
     await (await waiting).release();
@@ -92,9 +102,9 @@ async function handOver(from: LockProvider, to: LockProvider, name: string, goes
   return longestMs;
 }
 
-describe('wake streams that are killed a thousand times', () => {
-  const LANES = 80;
-  const KILLS = 1_000;
+describe(`wake streams that are killed ${byBreadth('a hundred', 'a thousand')} times`, () => {
+  const LANES = byBreadth(20, 80);
+  const KILLS = byBreadth(120, 1_000);
 
   it('lose no wake-up, and leave no cursor and no connection behind (L2, R1)', async () => {
     await using database = new OwnDatabase(server.uri);
@@ -108,7 +118,10 @@ describe('wake streams that are killed a thousand times', () => {
     const waiting = waiters.map((each) => each.provider(NO_LOOKS));
 
     let kills = 0;
-    const lanes = waiting.map((locks, lane) => handOver(holding, locks, `lock ${lane}`, () => kills < KILLS));
+    const random = randomFrom(drawSeed('killed streams'));
+    const lanes = waiting.map((locks, lane) =>
+      handOver(holding, locks, `lock ${lane}`, random, () => kills < KILLS),
+    );
     while (kills < KILLS) {
       kills += await killAll(db);
       await pause(20);

@@ -10,6 +10,8 @@ export interface MongodOptions {
   readonly testCommands?: boolean | undefined;
   /** What its storage engine may keep in memory, in GB: a write of 16 MB needs several times that. Default: 0.25. */
   readonly cacheGb?: number | undefined;
+  /** More of what `--setParameter` takes. */
+  readonly parameters?: readonly string[] | undefined;
   /** Told what goes on while a mongod is being fetched. Default: `console.log`. */
   readonly say?: Say | undefined;
 }
@@ -79,7 +81,7 @@ function asSystemBinary(binary: MongodBinary): { systemBinary: string; version: 
 }
 
 function mongodArguments(options: MongodOptions): string[] {
-  const parameters = ['diagnosticDataCollectionEnabled=false'];
+  const parameters = ['diagnosticDataCollectionEnabled=false', ...(options.parameters ?? [])];
   if (options.testCommands ?? true) parameters.push('enableTestCommands=1');
   return [
     ...['--wiredTigerCacheSizeGB', String(options.cacheGb ?? 0.25)],

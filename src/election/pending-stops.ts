@@ -1,0 +1,36 @@
+import { within } from '../clock.js';
+import type { Clock } from '../clock.js';
+
+/** The calls of `stop` that wait for the end of one candidate, in their order. */
+export class PendingStops {
+  readonly #clock: Clock;
+  readonly #waiting = new Set<AbortController>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Resolves when the candidacy is over and the work of its terms has ended, or `drainMs` is up, or a later stop has
+   * resolved.
+   *
+   * @param workEnded - Asked once the candidacy is over: work may have outlived an earlier end.
+   */
+  async wait(
+    drainMs: number,
+    stopped: Promise<void> | undefined,
+    workEnded: () => Promise<void>,
+  ): Promise<void> {
+    const endMs = this.#clock.nowMs() + drainMs;
+    const over = new AbortController();
+    this.#waiting.add(over);
+    await stopped;
+    await within(this.#clock, Math.max(0, endMs - this.#clock.nowMs()), workEnded(), over.signal);
+    if (over.signal.aborted) return;
+    for (const earlier of this.#waiting) {
+      this.#waiting.delete(earlier);
+      if (earlier === over) break;
+      earlier.abort();
+    }
+  }
+}

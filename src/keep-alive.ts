@@ -1,0 +1,28 @@
+/** The longest interval that Node accepts. Its length does not matter: only that it is referenced. */
+const TICK_MS = 2_147_483_647;
+
+let awaitedCalls = 0;
+let ticking: NodeJS.Timeout | undefined;
+
+/**
+ * Keeps the process alive until the promise settles, and returns the promise's own result.
+ *
+ * Timers of the library do not keep a process alive, and a driver that cannot connect has no open handle either. Without
+ * this a process whose main function awaits a lock would end with exit code 0 while the store is down, and neither the
+ * lines after the call nor its `catch` would run.
+ *
+ * One timer serves all calls: thousands of waiters cost a counter.
+ */
+export async function keepAlive<T>(promise: Promise<T>): Promise<T> {
+  awaitedCalls += 1;
+  ticking ??= setInterval(() => undefined, TICK_MS);
+  try {
+    return await promise;
+  } finally {
+    awaitedCalls -= 1;
+    if (awaitedCalls === 0) {
+      clearInterval(ticking);
+      ticking = undefined;
+    }
+  }
+}

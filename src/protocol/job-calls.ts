@@ -1,0 +1,150 @@
+import {
+  NOW,
+  all,
+  any,
+  equal,
+  hasType,
+  literal,
+  match,
+  merge,
+  not,
+  those,
+  typeOf,
+  when,
+} from './expressions.js';
+import type { Expression, Stage } from './expressions.js';
+import { MAX_JOBS } from './lock-document.js';
+import type { Call } from './operation.js';
+import { answered, holdersTold } from './wake.js';
+
+/**
+ * The runs out of turn that were asked for: `calls` is an array of one entry for each job, missing before the first call.
+ *
+ * Calls are numbered, so that every process can tell whether the run that it asked for has been claimed, and that a
+ * repeated call is none. A call is pending until a claim takes it, or until its time is up by the server's clock: asked
+ * for again meanwhile, it is the same one. A number of their own and no field of the claims: a job may be called before
+ * its first claim, and an older release would take a claim without an instant for a corrupt one.
+ */
+export interface StoredCall {
+  readonly job: string;
+  /** The number of the last call. */
+  readonly asked: number;
+  /** The number of the last call that a claim has taken. */
+  readonly claimed: number;
+  /** Until when the last call may be claimed. */
+  readonly until: Date;
+}
+
+const IS_CALL: Expression = all(
+  match([
+    [typeOf('$$this.job'), 'string'],
+    [typeOf('$$this.asked'), 'int'],
+    [typeOf('$$this.claimed'), 'int'],
+    [typeOf('$$this.until'), 'date'],
+  ]),
+  { $gte: ['$$this.claimed', 0] },
+  { $gte: ['$$this.asked', '$$this.claimed'] },
+);
+
+/** Whether the stored calls can be computed with: each is one, and no job has two. Never fails. */
+export const hasSoundCalls: Expression = any(
+  hasType('$calls', 'missing'),
+  all(
+    hasType('$calls', 'array'),
+    equal(those('$calls', not(IS_CALL)), []),
+    equal({ $size: { $setUnion: ['$calls.job'] } }, { $size: '$calls' }),
+  ),
+);
+
+const STORED: Expression = { $ifNull: ['$was.calls', []] };
+
+const isOf = (job: string): Expression => equal('$$this.job', literal(job));
+
+const isPending = (at: string): Expression =>
+  all({ $gt: [`${at}.asked`, `${at}.claimed`] }, { $gt: [`${at}.until`, NOW] });
+
+/** Whether this call waits to be claimed. Calls of an illegal document are none. */
+export const isCallPending = (job: string, call: number): Expression =>
+  not(
+    equal(
+      those(when('$ok', STORED, []), all(isOf(job), equal('$$this.asked', call), isPending('$$this'))),
+      [],
+    ),
+  );
+
+/** The calls once this one has been claimed. */
+export const withCallClaimed = (job: string, call: number): Expression => ({
+  $map: {
+    input: STORED,
+    // A call that was never asked for is not marked: the list would be corrupt.
+    in: when(all(isOf(job), { $gte: ['$$this.asked', call] }), merge('$$this', { claimed: call }), '$$this'),
+  },
+});
+
+const CALLS: Expression = when(hasType('$calls', 'array'), '$calls', []);
+
+/** The projection of the calls of a stored document that wait for a run. */
+export const PENDING_CALLS: Expression = those(CALLS, isPending('$$this'));
+
+/** The projection of the calls of one job: one, or none. */
+export const callsOf = (job: string): Expression => those(CALLS, isOf(job));
+
+/** What becomes of a call that finds no room: `MAX_JOBS` jobs have been called. */
+export const CALLS_FULL = 'full';
+
+/** The numbers in the answer to a call: of the last one, and of the last one that was claimed. */
+export function readCallNumbers(answer: string): { readonly asked: number; readonly claimed: number } {
+  const [asked, claimed] = answer.split('/');
+  return { asked: Number(asked), claimed: Number(claimed) };
+}
+
+/**
+ * Asks for a run, or only for the numbers if `since` is `null`. A call that is pending is the same one for longer. The
+ * mark in the lease and the word in `wake` tell the leader, whose next extension shows the mark in any case.
+ */
+export function call({ job, since, forMs, nonce }: Call): readonly Stage[] {
+  const number = (field: string): Expression => ({ $ifNull: [{ $first: `$own.${field}` }, 0] });
+  const answer: Expression = { $concat: [{ $toString: '$asked' }, '/', { $toString: number('claimed') }] };
+  const own: Stage = { $set: { own: those(when('$ok', STORED, []), isOf(job)) } };
+  if (since === null)
+    return [own, { $set: { asked: number('asked') } }, { $set: { wake: answered(nonce, answer) } }];
+  const entry: Expression = {
+    job: literal(job),
+    asked: '$asked',
+    claimed: number('claimed'),
+    until: { $max: [{ $first: '$own.until' }, { $add: [NOW, forMs] }] },
+  };
+  const isFull = all(equal('$own', []), { $gte: [{ $size: STORED }, MAX_JOBS] });
+  const added = when(
+    equal('$own', []),
+    { $concatArrays: [STORED, [entry]] },
+    { $map: { input: STORED, in: when(isOf(job), entry, '$$this') } },
+  );
+  const marked = merge('$holder', { called: literal(nonce) });
+  const holder: Expression = when(all('$isStored', not(equal('$holder', null))), marked, '$holder');
+  const told = holdersTold(when(equal('$holder', null), [], ['$holder']), '$isStored');
+  return [
+    own,
+    {
+      $set: {
+        isPending: not(equal(those('$own', isPending('$$this')), [])),
+        isFull: when('$ok', isFull, true),
+      },
+    },
+    { $set: { isNew: all(not('$isPending'), equal(number('asked'), since), not('$isFull')) } },
+    {
+      $set: {
+        asked: { $add: [number('asked'), when('$isNew', 1, 0)] },
+        isStored: any('$isPending', '$isNew'),
+      },
+    },
+    {
+      $set: {
+        'was.calls': when('$isStored', added, '$was.calls'),
+        holder,
+        wake: told,
+      },
+    },
+    { $set: { wake: answered(nonce, when('$isFull', CALLS_FULL, answer)) } },
+  ];
+}

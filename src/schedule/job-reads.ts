@@ -1,0 +1,82 @@
+import { endOfTurn } from '../clock.js';
+import type { LeaderElection } from '../election/leader-election.js';
+import { electionSeats } from '../protocol/election-seats.js';
+import { NOW, hasType, when } from '../protocol/expressions.js';
+import type { Fields } from '../protocol/expressions.js';
+import { legalProjection } from '../protocol/extension.js';
+import { PENDING_CALLS } from '../protocol/job-calls.js';
+import type { StoredCall } from '../protocol/job-calls.js';
+import type { StoredClaim } from '../protocol/job-claims.js';
+import type { LockCollection } from '../store/lock-collection.js';
+
+/** What is stored of the jobs of one election. */
+export interface JobsRead {
+  readonly nowMs: number;
+  readonly sentAtMs: number;
+  readonly claims: ReadonlyMap<string, StoredClaim>;
+  /** The numbers of the calls that wait for a run. */
+  readonly calls: ReadonlyMap<string, number>;
+}
+
+interface Stored {
+  readonly now: Date;
+  readonly legal: boolean;
+  readonly claims: readonly StoredClaim[];
+  readonly calls: readonly StoredCall[];
+}
+
+const PROJECTION: Fields = {
+  now: NOW,
+  claims: when(hasType('$claims', 'array'), '$claims', []),
+  calls: PENDING_CALLS,
+  ...legalProjection(electionSeats),
+};
+
+/**
+ * Reads what is stored of the jobs of one election. Jobs that share it look at the same moments: at the beginning of a
+ * term, and when one of them is called. One read serves all that ask in one turn, so that the cost is linear in the jobs.
+ */
+export class JobReads {
+  readonly #collection: LockCollection;
+  readonly #electionName: string;
+  #next: Promise<JobsRead | null | undefined> | undefined;
+
+  constructor(collection: LockCollection, electionName: string) {
+    this.#collection = collection;
+    this.#electionName = electionName;
+  }
+
+  /** `null`: there is no document; `undefined`: the store does not say, or the document is no legal one. */
+  read(): Promise<JobsRead | null | undefined> {
+    this.#next ??= endOfTurn().then(() => {
+      this.#next = undefined;
+      return this.#read();
+    });
+    return this.#next;
+  }
+
+  async #read(): Promise<JobsRead | null | undefined> {
+    const outcome = await this.#collection.read([this.#electionName], PROJECTION, 'majority');
+    if (outcome.type !== 'done') return undefined;
+    const [document] = outcome.value as readonly unknown[] as readonly Stored[];
+    if (document === undefined) return null;
+    if (!document.legal) return undefined;
+    return {
+      nowMs: document.now.getTime(),
+      sentAtMs: outcome.sentAt.ms,
+      claims: new Map(document.claims.map((claim) => [claim.job, claim])),
+      calls: new Map(document.calls.map(({ job, asked }) => [job, asked])),
+    };
+  }
+}
+
+const readsOf = new WeakMap<LeaderElection, JobReads>();
+
+/** Those of all jobs that share the election. */
+export function jobReads(election: LeaderElection, collection: LockCollection): JobReads {
+  const known = readsOf.get(election);
+  if (known !== undefined) return known;
+  const made = new JobReads(collection, election.name);
+  readsOf.set(election, made);
+  return made;
+}

@@ -1,0 +1,84 @@
+import { sleepUntil } from '../clock.js';
+import type { Clock, Timer } from '../clock.js';
+
+/** How long a run that was told to end by its signal has for it: the default drain of a stop. */
+export const HUNG_AFTER_MS = 5_000;
+
+/** The signal of one run, and the bound of the time that it takes. */
+export class RunSignal {
+  readonly #controller = new AbortController();
+  readonly #sources: readonly AbortSignal[];
+  readonly #abort: () => void;
+  #timer: Timer | undefined;
+
+  /** @param sources - The signal aborts with the first of them. */
+  constructor(sources: readonly AbortSignal[]) {
+    this.#sources = sources;
+    this.#abort = () => {
+      this.#controller.abort(sources.find(({ aborted }) => aborted)?.reason);
+    };
+    for (const source of sources) source.addEventListener('abort', this.#abort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Aborts when the run has taken so long, and calls back if it goes on for `HUNG_AFTER_MS` after that. */
+  bound(clock: Clock, maxRunMs: number, onHung: () => void): void {
+    this.#timer = clock.at(clock.nowMs() + maxRunMs, () => {
+      const message = `The run has taken longer than maxRunMs = ${String(maxRunMs)}`;
+      this.#controller.abort(new DOMException(message, 'TimeoutError'));
+      this.#timer = clock.at(clock.nowMs() + HUNG_AFTER_MS, onHung);
+    });
+  }
+
+  /** The run has ended. */
+  forget(): void {
+    this.#timer?.cancel();
+    for (const source of this.#sources) source.removeEventListener('abort', this.#abort);
+  }
+}
+
+/** What a `failed` event tells of a run that does not end. */
+export const hungError = (maxRunMs: number): Error =>
+  new Error(
+    `The run has taken longer than maxRunMs = ${String(maxRunMs)}, and has not ended ${String(HUNG_AFTER_MS)} ms after its signal aborted; the leader resigns`,
+  );
+
+/** What a run misses that goes on is told after so long, and then at pauses that double up to the other. */
+const TELL_AFTER_MS = 5_000;
+const TELL_EVERY_MS = 600_000;
+
+/** What watching a run needs that may go on when it is time for the next. */
+export interface OverrunWatch {
+  readonly clock: Clock;
+  /** When it is time for the next, by the local clock. */
+  readonly atMs: number;
+  /** Aborts when the run has ended. */
+  readonly ended: AbortSignal;
+  /** Aborts with the term, or when the job is stopped. */
+  readonly over: AbortSignal;
+  readonly overrun: () => void;
+  /** Takes account of what has been missed so far. False: another leader does that. */
+  readonly account: () => Promise<boolean>;
+}
+
+/** Tells once that the run goes on, and again and again what it misses: a run that hangs must not be silent. */
+export async function watchOverrun({
+  clock,
+  atMs,
+  ended,
+  over,
+  overrun,
+  account,
+}: OverrunWatch): Promise<void> {
+  const isOver = (): boolean => ended.aborted || over.aborted;
+  await sleepUntil(clock, atMs, ended);
+  if (ended.aborted) return;
+  overrun();
+  for (let pauseMs = TELL_AFTER_MS; ; pauseMs = Math.min(2 * pauseMs, TELL_EVERY_MS)) {
+    await sleepUntil(clock, clock.nowMs() + pauseMs, ended);
+    if (isOver() || !(await account())) return;
+  }
+}

@@ -1,0 +1,137 @@
+import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
+import { electionSeats } from '../protocol/election-seats.js';
+import { NOW, equal, hasType, literal, those, when } from '../protocol/expressions.js';
+import { legalProjection } from '../protocol/extension.js';
+import type { RunOutcome, StoredClaim, StoredRun } from '../protocol/job-claims.js';
+import type { Lease } from '../protocol/lock-document.js';
+import type { LockCollection } from '../store/lock-collection.js';
+import type { Schedule } from './schedule.js';
+
+/** The last run that a job has claimed. */
+export interface JobClaim {
+  /** The instant of the schedule; of `runNow`, when it was claimed. */
+  readonly firedAt: Date;
+  /** When it was claimed, by the server's clock. The run starts right after that. */
+  readonly startedAt: Date;
+  /** The candidate that led. */
+  readonly candidateId: string;
+  /** `host:pid:random` of its provider. */
+  readonly processId: string;
+}
+
+/** What a job does, and has done, as it is stored. Times are the server's. */
+export interface JobStatus {
+  /**
+   * The next instant of the schedule, at which the job runs if somebody leads. In the past: as soon as somebody leads.
+   * `null`: there is none; or only its leader can tell, which is so before the first claim of a periodic job, and while a
+   * job of a fixed delay runs.
+   */
+  readonly nextFireAt: Date | null;
+  /** The last run; `null` if the job has claimed none yet. Instants that were only told as missed are none. */
+  readonly lastClaim: JobClaim | null;
+  /**
+   * How the last run ended; `null` while it goes on, or if there was none. `missed`: it was claimed, and its term ended
+   * before it could start. `unknown`: its process died or lost its term, or could not store how the run ended.
+   */
+  readonly lastOutcome: RunOutcome | 'unknown' | null;
+  /** From the claim of the last run to its end, in ms; `null` where that is not known. */
+  readonly lastDurationMs: number | null;
+  /** Since when the run goes on that goes on now; `null` if none does. One that outlives its term is not shown. */
+  readonly runningSince: Date | null;
+  /** The process and the candidate that run it now; `null` if nobody does. */
+  readonly runningBy: JobRunner | null;
+}
+
+/** The leader that runs a job. */
+export interface JobRunner {
+  /** `host:pid:random` of its provider. */
+  readonly processId: string;
+  /** Which candidate of the election it is. */
+  readonly candidateId: string;
+}
+
+/** What is stored of one job, and who leads its election. */
+export interface StoredJob {
+  readonly now: Date;
+  readonly kind: unknown;
+  readonly legal: boolean;
+  readonly holder: Lease | null;
+  readonly claims: readonly StoredClaim[];
+}
+
+/**
+ * Reads what is stored of one job; `undefined` if its election has no document.
+ *
+ * @throws {@link StoreUnavailableError}, {@link CorruptLockDocumentError}.
+ */
+export async function readJob(
+  collection: LockCollection,
+  electionName: string,
+  job: string,
+): Promise<{ readonly stored: StoredJob; readonly sentAtMs: number } | undefined> {
+  const ofJob = those('$claims', equal('$$this.job', literal(job)));
+  const projection = {
+    now: NOW,
+    kind: 1,
+    holder: 1,
+    claims: when(hasType('$claims', 'array'), ofJob, []),
+    ...legalProjection(electionSeats),
+  };
+  const outcome = await collection.read([electionName], projection, 'majority');
+  if (outcome.type !== 'done') throw new StoreUnavailableError(electionName, true, outcome.error);
+  const [stored] = outcome.value as readonly unknown[] as readonly StoredJob[];
+  if (stored === undefined) return undefined;
+  if (stored.kind === electionSeats.kind && !stored.legal) throw new CorruptLockDocumentError(electionName);
+  return { stored, sentAtMs: outcome.sentAt.ms };
+}
+
+/** The leader of the election, if its term goes on. */
+export function leaderOf({ now, kind, holder }: StoredJob): Lease | undefined {
+  if (kind !== electionSeats.kind || holder === null) return undefined;
+  return holder.expiresAt.getTime() - (holder.transitionMs ?? 0) > now.getTime() ? holder : undefined;
+}
+
+const NEVER: JobStatus = {
+  nextFireAt: null,
+  lastClaim: null,
+  lastOutcome: null,
+  lastDurationMs: null,
+  runningSince: null,
+  runningBy: null,
+};
+
+/** The status of a job of which this is stored. */
+export function describeJob(schedule: Schedule, stored: StoredJob | undefined, nowMs: number): JobStatus {
+  const [claim] = stored?.claims ?? [];
+  const run = claim?.run;
+  const isRunning = stored !== undefined && run !== undefined && isGoingOn(stored, run);
+  const nextMs = nextOf(schedule, claim, isRunning, nowMs);
+  const next = { nextFireAt: nextMs === null ? null : new Date(nextMs) };
+  if (run === undefined) return { ...NEVER, ...next };
+  const { instant, startedAt, process: processId, candidateId, outcome, endedAt } = run;
+  return {
+    ...next,
+    lastClaim: { firedAt: instant, startedAt, candidateId, processId },
+    lastOutcome: isRunning ? null : (outcome ?? 'unknown'),
+    lastDurationMs: endedAt === undefined ? null : Math.max(0, endedAt.getTime() - startedAt.getTime()),
+    runningSince: isRunning ? startedAt : null,
+    runningBy: isRunning ? { processId, candidateId } : null,
+  };
+}
+
+const isGoingOn = (stored: StoredJob, run: StoredRun): boolean =>
+  run.outcome === undefined && leaderOf(stored)?.id === run.term;
+
+function nextOf(
+  schedule: Schedule,
+  claim: StoredClaim | undefined,
+  isRunning: boolean,
+  nowMs: number,
+): number | null {
+  if (claim === undefined) return schedule.expected(null, nowMs);
+  const { instant, anchor, run } = claim;
+  const endedMs = run?.instant.getTime() === instant.getTime() ? run.endedAt?.getTime() : undefined;
+  const claimed = { lastMs: instant.getTime(), anchorMs: anchor.getTime() };
+  if (isRunning && schedule.overrunAt(claimed, nowMs) === null) return null;
+  return schedule.expected(endedMs === undefined ? claimed : { ...claimed, endedMs }, nowMs);
+}

@@ -1,0 +1,99 @@
+import { pauseBeforeRepeat } from '../clock.js';
+import { ProviderClosedError, StoreUnavailableError } from '../errors.js';
+import type { AcquisitionContext } from '../lease/attempt.js';
+import { JobNotStartedError } from './job-not-started.js';
+import type { CallNumbers, JobLedger } from './job-ledger.js';
+import { leaderOf, readJob } from './job-status.js';
+
+/** What asking for a run needs. */
+export interface RunRequestParts {
+  readonly context: AcquisitionContext;
+  readonly electionName: string;
+  readonly job: string;
+  readonly ledger: Pick<JobLedger, 'call' | 'claimedCall'>;
+  /** How long a leader has for it. */
+  readonly boundMs: number;
+  /** Tells the leader, if it is here, that the run is asked for. */
+  readonly stored: () => void;
+}
+
+/**
+ * One call of `runNow`: stores a numbered call in the document of the election, and waits until a leader has claimed it.
+ *
+ * The number of the last call is asked for first, by an update: a call with a higher number was made after that, whoever
+ * made it, so that the run under it is one that this request asked for; and a repeat of the call is no other call.
+ */
+export class RunRequest {
+  readonly #parts: RunRequestParts;
+  readonly #startedMs: number;
+
+  constructor(parts: RunRequestParts) {
+    this.#parts = parts;
+    this.#startedMs = parts.context.clock.nowMs();
+  }
+
+  /** Resolves when the run has been claimed. */
+  async run(): Promise<void> {
+    const { context, boundMs } = this.#parts;
+    const { clock } = context;
+    const endMs = this.#startedMs + boundMs;
+    const { asked: since } = await this.#ask(null, endMs);
+    const { asked, claimed } = await this.#ask(since, endMs);
+    const number = Math.min(asked, since + 1);
+    if (claimed >= number) return;
+    this.#parts.stored();
+    // By the server's clock it may be claimed until then, counted from when it was stored.
+    if (await this.#isClaimedUntil(number, clock.nowMs() + boundMs)) return;
+    // A read may be older than the last claim; an update is not.
+    const last = await this.#ask(null, clock.nowMs() + context.settings.storeTimeoutMs);
+    if (last.claimed < number) throw await this.#notStarted();
+  }
+
+  /** Asked again and again until the time is up. */
+  async #ask(since: number | null, endMs: number): Promise<CallNumbers> {
+    const { context, ledger, boundMs, electionName } = this.#parts;
+    const { clock, closing } = context;
+    for (let repeats = 0; ; repeats += 1) {
+      this.#assertOpen();
+      const answer = await ledger.call(since, boundMs);
+      if (answer instanceof Error) throw answer;
+      if (answer !== 'nobody' && 'asked' in answer) return answer;
+      if (clock.nowMs() >= endMs) {
+        if (answer === 'nobody') throw await this.#notStarted();
+        throw new StoreUnavailableError(electionName, since === null, answer.cause);
+      }
+      await pauseBeforeRepeat(clock, repeats, closing);
+    }
+  }
+
+  async #isClaimedUntil(number: number, endMs: number): Promise<boolean> {
+    const { context, ledger } = this.#parts;
+    const { clock, closing } = context;
+    for (let repeats = 0; clock.nowMs() < endMs; repeats += 1) {
+      const claimed = await ledger.claimedCall();
+      if (claimed !== undefined && claimed >= number) return true;
+      await pauseBeforeRepeat(clock, repeats, closing);
+      this.#assertOpen();
+    }
+    return false;
+  }
+
+  async #notStarted(): Promise<Error> {
+    const { context, electionName, job } = this.#parts;
+    const waitedMs = context.clock.nowMs() - this.#startedMs;
+    try {
+      const read = await readJob(context.collection, electionName, job);
+      const leader = read === undefined ? undefined : leaderOf(read.stored);
+      const run = read?.stored.claims[0]?.run;
+      const isRunning = leader !== undefined && run?.term === leader.id && run.outcome === undefined;
+      const runningSince = isRunning ? run.startedAt : null;
+      return new JobNotStartedError(electionName, job, waitedMs, leader?.process ?? null, runningSince);
+    } catch {
+      return new JobNotStartedError(electionName, job, waitedMs, null, null);
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#parts.context.closing.aborted) throw new ProviderClosedError(this.#parts.electionName);
+  }
+}

@@ -1,0 +1,164 @@
+import type { Db, Document, RunCommandOptions } from 'mongodb';
+import { momentNow } from '../clock.js';
+import type { Clock, Timer } from '../clock.js';
+import { UnsupportedServerError } from '../errors.js';
+import type { Report } from '../events.js';
+import { CommandGate } from './command-gate.js';
+import { Connection } from './connection.js';
+import { codeOf, isNotImplemented, outcomeOfError } from './outcome.js';
+import type { Outcome, Refused, Unknown } from './outcome.js';
+import { PrimaryWatch } from './primary-watch.js';
+import { brief } from './trouble.js';
+
+/** What replies are read with, whatever the client's own BSON options are. */
+export const BSON_OPTIONS = {
+  promoteLongs: true,
+  promoteValues: true,
+  promoteBuffers: false,
+  useBigInt64: false,
+  bsonRegExp: false,
+  raw: false,
+  serializeFunctions: false,
+  ignoreUndefined: false,
+  checkKeys: false,
+} as const;
+
+/** `db.command` takes none of the client's options, and is never retried by the driver: our own repeat by id is. */
+const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const satisfies RunCommandOptions;
+
+const NONE: ReadonlySet<number> = new Set();
+
+/** Single commands to the store: each bounded, with an outcome of three values. */
+export class StoreCalls {
+  readonly #db: Db;
+  readonly #collectionName: string;
+  readonly #clock: Clock;
+  readonly #report: Report;
+  readonly #primary: PrimaryWatch;
+  readonly #connection: Connection;
+  readonly #gate: CommandGate;
+
+  constructor(db: Db, collectionName: string, clock: Clock, report: Report) {
+    this.#db = db;
+    this.#collectionName = collectionName;
+    this.#clock = clock;
+    this.#report = report;
+    this.#primary = PrimaryWatch.join(db.client);
+    this.#connection = Connection.join(db.client);
+    this.#gate = new CommandGate(db.client.options.maxPoolSize);
+  }
+
+  /** After the last call. */
+  close(): void {
+    this.#primary.leave();
+    this.#connection.leave();
+  }
+
+  /** Calls back once when another primary follows the one of now. Returns what ends that. */
+  onFollowed(callback: (error: Error) => void): () => void {
+    return this.#primary.asking(callback);
+  }
+
+  /** That there is no answer, and why, as far as the driver knows. */
+  unanswered(boundMs?: number): Error {
+    const { trouble } = this.#connection;
+    if (boundMs === undefined) return new Error(trouble ?? 'no answer yet');
+    const silence = `no answer within ${String(Math.round(boundMs))} ms`;
+    return new Error(trouble === undefined ? silence : `${silence}: ${trouble}`);
+  }
+
+  /** The error as it is told: short, and with what a user lacks who may not do this. */
+  brief(error: unknown, actions: string): unknown {
+    const namespace = `${this.#db.databaseName}.${this.#collectionName}`;
+    return brief(error, this.#db.client.options, { namespace, actions });
+  }
+
+  /**
+   * Runs one command, bounded by a timer of our own: a driver waits for ever on a stopped primary (socketTimeoutMS
+   * is 0 by default), and `maxTimeMS` alone binds only a server that runs. It also ends when another primary follows. A
+   * transition waits for its turn first, within its bound.
+   *
+   * @param expected - Codes of errors that are no trouble, so that no event tells of them.
+   */
+  async run(
+    during: string,
+    lockName: string | null,
+    command: Document,
+    boundMs: number,
+    expected: ReadonlySet<number> = NONE,
+  ): Promise<Outcome<Document>> {
+    const giveUp = new AbortController();
+    const sentAt = momentNow(this.#clock);
+    const sending = this.#connection.sending();
+    let hasEnded = false;
+    let timer: Timer | undefined;
+    let unwatch: (() => void) | undefined;
+    const unanswered = new Promise<never>((_, reject) => {
+      const end = (error: Error): void => {
+        reject(error);
+        giveUp.abort(error);
+      };
+      timer = this.#clock.at(sentAt.ms + boundMs, () => {
+        end(this.unanswered(boundMs));
+      });
+      unwatch = this.#primary.asking(end);
+    });
+    try {
+      const send = (): Promise<Document> => {
+        const running = this.#connection.command(
+          this.#db,
+          { ...command, ...(during === 'hello' ? {} : { maxTimeMS: Math.ceil(boundMs) }) },
+          { ...COMMAND_OPTIONS, signal: giveUp.signal },
+        );
+        // Whichever loses the race must not be an unhandled rejection (R2).
+        running.catch(() => undefined).finally(() => (hasEnded = true));
+        return Promise.race([running, unanswered]);
+      };
+      unanswered.catch(() => undefined);
+      const reply = await (during === 'transition' ? this.#gate.pass(giveUp.signal, send) : send());
+      throwReported(reply);
+      return { type: 'done', value: reply, sentAt };
+    } catch (error) {
+      const failure = this.#failureOf(error, during);
+      if (!expected.has(codeOf(error) ?? 0)) {
+        this.#report('storeError', { lockName, during, error: failure.error });
+      }
+      if (failure.type === 'refused' || sending.mayHaveBeenSent()) return failure;
+      // A driver that does not look at the signal sends the command all the same when a server comes.
+      await endOfTurn();
+      return { ...failure, maybeApplied: failure.maybeApplied && !hasEnded };
+    } finally {
+      timer?.cancel();
+      unwatch?.();
+    }
+  }
+
+  /** Sorts an error as it came, before it is made short. */
+  #failureOf(error: unknown, during: string): Refused | Unknown {
+    const failure = outcomeOfError(error);
+    const told = this.brief(error, during === 'index' ? 'createIndex' : 'find, insert and update');
+    if (failure.type === 'unknown' || !isNotImplemented(error)) return { ...failure, error: told };
+    const why = told instanceof Error ? told.message : String(told);
+    return {
+      ...failure,
+      error: new UnsupportedServerError(null, `The server lacks what locks need: ${why}`, told),
+    };
+  }
+}
+
+const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A command may succeed and still report that a majority did not follow, or that a document could not be written. */
+function throwReported(reply: Document): void {
+  const { writeConcernError, writeErrors } = reply as {
+    writeConcernError?: { code?: number; errmsg?: string };
+    writeErrors?: readonly { code?: number; errmsg?: string }[];
+  };
+  if (writeConcernError !== undefined) {
+    throw Object.assign(new Error(writeConcernError.errmsg), { name: 'MongoWriteConcernError' });
+  }
+  const [first] = writeErrors ?? [];
+  if (first !== undefined) {
+    throw Object.assign(new Error(first.errmsg), { name: 'MongoServerError', code: first.code });
+  }
+}

@@ -1,0 +1,71 @@
+import type { Breadth } from '../support/breadth.js';
+import { page, resolveLink } from './pages.js';
+
+/** A test that docs/guarantees.md cites for a promise. */
+export interface Citation {
+  /** A file of tests, or of a suite that several files of tests run. */
+  readonly file: string;
+  /** A part of the title. */
+  readonly title: string;
+  /** Whether the quick run leaves it out. */
+  readonly isLong: boolean;
+  readonly isForBothWaysOfWaiting: boolean;
+}
+
+export interface Promised {
+  readonly name: string;
+  readonly citations: readonly Citation[];
+}
+
+/** A test that has run and passed. */
+export interface PassedTest {
+  readonly file: string;
+  /** With the titles of the suites that it is in. */
+  readonly title: string;
+}
+
+export const guarantees = page('docs/guarantees.md');
+
+/** An entry of a list links to one file, says when it is run, and quotes titles from it. */
+export function citationsIn(text: string): readonly Citation[] {
+  const entries = text
+    .replaceAll(/\n {2,}/g, ' ')
+    .matchAll(/^- \[[^\]]+\]\((\.\.\/test\/[^)]+)\)([^“\n]*)(.*)$/gm);
+  return [...entries].flatMap(([, target = '', when = '', quoting = '']) => {
+    const { path: file } = resolveLink(guarantees, target);
+    const isLong = when.includes('long run');
+    const isForBothWaysOfWaiting = when.includes('both ways of waiting');
+    return [...quoting.matchAll(/“([^”]+)”/g)].map(([, title = '']) => ({
+      ...{ file, title, isLong, isForBothWaysOfWaiting },
+    }));
+  });
+}
+
+export function sectionOf(text: string, heading: string): string {
+  const [, below = ''] = text.split(new RegExp(`^## ${heading}$`, 'm'));
+  return below.split(/^## /m)[0] ?? '';
+}
+
+export const promises: readonly Promised[] = sectionOf(guarantees.text, 'What is promised')
+  .split(/^### /m)
+  .slice(1)
+  .map((text) => ({ name: text.split('\n')[0] ?? '', citations: citationsIn(text) }));
+
+/** What is cited, and yet none of these tests, in words. */
+export function notProved(
+  citations: readonly Citation[],
+  passed: readonly PassedTest[],
+  breadth: Breadth,
+): readonly string[] {
+  return citations.flatMap(({ file, title, isLong, isForBothWaysOfWaiting }) => {
+    if (isLong && breadth === 'quick') return [];
+    const found = passed.filter((test) => test.title.includes(title));
+    const isSuite = !file.endsWith('.test.ts');
+    const ofFile = isSuite ? found : found.filter((test) => test.file === file);
+    if (ofFile.length === 0) return [`${file}: “${title}”`];
+    const ways = isForBothWaysOfWaiting && breadth === 'long' ? ['change-stream', 'polling'] : [];
+    return ways
+      .filter((way) => !ofFile.some((test) => test.file.includes(`.${way}.`)))
+      .map((way) => `${file}: “${title}”, by ${way}`);
+  });
+}

@@ -1,0 +1,107 @@
+import { MongoClient } from 'mongodb';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+
+import { LockProvider } from '../../../src/index.js';
+import type { AcquireOptions, LockProviderOptions } from '../../../src/index.js';
+import { startReplicaSet } from '../../support/mongo-server/start.js';
+import type { MongoServer } from '../../support/mongo-server/start.js';
+import { eventually, later, rejection } from '../../support/patience.js';
+import { startFaultProxy } from '../cluster/fault-proxy.js';
+import type { FaultProxy, Holding, Request } from '../cluster/fault-proxy.js';
+
+/** Far longer than the test waits for the lock to be free again. */
+const LEASE_MS = 600_000;
+
+/** A request is of no effect after twice this time. */
+const STORE_TIMEOUT_MS = 2_000;
+
+let server: MongoServer;
+let proxy: FaultProxy;
+
+beforeAll(async () => {
+  server = await startReplicaSet({ say: () => undefined });
+  proxy = await startFaultProxy(server.members[0]?.port ?? 0);
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await server.stop();
+});
+
+interface World {
+  readonly locks: LockProvider;
+  /** Another process, on a connection of its own. */
+  readonly observer: LockProvider;
+  /** How many commands of this kind about the lock the first process has had answers to. */
+  answersTo(kind: 'leave' | 'cancel'): number;
+}
+
+async function world(options: LockProviderOptions = {}): Promise<World> {
+  const uri = `mongodb://127.0.0.1:${proxy.port}/?directConnection=true`;
+  const client = new MongoClient(uri, { monitorCommands: true });
+  const observing = new MongoClient(server.uri);
+  const given = { leaseMs: LEASE_MS, createIndexes: false, ...options };
+  const locks = new LockProvider(client.db('late'), { ...given, storeTimeoutMs: STORE_TIMEOUT_MS });
+  const observer = new LockProvider(observing.db('late'), given);
+  onTestFinished(async () => {
+    proxy.heal();
+    await locks.close({ drainMs: 0 });
+    await observer.close({ drainMs: 0 });
+    await client.close();
+    await observing.close();
+  });
+  const sent = new Map<number, string>();
+  const answered: string[] = [];
+  client.on('commandStarted', ({ requestId, command }) => sent.set(requestId, JSON.stringify(command)));
+  client.on('commandSucceeded', ({ requestId }) => answered.push(sent.get(requestId) ?? ''));
+  // The first request of all makes the provider meet the server.
+  await (await locks.acquireMutex('other')).release();
+  return {
+    locks,
+    observer,
+    answersTo: (kind) =>
+      answered.filter((command) => command.includes('"victim"') && isOf(kind, command)).length,
+  };
+}
+
+/** A leave writes a word into `wake`; a cancel only takes a waiter out. */
+const isOf = (kind: 'leave' | 'cancel', command: string): boolean =>
+  kind === 'leave' ? command.includes(' -w') : !command.includes(' -w') && !command.includes('notAfter');
+
+const isRequest = ({ command, body }: Request): boolean =>
+  command === 'findAndModify' && (body['query'] as { _id?: unknown })._id === 'victim';
+
+/** Keeps the first request for the lock back, until it has been cleaned up after. */
+async function requestKeptBack(
+  { locks }: World,
+  options: AcquireOptions,
+): Promise<{ readonly holding: Holding; readonly ended: Promise<unknown> }> {
+  const holding = proxy.holdRequests(1, isRequest);
+  const ended = later(rejection(locks.acquireMutex('victim', options)));
+  await eventually('the request is on its way', () => holding.held === 1);
+  return { holding, ended };
+}
+
+const seatsTaken = async ({ observer }: World): Promise<number> =>
+  (await observer.inspect('victim'))?.holders.length ?? 0;
+
+it.each(['abort', 'timeout'] as const)(
+  'a request that arrives after it was cleaned up after (%s) gives its seat back within its not-after',
+  async (how) => {
+    const here = await world();
+    const abort = new AbortController();
+    const wait = how === 'abort' ? { signal: abort.signal } : { timeoutMs: 200 };
+    const { holding, ended } = await requestKeptBack(here, wait);
+    abort.abort();
+    await ended;
+    await eventually('the cleanup is answered', () => here.answersTo('leave') + here.answersTo('cancel') > 0);
+
+    expect(await holding.deliver()).toBe(1);
+    // It came in time: otherwise there is nothing to see.
+    expect(await seatsTaken(here)).toBe(1);
+    await eventually('the seat is free again', async () => (await seatsTaken(here)) === 0);
+
+    const lock = await here.observer.acquireMutex('victim', { timeoutMs: 60_000 });
+    expect(await lock.release()).toBe(true);
+  },
+);

@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+import { expect, it } from 'vitest';
+
+const run = promisify(execFile);
+
+const urlOf = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
+
+/** Answers after a while, by a timer that does not keep the process alive. */
+const ANSWER = '() => new Promise((resolve) => setTimeout(() => resolve(true), 200).unref())';
+
+/** Holds an upgradeable read of stores that answer late, makes the call, and says that it has gone on. */
+const program = (call: string): string => `
+  import { MockQuorum, settled } from ${urlOf('./mock-stores.ts')};
+  const quorum = new MockQuorum();
+  const lock = await quorum.lock.acquireUpgradeableRead();
+  await settled();
+  for (const { seats } of quorum.stores) {
+    for (const seat of seats) {
+      seat.answerToModeChange = seat.answerToConfirm = seat.answerToRelease = ${ANSWER};
+    }
+  }
+  await lock.${call};
+  console.log('gone on');`;
+
+it.concurrent.each(['upgrade()', 'tryUpgrade()', "downgrade('read')", 'confirm()', 'release()'])(
+  '%s of a hold keeps the process alive while it is awaited',
+  async (call) => {
+    const args = ['--import', 'tsx', '--input-type=module', '-e', program(call)];
+    // A process that ends while it awaits at its top level has exit code 13, and this rejects.
+    const { stdout } = await run(process.execPath, args);
+    expect(stdout.trim()).toBe('gone on');
+  },
+);

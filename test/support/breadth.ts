@@ -1,0 +1,20 @@
+/**
+ * How much of each suite is run. `npm test` is the quick run: every kind of proof, with fewer histories, schedules and
+ * seconds. `npm run test:long` leaves nothing out. docs/guarantees.md lists the difference.
+ */
+export type Breadth = 'quick' | 'long';
+
+export const BREADTH_VARIABLE = 'LEASEHOLD_BREADTH';
+
+export function breadthOf(text: string | undefined): Breadth {
+  if (text === undefined || text === '' || text === 'quick') return 'quick';
+  if (text === 'long') return 'long';
+  throw new Error(`${BREADTH_VARIABLE} must be quick or long, got ${text}`);
+}
+
+export const breadth = breadthOf(process.env[BREADTH_VARIABLE]);
+
+export const isLong = breadth === 'long';
+
+/** The first in the quick run, the second in the long one. */
+export const byBreadth = <T>(quick: T, long: T): T => (isLong ? long : quick);

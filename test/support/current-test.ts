@@ -1,0 +1,29 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+import { aroundEach } from 'vitest';
+
+type End = () => unknown;
+
+/** What is to be done when the running test has ended. */
+const ends = new AsyncLocalStorage<End[]>();
+
+aroundEach(async (runTest) => {
+  const own: End[] = [];
+  await ends.run(own, async () => {
+    try {
+      await runTest();
+    } finally {
+      for (let end = own.pop(); end !== undefined; end = own.pop()) await end();
+    }
+  });
+});
+
+/**
+ * Does this when the test that calls this has ended, whatever came of it; what was asked for last comes first. Unlike
+ * `onTestFinished` of Vitest, it can tell tests apart that run at the same time.
+ */
+export function whenTestEnds(end: End): void {
+  const own = ends.getStore();
+  if (own === undefined) throw new Error('no test is running here');
+  own.push(end);
+}

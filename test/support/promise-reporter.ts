@@ -1,0 +1,41 @@
+import { relative, sep } from 'node:path';
+
+import type { Reporter, TestModule, Vitest } from 'vitest/node';
+
+import { notProved, promises } from '../docs/promises.js';
+import { BREADTH_VARIABLE, breadthOf } from './breadth.js';
+
+/** After a run of all files: every test that docs/guarantees.md cites must have run and passed, or the run has failed. */
+export default class PromiseReporter implements Reporter {
+  #vitest: Vitest | undefined;
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest;
+  }
+
+  async onTestRunEnd(modules: readonly TestModule[]): Promise<void> {
+    if (this.#vitest === undefined || !(await isWhole(this.#vitest, modules))) return;
+    const breadth = breadthOf(this.#vitest.config.env[BREADTH_VARIABLE]);
+    const { root } = this.#vitest.config;
+    const passed = modules.flatMap(({ moduleId, children }) => {
+      const file = relative(root, moduleId).split(sep).join('/');
+      return [...children.allTests('passed')].map(({ fullName }) => ({ file, title: fullName }));
+    });
+    const citations = promises.flatMap((promise) => promise.citations);
+    const missing = notProved(citations, passed, breadth);
+    for (const each of missing) console.error(`docs/guarantees.md cites a test that has not passed: ${each}`);
+    if (missing.length > 0) process.exitCode = 1;
+    else
+      console.log(
+        `${citations.length} citations of docs/guarantees.md: each test has run (${breadth}) and passed`,
+      );
+  }
+}
+
+/** Nothing was chosen: no file, no title, no part. */
+async function isWhole(vitest: Vitest, modules: readonly TestModule[]): Promise<boolean> {
+  if (vitest.config.testNamePattern !== undefined || vitest.config.shard !== undefined) return false;
+  const all = await vitest.globTestSpecifications();
+  const ran = new Set(modules.map(({ moduleId }) => moduleId));
+  return all.every(({ moduleId }) => ran.has(moduleId));
+}
