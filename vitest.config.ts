@@ -1,14 +1,59 @@
+import { availableParallelism } from 'node:os';
+
 import { defineConfig } from 'vitest/config';
 
-export default defineConfig({
-  test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/shared-server.ts'],
+import { BREADTH_VARIABLE, breadthOf } from './test/support/breadth.js';
+import { BUSY_FILES, LONG_FILES } from './test/support/long-files.js';
+
+const ALL = 'test/**/*.test.ts';
+const below = (patterns: readonly string[]): string[] => patterns.map((pattern) => `test/${pattern}`);
+
+/** `--mode long` is the long run; see test/support/breadth.ts. */
+export default defineConfig(({ mode }) => {
+  const breadth = breadthOf(mode === 'long' ? mode : process.env[BREADTH_VARIABLE]);
+  const leftOut = breadth === 'long' ? [] : below(LONG_FILES);
+  const processors = Math.min(4, availableParallelism());
+  const shared = {
+    setupFiles: ['test/support/current-test.ts'],
+    env: { [BREADTH_VARIABLE]: breadth },
     pool: 'forks',
-    maxWorkers: 2,
     // Far more than any of them takes: a bound of what hangs, on whatever machine.
-    testTimeout: 240_000,
-    hookTimeout: 240_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     teardownTimeout: 30_000,
-  },
+  };
+  return {
+    test: {
+      ...shared,
+      globalSetup: ['test/support/shared-server.ts'],
+      reporters: [
+        'default',
+        ['json', { outputFile: `.cache/tests/${breadth}.json` }],
+        './test/support/promise-reporter.ts',
+      ],
+      // One after the other.
+      projects: [
+        {
+          test: {
+            ...shared,
+            name: 'busy',
+            include: below(BUSY_FILES),
+            exclude: leftOut,
+            maxWorkers: Math.max(2, processors),
+            sequence: { groupOrder: 0 },
+          },
+        },
+        {
+          test: {
+            ...shared,
+            name: 'waiting',
+            include: [ALL],
+            exclude: [...below(BUSY_FILES), ...leftOut],
+            maxWorkers: 2 * Math.max(2, processors),
+            sequence: { groupOrder: 1 },
+          },
+        },
+      ],
+    },
+  };
 });
