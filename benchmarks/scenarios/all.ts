@@ -9,6 +9,7 @@ import { keep } from './keep.js';
 import { local } from './local.js';
 import { overload } from './overload.js';
 import { queue } from './queue.js';
+import { scale } from './scale.js';
 import { server } from './server.js';
 import { streams } from './streams.js';
 import { uncontended } from './uncontended.js';
@@ -24,6 +25,7 @@ export const scenarios: readonly Scenario[] = [
   keep,
   idle,
   queue,
+  scale,
   streams,
   waiting,
   overload,

@@ -128,8 +128,7 @@ function sent(
     if (short === undefined) throw new Error(`there is no short form of ${operation.type}`);
     return short;
   }
-  const fields =
-    'request' in operation ? replyProjection(seats, 'p0', [operation.request.id]) : LEAVE_PROJECTION;
+  const fields = 'request' in operation ? replyProjection(seats, [operation.request.id]) : LEAVE_PROJECTION;
   return { pipeline: transition(seats, [operation]), fields };
 }
 
