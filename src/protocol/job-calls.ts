@@ -76,8 +76,7 @@ export const isCallPending = (job: string, call: number): Expression =>
 export const withCallClaimed = (job: string, call: number): Expression => ({
   $map: {
     input: STORED,
-    // A call that was never asked for is not marked: the list would be corrupt.
-    in: when(all(isOf(job), { $gte: ['$$this.asked', call] }), merge('$$this', { claimed: call }), '$$this'),
+    in: when(isOf(job), merge('$$this', { claimed: call }), '$$this'),
   },
 });
 

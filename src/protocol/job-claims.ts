@@ -123,11 +123,13 @@ const isTermOf = (id: string): Expression =>
     { $ne: ['$holder.ending', true] },
   );
 
+const isRepeated = (claimId: string): Expression => isIn(literal(claimId), '$own.claimId');
+
 /** The first of these that holds. A repeat is answered as its first copy was, whatever has happened since. */
 function outcomeOf({ id, job, after, instant, claimId, call }: Claim): Expression {
   const last: Expression = { $ifNull: [{ $first: '$own.instant' }, null] };
   const branches: readonly (readonly [Expression, ClaimOutcome])[] = [
-    [isIn(literal(claimId), '$own.claimId'), 'claimed'],
+    [isRepeated(claimId), 'claimed'],
     // By what the claim says of the last one nothing can be claimed, or told as missed, a second time. Judged before the
     // term: so `deposed` says that no earlier copy of the claim took effect.
     [any(not(equal(last, after)), { $gte: [last, instant] }), 'outdated'],
@@ -167,19 +169,19 @@ function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Cl
 }
 
 export function claim(operation: Claim): readonly Stage[] {
-  const { job, call, nonce } = operation;
+  const { job, claimId, call, nonce } = operation;
   const ofJob = those(when('$ok', STORED, []), equal('$$this.job', literal(job)));
-  const isClaimed = equal('$outcome', 'claimed');
-  // A repeat finds its call claimed already; and where no call is stored, there is none to be marked.
-  const marksCall = all(isClaimed, hasType('$was.calls', 'array'));
+  // A repeat writes nothing of the claim: its term may be over, and its run may have ended.
+  const isTaken = all(equal('$outcome', 'claimed'), not(isRepeated(claimId)));
+  // A claim that answers a call is refused unless that call is pending, so its list is stored.
   const calls: Fields =
-    call === undefined ? {} : { 'was.calls': when(marksCall, withCallClaimed(job, call), '$was.calls') };
+    call === undefined ? {} : { 'was.calls': when(isTaken, withCallClaimed(job, call), '$was.calls') };
   return [
     { $set: { own: ofJob } },
     { $set: { outcome: outcomeOf(operation) } },
     {
       $set: {
-        'was.claims': when(isClaimed, withClaim(operation), '$was.claims'),
+        'was.claims': when(isTaken, withClaim(operation), '$was.claims'),
         ...calls,
         wake: answered(nonce, '$outcome'),
       },

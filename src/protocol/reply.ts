@@ -56,8 +56,8 @@ export type Fate =
   | { readonly type: 'absent' };
 
 /**
- * Why a request was not let in, and not queued either. `unexplained`: what the reply shows is no reason, because another
- * operation of the same update has changed what was in the way.
+ * Why a request was not let in, and not queued either. `unexplained`: what the reply shows is no reason, because the
+ * same update has changed what was in the way: by another operation, or by an heir that followed a silent leader.
  */
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt' | 'unexplained';
 

@@ -86,6 +86,24 @@ describe('a claim', () => {
     expect(await answerOf(name, { ...claim, id: 'w2', claimId: 'c2' })).toBe('outdated');
   });
 
+  it('of a run that is repeated after the term, also when nobody leads, leaves the run as it was', async () => {
+    const name = await led();
+    const instant = ago(1_000);
+    const claim = { instant, runs: true };
+    expect(await answerOf(name, claim)).toBe('claimed');
+    await driver.apply(name, [
+      { type: 'conclude', id: 'w1', job: 'j', instant, outcome: 'failed', nonce: 'n1' },
+    ]);
+    const stored = await claimsOf(name);
+    expect(stored).toMatchObject([{ run: { term: 'w1', candidateId: 'a', outcome: 'failed' } }]);
+    for (const gone of ['w1', 'w2']) {
+      await driver.apply(name, [leave(gone)]);
+      expect(await answerOf(name, claim)).toBe('claimed');
+      expect(await claimsOf(name)).toEqual(stored);
+      expect(await driver.isLegal(name)).toBe(true);
+    }
+  });
+
   it('is a write whatever its answer is, so that a majority has it', async () => {
     const name = await led();
     const before = (await driver.oplog(name)).length;

@@ -54,7 +54,8 @@ function claim(draft: DraftedDocument, operation: Claim): void {
   const last = claims.find((each) => each.job === job);
   const outcome = outcomeOf(draft, operation, last);
   draft.wake.push(`+${nonce}:${outcome}`);
-  if (outcome !== 'claimed') return;
+  // A repeat is answered, and changes nothing.
+  if (outcome !== 'claimed' || last?.claimId === claimId) return;
   const [leader] = draft.leases;
   const { id: term = '', process = '', candidateId = '' }: Partial<Lease> = leader ?? {};
   const run = { instant, startedAt: new Date(draft.nowMs), term, process, candidateId };
@@ -65,9 +66,7 @@ function claim(draft: DraftedDocument, operation: Claim): void {
   };
   if (operation.call !== undefined) {
     const { call: claimed } = operation;
-    draft.calls = draft.calls?.map((each) =>
-      each.job === job && each.asked >= claimed ? { ...each, claimed } : each,
-    );
+    draft.calls = draft.calls?.map((each) => (each.job === job ? { ...each, claimed } : each));
   }
   draft.claims = last === undefined ? [...claims, made] : claims.map((each) => (each === last ? made : each));
 }

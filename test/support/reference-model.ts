@@ -78,6 +78,8 @@ export interface Step {
   readonly after: Stored;
   /** The requests that were refused, each with the reason at its turn. */
   readonly refusals: ReadonlyMap<Request, Refusal>;
+  /** Whether a lease that was live when the update began is gone after it. */
+  readonly hasVacated: boolean;
 }
 
 const HALF_DAY_MS = 43_200_000;
@@ -92,12 +94,14 @@ export function transition(
   adopting = false,
 ): Step {
   const creates = operations.some(({ type }) => type === 'enqueue' || type === 'try');
-  if (before.type === 'missing' && !creates) return { after: MISSING, refusals: new Map() };
+  if (before.type === 'missing' && !creates)
+    return { after: MISSING, refusals: new Map(), hasVacated: false };
   if (before.type === 'corrupt') return untouched(before, operations, 'corrupt');
   const opened = open(before, operations, nowMs, adopting);
   if (opened === undefined) return untouched(before, operations, 'other-kind');
 
   const draft = new DraftedDocument(opened, nowMs);
+  const live = draft.leases;
   if (operations.length === 0) admit(kind, draft);
   for (const operation of operations) {
     operate(kind, draft, operation);
@@ -109,7 +113,8 @@ export function transition(
   const { fence, leases, limit, queue, wake, claims, calls, refusals } = draft;
   const purgeAt = raised(opened.purgeAt, fence, nowMs, operations.map(lifetimeMs));
   const document = { fence, leases, limit, queue, wake, purgeAt, claims, calls };
-  return { after: { type: 'lock', document }, refusals };
+  const hasVacated = live.some(({ id }) => draft.lease(id) === undefined);
+  return { after: { type: 'lock', document }, refusals, hasVacated };
 }
 
 /** The batched extension, of all kinds, as it concerns one document. It is no transition: it expires and admits nobody. */
@@ -137,7 +142,7 @@ function untouched(before: Stored, operations: readonly Operation[], why: Refusa
   const refused = operations.flatMap((operation) =>
     'request' in operation ? [[operation.request, why] as const] : [],
   );
-  return { after: before, refusals: new Map(refused) };
+  return { after: before, refusals: new Map(refused), hasVacated: false };
 }
 
 /** The document to work on; `undefined` if another kind of lock is in use there. */
