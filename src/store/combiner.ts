@@ -11,6 +11,7 @@ import {
 } from '../protocol/reply.js';
 import type { Reply } from '../protocol/reply.js';
 import { shortForm } from '../protocol/short-form.js';
+import type { ShortForm } from '../protocol/short-form.js';
 import { readWake } from '../protocol/wake.js';
 import { mayCreate, transition } from '../protocol/transition.js';
 import { judged, verdictProjection } from '../protocol/verdict.js';
@@ -48,14 +49,11 @@ export interface SubmitOptions {
 
 interface Pending extends Asked {
   readonly settle: (outcome: Outcome<Answer>) => void;
+  /** As it was sent first; a repeat is the same. */
+  sent?: Operation;
 }
 
-/** An operation as it is sent. */
-interface Sent extends Pending {
-  readonly operation: Operation;
-}
-
-type Batch = readonly [Sent, ...Sent[]];
+type Batch = readonly [Pending, ...Pending[]];
 
 /**
  * One update in flight per document and process. Operations that arrive meanwhile go together into the next ones, in the
@@ -112,7 +110,7 @@ export class Combiner {
       // Whoever was settled by the last update asks for more in the same turn, and that goes along with what waits.
       await endOfTurn();
       const taken = lane.take();
-      const [first, ...others] = taken.map(asSent);
+      const [first, ...others] = taken;
       if (first === undefined) break;
       const beganMs = this.#clock.nowMs();
       const outcome = await this.#send(name, [first, ...others]);
@@ -121,14 +119,14 @@ export class Combiner {
         lane.refused(taken);
         continue;
       }
-      for (const { settle, operation } of [first, ...others]) {
-        settle(outcome.type === 'refused' ? refusalFor(name, operation, outcome) : outcome);
+      for (const pending of taken) {
+        pending.settle(outcome.type === 'refused' ? refusalFor(name, sentAs(pending), outcome) : outcome);
       }
     }
     this.#lanes.delete(name);
   }
 
-  /** How much of the time that a call has this one took; not the time in which it waited for a connection, if known. */
+  /** How much of the time that a call has this one took; not the time in which it waited for its turn, if known. */
   #shareOf(outcome: Outcome<Answer>, beganMs: number): number {
     const sentMs = outcome.type === 'done' ? outcome.sentAt.ms : beganMs;
     return (this.#clock.nowMs() - sentMs) / this.#collection.boundMs;
@@ -136,20 +134,28 @@ export class Combiner {
 
   async #send(name: string, batch: Batch): Promise<Outcome<Answer>> {
     const [{ seats, adopting }] = batch;
-    const operations = batch.map(({ operation }) => operation);
-    const onlyLeaves = operations.every(({ type }) => type === 'leave');
+    const onlyLeaves = batch.every(({ operation: { type } }) => type === 'leave');
+    let operations: readonly Operation[] = [];
+    let short: ShortForm | undefined;
     try {
-      const short = await this.#sendShort(name, batch);
-      if (short !== undefined) return short;
-      const outcome = await this.#collection.transition(
-        name,
-        transition(seats, operations, { adopting }),
-        onlyLeaves ? LEAVE_PROJECTION : this.#projection(seats, operations),
-        mayCreate(operations),
-      );
+      const outcome = await this.#collection.transition(name, () => {
+        operations = batch.map(sentAs);
+        short = adopting ? undefined : this.#shortForm(name, seats, operations);
+        if (short !== undefined) return { ...short, upsert: false };
+        return {
+          pipeline: transition(seats, operations, { adopting }),
+          fields: onlyLeaves ? LEAVE_PROJECTION : this.#projection(seats, operations),
+          upsert: mayCreate(operations),
+        };
+      });
       if (outcome.type !== 'done') return outcome;
-      const answer = this.#read(seats, operations, outcome, onlyLeaves);
-      this.#soleUse.learn(name, operations, answer.reply, this.#clock.nowMs());
+      const answer =
+        short === undefined
+          ? this.#read(seats, operations, outcome, onlyLeaves)
+          : this.#readShort(short, outcome);
+      // The short form did not apply; what it rested on is used up.
+      if (answer === undefined) return await this.#send(name, batch);
+      this.#remember(name, operations, answer, short !== undefined);
       this.#onAnswer(name, answer, outcome.sentAt);
       return { ...outcome, value: answer };
     } catch (error) {
@@ -171,25 +177,33 @@ export class Combiner {
     };
   }
 
-  /** Where nobody else is likely to be, the short form is tried first; `undefined`: it is not, or did not apply. */
-  async #sendShort(
+  /** Where nobody else is likely to be, the short form is tried first. */
+  #shortForm(
     name: string,
-    [{ seats, operation, adopting }, ...others]: Batch,
-  ): Promise<Outcome<Answer> | undefined> {
+    seats: Seats,
+    [operation, ...others]: readonly Operation[],
+  ): ShortForm | undefined {
+    if (operation === undefined) return undefined;
     const isLikely = this.#soleUse.expect(name, operation, this.#clock.nowMs());
-    const form = isLikely && !adopting && others.length === 0 ? shortForm(seats, operation) : undefined;
-    if (form === undefined) return undefined;
-    const outcome = await this.#collection.transition(name, form.pipeline, form.fields, false);
-    if (outcome.type !== 'done') return outcome;
-    const short = outcome.value === null ? undefined : form.read(outcome.value);
+    return isLikely && others.length === 0 ? shortForm(seats, operation) : undefined;
+  }
+
+  #remember(name: string, operations: readonly Operation[], { reply }: Answer, wasShort: boolean): void {
+    const nowMs = this.#clock.nowMs();
+    const [operation] = operations;
+    if (!wasShort) this.#soleUse.learn(name, operations, reply, nowMs);
+    else if (operation !== undefined) this.#soleUse.applied(name, operation, nowMs);
+  }
+
+  #readShort(
+    form: ShortForm,
+    { value, sentAt }: Done<Readonly<Record<string, unknown>> | null>,
+  ): Answer | undefined {
+    const short = value === null ? undefined : form.read(value);
     if (short === undefined) return undefined;
     const { reply, wake, nowMs } = short;
-    const { sentAt } = outcome;
     if (nowMs !== undefined) this.#collection.serverClock.learn(nowMs, sentAt.ms);
-    this.#soleUse.applied(name, operation, this.#clock.nowMs());
-    const answer: Answer = { wake, reply, exists: true, nowMs };
-    this.#onAnswer(name, answer, sentAt);
-    return { ...outcome, value: answer };
+    return { wake, reply, exists: true, nowMs };
   }
 
   #read(
@@ -208,8 +222,8 @@ export class Combiner {
   }
 }
 
-function asSent(pending: Pending): Sent {
+function sentAs(pending: Pending): Operation {
   const { operation } = pending;
-  if (!('make' in operation)) return { ...pending, operation };
-  return { ...pending, operation: { type: operation.type, request: operation.make() } };
+  pending.sent ??= 'make' in operation ? { type: operation.type, request: operation.make() } : operation;
+  return pending.sent;
 }

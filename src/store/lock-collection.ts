@@ -31,6 +31,15 @@ interface Bounds {
   readonly timeoutMS?: number | undefined;
 }
 
+/** One transition of a lock document. */
+export interface Update {
+  readonly pipeline: readonly Stage[];
+  /** What is shown of the document that it leaves behind. */
+  readonly fields: Fields;
+  /** Whether it makes a document where there is none. */
+  readonly upsert: boolean;
+}
+
 /** What one `hello` tells. */
 export interface ServerKind {
   /** Whether the server has change streams: a replica set member or a router. */
@@ -67,22 +76,24 @@ export class LockCollection {
     this.#calls.close();
   }
 
-  /** Applies one pipeline to one document and returns what it left behind; `null` if there is none. */
-  async transition(
-    name: string,
-    pipeline: readonly Stage[],
-    fields: Fields,
-    upsert: boolean,
-  ): Promise<Outcome<Document | null>> {
-    const command = {
-      findAndModify: this.name,
-      query: { _id: name },
-      update: pipeline,
-      new: true,
-      upsert,
-      fields,
-      collation: COLLATION,
-      writeConcern: WRITE_CONCERN,
+  /**
+   * Applies one update to one document and returns what it left behind; `null` if there is none.
+   *
+   * @param make - Called when its turn to be sent has come, if it ever does.
+   */
+  async transition(name: string, make: () => Update): Promise<Outcome<Document | null>> {
+    const command = (): Document => {
+      const { pipeline, fields, upsert } = make();
+      return {
+        findAndModify: this.name,
+        query: { _id: name },
+        update: pipeline,
+        new: true,
+        upsert,
+        fields,
+        collation: COLLATION,
+        writeConcern: WRITE_CONCERN,
+      };
     };
     const outcome = await this.#calls.run('transition', name, command, this.#settings.storeTimeoutMs);
     if (outcome.type !== 'done') return outcome;
@@ -101,7 +112,7 @@ export class LockCollection {
       updates: [{ q: { _id: { $in: names } }, u: pipeline, multi: true, collation: COLLATION }],
       writeConcern: WRITE_CONCERN,
     };
-    const outcome = await this.#calls.run('extension', null, command, boundMs);
+    const outcome = await this.#calls.run('extension', null, () => command, boundMs);
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
 
@@ -128,7 +139,7 @@ export class LockCollection {
       singleBatch: true,
       collation: COLLATION,
     };
-    const outcome = await this.#calls.run('read', null, command, boundMs);
+    const outcome = await this.#calls.run('read', null, () => command, boundMs);
     if (outcome.type !== 'done') return outcome;
     const { firstBatch } = outcome.value['cursor'] as { firstBatch: readonly Document[] };
     return { ...outcome, value: firstBatch };
@@ -142,7 +153,7 @@ export class LockCollection {
       writeConcern: WRITE_CONCERN,
     };
     // A build waits for transactions that use the collection, which may take longer than a call of ours.
-    const outcome = await this.#calls.run('index', null, command, 10 * this.#settings.storeTimeoutMs);
+    const outcome = await this.#calls.run('index', null, () => command, 10 * this.#settings.storeTimeoutMs);
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
 
@@ -162,7 +173,7 @@ export class LockCollection {
 
   async #meet(): Promise<Outcome<ServerKind>> {
     const [outcome, capped] = await Promise.all([
-      this.#calls.run('hello', null, { hello: 1 }, this.#settings.storeTimeoutMs),
+      this.#calls.run('hello', null, () => ({ hello: 1 }), this.#settings.storeTimeoutMs),
       this.#isCapped(),
     ]);
     if (outcome.type !== 'done') return outcome;
@@ -187,7 +198,13 @@ export class LockCollection {
    */
   async #isCapped(): Promise<Outcome<boolean>> {
     const command = { listCollections: 1, filter: { name: this.name, 'options.capped': true } };
-    const outcome = await this.#calls.run('hello', null, command, this.#settings.storeTimeoutMs, MAY_NOT_ASK);
+    const outcome = await this.#calls.run(
+      'hello',
+      null,
+      () => command,
+      this.#settings.storeTimeoutMs,
+      MAY_NOT_ASK,
+    );
     if (outcome.type === 'refused') return { type: 'done', value: false, sentAt: momentNow(this.#clock) };
     if (outcome.type !== 'done') return outcome;
     const { firstBatch } = outcome.value['cursor'] as { firstBatch: readonly unknown[] };

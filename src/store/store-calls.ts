@@ -1,12 +1,12 @@
 import type { Db, Document, RunCommandOptions } from 'mongodb';
 import { momentNow } from '../clock.js';
-import type { Clock, Timer } from '../clock.js';
+import type { Clock, Moment, Timer } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
 import { CommandGate } from './command-gate.js';
 import { Connection } from './connection.js';
 import { codeOf, isNotImplemented, outcomeOfError } from './outcome.js';
-import type { Outcome, Refused, Unknown } from './outcome.js';
+import type { Done, Outcome, Refused, Unknown } from './outcome.js';
 import { PrimaryWatch } from './primary-watch.js';
 import { brief } from './trouble.js';
 
@@ -78,18 +78,20 @@ export class StoreCalls {
    * is 0 by default), and `maxTimeMS` alone binds only a server that runs. It also ends when another primary follows. A
    * transition waits for its turn first, within its bound.
    *
+   * @param make - The command, made just before it is sent: times in it are counted from then.
    * @param expected - Codes of errors that are no trouble, so that no event tells of them.
    */
   async run(
     during: string,
     lockName: string | null,
-    command: Document,
+    make: () => Document,
     boundMs: number,
     expected: ReadonlySet<number> = NONE,
   ): Promise<Outcome<Document>> {
     const giveUp = new AbortController();
-    const sentAt = momentNow(this.#clock);
+    const startedMs = this.#clock.nowMs();
     const sending = this.#connection.sending();
+    let sentAt: Moment | undefined;
     let hasEnded = false;
     let timer: Timer | undefined;
     let unwatch: (() => void) | undefined;
@@ -98,13 +100,16 @@ export class StoreCalls {
         reject(error);
         giveUp.abort(error);
       };
-      timer = this.#clock.at(sentAt.ms + boundMs, () => {
+      timer = this.#clock.at(startedMs + boundMs, () => {
         end(this.unanswered(boundMs));
       });
       unwatch = this.#primary.asking(end);
     });
     try {
-      const send = (): Promise<Document> => {
+      const send = async (): Promise<Done<Document>> => {
+        const command = make();
+        const at = momentNow(this.#clock);
+        sentAt = at;
         const running = this.#connection.command(
           this.#db,
           { ...command, ...(during === 'hello' ? {} : { maxTimeMS: Math.ceil(boundMs) }) },
@@ -112,18 +117,21 @@ export class StoreCalls {
         );
         // Whichever loses the race must not be an unhandled rejection (R2).
         running.catch(() => undefined).finally(() => (hasEnded = true));
-        return Promise.race([running, unanswered]);
+        return { type: 'done', value: await Promise.race([running, unanswered]), sentAt: at };
       };
       unanswered.catch(() => undefined);
-      const reply = await (during === 'transition' ? this.#gate.pass(giveUp.signal, send) : send());
-      throwReported(reply);
-      return { type: 'done', value: reply, sentAt };
+      const done = await (during === 'transition' ? this.#gate.pass(giveUp.signal, send) : send());
+      throwReported(done.value);
+      return done;
     } catch (error) {
       const failure = this.#failureOf(error, during);
       if (!expected.has(codeOf(error) ?? 0)) {
         this.#report('storeError', { lockName, during, error: failure.error });
       }
-      if (failure.type === 'refused' || sending.mayHaveBeenSent()) return failure;
+      if (failure.type === 'refused') return failure;
+      // Its turn never came.
+      if (sentAt === undefined) return { ...failure, maybeApplied: false };
+      if (sending.mayHaveBeenSent()) return failure;
       // A driver that does not look at the signal sends the command all the same when a server comes.
       await endOfTurn();
       return { ...failure, maybeApplied: failure.maybeApplied && !hasEnded };

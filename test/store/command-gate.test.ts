@@ -1,6 +1,20 @@
+import type { Db, Document, RunCommandOptions } from 'mongodb';
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.js';
 import { CommandGate } from '../../src/store/command-gate.js';
+import { StoreCalls } from '../../src/store/store-calls.js';
+import { whenTestEnds } from '../support/current-test.js';
+import { pause, within } from '../support/patience.js';
 import { testProvider } from '../support/test-provider.js';
+
+/** Every transition takes so much longer from now on. */
+function slow(db: Db, ms: number): void {
+  const command = db.command.bind(db);
+  db.command = async (sent: Document, options?: RunCommandOptions) => {
+    if ('findAndModify' in sent) await pause(ms);
+    return await command(sent, options);
+  };
+}
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -81,5 +95,39 @@ describe('in a small pool', () => {
     expect(granted).toBeLessThan(50);
     await Promise.all(requests);
     expect(granted).toBe(100);
+  });
+
+  it('a request that waited longer for its turn than a lease lasts is counted from its sending', async () => {
+    const { db, locks, commands } = await testProvider(
+      { createIndexes: false, storeTimeoutMs: 60_000, leaseMs: 1_000, wakeups: 'polling' },
+      { maxPoolSize: 2 },
+    );
+    await locks.acquireMutex('met');
+    slow(db, 250);
+    const before = commands.length;
+    const names = Array.from({ length: 12 }, (_, index) => `n${String(index)}`);
+    const holds = await within(
+      30_000,
+      'the grants',
+      Promise.all(names.map((name) => locks.acquireMutex(name))),
+    );
+    expect(holds.map(({ isHeld }) => isHeld)).not.toContain(false);
+    const sent = commands.slice(before).filter(({ commandName }) => commandName === 'findAndModify');
+    expect(sent).toHaveLength(names.length);
+  });
+
+  it('what never had its turn is known not to have been sent', async () => {
+    const { db } = await testProvider({ createIndexes: false }, { maxPoolSize: 2 });
+    const calls = new StoreCalls(db, 'locks', systemClock, () => undefined);
+    whenTestEnds(() => {
+      calls.close();
+    });
+    slow(db, 4_000);
+    const made: string[] = [];
+    const run = (name: string, boundMs: number) =>
+      calls.run('transition', name, () => ({ findAndModify: made.push(name) }), boundMs);
+    const outcomes = await Promise.all([run('a', 3_000), run('b', 500), run('c', 500)]);
+    expect(outcomes).toMatchObject([true, false, false].map((maybeApplied) => ({ maybeApplied })));
+    expect(made).toEqual(['a']);
   });
 });

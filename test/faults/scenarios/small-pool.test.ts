@@ -152,7 +152,7 @@ describe('a pool that the user keeps busy', () => {
     });
     const calm = await slowQueries(user, 3_000, 1);
     await eventually('a slow query', () => user.commands.some(({ commandName }) => commandName === 'count'));
-    const outcome = await calls.run('transition', 'c', { ping: 1 }, 10_000);
+    const outcome = await calls.run('transition', 'c', () => ({ ping: 1 }), 10_000);
     expect(outcome).toMatchObject({ type: 'unknown', maybeApplied: false });
     expect(user.commands.filter(({ commandName }) => commandName === 'ping')).toEqual([]);
     await calm();
