@@ -77,6 +77,11 @@ export class HeldLease {
     return this.#token - (this.grant.kept?.passes ?? 0);
   }
 
+  /** What its lease was granted with. */
+  get firstToken(): number {
+    return this.grant.token - (this.grant.kept?.passes ?? 0);
+  }
+
   /** Whether it is kept for whoever comes next, and nobody has it yet. */
   get isIdle(): boolean {
     return this.#isIdle;

@@ -109,10 +109,7 @@ export class Holds implements HandleOwner, HoldOwner {
     const left = await this.#boundedGiveBack(hold);
     const { heldMs } = hold;
     if (left?.token === 0) {
-      const revocation = revocationOf(left.revoked, hold.storedToken) ?? hold.revocation;
-      // Without a document the leave has no time either.
-      const whyGone = left.nowMs === undefined ? 'document-missing' : 'evicted';
-      this.#report('lost', { ...eventOf(hold), heldMs, why: revocation === undefined ? whyGone : 'revoked' });
+      this.#report('lost', { ...eventOf(hold), heldMs, why: this.#whyGone(hold, left) });
       return false;
     }
     this.#report('released', { ...eventOf(hold), heldMs, confirmed: left?.token !== undefined });
@@ -181,6 +178,14 @@ export class Holds implements HandleOwner, HoldOwner {
     const { name, seats, id, terms, copies } = grant;
     const untilMs = deadlineMs + terms.clockAllowanceMs + storedLeaseMs(terms);
     return this.#releases.giveBack({ name, seats, id, untilMs, copies });
+  }
+
+  /** Why a leave has found nothing. Past the deadline of the hold its lease may have run out before the leave arrived. */
+  #whyGone({ firstToken, revocation, deadlineMs }: HeldLease, { revoked, nowMs }: Left): LossCause {
+    if ((revocationOf(revoked, firstToken) ?? revocation) !== undefined) return 'revoked';
+    // Without a document the leave has no time either.
+    if (nowMs === undefined) return 'document-missing';
+    return this.#clock.nowMs() < deadlineMs ? 'evicted' : 'expired';
   }
 
   /** A copy of its request may still arrive, and be granted a seat that nobody knows of (E2). */

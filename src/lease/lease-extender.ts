@@ -108,7 +108,7 @@ export class LeaseExtender {
     const lease = document?.byId.get(hold.id);
     if (document === undefined || lease === undefined || !hold.recognises(lease, tokenThen)) {
       if (document === undefined) hold.lose('document-missing');
-      else hold.lose('evicted', revocationOf(document.revoked, hold.storedToken));
+      else hold.lose('evicted', revocationOf(document.revoked, hold.firstToken));
       return { type: 'lost' };
     }
     const { leaseMs, clockAllowanceMs } = grant.terms;
@@ -120,14 +120,14 @@ export class LeaseExtender {
     return { type: 'extended' };
   }
 
-  #tell(hold: HeldLease, { ending, token }: Lease, { revoked }: DocumentRead): void {
+  #tell(hold: HeldLease, { ending }: Lease, { revoked }: DocumentRead): void {
     const { id, name, grant } = hold;
     const event = { lockName: name, kind: grant.seats.kind, id, fencingToken: hold.token };
     if (ending !== true) {
       // Nobody has an idle seat, so nobody wants to hear of it.
       if (hold.isIdle) return;
       this.#report('extended', { ...event, remainingMs: hold.remainingMs });
-    } else if (hold.requestRelease(revocationOf(revoked, token) ?? {})) {
+    } else if (hold.requestRelease(revocationOf(revoked, hold.firstToken) ?? {})) {
       this.#report('releaseRequested', { ...event, ...hold.revocation });
     }
   }

@@ -79,6 +79,8 @@ export interface Lease extends Member {
   readonly acquiredAt: Date;
   /** The number of the last change of mode that took effect; older ones do nothing any more. */
   readonly change?: number;
+  /** The token of its grant, once a change of mode has brought another. */
+  readonly firstToken?: number;
   /** An upgradeable lease that waits for the other readers to leave. */
   readonly upgrading?: boolean;
   /** Set by a revocation: the lease is not extended any more and ends at its release or expiry. */

@@ -19,6 +19,7 @@ import { leaseSlot } from './lease-slot.js';
 import type { Mode } from './lock-document.js';
 import type { Exchange, Request } from './operation.js';
 import type { Seats } from './seats.js';
+import { firstTokenAt } from './stored-lease.js';
 
 const READING: readonly Mode[] = ['read', 'upgradeable'];
 
@@ -65,8 +66,11 @@ const readingPrefix: Expression = bind(
 
 const isWriterFirst: Expression = equal({ $first: '$queue.v.mode' }, 'write');
 
+/** What a lease keeps of the token at this path, which is about to change. */
+const rememberedAt = (at: string): Fields => ({ firstToken: firstTokenAt(at) });
+
 const upgraded: Expression = bind({ reader: { $first: '$readers' } }, [
-  { k: '$$reader.id', v: merge('$$reader', { mode: 'write' }) },
+  { k: '$$reader.id', v: merge('$$reader', { mode: 'write', ...rememberedAt('$$reader') }) },
 ]);
 
 /** An upgrade stands before the queue: it enters when the other readers are gone, and nobody with it. */
@@ -85,7 +89,7 @@ export const readerWriterSeats: Seats = {
   mayKeep: false,
   entersOne: false,
   mayOvertake: false,
-  ownFields: ['mode', 'change', 'ending', 'endingWhy'],
+  ownFields: ['mode', 'change', 'firstToken', 'ending', 'endingWhy'],
   lengthenedBy: null,
   vacant: () => ({ readers: [], writer: null, writerWaiting: false }),
   wellFormed: all(
@@ -196,7 +200,11 @@ function upgrade(exchange: Exchange): readonly Stage[] {
         readers: readersWith(exchange, { upgrading }),
         // It may be the writer already, by an earlier upgrade or because a downgrade never arrived. It is counted all the
         // same: a cancel or a downgrade that is still on its way must do nothing.
-        writer: when(isMeant('$writer', exchange), merge('$writer', { change, token }), '$writer'),
+        writer: when(
+          isMeant('$writer', exchange),
+          merge('$writer', { change, token, ...rememberedAt('$writer') }),
+          '$writer',
+        ),
       },
     },
     { $set: { fence: { $max: ['$fence', '$writer.token'] } } },
@@ -207,12 +215,16 @@ function downgrade(exchange: Exchange, to: Mode): readonly Stage[] {
   const token = NEXT_TOKEN;
   const weaker = { mode: to, upgrading: false };
   const isWriter = isMeant('$writer', exchange);
+  const changed = { change: exchange.change, ...weaker, token, ...rememberedAt('$writer') };
   // The cancel of an upgrade changes no mode, and keeps the token.
-  const reader = readersWith(exchange, to === 'read' ? { ...weaker, token } : weaker);
+  const reader = readersWith(
+    exchange,
+    to === 'read' ? { ...weaker, token, ...rememberedAt('$$this') } : weaker,
+  );
   return [
     {
       $set: {
-        readers: when(isWriter, [merge('$writer', { change: exchange.change, ...weaker, token })], reader),
+        readers: when(isWriter, [merge('$writer', changed)], reader),
         writer: when(isWriter, null, '$writer'),
       },
     },

@@ -1,19 +1,20 @@
-import { NOW, all, equal, hasType, literal, match, those, typeOf, when } from './expressions.js';
+import { NOW, all, bind, equal, hasType, literal, match, those, typeOf, when } from './expressions.js';
 import type { Expression, Stage } from './expressions.js';
 import type { Revocation, Revoking } from './operation.js';
 import type { Seats } from './seats.js';
-import { isOneOf } from './stored-lease.js';
+import { firstTokenAt, isOneOf } from './stored-lease.js';
 
 /**
  * What a lock document keeps of the revocations of its leases: `revoked`, an array that is missing until the first one.
  * It tells a process why its lease is marked as ending, or is gone, and nothing else depends on it. So no check looks at
  * it: a wrong record makes no document corrupt, and is not believed.
  *
- * A record names its leases by their tokens, of which no two leases of a lock have the same. It has the same size for
- * thousands of leases, and is dropped when they would have ended and another revocation comes.
+ * A record names its leases by the tokens that they were granted with, of which no two leases of a lock have the same, and
+ * which no change of mode changes. It has the same size for thousands of leases, and is dropped when they would have ended
+ * and another revocation comes.
  */
 interface StoredRevocation {
-  /** The lowest and the highest token of the leases that were revoked. */
+  /** The lowest and the highest of the tokens that the leases which were revoked had first. */
   readonly from: number;
   readonly to: number;
   /** Who revoked: the label and the process id of a provider. */
@@ -39,15 +40,18 @@ const IS_CURRENT: Expression = all(
 export function record(seats: Seats, { ids, by, why }: Revoking, forced: boolean): readonly Stage[] {
   if (by === undefined) return [];
   const entry: Expression = {
-    from: { $min: '$victims.token' },
-    to: { $max: '$victims.token' },
+    from: { $min: '$$tokens' },
+    to: { $max: '$$tokens' },
     by: literal(by),
     ...(why === undefined ? {} : { why: literal(why) }),
     forced,
     until: { $max: '$victims.expiresAt' },
   };
   const current = when(hasType('$was.revoked', 'array'), those('$was.revoked', IS_CURRENT), []);
-  const recorded: Expression = { $slice: [{ $concatArrays: [current, [entry]] }, -MAX_RECORDS] };
+  const tokens = { $map: { input: '$victims', in: firstTokenAt('$$this') } };
+  const recorded: Expression = {
+    $slice: [{ $concatArrays: [current, [bind({ tokens }, entry)]] }, -MAX_RECORDS],
+  };
   const isAsked = isOneOf('$$this', ids);
   // What the first polite one said stays, however often it is repeated.
   const isVictim = forced ? isAsked : all(isAsked, { $ne: ['$$this.ending', true] });
@@ -58,7 +62,7 @@ export function record(seats: Seats, { ids, by, why }: Revoking, forced: boolean
 }
 
 /**
- * Why the lease with this token was revoked; `undefined`: nothing says that it was. If several revocations concern it, the
+ * Why the lease that was granted with this token was revoked; `undefined`: nothing says that it was. If several revocations concern it, the
  * last one by force counts, because that one has ended the lease; if there is none, the first one.
  */
 export function revocationOf(revoked: unknown, token: number): Revocation | undefined {

@@ -35,6 +35,11 @@ export const isLeaseAt = (at: string, own: readonly (readonly [Expression, Expre
 
 export const isOneOf = (at: string, ids: readonly string[]): Expression => isOneOfMany(`${at}.id`, ids);
 
+/** The token that it was granted with: it names the lease though changes of mode have brought others. */
+export const firstTokenAt = (at: string): Expression => ({
+  $ifNull: [`${at}.firstToken`, `${at}.token`],
+});
+
 /** Whether it may have more time. */
 export const isExtendable = (at: string): Expression =>
   all(isLive(`${at}.expiresAt`), { $ne: [`${at}.ending`, true] });

@@ -44,7 +44,8 @@ describe('a downgrade', () => {
     await driver.tamper(name, { $set: { fence: Long.fromNumber(fence) } });
     const [before] = versionOf(await driver.read(name)).leases;
     const { stored, reply } = await driver.apply(name, [exchange('ww', 1, 'upgradeable')]);
-    const changed = { mode: 'upgradeable', change: 1, upgrading: false, token: fence + 1 };
+    const tokens = { token: fence + 1, firstToken: before?.token };
+    const changed = { mode: 'upgradeable', change: 1, upgrading: false, ...tokens };
     expect(versionOf(stored).leases[0]).toEqual({ ...before, ...changed });
     expect(tokenOf(stored, 'wa')).toBe(fence + 2);
     expect(reply.fence).toBe(fence + 2);

@@ -23,7 +23,8 @@ describe('an upgrade', () => {
     const before = versionOf(await driver.read(name)).leases[0];
     const { stored, reply, nowMs } = await driver.apply(name, [exchange('wu', 1, 'write')]);
     expect(seen(stored)).toEqual(['wu write']);
-    const grant = { ...writes, token: reply.fence, acquiredAt: new Date(nowMs), change: 1 };
+    const tokens = { token: reply.fence, firstToken: before?.token };
+    const grant = { ...writes, ...tokens, acquiredAt: new Date(nowMs), change: 1 };
     expect(versionOf(stored).leases).toEqual([{ ...before, ...grant }]);
     expect(reply.fence).toBeGreaterThan(before?.token ?? Infinity);
     expect(fateOf(reply, 'wu').type).toBe('granted');

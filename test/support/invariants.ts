@@ -131,7 +131,7 @@ function onlyTheNamedAreTouched(update: Update): void {
       'token' in kept ? ['since', 'id', 'token', 'acquiredAt', 'ending', 'endingWhy', 'called'] : [];
     const isMoved = 'token' in kept && exchangesOf(operations, id, 0).length > 0;
     const extension = isNamed(operations, id, ['extend']) ? ['expiresAt'] : [];
-    const moved = isMoved ? ['mode', 'change', 'upgrading'] : [];
+    const moved = isMoved ? ['mode', 'change', 'upgrading', 'firstToken'] : [];
     const was = 'token' in kept ? withTransition(waiter) : waiter;
     checkSame(was, kept, [...grant, ...extension, ...moved], `S5: the place of ${id} changed`);
   }
@@ -165,18 +165,22 @@ function limitOf(operation: Operation): number {
  * the past. Without any, only an upgrade that was pending before may have come true. A new mode comes with a new token.
  */
 function movedBy(lease: Lease, kept: Lease, exchanges: readonly Exchange[]): readonly string[] {
+  const { firstToken = lease.token } = lease;
+  check([undefined, firstToken].includes(kept.firstToken), `${lease.id} has another first token`);
   if (kept.mode !== lease.mode) {
     const aims = exchanges.map(({ to }) => to);
     const isDue = kept.mode === 'write' && lease.upgrading === true;
     const isAsked = isDue || aims.some((to) => to === kept.mode);
     check(isAsked && lease.mode !== 'read', `S5: ${lease.id} is moved to ${kept.mode ?? ''} by nobody`);
     check(kept.token !== lease.token, `S3: ${lease.id} is moved without a new token`);
-    return ['mode', 'token', 'acquiredAt', 'upgrading', ...(exchanges.length > 0 ? ['change'] : [])];
+    const changed = exchanges.length > 0 ? ['change'] : [];
+    return ['mode', 'token', 'firstToken', 'acquiredAt', 'upgrading', ...changed];
   }
   if (exchanges.length === 0 || lease.mode === 'read') return [];
   // It may have become a writer and come back.
   const mayBeBack = exchanges.length > 1 || lease.upgrading === true;
-  return ['change', 'upgrading', ...(mayBeBack ? ['token', 'acquiredAt'] : [])];
+  const regained = lease.mode === 'write' ? ['firstToken'] : [];
+  return ['change', 'upgrading', ...(mayBeBack ? ['token', 'firstToken', 'acquiredAt'] : regained)];
 }
 
 /** S5: the limit stays what it is, unless an operation names another one; a request only while the lock is idle. */

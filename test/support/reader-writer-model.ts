@@ -43,10 +43,15 @@ function promote(draft: DraftedDocument): void {
   const [only, ...others] = draft.leases;
   if (only === undefined || others.length > 0 || !isUpgrading(only)) return;
   const token = draft.nextToken();
-  const grant = { mode: 'write', token, acquiredAt: new Date(draft.nowMs) } as const;
+  const grant = { mode: 'write', token, ...remembered(only), acquiredAt: new Date(draft.nowMs) } as const;
   draft.leases = [{ ...omit(only, 'upgrading'), ...grant }];
   draft.wake.push(`${only.process}:${only.id}:${token}`);
 }
+
+/** What is left of the token that a change of mode replaces. */
+const remembered = ({ firstToken, token }: Lease): Pick<Lease, 'firstToken'> => ({
+  firstToken: firstToken ?? token,
+});
 
 function exchange(draft: DraftedDocument, { id, change, to, waits }: Exchange): void {
   const lease = draft.lease(id);
@@ -57,10 +62,10 @@ function exchange(draft: DraftedDocument, { id, change, to, waits }: Exchange): 
     exchanged = { ...lease, upgrading: waits || draft.leases.length === 1 };
   } else if (mode === 'upgradeable' && to === 'upgradeable') exchanged = { ...lease, upgrading: false };
   else if ((mode === 'upgradeable' && to === 'read') || (mode === 'write' && to !== 'write')) {
-    exchanged = { ...lease, mode: to, upgrading: false, token: draft.nextToken() };
+    exchanged = { ...lease, mode: to, upgrading: false, token: draft.nextToken(), ...remembered(lease) };
   } else if (mode === 'write' && to === 'write') {
     // What was sent before this one must not take the mode back.
-    exchanged = lease;
+    exchanged = { ...lease, ...remembered(lease) };
   } else return;
   draft.change([id], () => ({ ...exchanged, change }));
 }
