@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'eventemitter3';
+import { sleepUntil } from '../clock.js';
 import { parseElectionOptions } from '../election/election-options.js';
 import { LeaderElection } from '../election/leader-election.js';
 import type { Elections } from '../election/elections.js';
@@ -153,8 +154,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
       if (this.#activity === activity) await this.stop({ drainMs: 0 });
       throw error;
     }
-    // A store that does not answer now does not matter: only `nextFireAt` needs it.
-    this.#claimed = (await this.#ledger.read())?.claimed;
+    await this.#lookAtSeries();
   }
 
   /**
@@ -185,6 +185,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     const lead = (term: TermHandle): Promise<unknown> => this.#lead(term, ending.signal);
     const detach = this.election.attach({ name: this.name, lead });
     this.#elections.started.add(this);
+    void this.#learnSeries(ending.signal);
     return { ending, detach, stopping: undefined };
   }
 
@@ -229,6 +230,27 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     });
     await term.done;
     forget();
+  }
+
+  /** Nobody tells a standby of the first claim of a periodic job: it looks once a lease until there is one. */
+  async #learnSeries(ending: AbortSignal): Promise<void> {
+    const { clock } = this.#elections.requester.context;
+    do await sleepUntil(clock, clock.nowMs() + this.election.storedLeaseMs, ending);
+    while (!ending.aborted && !this.#knowsSeries && !(await this.#lookAtSeries()));
+  }
+
+  /** A store that does not answer now does not matter: only `nextFireAt` needs it. */
+  async #lookAtSeries(): Promise<boolean> {
+    const state = await this.#ledger.read();
+    if (state !== undefined) this.#claimed = state.claimed;
+    return this.#knowsSeries;
+  }
+
+  /** The instants of a cron expression are known without a claim. */
+  get #knowsSeries(): boolean {
+    const claimed = this.#claimed;
+    if (claimed === undefined) return false;
+    return claimed !== null || this.#options.schedule.expected(null, this.#serverMs()) !== null;
   }
 
   #expectedMs(): number | null {

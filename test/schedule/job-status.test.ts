@@ -126,6 +126,22 @@ describe('the next instant', () => {
     expect(b.job.nextFireAt).toEqual(next);
   });
 
+  it('is known on a standby that was started before the first claim, and by who led then', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const options = { initialDelayMs: 1_000 };
+    const [a, b] = [made(one.locks, options), made(other.locks, options)];
+    await a.job.start();
+    await a.job.election.untilElected();
+    await b.job.start();
+    const { firedAt } = await eventually('a run', () => a.runs[0]);
+    const next = new Date(firedAt.getTime() + HOUR_MS);
+    expect(await eventually('the standby knows', () => b.job.nextFireAt)).toEqual(next);
+    const elected = b.job.election.untilElected();
+    await a.job.election.resign();
+    await elected;
+    expect(await eventually('the last leader knows', () => a.job.nextFireAt)).toEqual(next);
+  });
+
   it('of a cron expression is known before the first claim', async () => {
     const { locks } = await testProvider();
     const job = locks.createScheduledJob('cron', { cron: '0 0 1 1 *', run: () => undefined });
