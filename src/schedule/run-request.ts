@@ -45,22 +45,31 @@ export class RunRequest {
     // By the server's clock it may be claimed until then, counted from when it was stored.
     if (await this.#isClaimedUntil(number, clock.nowMs() + boundMs)) return;
     // A read may be older than the last claim; an update is not.
-    const last = await this.#ask(null, clock.nowMs() + context.settings.storeTimeoutMs);
+    const last = await this.#ask(null, clock.nowMs() + context.settings.storeTimeoutMs, true);
     if (last.claimed < number) throw await this.#notStarted();
   }
 
-  /** Asked again and again until the time is up. */
-  async #ask(since: number | null, endMs: number): Promise<CallNumbers> {
+  /**
+   * Asked again and again until the time is up.
+   *
+   * @param isStored - Whether the call is stored already, so that its run may have been claimed.
+   */
+  async #ask(since: number | null, endMs: number, isStored = false): Promise<CallNumbers> {
     const { context, ledger, boundMs, electionName } = this.#parts;
     const { clock, closing } = context;
+    let mayBeStored = isStored;
     for (let repeats = 0; ; repeats += 1) {
       this.#assertOpen();
       const answer = await ledger.call(since, boundMs);
+      if (answer instanceof StoreUnavailableError && mayBeStored)
+        throw new StoreUnavailableError(electionName, false, answer.cause);
       if (answer instanceof Error) throw answer;
       if (answer !== 'nobody' && 'asked' in answer) return answer;
+      // A copy that nobody has answered may have taken effect, whatever is said of the next one.
+      mayBeStored ||= since !== null && answer !== 'nobody';
       if (clock.nowMs() >= endMs) {
         if (answer === 'nobody') throw await this.#notStarted();
-        throw new StoreUnavailableError(electionName, since === null, answer.cause);
+        throw new StoreUnavailableError(electionName, !mayBeStored, answer.cause);
       }
       await pauseBeforeRepeat(clock, repeats, closing);
     }

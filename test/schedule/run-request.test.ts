@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+
+import { systemClock } from '../../src/clock.js';
+import { StoreUnavailableError } from '../../src/errors.js';
+import type { AcquisitionContext } from '../../src/lease/attempt.js';
+import type { CallAnswer } from '../../src/schedule/job-ledger.js';
+import { RunRequest } from '../../src/schedule/run-request.js';
+import { rejection } from '../support/patience.js';
+
+const lost: CallAnswer = { cause: new Error('the answer was lost') };
+const refusal: CallAnswer = new StoreUnavailableError('e', true, new Error('not permitted'));
+const none: CallAnswer = { asked: 0, claimed: 0 };
+const stored: CallAnswer = { asked: 1, claimed: 0 };
+
+/** What a request rejects with that is answered so, the last answer again and again, and whose run nobody claims. */
+async function answered(...answers: readonly CallAnswer[]): Promise<unknown> {
+  let asked = 0;
+  const request = new RunRequest({
+    context: {
+      clock: systemClock,
+      closing: new AbortController().signal,
+      settings: { storeTimeoutMs: 20 },
+    } as AcquisitionContext,
+    electionName: 'e',
+    job: 'j',
+    ledger: {
+      call: () => {
+        const answer = answers[Math.min(asked, answers.length - 1)] ?? lost;
+        asked += 1;
+        return Promise.resolve(answer);
+      },
+      claimedCall: () => Promise.resolve(undefined),
+    },
+    boundMs: 50,
+    stored: () => undefined,
+  });
+  return await rejection(request.run());
+}
+
+describe('a request for a run that the store does not answer', () => {
+  it.each<[string, boolean, readonly CallAnswer[]]>([
+    ['before it is stored, did nothing', true, [lost]],
+    ['when it is refused at once, did nothing', true, [none, refusal]],
+    ['when it is to be stored, may have been', false, [none, lost]],
+    [
+      'when it is to be stored, and is refused when it is repeated, may have been',
+      false,
+      [none, lost, refusal],
+    ],
+    ['once it is stored, may have been claimed', false, [none, stored, lost]],
+    ['once it is stored, and is refused then, may have been claimed', false, [none, stored, refusal]],
+  ])('%s', async (_, outcomeKnown, answers) => {
+    expect(await answered(...answers)).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      lockName: 'e',
+      outcomeKnown,
+    });
+  });
+});
