@@ -80,8 +80,9 @@ export class Term {
   async lead(): Promise<void> {
     const { handle } = this;
     const { callbacks, listener, options } = this.#parts;
-    this.#watch();
+    // First: a hold that is over already ends its term as soon as it is watched.
     listener.elected(handle);
+    this.#watch();
     callbacks.elected(handle, () => {
       if (options.onFailure === 'lead-on' || this.#isEnding) return;
       this.#hasFailed = true;

@@ -61,6 +61,30 @@ describe('a candidate', () => {
     expect(leader?.electedAt.getTime()).toBeGreaterThanOrEqual(holder.expiresAt.getTime());
   });
 
+  it('whose term is over before it begins is told so, and does not take itself for the leader', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const told: string[] = [];
+    const a = one.locks.createLeaderElection('e', {
+      candidateId: 'a',
+      onElected: ({ signal }) => told.push(`elected, ${signal.aborted ? 'over' : 'open'}`),
+      onDeposed: (_, why) => told.push(why),
+    });
+    const b = other.locks.createLeaderElection('e', { candidateId: 'b' });
+    one.locks.once('acquired', () => {
+      const untilMs = performance.now() + 1_500;
+      while (performance.now() < untilMs);
+    });
+    await b.start();
+    await a.start();
+    const states: unknown[] = [];
+    a.on('deposed', () => states.push(a.state, a.term));
+    await b.stop();
+    await eventually('the end of its first term', () => states.length > 0);
+    expect(told.slice(0, 2)).toEqual(['elected, over', 'lost']);
+    expect(states.slice(0, 2)).toEqual(['campaigning', null]);
+    await a.stop();
+  });
+
   it('that ends its term for another cause has no longer for it than a stop says', async () => {
     const [one] = await twoProviders({ leaseMs: 60_000 });
     const a = one.locks.createLeaderElection('e', { onElected: () => new Promise(() => undefined) });
