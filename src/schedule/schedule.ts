@@ -67,9 +67,12 @@ export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
   };
 }
 
-/** So long after each run. Nothing is due before that, so nothing is missed. */
+/**
+ * So long after each run. Nothing is due before that, so nothing is missed. A run may end before its beginning, where the
+ * server's clock was set back meanwhile; no claim before the last one would ever be granted.
+ */
 export function fixedDelay(everyMs: number, initialDelayMs: number): Schedule {
-  const next = ({ lastMs, endedMs = lastMs }: Claimed): number => endedMs + everyMs;
+  const next = ({ lastMs, endedMs = lastMs }: Claimed): number => Math.max(lastMs, endedMs) + everyMs;
   return {
     first: (nowMs) => nowMs + initialDelayMs,
     next,

@@ -136,6 +136,20 @@ describe('a job at a fixed delay', () => {
   });
 });
 
+describe('a job at a fixed delay, whose server is set back during a run', () => {
+  it('pauses until the clock has caught up with the last claim, and runs then', async () => {
+    const world: World = new World(fixedDelay(100, 0), { run: taking(() => world, 50) });
+    const { end } = world.term();
+    await world.pass(320);
+    world.setBack(1_000);
+    // As by a status that is asked for: so the run of 300 ends before its beginning.
+    world.time.learn(AHEAD_MS + world.nowMs - 1_000, world.clock.nowMs());
+    await world.pass(2_000);
+    end();
+    expect(world.stored.claims.slice(0, 6)).toEqual([0, 150, 300, 400, 550, 700]);
+  });
+});
+
 describe('a run', () => {
   it('that fails is told of, and the schedule goes on', async () => {
     let runs = 0;

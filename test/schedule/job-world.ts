@@ -177,7 +177,8 @@ export class World {
     { call, anchorMs }: Pick<ClaimPurpose, 'call' | 'anchorMs'>,
   ): ClaimAnswer {
     if (this.#lastClaimId === claimId) return 'claimed';
-    if ((after?.lastMs ?? null) !== (this.stored.claimed?.lastMs ?? null)) return 'outdated';
+    const lastMs = this.stored.claimed?.lastMs ?? null;
+    if ((after?.lastMs ?? null) !== lastMs || (lastMs ?? -Infinity) >= instantMs) return 'outdated';
     if (isDeposed) return 'deposed';
     if (instantMs > this.#serverMs) return 'early';
     if (call !== undefined && this.#pendingCall !== call) return 'uncalled';

@@ -73,6 +73,10 @@ describe('a fixed delay', () => {
     expect(schedule.next(claimed(1_040), 9_000)).toBe(1_140);
   });
 
+  it('waits for what comes after the last claim, though the clock of the server was set back during the run', () => {
+    expect(schedule.next({ ...claimed(9_040), endedMs: 1_500 }, 1_510)).toBe(9_140);
+  });
+
   it('misses nothing, and no run is too long', () => {
     expect(schedule.missed(claimed(1_040), 9_000)).toBeUndefined();
     expect(schedule.overrunAt(claimed(1_040), 1_041)).toBeNull();
