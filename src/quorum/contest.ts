@@ -1,18 +1,14 @@
 import { onAbort } from '../abort-listeners.js';
 import type { Timer } from '../clock.js';
-import {
-  AcquireTimeoutError,
-  LeaseholdError,
-  ProviderClosedError,
-  StoreUnavailableError,
-} from '../errors.js';
+import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
+import type { LeaseholdError } from '../errors.js';
 import type { LeaseInfo } from '../protocol/snapshot.js';
 import { idGivenBack } from '../protocol/wake.js';
 import { Ballot } from './ballot.js';
 import { QuorumError } from './quorum-error.js';
 import type { QuorumHold } from './quorum-hold.js';
 import type { Quorum } from './quorum.js';
-import { describeFailures } from './store-failure.js';
+import { describeFailures, isForGood } from './store-failure.js';
 import type { Store, Wish } from './store.js';
 
 /**
@@ -149,9 +145,7 @@ export class Contest {
   get #isHopeless(): boolean {
     const { majority, stores } = this.#quorum;
     const { failures } = this.#ballot.obstacles;
-    const forGood = failures.filter(
-      ({ error }) => error instanceof LeaseholdError && !(error instanceof StoreUnavailableError),
-    );
+    const forGood = failures.filter(isForGood);
     return stores.length - forGood.length < majority;
   }
 

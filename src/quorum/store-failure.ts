@@ -1,4 +1,5 @@
-import { StoreUnavailableError, shortened } from '../errors.js';
+import { LeaseholdError, StoreUnavailableError, shortened } from '../errors.js';
+import { outcomeOfError } from '../store/outcome.js';
 
 /** That one store has not granted, confirmed or shown what it was asked for. */
 export interface StoreFailure {
@@ -24,4 +25,13 @@ function lastWord(error: unknown): string {
   const { cause } = error instanceof StoreUnavailableError ? error : { cause: undefined };
   const last = cause instanceof Error ? cause : error;
   return last instanceof Error ? shortened(last.message) : String(last);
+}
+
+/**
+ * Whether asking this store again is of no use, as for a request to one store: it has refused, its client is closed, or
+ * what is stored there cannot be used so. Only what may have got no answer is ridden out.
+ */
+export function isForGood({ error }: StoreFailure): boolean {
+  if (!(error instanceof StoreUnavailableError)) return error instanceof LeaseholdError;
+  return outcomeOfError(error.cause).type === 'refused';
 }

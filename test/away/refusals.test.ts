@@ -2,12 +2,18 @@ import { inspect } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { LockProvider, StoreUnavailableError, UnsupportedServerError } from '../../src/index.js';
+import {
+  LockProvider,
+  QuorumError,
+  QuorumLockProvider,
+  StoreUnavailableError,
+  UnsupportedServerError,
+} from '../../src/index.js';
 import { outcomeOfError } from '../../src/store/outcome.js';
 import { startAuthorizingServer } from '../support/authorizing-server.js';
 import type { AuthorizingServer } from '../support/authorizing-server.js';
 import { OwnClient, randomName } from '../support/own-database.js';
-import { rejection } from '../support/patience.js';
+import { rejection, within } from '../support/patience.js';
 import { failCommands, testProvider, useOwnServer } from '../support/test-provider.js';
 
 let server: AuthorizingServer;
@@ -46,6 +52,23 @@ describe.concurrent('a user who lacks a privilege', () => {
     const printed = inspect(error);
     expect(printed).not.toContain('findAndModify');
     expect(printed.length).toBeLessThan(6_000);
+  });
+
+  it.for([
+    ['untimed acquire', {}],
+    ['timed acquire', { timeoutMs: 60_000 }],
+    ['tryAcquire', { timeoutMs: 0 }],
+  ] as const)('in most stores of a quorum is told so by %s, at once', async ([, request]) => {
+    await using one = await clientWhoMay(['find']);
+    await using other = await clientWhoMay(['find', 'insert', 'update']);
+    await using third = await clientWhoMay(['find']);
+    const dbs = [one, other, third].map(({ db }) => db);
+    await using locks = new QuorumLockProvider(dbs, { createIndexes: false });
+    const error = await rejection(within(30_000, 'the refusal', locks.createMutex('x').acquire(request)));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect((error as Error).message).toMatch(
+      /store 0 \(has answered before\): not authorized: needs .*; store 2 \(has answered before\): not authorized/,
+    );
   });
 
   it('is told of a privilege for indexes by ensureIndexes', async () => {

@@ -9,16 +9,32 @@ import {
 } from '../../src/index.js';
 import { Door } from '../away/door.js';
 import { randomName } from '../support/own-database.js';
-import { eventually, later, rejection, within } from '../support/patience.js';
+import { eventually, later, rejection, staysOpen, within } from '../support/patience.js';
 import { MockQuorum, hangs, holder, inTime, isSilent, refuses } from './mock-stores.js';
 import type { MockStore } from './mock-stores.js';
 
 /** As a store whose server answers by a refusal. */
 const isForbidden: MockStore['says'] = ({ name }) => {
-  const refusal = new Error('not authorized: needs find');
-  refusal.name = 'MongoServerError';
+  const refusal = Object.assign(new Error('not authorized: needs find'), {
+    name: 'MongoServerError',
+    code: 13,
+  });
   return Promise.reject(new StoreUnavailableError(name, true, refusal));
 };
+
+const unavailable =
+  (name: string, message: string, more: object = {}): MockStore['says'] =>
+  (wish) =>
+    Promise.reject(
+      new StoreUnavailableError(wish.name, true, Object.assign(new Error(message), { name, ...more })),
+    );
+
+/** As a store whose client was closed by its owner. */
+const isClosed = unavailable('MongoNotConnectedError', 'Client must be connected');
+
+/** Nothing was sent, so that the outcome is known, and the next time may be better. */
+const isUnreached = unavailable('MongoServerSelectionError', 'connect ECONNREFUSED 127.0.0.1:1');
+const isElecting = unavailable('MongoServerError', 'not primary', { code: 10_107 });
 
 const failed = async (promise: Promise<unknown>): Promise<Error> => {
   const error = await rejection(promise);
@@ -46,6 +62,31 @@ describe('the error of a request that too few stores answer', () => {
     expect(error.message).toContain(
       'store 0 (has answered before): not authorized: needs find; store 2 (has answered before): not authorized',
     );
+  });
+
+  it('ends a wait at once if a majority refuses for good, as in one deployment', async () => {
+    for (const says of [isForbidden, isClosed]) {
+      const quorum = new MockQuorum();
+      const startMs = quorum.clock.nowMs();
+      quorum.say(says, undefined, says);
+      for (const request of [{}, { timeoutMs: 60_000 }]) {
+        const error = await failed(inTime(quorum, quorum.mutex.acquire(request)));
+        expect(error).toBeInstanceOf(QuorumError);
+        expect(quorum.held).toEqual([0, 0, 0]);
+      }
+      expect(quorum.clock.nowMs() - startMs).toBeLessThan(1_000);
+    }
+  });
+
+  it('rides out a majority that was not reached, or that is changing its primary', async () => {
+    for (const says of [isUnreached, isElecting]) {
+      const quorum = new MockQuorum();
+      quorum.say(says, undefined, says);
+      const waiting = later(quorum.mutex.acquire());
+      await inTime(quorum, staysOpen(waiting, 100));
+      quorum.say(undefined, undefined, quorum.stores[2]?.grants(500));
+      expect((await inTime(quorum, waiting)).isHeld).toBe(true);
+    }
   });
 
   it('says so of stores that have said nothing until the time is up', async () => {
