@@ -41,6 +41,7 @@ export class HeldLease {
   #releaseRequested = false;
   #revocation: Revocation | undefined;
   #ended: LossCause | undefined;
+  #foundGone: LossCause | undefined;
   // Weak, so that a handle that everybody has forgotten can be collected and given back.
   #observer: WeakRef<HoldObserver> | undefined;
   #kept: HoldObserver | undefined;
@@ -238,6 +239,16 @@ export class HeldLease {
     this.#end('released', 'released');
     this.#tellEnded();
     return true;
+  }
+
+  /** The release came too late: the server had no lease any more, and this is why. */
+  wasGone(why: LossCause): void {
+    this.#foundGone = why;
+  }
+
+  /** Why the release of this hold found no lease; `undefined`: it found one, or has not been answered. */
+  get foundGone(): LossCause | undefined {
+    return this.#foundGone;
   }
 
   /**

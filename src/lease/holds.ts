@@ -109,7 +109,9 @@ export class Holds implements HandleOwner, HoldOwner {
     const left = await this.#boundedGiveBack(hold);
     const { heldMs } = hold;
     if (left?.token === 0) {
-      this.#report('lost', { ...eventOf(hold), heldMs, why: this.#whyGone(hold, left) });
+      const why = this.#whyGone(hold, left);
+      hold.wasGone(why);
+      this.#report('lost', { ...eventOf(hold), heldMs, why });
       return false;
     }
     this.#report('released', { ...eventOf(hold), heldMs, confirmed: left?.token !== undefined });

@@ -164,7 +164,7 @@ export class QuorumHold implements Held {
     const settled = await enough(ask(seats, givenBack), majority);
     const wasHeld = settled.seats.length >= majority;
     if (wasHeld) report('released', { ...this.event, heldMs, confirmed: clock.nowMs() < boundMs });
-    else report('lost', { ...this.event, heldMs, why: 'evicted' });
+    else report('lost', { ...this.event, heldMs, why: whyGone(seats) });
     return wasHeld;
   }
 
@@ -309,4 +309,10 @@ export class QuorumHold implements Held {
 /** Rejects where it had been lost before. */
 async function givenBack(seat: Seat): Promise<void> {
   if (!(await seat.release())) throw new Error('it had been lost before');
+}
+
+/** Why a release found too few of these; who revoked one is told before what else became of others. */
+function whyGone(seats: readonly Seat[]): LossCause {
+  const causes = seats.flatMap(({ foundGone }) => foundGone ?? []);
+  return causes.find((why) => why === 'revoked') ?? causes[0] ?? 'evicted';
 }

@@ -29,6 +29,10 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
     return this.#lease.ended;
   }
 
+  get foundGone(): LossCause | undefined {
+    return this.#lease.foundGone;
+  }
+
   get revocation(): Revocation | undefined {
     return this.#lease.revocation;
   }

@@ -23,6 +23,8 @@ export interface Seat extends ReaderWriterHandle {
   readonly store: number;
   /** Why it is over; `undefined` while it is not. */
   readonly ended: LossCause | undefined;
+  /** Why its release has found that it was over already. */
+  readonly foundGone?: LossCause | undefined;
   /** Who revoked it, and why, as far as is known. */
   readonly revocation?: Revocation | undefined;
   /** How it stands; asking starts nothing. */
