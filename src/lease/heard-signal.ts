@@ -17,7 +17,8 @@ const watches = new WeakMap<AbortSignal, Watch>();
 /**
  * The prototype of such signals. Every way of listening calls one of these: `addEventListener` itself, `onabort =`, and
  * those to whom a signal is given (`fetch`, streams, timers, child processes, the driver). `AbortSignal.any` registers
- * otherwise: it asks whether the signal has aborted and then leaves a field in it, so a check follows that question.
+ * otherwise: it asks whether the signal has aborted and then leaves a field in it, so a check follows that question. Node 24
+ * does so when code begins to listen to the derived signal, and Node 20 and 22 at once.
  */
 class HeardSignal extends AbortSignal {
   override get aborted(): boolean {
@@ -97,7 +98,7 @@ const isShown: boolean = isHeardBy(
     signal.onabort = () => undefined;
   },
   (signal) => {
-    AbortSignal.any([signal]);
+    AbortSignal.any([signal]).addEventListener('abort', () => undefined);
   },
 );
 
