@@ -22,8 +22,11 @@ export interface CodeBlock {
   readonly mark: string;
 }
 
-/** README, CHANGELOG and everything below docs, but for the generated reference. */
-export const pages: readonly Page[] = ['README.md', 'CHANGELOG.md', ...pagesBelow('docs')].map(readPage);
+/** Those in the root, and everything below docs, but for the generated reference. */
+export const pages: readonly Page[] = [
+  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md'],
+  ...pagesBelow('docs'),
+].map(readPage);
 
 export const page = (path: string): Page => pages.find((each) => each.path === path) ?? readPage(path);
 
