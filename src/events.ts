@@ -5,7 +5,7 @@ import type { LossCause } from './errors.js';
 import type { Wakeups } from './options/provider-options.js';
 import type { LockKind, Mode } from './protocol/lock-document.js';
 import { portrait } from './portrait.js';
-import { UnheardFailures, brief, warnOfListener } from './warnings.js';
+import { UnheardFailures, brief, isOfClosedClient, warnOfListener } from './warnings.js';
 import type { Saying, Sayings } from './warnings.js';
 
 /** What every event about one attempt or hold carries. */
@@ -162,6 +162,8 @@ export const PROVIDER_SAYINGS: {
   storeError: {
     code: 'LEASEHOLD_STORE_ERROR',
     say: ({ lockName, during, error }) => {
+      // Nobody waits for these alone, and a program may end its client before the provider.
+      if ((during === 'stream' || during === 'index') && isOfClosedClient(error)) return null;
       const about = lockName === null ? '' : ` of lock ${quoted(lockName)}`;
       return `The store failed or did not answer during ${during}${about}: ${brief(error)}`;
     },

@@ -86,6 +86,15 @@ function warn(message: string, { type, code, detail }: WarningOptions): void {
   });
 }
 
+const CLOSED_CLIENT_ERRORS: ReadonlySet<string> = new Set([
+  'MongoClientClosedError',
+  'MongoNotConnectedError',
+]);
+
+/** Whether the driver says that the owner of the client has closed it. */
+export const isOfClosedClient = (error: unknown): boolean =>
+  error instanceof Error && CLOSED_CLIENT_ERRORS.has(error.name);
+
 /** An error in one line. Anything can be thrown, also what throws when it is looked at. */
 export function brief(error: unknown): string {
   const said = safely(() =>

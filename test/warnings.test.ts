@@ -227,3 +227,28 @@ describe('of a job', () => {
     expect(missed).toMatch(new RegExp(`^Job "${name}" missed \\d+ instants?, .*\\(overrun\\)`));
   });
 });
+
+describe('a client that is closed before its provider', () => {
+  it('is no failure of the store to the stream and the index that nobody waits for', async () => {
+    const warnings = captureWarnings();
+    const [other, { client, locks }] = await twoProviders();
+    const hold = await other.locks.acquireMutex('a');
+    const wait = locks.acquireMutex('a');
+    await new Promise((resolve) => locks.once('wakeups', resolve));
+    await hold.release();
+    await (await wait).release();
+    await client.close();
+    await locks.close();
+    expect(withCode(warnings(), 'LEASEHOLD_STORE_ERROR')).toEqual([]);
+  });
+
+  it('is one to whatever it leaves undone', async () => {
+    const warnings = captureWarnings();
+    const { client, locks } = await testProvider({ createIndexes: false, storeTimeoutMs: 500 });
+    const hold = await locks.acquireMutex('a');
+    await client.close();
+    await hold.release();
+    const [[message] = []] = withCode(warnings(), 'LEASEHOLD_STORE_ERROR');
+    expect(message).toContain('during transition of lock "a": MongoNotConnectedError: the client is closed');
+  });
+});

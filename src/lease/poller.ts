@@ -3,6 +3,7 @@ import type { Settings } from '../options/provider-options.js';
 import { MARK_PROJECTION, pollProjection, readMark, readPoll } from '../protocol/extension.js';
 import type { Seats } from '../protocol/seats.js';
 import type { LockCollection } from '../store/lock-collection.js';
+import type { Refused, Unknown } from '../store/outcome.js';
 import { untilReadMs } from './listening.js';
 import type { WaitingRoom } from './waiting-room.js';
 
@@ -103,7 +104,7 @@ export class Poller {
     if (marked.length > 0) {
       // Nothing is taken from it but that a look is due, so that the local state will do.
       const outcome = await this.#collection.read(marked, MARK_PROJECTION, 'local');
-      if (outcome.type !== 'done') return false;
+      if (outcome.type !== 'done') return this.#failed(outcome);
       for (const document of outcome.value) {
         const [name, mark] = [String(document['_id']), readMark(document)];
         if (marks.get(name) !== mark) continue;
@@ -118,7 +119,7 @@ export class Poller {
   async #read(names: readonly string[]): Promise<boolean> {
     const projection = pollProjection(this.#kinds, this.#process);
     const outcome = await this.#collection.read(names, projection, 'majority');
-    if (outcome.type !== 'done') return false;
+    if (outcome.type !== 'done') return this.#failed(outcome);
     const { value: documents, sentAt } = outcome;
     const polls = documents.map(readPoll);
     for (const poll of polls) {
@@ -129,5 +130,10 @@ export class Poller {
     const found = new Set(polls.map(({ name }) => name));
     for (const name of names) if (!found.has(name)) this.#room.missed(name, sentAt);
     return true;
+  }
+
+  #failed(outcome: Refused | Unknown): false {
+    if (outcome.type === 'refused' && !outcome.byServer) this.#room.refusedByDriver();
+    return false;
   }
 }

@@ -203,6 +203,10 @@ export class WaitingRoom implements WakeListener {
     this.opened();
   }
 
+  refusedByDriver(): void {
+    this.opened();
+  }
+
   impossible(error: unknown): void {
     const why = error instanceof Error ? error.message : String(error);
     const detail = `The option wakeups demands a change stream, and there is none: ${why}`;

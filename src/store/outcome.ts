@@ -121,6 +121,12 @@ export function outcomeOfError(error: unknown): Refused | Unknown {
   return { type: 'unknown', error, maybeApplied: !notApplied };
 }
 
+/** Whether the driver refuses whatever is asked, because the client is closed or the call is wrong. */
+export const isRefusedByDriver = (error: unknown): boolean => {
+  const outcome = outcomeOfError(error);
+  return outcome.type === 'refused' && !outcome.byServer;
+};
+
 /**
  * What a server says to a command, or to an option of one, that it does not have: it speaks MongoDB's protocol and is
  * another product.

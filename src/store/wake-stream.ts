@@ -5,7 +5,7 @@ import type { Settings } from '../options/provider-options.js';
 import { readWake, readWakeWord } from '../protocol/wake.js';
 import { AWAIT_MS } from './lock-collection.js';
 import type { LockCollection } from './lock-collection.js';
-import { isStreamRefused } from './outcome.js';
+import { isRefusedByDriver, isStreamRefused } from './outcome.js';
 import { WakeCursor, wakePipeline } from './wake-cursor.js';
 
 /** What the wake stream tells the waits of its process. */
@@ -18,6 +18,8 @@ export interface WakeListener {
   blind(): void;
   /** The collection was dropped or renamed: any document may be gone. */
   vanished(): void;
+  /** The driver refuses whatever is asked: whoever waits should ask, and be told. */
+  refusedByDriver(): void;
   /** A stream was demanded and cannot be had. */
   impossible(error: unknown): void;
 }
@@ -199,6 +201,11 @@ export class WakeStream {
     const error = this.#collection.brief(trouble, 'changeStream and find');
     this.#discardCursor();
     if (this.#state === 'closed' || this.#state === 'polling') return;
+    // It only stayed open behind the last wait, and nobody misses it.
+    if (this.#state === 'streaming' && !this.#listening) {
+      this.#close('idle');
+      return;
+    }
     this.#report('storeError', { lockName: null, during: 'stream', error });
     if (isStreamRefused(error)) {
       this.#giveUp(error);
@@ -215,6 +222,7 @@ export class WakeStream {
     this.#failures = Math.min(this.#failures + 1, 10);
     if (this.isPolling) this.#listener.blind();
     this.#setTimer(Math.random() * ceilingMs, () => void this.#begin());
+    if (isRefusedByDriver(error)) this.#listener.refusedByDriver();
   }
 
   #giveUp(error: unknown): void {

@@ -68,12 +68,12 @@ describe.concurrent('a client that its owner has closed', () => {
     },
   );
 
-  it('under a queued request ends it soon', async () => {
+  it.for(['auto', 'polling'] as const)('under a queued request ends it soon (%s)', async (wakeups) => {
     await using door = await (await Door.to(inject('mongoUri'))).open();
     await using other = new OwnClient(inject('mongoUri'), randomName('away'));
     const hold = await other.provider().acquireMutex('a');
     const client = new MongoClient(door.uri);
-    await using locks = new LockProvider(client.db(other.db.databaseName), { leaseMs: 3_000 });
+    await using locks = new LockProvider(client.db(other.db.databaseName), { leaseMs: 600_000, wakeups });
     const wait = later(locks.acquireMutex('a'));
     await new Promise((resolve) => locks.once('waiting', resolve));
     await client.close();

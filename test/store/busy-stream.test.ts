@@ -27,6 +27,7 @@ async function openStream() {
     opened: () => (seen.opened += 1),
     blind: ignored,
     vanished: ignored,
+    refusedByDriver: ignored,
     impossible: ignored,
   });
   whenTestEnds(async () => {
