@@ -95,7 +95,8 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
   /** All at once, and no longer than a silent store may keep a caller that has given up: it goes on in the background. */
   const giveBack = async (held: readonly LockHandle[]): Promise<void> => {
     const released = Promise.all(held.map((handle) => handle.release()));
-    const lateMs = Math.max(0, clock.nowMs() - startedMs - timeoutMs);
+    // A single try has no time of its own to be late for.
+    const lateMs = timeoutMs === 0 ? 0 : Math.max(0, clock.nowMs() - startedMs - timeoutMs);
     await within(clock, Math.max(0, GIVE_BACK_MS - lateMs), released);
   };
   const inOrder = members.toSorted(byName);

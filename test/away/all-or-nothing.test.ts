@@ -1,9 +1,10 @@
+import type { Document, RunCommandOptions } from 'mongodb';
 import { describe, expect, inject, it } from 'vitest';
 
-import { AcquireTimeoutError } from '../../src/index.js';
+import { AcquireTimeoutError, LockProvider } from '../../src/index.js';
 import type { AcquireOptions } from '../../src/index.js';
 import { OwnClient, OwnDatabase } from '../support/own-database.js';
-import { eventually, later, rejection, within } from '../support/patience.js';
+import { eventually, later, pause, rejection, within } from '../support/patience.js';
 import { Door } from './door.js';
 
 /** What a call may take beyond its time on a busy machine; a release that is waited for takes five seconds. */
@@ -56,5 +57,25 @@ describe.concurrent('several locks of a store that has fallen silent', () => {
       expect(error).toMatchObject({ lockName: 'b', place: 0 });
       expect((error as Error).message).toMatch(/the store stopped answering: no answer within 1000 ms/);
     });
+  });
+});
+
+describe('a try of several locks of a store that is slow', () => {
+  it('gives back what it took before it says that it has not got all', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const other = database.plain.provider({ createIndexes: false });
+    const { db } = database.client();
+    const here = new LockProvider(db, { createIndexes: false });
+    await other.acquireMutex('c');
+    const command = db.command.bind(db);
+    db.command = async (sent: Document, options?: RunCommandOptions) => {
+      if ('findAndModify' in sent) await pause(400);
+      return await command(sent, options);
+    };
+    const requests = ['a', 'b', 'c'].map((name) => ({ mutex: here.createMutex(name) }));
+    expect(await here.tryAcquireAll(requests)).toBeNull();
+    const snapshots = await Promise.all(['a', 'b'].map((name) => other.inspect(name)));
+    expect(snapshots.flatMap((snapshot) => snapshot?.holders ?? [])).toEqual([]);
+    await here.close();
   });
 });
