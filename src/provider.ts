@@ -232,7 +232,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     this.#engine.assertOpen();
     const outcome = await keepAlive(this.#engine.ensureIndex());
     if (outcome.type === 'done') return;
-    throw new StoreUnavailableError(null, outcome.type === 'refused', outcome.error);
+    const outcomeKnown = outcome.type === 'refused' || !outcome.maybeApplied;
+    throw new StoreUnavailableError(null, outcomeKnown, outcome.error);
   }
 
   /**

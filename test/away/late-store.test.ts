@@ -45,6 +45,15 @@ describe.concurrent('a client that could not connect yet', () => {
   });
 });
 
+describe.concurrent('an index that is asked for while nobody listens', () => {
+  it('is known not to have been made', async () => {
+    await using door = await Door.to(inject('mongoUri'));
+    await using own = new OwnClient(door.uri, randomName('away'), { serverSelectionTimeoutMS: 300 });
+    const error = await rejection(within(20_000, 'the error', own.provider().ensureIndexes()));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcomeKnown: true });
+  });
+});
+
 describe.concurrent('a client that its owner has closed', () => {
   it.for(['before it ever connected', 'after it could not connect', 'while it could not connect'] as const)(
     '%s ends a request soon, and is not opened again',
