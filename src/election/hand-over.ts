@@ -39,9 +39,10 @@ export class HandOver {
   /**
    * Gives it to that candidate, if it still waits, or else to the first in line.
    *
+   * @param hurried - Once it aborts, one answer is awaited, and the rest goes on in the background.
    * @returns Whether the candidate has it. A repeat whose first copy took effect finds the candidate in the seat.
    */
-  async give(candidateId: string): Promise<boolean> {
+  async give(candidateId: string, hurried: AbortSignal): Promise<boolean> {
     const { combiner, clock } = this.#context;
     const { name, id } = this.#term;
     this.#term.letExpire();
@@ -61,9 +62,11 @@ export class HandOver {
         break;
       }
       if (outcome.type === 'refused') break;
-      await pauseBeforeRepeat(clock, repeats);
+      await pauseBeforeRepeat(clock, repeats, hurried);
+      if (hurried.aborted) break;
     }
-    await this.leave();
+    const left = this.leave();
+    if (!hurried.aborted) await left;
     return false;
   }
 

@@ -139,7 +139,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * until it ends, or its lease is over, and its `onDeposed` is called then. A term that ends already, for whatever cause,
    * has no longer than that from now on. A grant that is on its way is given back.
    *
-   * @returns Resolves when that is done, or `drainMs` is up; also if `start` is called meanwhile.
+   * @returns Resolves when that is done, or `drainMs` is up; a store that does not answer may take `storeTimeoutMs` more.
+   *   Also if `start` is called meanwhile.
    */
   async stop(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('stop', options);

@@ -138,6 +138,7 @@ export class Term {
     const { callbacks, context } = this.#parts;
     const { clock } = context;
     const { signal } = this.#hurrying;
+    const endMs = clock.nowMs() + drainMs;
     const isInTime = callbacks.isIdle || (await within(clock, drainMs, callbacks.idle(), signal)) === true;
     if (!isInTime) {
       this.#handOver.keep();
@@ -145,12 +146,13 @@ export class Term {
       return false;
     }
     const isHanded = await this.#depose(why, () => this.#giveBack(to));
-    await within(clock, drainMs, callbacks.idle(), signal);
+    // The time is that of both callbacks.
+    await within(clock, Math.max(0, endMs - clock.nowMs()), callbacks.idle(), signal);
     return isHanded;
   }
 
   async #giveBack(to: string | undefined): Promise<boolean> {
-    if (to !== undefined && !this.handle.isOver) return await this.#handOver.give(to);
+    if (to !== undefined && !this.handle.isOver) return await this.#handOver.give(to, this.#hurrying.signal);
     await this.handle.giveBack();
     return false;
   }
