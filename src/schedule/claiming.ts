@@ -25,6 +25,9 @@ export interface Claiming {
   readonly failed: (error: Error) => void;
 }
 
+/** What has become of a claim. */
+export type Settled = 'granted' | 'refused' | 'failed' | 'unknown';
+
 /**
  * Asks for a claim until it is settled, also after the term.
  *
@@ -32,8 +35,9 @@ export interface Claiming {
  * - `refused`: no copy of the claim has taken effect, or will.
  * - `unknown`: a copy may have taken effect. The time to ask was up; or another leader has claimed since, and what it
  *   claimed hides the answer.
+ * - `failed`: as `refused`, by a store that may grant the next one.
  */
-export async function settleClaim(claiming: Claiming): Promise<'granted' | 'refused' | 'unknown'> {
+export async function settleClaim(claiming: Claiming): Promise<Settled> {
   const { clock, time, instantMs, ask, over, givingUp, failed } = claiming;
   let isAnyUnanswered = false;
   for (let repeats = 0; ; repeats += 1) {
@@ -54,7 +58,7 @@ export async function settleClaim(claiming: Claiming): Promise<'granted' | 'refu
       failed(answer);
       await sleepUntil(clock, clock.nowMs() + AFTER_FAILURE_MS, isAnyUnanswered ? givingUp : over);
       // A copy that has no answer may still take effect: only a repeat under the same id tells.
-      if (!isAnyUnanswered) return 'refused';
+      if (!isAnyUnanswered) return 'failed';
     }
     if (givingUp.aborted) return 'unknown';
   }

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import type { RunOutcome } from '../protocol/job-claims.js';
 import { RETRY_MS, settleClaim } from './claiming.js';
+import type { Settled } from './claiming.js';
 import type { TellJob, WhyMissed } from './job-events.js';
 import type { ClaimPurpose, JobLedger } from './job-ledger.js';
 import type { ParsedJobOptions } from './job-options.js';
@@ -181,14 +182,15 @@ export class JobTerm {
 
   async #claimAndRun(instantMs: number, purpose: Partial<ClaimPurpose> = {}): Promise<boolean> {
     const missed = this.#missedUntil(instantMs - 1);
-    if (!(await this.#claim(instantMs, missed, { runs: true, ...purpose }))) return false;
+    const settled = await this.#claim(instantMs, missed, { runs: true, ...purpose });
+    if (settled !== 'granted') return false;
     if (!(await this.#run(instantMs))) this.#tellMissed(only(instantMs), 'no-leader');
     return true;
   }
 
   async #makeUpFor(missed: MissedInstants): Promise<boolean> {
     const { catchesUp } = this.#job.options;
-    if (!(await this.#claim(missed.lastMs, missed, { runs: catchesUp }))) return false;
+    if ((await this.#claim(missed.lastMs, missed, { runs: catchesUp })) !== 'granted') return false;
     this.#hasMadeUp = true;
     if (catchesUp) await this.#run(missed.lastMs);
     return true;
@@ -212,7 +214,7 @@ export class JobTerm {
     instantMs: number,
     missed: MissedInstants | undefined,
     purpose: Partial<ClaimPurpose> & { readonly isBeside?: boolean },
-  ): Promise<boolean> {
+  ): Promise<Settled> {
     const { ledger, clock, tell } = this.#job;
     const { runs = false, call, anchorMs = instantMs, isBeside = false } = purpose;
     const why = (missed?.firstMs ?? 0) >= this.#busySinceMs ? 'overrun' : 'no-leader';
@@ -229,10 +231,10 @@ export class JobTerm {
     this.#claiming = claiming;
     const settled = await claiming;
     if (settled === 'unknown') this.#tellMissed(withInstant(missed, instantMs), 'unknown');
-    if (settled !== 'granted') return false;
+    if (settled !== 'granted') return settled;
     this.#claimed = { lastMs: instantMs, anchorMs: this.#claimed?.anchorMs ?? anchorMs };
     if (missed !== undefined) this.#tellMissed(missed, why);
-    return true;
+    return settled;
   }
 
   // ---- a run
@@ -300,9 +302,9 @@ export class JobTerm {
         // The newest is left for the run that follows, where one is to.
         const missed = catchesUp && all !== undefined ? this.#missedUntil(all.lastMs - 1) : all;
         if (missed === undefined) return true;
-        const isClaimed = await this.#claim(missed.lastMs, missed, { isBeside: true });
+        const settled = await this.#claim(missed.lastMs, missed, { isBeside: true });
         if (this.#claimed !== null) this.#nextMs = schedule.next(this.#claimed, time.nowMs());
-        return isClaimed;
+        return settled === 'granted' || settled === 'failed';
       },
     });
   }

@@ -39,6 +39,17 @@ describe('a run that hangs', () => {
     expect(world.clock.alarms).toBe(0);
   });
 
+  it('goes on telling though the store refuses to note it once', async () => {
+    const { run } = hanging();
+    const world = new World(fixedRate(1_000, 0), { run });
+    const { end } = world.term();
+    await world.pass(5_500);
+    world.answers.push(new Error('not now'));
+    await world.pass(31_000);
+    expect(world.told.slice(2)).toEqual(['6000 failed 6000 not now', '17000 missed 17 1000 17000 overrun']);
+    end();
+  });
+
   it('leaves the newest of what it has missed for the run that follows', async () => {
     const { run, letGo } = hanging();
     const world = new World(fixedRate(1_000, 0), { run, catchesUp: true });
