@@ -70,6 +70,54 @@ describe('who follows a leader', () => {
     expect(found.some((what) => wrong.test(what))).toBe(true);
   });
 
+  describe('and has the lease with which it stood by', () => {
+    const standby = { ...waits('b'), transitionMs: TRANSITION_MS };
+    /** Follows the leader by an update that says so. */
+    const elected = (more: Document): readonly string[] => {
+      const after = term('wb', 2, 'b', { ...candidate('b', TRANSITION_MS), ...more });
+      const steps = [election(silent, { wb: standby }), election(after, {}, ' -wa:1')];
+      return judged(steps).violations.map(({ what }) => what);
+    };
+    const leaseMs = member.leaseMs + TRANSITION_MS;
+    const expiresAt = new Date(live.getTime() + TRANSITION_MS);
+
+    it('with the transition added once', () => {
+      expect(elected({ leaseMs, expiresAt })).toEqual([]);
+    });
+
+    it('also where the update of its election was a sign of life', () => {
+      expect(elected({ leaseMs, expiresAt: new Date(WALL_MS + leaseMs) })).toEqual([]);
+    });
+
+    it.each([
+      [
+        'not added, as it had it while it waited',
+        { leaseMs: member.leaseMs, expiresAt: live },
+        'has 30000 ms',
+      ],
+      ['added twice', { leaseMs: leaseMs + TRANSITION_MS, expiresAt }, 'its lease has 40000 ms'],
+      [
+        'added to a longer life than its own',
+        { leaseMs, expiresAt: new Date(WALL_MS + leaseMs + 1) },
+        'wb waited for 30000 ms and a transition of 5000 ms, and counts on 1 ms more',
+      ],
+    ])('and never with the transition %s', (_, more, wrong) => {
+      expect(elected(more).some((what) => what.includes(wrong))).toBe(true);
+    });
+
+    it('which is not longer than itself while it waits', () => {
+      const lasting = { ...standby, expiresAt: new Date(WALL_MS + leaseMs) };
+      const found = (waiter: Document, before: Document = {}): readonly string[] =>
+        judged([election(silent, before), election(silent, { wb: waiter })]).violations.map(
+          ({ what }) => what,
+        );
+      expect(found(standby)).toEqual([]);
+      expect(found(lasting)).toEqual([expect.stringContaining('wb waits for 4950 ms more than its lease')]);
+      // What was stored by a clock that was ahead is not this update's doing.
+      expect(found(lasting, { wb: lasting })).toHaveLength(1);
+    });
+  });
+
   it('is never changed while it leads', () => {
     const after = election({ ...silent, value: 'http://10.0.0.8' });
     const found = judged([election(silent), after]).violations.map(({ what }) => what);

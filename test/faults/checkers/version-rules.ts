@@ -147,6 +147,39 @@ function* nobodyDeadComesIn(step: Step): Iterable<Wrong> {
   }
 }
 
+/** A term in office ends with a transition, which a lease that waits has not. */
+const transitionOf = ({ transitionMs = 0 }: Lease): number => transitionMs;
+
+/**
+ * A grant has the lease of its waiter, and in an election the transition once beyond that. It never counts for longer than
+ * the waiter's last sign of life, which the update of the grant may have been.
+ */
+function* grantsHaveTheLeaseOfTheirWaiter(step: Step): Iterable<Wrong> {
+  const waiters = new Map(step.before.queue);
+  for (const lease of newcomersIn(step)) {
+    const waiter = waiters.get(lease.id);
+    // Whoever did not wait has been granted what its own request said.
+    if (waiter === undefined) continue;
+    const addedMs = transitionOf(lease);
+    const asked = `${waiter.leaseMs} ms and a transition of ${addedMs} ms`;
+    if (lease.leaseMs !== waiter.leaseMs + addedMs)
+      yield wrong('L3', `${lease.id} waited for ${asked}, and its lease has ${lease.leaseMs} ms`);
+    const latestMs = Math.max(waiter.expiresAt.getTime(), Number(lease.acquiredAt) + waiter.leaseMs);
+    const overMs = lease.expiresAt.getTime() - addedMs - latestMs;
+    if (overMs > 0) yield wrong('L3', `${lease.id} waited for ${asked}, and counts on ${overMs} ms more`);
+  }
+}
+
+/** A dead waiter lapses when the lease that it was queued with does. */
+function* placesLastOneLease({ before, after, overBeforeMs }: Step): Iterable<Wrong> {
+  const waiters = new Map(before.queue);
+  for (const [id, { expiresAt, leaseMs }] of after.queue) {
+    const was = waiters.get(id)?.expiresAt ?? new Date(0);
+    const overMs = expiresAt.getTime() - leaseMs - overBeforeMs;
+    if (expiresAt > was && overMs > 0) yield wrong('L3', `${id} waits for ${overMs} ms more than its lease`);
+  }
+}
+
 function* nobodyOvertakesAnUpgrade(step: Step): Iterable<Wrong> {
   const waiting = stayingIn(step).find(
     ([was, is]) => was.upgrading === true && is.upgrading === true && was.change === is.change,
@@ -206,6 +239,8 @@ const RULES: readonly Rule[] = [
   purgeAtCoversEverybody,
   firstComeFirstServed,
   nobodyDeadComesIn,
+  grantsHaveTheLeaseOfTheirWaiter,
+  placesLastOneLease,
   nobodyOvertakesAnUpgrade,
   leasesStayWhatTheyAre,
   nobodyLeavesUnnamed,

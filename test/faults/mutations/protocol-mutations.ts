@@ -217,6 +217,36 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     trial: 'killed processes',
   },
   {
+    name: 'dead-standby-elected',
+    breaks: 'a candidate waits with the transition in its lease, and may be elected so long after its death',
+    edits: [
+      {
+        file: 'protocol/transition.ts',
+        find: '    leaseMs,\n    since: NOW,\n    expiresAt: { $add: [NOW, leaseMs] },\n',
+        replace:
+          '    leaseMs: leaseMs + (request.transitionMs ?? 0),\n    since: NOW,\n    expiresAt: { $add: [NOW, leaseMs + (request.transitionMs ?? 0)] },\n',
+      },
+      {
+        file: 'protocol/admission.ts',
+        find: 'return lengthenedBy === null ? path :',
+        replace: 'return lengthenedBy !== undefined ? path :',
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
+    name: 'transition-added-twice',
+    breaks: 'whoever follows a leader has two transitions in its lease',
+    edits: [
+      {
+        file: 'protocol/admission.ts',
+        find: '{ $add: [path, `$$this.v.${lengthenedBy}`] }',
+        replace: '{ $add: [path, `$$this.v.${lengthenedBy}`, `$$this.v.${lengthenedBy}`] }',
+      },
+    ],
+    trial: 'nothing happens',
+  },
+  {
     name: 'handed-over-to-nobody',
     breaks: 'a term is handed over whether the candidate that is named waits or not',
     edits: [
