@@ -1,4 +1,5 @@
 import { onAbort } from '../abort-listeners.js';
+import { withCallerFrames } from '../caller-frames.js';
 import type { Timer } from '../clock.js';
 import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
 import type { LeaseholdError } from '../errors.js';
@@ -16,6 +17,11 @@ import type { Store, Wish } from './store.js';
  * try at the same moment could both be refused a free lock. Its last round begins within `storeTimeoutMs`.
  */
 const MAX_ROUNDS_OF_A_TRY = 8;
+
+/** A request that has come to nothing, and why. */
+interface Failed {
+  readonly errorOf: () => unknown;
+}
 
 /** How long one request waits. */
 export interface Patience {
@@ -52,8 +58,8 @@ export class Contest {
   #splits = 0;
   #rounds = 0;
   #hasGate = false;
-  #over: { readonly error: unknown } | undefined;
-  #fail!: (error: unknown) => void;
+  #over: Failed | undefined;
+  #fail!: (failed: Failed) => void;
 
   constructor(quorum: Quorum, wish: Wish, patience: Patience) {
     this.#quorum = quorum;
@@ -68,14 +74,14 @@ export class Contest {
     const { signal, timeoutMs, startedMs } = this.#patience;
     signal?.throwIfAborted();
     if (closing.aborted) throw new ProviderClosedError(this.#wish.name);
-    const failed = new Promise<never>((_, reject) => {
-      this.#fail = reject;
+    const failed = new Promise<Failed>((resolve) => {
+      this.#fail = resolve;
     });
     const forget = onAbort(signal, () => {
-      this.#end(signal?.reason);
+      this.#end(() => signal?.reason);
     });
     const onClosing = (): void => {
-      this.#end(new ProviderClosedError(this.#wish.name));
+      this.#end(() => new ProviderClosedError(this.#wish.name));
     };
     closing.addEventListener('abort', onClosing, { once: true });
     let timer: Timer | undefined;
@@ -85,7 +91,10 @@ export class Contest {
       });
     }
     try {
-      return await Promise.race([this.#contend(), failed]);
+      const ending = await Promise.race([this.#contend(), failed]);
+      // Made here, so that its stack leads to the caller.
+      if ('errorOf' in ending) throw withCallerFrames(ending.errorOf);
+      return ending;
     } finally {
       timer?.cancel();
       forget();
@@ -94,19 +103,24 @@ export class Contest {
     }
   }
 
-  async #contend(): Promise<QuorumHold> {
+  async #contend(): Promise<QuorumHold | Failed> {
     const { clock, contended } = this.#quorum;
     await this.#letOthersPass();
     for (;;) {
-      this.#throwIfOver();
+      const over = this.#whyOver();
+      if (over !== undefined) return over;
       this.#gone.clear();
       const beganMs = clock.nowMs();
       const hold = await this.#ballot.hold(this.#hasGate);
-      this.#throwIfOver(hold);
+      const overSince = this.#whyOver();
+      if (overSince !== undefined) {
+        void hold?.release();
+        return overSince;
+      }
       if (hold !== undefined) return hold;
       if (this.#ballot.obstacles.refusals.size > 0) contended.add(this.#wish.name, clock.nowMs() - beganMs);
       this.#rounds += 1;
-      if (this.#isHopeless || !(await this.#mayGoOn())) throw this.#failure();
+      if (this.#isHopeless || !(await this.#mayGoOn())) return { errorOf: this.#failure() };
       await this.#pause();
     }
   }
@@ -128,17 +142,16 @@ export class Contest {
     return timeoutMs > 0 ? Infinity : startedMs + this.#quorum.settings.storeTimeoutMs;
   }
 
-  #end(error: unknown): void {
-    this.#over = { error };
-    this.#ballot.end();
-    this.#endPause();
-    this.#fail(error);
+  /** `undefined`: it goes on. */
+  #whyOver(): Failed | undefined {
+    return this.#over;
   }
 
-  #throwIfOver(hold?: QuorumHold): void {
-    if (this.#over === undefined) return;
-    void hold?.release();
-    throw this.#over.error;
+  #end(errorOf: () => unknown): void {
+    this.#over = { errorOf };
+    this.#ballot.end();
+    this.#endPause();
+    this.#fail(this.#over);
   }
 
   /** So many stores have refused for good that waiting is of no use. */
@@ -149,13 +162,14 @@ export class Contest {
     return stores.length - forGood.length < majority;
   }
 
-  #failure(): LeaseholdError {
+  /** What makes the error, of all that is known now: the end of the rounds changes it. */
+  #failure(): () => LeaseholdError {
     const { clock, majority, stores, report } = this.#quorum;
     const { name, kind } = this.#wish;
     const { slowness } = this.#ballot;
     const { holders, failures } = this.#ballot.obstacles;
     if (slowness !== undefined || stores.length - failures.length < majority) {
-      return new QuorumError(name, stores.length, failures, slowness);
+      return () => new QuorumError(name, stores.length, failures, slowness);
     }
     const waitedMs = clock.nowMs() - this.#patience.startedMs;
     if (this.#patience.timeoutMs > 0) report('timeout', { lockName: name, kind, id: '', waitedMs });
@@ -166,7 +180,7 @@ export class Contest {
       ),
       silence: describeFailures(failures),
     };
-    return new AcquireTimeoutError(name, { holders: onePerProcess(holders), waitedMs, ...silent });
+    return () => new AcquireTimeoutError(name, { holders: onePerProcess(holders), waitedMs, ...silent });
   }
 
   // ---- pausing

@@ -24,7 +24,7 @@ async function revoke(name: string, options: { why: string; force?: boolean }): 
 
 async function held(
   name: string,
-  leaseMs = 2_000,
+  leaseMs = 9_000,
 ): Promise<{ readonly hold: LockHandle; readonly lost: readonly LostEvent[] }> {
   const locks = deployments.provider({ leaseMs });
   const lost: LostEvent[] = [];
