@@ -6,6 +6,7 @@ import type { Settings } from '../options/provider-options.js';
 import { readWake } from '../protocol/wake.js';
 import { AWAIT_MS } from './lock-collection.js';
 import type { LockCollection } from './lock-collection.js';
+import { isStreamRefused } from './outcome.js';
 import { WakeCursor } from './wake-cursor.js';
 
 /** Who wants to know when one document changes. */
@@ -26,7 +27,7 @@ interface Coverage {
 /**
  * Tells of every change of a few documents, by one change stream over them. A stream is never resumed: after any trouble
  * it is opened afresh, and every watcher is told that what has happened meanwhile is not known (E13). Where there is no
- * stream, or not just now, it tells nothing, and `isStreaming` says so.
+ * stream, or not just now, it tells nothing, and `isStreaming` says so. A stream that the server refuses is not opened again.
  *
  * Names that are new have a wider stream opened beside the one there is, which goes on until the wider one has answered:
  * so those that it tells of notice nothing. One is opened at a time; names that come meanwhile wait for the next. A change
@@ -46,6 +47,7 @@ export class DocumentWatch {
   /** What is to take its place, and has not answered yet. */
   #wider: Coverage | undefined;
   #isMeeting = false;
+  #isRefused = false;
   #isClosed = false;
   #failures = 0;
   #silence: Timer | undefined;
@@ -116,7 +118,8 @@ export class DocumentWatch {
 
   /** Opens a stream over all that is watched, unless there is one, or one is just being opened. */
   async #widen(): Promise<void> {
-    if (this.#settings.wakeups === 'polling' || this.#isMeeting || this.#wider !== undefined) return;
+    if (this.#settings.wakeups === 'polling' || this.#isRefused) return;
+    if (this.#isMeeting || this.#wider !== undefined) return;
     this.#isMeeting = true;
     const server = await this.#collection.meet();
     this.#isMeeting = false;
@@ -193,10 +196,17 @@ export class DocumentWatch {
       });
   }
 
-  #trouble(error: unknown): void {
+  #trouble(trouble: unknown): void {
     this.#discardAll();
     if (this.#watchers.size === 0) return;
+    const error = this.#collection.brief(trouble, 'changeStream and find');
     this.#report('storeError', { lockName: null, during: 'stream', error });
+    this.#isRefused = isStreamRefused(error);
+    if (!this.#isRefused) this.#reopenLater();
+    this.#tellAll();
+  }
+
+  #reopenLater(): void {
     const pauseMs = Math.min(MAX_REOPEN_PAUSE_MS, 25 * 2 ** this.#failures) * (0.5 + Math.random() / 2);
     this.#failures = Math.min(this.#failures + 1, 10);
     this.#reopening?.cancel();
@@ -204,7 +214,6 @@ export class DocumentWatch {
       this.#reopening = undefined;
       void this.#widen();
     });
-    this.#tellAll();
   }
 
   #discardAll(): void {

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 
 import type { Engine } from '../../src/engine.js';
+import type { Report } from '../../src/events.js';
 import { parseProviderOptions } from '../../src/options/provider-options.js';
 import { Deployment } from '../../src/quorum/deployment.js';
 import { DocumentWatch } from '../../src/store/document-watch.js';
@@ -26,6 +27,10 @@ class MockStream extends EventEmitter {
     await Promise.resolve();
   }
 
+  refuse(code: number): void {
+    this.emit('error', Object.assign(new Error('no'), { name: 'MongoServerError', code }));
+  }
+
   answer(): void {
     this.emit('resumeTokenChanged');
   }
@@ -42,6 +47,10 @@ class MockCollection {
   async meet(): Promise<object> {
     this.meets += 1;
     return await Promise.resolve({ type: 'done', value: { hasChangeStreams: true } });
+  }
+
+  brief(error: unknown): unknown {
+    return error;
   }
 
   onFollowed(): () => void {
@@ -63,7 +72,9 @@ class MockCollection {
 const watched = () => {
   const clock = new ManualClock();
   const collection = new MockCollection();
-  const watch = new DocumentWatch(collection.asCollection, settings, clock, () => undefined, 10_000);
+  const reported: string[] = [];
+  const report = ((name: string) => reported.push(name)) as Report;
+  const watch = new DocumentWatch(collection.asCollection, settings, clock, report, 10_000);
   const told: string[] = [];
   const see = (name: string): (() => void) =>
     watch.watch(name, { changed: (words) => told.push(`${name} ${words === null ? 'null' : words.join()}`) });
@@ -72,7 +83,7 @@ const watched = () => {
     collection.streams.at(-1)?.answer();
     await settled();
   };
-  return { clock, collection, watch, told, see, answer };
+  return { clock, collection, reported, watch, told, see, answer };
 };
 
 describe('a stream over a few documents', () => {
@@ -120,6 +131,25 @@ describe('a stream over a few documents', () => {
     expect(told).toEqual(['a null']);
     expect(watch.isStreaming).toBe(true);
     expect(collection.streams.map(({ isClosed }) => isClosed)).toEqual([false, true]);
+  });
+
+  it.for([
+    ['is not opened again after the server has refused it, and says so once', 13, 1],
+    ['is opened again after other trouble', 91, 2],
+  ] as const)('%s', async ([, code, streams]) => {
+    const { clock, collection, reported, told, see } = watched();
+    see('a');
+    await settled();
+    collection.streams.at(-1)?.refuse(code);
+    await settled();
+    clock.advance(2_000);
+    await settled();
+    expect(collection.streams).toHaveLength(streams);
+    expect(reported).toEqual(['storeError']);
+    expect(told).toEqual(['a null']);
+    see('b');
+    await settled();
+    expect(collection.streams).toHaveLength(streams);
   });
 
   it('leaves no timer behind, in whichever order its watchers and itself are closed', async () => {
