@@ -1,4 +1,5 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { whenTestEnds } from '../support/current-test.js';
 import type { LockHandle } from '../../src/index.js';
 import { eventually } from '../support/patience.js';
 import { testProvider, twoProviders } from '../support/test-provider.js';
@@ -73,7 +74,7 @@ describe('many holds of one process', () => {
     const updates = updatesOf(here);
     const now = Date.now.bind(Date);
     const stepped = vi.spyOn(Date, 'now').mockImplementation(() => now() + 5_000);
-    onTestFinished(() => {
+    whenTestEnds(() => {
       stepped.mockRestore();
     });
     expect(holds.filter(({ isHeld }) => isHeld)).toEqual([]);

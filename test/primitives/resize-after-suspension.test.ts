@@ -1,4 +1,5 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { whenTestEnds } from '../support/current-test.js';
 import { testProvider } from '../support/test-provider.js';
 
 it('a resize after a suspension, during which the monotonic clock stood still, is done', async () => {
@@ -11,7 +12,7 @@ it('a resize after a suspension, during which the monotonic clock stood still, i
   const suspendedMs = 1_500;
   await new Promise((resolve) => setTimeout(resolve, suspendedMs));
   performance.now = () => now() - suspendedMs;
-  onTestFinished(() => {
+  whenTestEnds(() => {
     performance.now = now;
   });
 

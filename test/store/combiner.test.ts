@@ -1,6 +1,7 @@
 import { MongoClient } from 'mongodb';
 import type { Db, Document } from 'mongodb';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { whenTestEnds } from '../support/current-test.js';
 import type { Clock } from '../../src/clock.js';
 import { systemClock } from '../../src/clock.js';
 import { QueueFullError } from '../../src/index.js';
@@ -35,7 +36,7 @@ class Bed {
       async (command: Document) => await this.#sent(command['update'] as readonly Document[]),
     );
     const collection = new LockCollection(db, parseProviderOptions({}), clock, () => undefined);
-    onTestFinished(async () => {
+    whenTestEnds(async () => {
       collection.close();
       await client.close();
     });

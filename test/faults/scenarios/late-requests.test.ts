@@ -1,6 +1,7 @@
 import { MongoClient } from 'mongodb';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 
+import { whenTestEnds } from '../../support/current-test.js';
 import { LockProvider } from '../../../src/index.js';
 import type { AcquireOptions, LockProviderOptions } from '../../../src/index.js';
 import { startReplicaSet } from '../../support/mongo-server/start.js';
@@ -43,7 +44,7 @@ async function world(options: LockProviderOptions = {}): Promise<World> {
   const given = { leaseMs: LEASE_MS, createIndexes: false, ...options };
   const locks = new LockProvider(client.db('late'), { ...given, storeTimeoutMs: STORE_TIMEOUT_MS });
   const observer = new LockProvider(observing.db('late'), given);
-  onTestFinished(async () => {
+  whenTestEnds(async () => {
     proxy.heal();
     await locks.close({ drainMs: 0 });
     await observer.close({ drainMs: 0 });
