@@ -229,7 +229,7 @@ export class Acquisition implements Wait {
     }
     room.leave(this, false);
     this.#state = 'over';
-    const { copies } = this.#attempt;
+    const copies = this.#attempt.copies.mayArrive ? this.#attempt.copies : undefined;
     const keeper = this.#keeper;
     const kept = keeper === undefined ? undefined : { keeper, passes: 0, tokensLeft: keeper.keeps };
     const grant = { name, seats, id, token, terms, demand: { mode, permits }, deadline, copies, kept };

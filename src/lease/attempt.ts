@@ -63,7 +63,7 @@ export class Attempt {
   constructor(context: AcquisitionContext, spec: AttemptSpec) {
     this.#context = context;
     this.#spec = spec;
-    this.copies = new UnansweredCopies(context.collection.serverClock, () => this.request.notAfter);
+    this.copies = new UnansweredCopies(context.collection.serverClock);
   }
 
   /** Whether the document may hold this attempt: from its first sending until the server shows that it does not. */
@@ -85,7 +85,7 @@ export class Attempt {
     const submission = this.#context.combiner.submit(name, seats, operation, { adopting });
     const mayHaveRemained = this.#mayRemain;
     this.#mayRemain = true;
-    this.copies.sent();
+    this.copies.sent(() => this.request.notAfter);
     this.#withdraw = () => {
       if (!submission.withdraw()) return;
       this.#mayRemain = mayHaveRemained;

@@ -19,7 +19,7 @@ export interface Grant {
   readonly deadline: Moment;
   /** Of a seat that is passed on within this process; `undefined`: every release gives it back. */
   readonly kept?: KeptSeat | undefined;
-  /** The copies of the request. */
+  /** The copies of the request; `undefined`: all of them are answered. */
   readonly copies?: UnansweredCopies | undefined;
 }
 
