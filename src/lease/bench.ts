@@ -1,5 +1,6 @@
 import { after } from '../clock.js';
 import type { Clock, Moment } from '../clock.js';
+import { CorruptLockDocumentError } from '../errors.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { countedLeftMs, leftMs } from '../protocol/lock-document.js';
 import { fateOf } from '../protocol/reply.js';
@@ -188,8 +189,10 @@ export class Bench {
     if (!this.#isLooking && this.hasQueued) this.#looks.want(this.#lookNow);
   }
 
-  fail(error: unknown): void {
-    for (const { wait } of [...this.#queued]) {
+  fail(error: unknown, waits: Iterable<Known> = this.#queued): void {
+    for (const known of [...waits]) {
+      const { wait } = known;
+      if (this.#waits.get(wait.id) !== known) continue;
       this.#end(wait, false, () => {
         wait.failed(error);
       });
@@ -288,6 +291,10 @@ export class Bench {
     }
     this.#times.answered();
     const { reply } = outcome.value;
+    if (reply?.sound === false) {
+      this.fail(new CorruptLockDocumentError(this.name), asked);
+      return;
+    }
     for (const known of asked) {
       // Granted meanwhile, or not wanted any more: what was asked before does not take that back.
       if (this.#waits.get(known.wait.id) !== known) continue;

@@ -124,6 +124,7 @@ export class KeptLock implements SeatKeeper {
 
   /** What any answer to a request of `sinceMs` shows of the lock. */
   note(reply: Reply, sinceMs: number): void {
+    if (!reply.sound) return;
     const { process } = this.#context;
     this.#holders = reply.leases.map(describeLease);
     const { waiters, ownWaiters = 0 } = reply;

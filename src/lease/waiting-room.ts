@@ -152,7 +152,7 @@ export class WaitingRoom implements WakeListener {
 
   /** What any update of this process left behind may concern those who wait here. */
   answered(name: string, { reply, wake }: Answer, sentAt: Moment): void {
-    if (reply !== null) this.#seated(name, reply.leases, reply.nowMs, sentAt);
+    if (reply?.sound === true) this.#seated(name, reply.leases, reply.nowMs, sentAt);
     for (const word of wake) {
       const told = readWakeWord(this.#process, word);
       if (told === undefined) continue;
