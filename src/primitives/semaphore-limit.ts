@@ -83,7 +83,8 @@ export class SemaphoreLimit {
     const { collection, closing } = this.#context;
     if (closing.aborted) throw new ProviderClosedError(this.#name);
     const met = await collection.meet();
-    if (met.type !== 'done') throw this.#unavailable(met);
+    // The question of what server this is changes nothing.
+    if (met.type !== 'done') throw new StoreUnavailableError(this.#name, true, met.error);
     const outcome = await this.#sendResize(limit);
     if (outcome.type !== 'done') throw this.#unavailable(outcome);
     const { reply, isLate } = outcome.value;

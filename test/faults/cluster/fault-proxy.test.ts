@@ -1,4 +1,4 @@
-import { MongoClient, MongoNetworkError } from 'mongodb';
+import { MongoClient } from 'mongodb';
 import type { ChangeStream, Collection, MongoClientOptions } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 
@@ -16,17 +16,19 @@ const serverPort = Number(new URL(inject('mongoUri')).port);
 const open: MongoClient[] = [];
 const streams: ChangeStream<Note>[] = [];
 let proxy: FaultProxy;
+let beside: MongoClient;
 let past: Collection<Note>;
 
 beforeEach(async () => {
   proxy = await startFaultProxy(serverPort);
-  past = notesOf(connect(serverPort));
+  beside = connect(serverPort);
+  past = notesOf(beside);
 });
 
 afterEach(async () => {
   proxy.heal();
   await Promise.all(streams.splice(0).map((stream) => stream.close()));
-  await past.db.dropDatabase();
+  await beside.db(database).dropDatabase();
   await Promise.all(open.splice(0).map((client) => client.close()));
   await proxy.close();
 });
@@ -42,6 +44,9 @@ const notesOf = (client: MongoClient): Collection<Note> => client.db(database).c
 
 const isInsert = ({ command, database: name, body }: Request): boolean =>
   command === 'insert' && name === database && body['insert'] === 'notes';
+
+/** A broken connection, or one that took too long, in words of several versions of the driver. */
+const BROKEN = /ECONNRESET|connection .* (closed|timed out)/i;
 
 const isStored = async (_id: string): Promise<boolean> => (await past.findOne({ _id })) !== null;
 
@@ -73,7 +78,7 @@ describe('a lost reply', () => {
     const notes = notesOf(connect(proxy.port));
     await notes.insertOne({ _id: 'before' });
     const dropping = proxy.dropReplies(1, isInsert);
-    expect(await rejection(notes.insertOne({ _id: 'lost' }))).toBeInstanceOf(MongoNetworkError);
+    expect(String(await rejection(notes.insertOne({ _id: 'lost' })))).toMatch(BROKEN);
     expect(dropping.dropped).toBe(1);
     expect(await isStored('lost')).toBe(true);
     await notes.insertOne({ _id: 'after' });
@@ -94,7 +99,7 @@ describe('a held request', () => {
   it('lands when it is delivered, long after its client has closed the connection', async () => {
     const notes = notesOf(connect(proxy.port, { socketTimeoutMS: 1_500 }));
     const holding = proxy.holdRequests(1, isInsert);
-    expect(await rejection(notes.insertOne({ _id: 'late' }))).toBeInstanceOf(MongoNetworkError);
+    expect(String(await rejection(notes.insertOne({ _id: 'late' })))).toMatch(BROKEN);
     expect(holding.held).toBe(1);
     // What the same client sends on another connection overtakes it.
     await notes.insertOne({ _id: 'overtaker' });
@@ -120,7 +125,7 @@ describe('a held request', () => {
     const insert = later(notes.insertOne({ _id: 'never' }));
     await eventually('it is held', () => holding.held === 1);
     proxy.heal();
-    expect(await rejection(insert)).toBeInstanceOf(MongoNetworkError);
+    expect(String(await rejection(insert))).toMatch(BROKEN);
     expect(await holding.deliver()).toBe(0);
     expect(await isStored('never')).toBe(false);
   });
@@ -153,7 +158,7 @@ describe('a freeze', () => {
     const notes = notesOf(connect(proxy.port, { socketTimeoutMS: 1_500 }));
     await notes.insertOne({ _id: 'before' });
     proxy.freeze('all');
-    expect(await rejection(notes.insertOne({ _id: 'late' }))).toBeInstanceOf(MongoNetworkError);
+    expect(String(await rejection(notes.insertOne({ _id: 'late' })))).toMatch(BROKEN);
     expect(await isStored('late')).toBe(false);
     proxy.heal();
     await eventually('it is stored', () => isStored('late'));
@@ -179,12 +184,20 @@ describe('a cut', () => {
 });
 
 describe('a stream fault', () => {
-  async function watch(): Promise<{ readonly notes: Collection<Note>; readonly seen: string[] }> {
+  interface Watching {
+    readonly notes: Collection<Note>;
+    readonly seen: string[];
+    readonly errors: Error[];
+  }
+
+  async function watch(): Promise<Watching> {
     const client = connect(proxy.port);
     const notes = notesOf(client);
     const seen: string[] = [];
+    const errors: Error[] = [];
     const stream = notes.watch();
     streams.push(stream);
+    stream.on('error', (error: Error) => errors.push(error));
     stream.on('change', (change) => {
       if (change.operationType === 'insert') seen.push(change.documentKey._id);
     });
@@ -194,16 +207,19 @@ describe('a stream fault', () => {
       await pause(50);
       return seen.length > 0;
     });
-    return { notes, seen };
+    return { notes, seen, errors };
   }
 
   it('closes the connection of the stream and no other', async () => {
-    const { seen } = await watch();
+    const { seen, errors } = await watch();
     const before = proxy.connections.clients;
     expect(proxy.cutStreams()).toBe(1);
     expect(proxy.connections.clients).toBe(before - 1);
     await past.insertOne({ _id: 'after the cut' });
-    await eventually('the driver has resumed the stream', () => seen.includes('after the cut'));
+    // Driver 6.10 does not resume a stream whose connection was reset.
+    await eventually('the driver has resumed the stream, or says that it broke', () =>
+      errors.length > 0 ? BROKEN.test(String(errors[0])) : seen.includes('after the cut'),
+    );
   });
 
   it('freezes the connection of the stream and no other', async () => {
