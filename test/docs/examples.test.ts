@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -19,7 +19,13 @@ const isOwnDriver =
       packages['node_modules/mongodb']?.version ?? '',
   );
 
-const examples = pages.flatMap((page) => codeBlocks(page, 'ts'));
+/** The programs of the folder `examples`, as if each were one block of a page. */
+const programs = readdirSync(join(root, 'examples')).map((file) => {
+  const code = readFileSync(join(root, 'examples', file), 'utf8');
+  return { page: { path: `examples/${file}`, text: code }, line: 1, language: 'ts', code, mark: '' };
+});
+
+const examples = [...pages.flatMap((page) => codeBlocks(page, 'ts')), ...programs];
 
 /** Beside the tests, so that `mongodb` is found, and nowhere on the disk. */
 const fileOf = (name: string): string => join(root, 'test', 'docs', `${name}.ts`).replaceAll('\\', '/');

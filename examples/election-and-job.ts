@@ -1,0 +1,35 @@
+// An election and a job. Of all processes that run this program one leads, and its leader runs the job. When the leader
+// stops or dies, another process leads and goes on with the schedule. Each instant of the schedule runs at most once.
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LockProvider } from 'leasehold';
+import { MongoClient } from 'mongodb';
+
+const LIFETIME_MS = 3_000;
+
+await using client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
+const db = client.db(process.env['MONGODB_DATABASE'] ?? 'examples');
+await using locks = new LockProvider(db);
+
+await using election = locks.createLeaderElection('reports', {
+  onElected: ({ fencingToken }) => {
+    console.log(`leads, token ${fencingToken}`);
+  },
+  onDeposed: () => {
+    console.log('leads no more');
+  },
+});
+await using job = locks.createScheduledJob('report', {
+  election,
+  everyMs: 500,
+  run: ({ firedAt }) => {
+    console.log(`reports for ${firedAt.toISOString()}`);
+  },
+});
+job.on('missed', ({ count, why }) => {
+  console.log(`missed ${count}: ${why}`);
+});
+await job.start(); // starts the election too
+
+// A service runs until it is told to end. This program also ends by itself, and the next process leads at once.
+await Promise.race([once(process, 'SIGTERM'), sleep(LIFETIME_MS)]);

@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, inject, test } from 'vitest';
+
+import { OwnDatabase } from '../support/own-database.js';
+
+const execute = promisify(execFile);
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Runs an example in this many processes at a time; resolves with what each printed when all have ended by themselves. */
+async function run(example: string, processes = 1): Promise<readonly (readonly string[])[]> {
+  await using database = new OwnDatabase(inject('mongoUri'));
+  return await Promise.all(
+    Array.from({ length: processes }, async () => {
+      const { stdout, stderr } = await execute(
+        process.execPath,
+        ['--import', 'tsx', join('examples', `${example}.ts`)],
+        {
+          // tsconfig.json, which says that `leasehold` is src, is looked for here.
+          cwd: root,
+          env: { ...process.env, MONGODB_URI: database.uri, MONGODB_DATABASE: database.name },
+          timeout: 60_000,
+        },
+      );
+      expect(stderr).toBe('');
+      return stdout.trimEnd().split('\n');
+    }),
+  );
+}
+
+test('the mutex: two processes hold in turn, three times each, with different tokens', async () => {
+  const printed = await run('mutex', 2);
+  for (const lines of printed) {
+    expect(lines.map((line) => line.split(' ')[0])).toEqual(
+      [1, 2, 3].flatMap(() => ['asks', 'holds', 'releases']),
+    );
+  }
+  const tokens = printed.flat().flatMap((line) => /^holds (\d+)$/.exec(line)?.[1] ?? []);
+  expect(new Set(tokens).size).toBe(6);
+});
+
+test('the reader-writer lock: the first readers see the old edition, one editor publishes, the last reader sees it', async () => {
+  const [lines = []] = await run('reader-writer-lock');
+  expect(lines.slice(0, 2).sort()).toEqual(['A reads edition 0', 'B reads edition 0']);
+  expect(lines[2]).toBe('C publishes edition 1');
+  expect(lines.slice(3).sort()).toEqual(['D finds edition 1 published', 'E reads edition 1']);
+});
+
+test('the semaphore: two calls at a time, never three, and every permit comes back', async () => {
+  const [lines = []] = await run('semaphore');
+  const atATime = lines.slice(0, -1).map((line) => /^\w+: (\d) at a time$/.exec(line)?.[1]);
+  expect(atATime).toHaveLength(5);
+  expect([...new Set(atATime)].sort()).toEqual(['1', '2']);
+  expect(lines.at(-1)).toBe('2 of 2 permits are free');
+});
+
+test('several locks: transfers in opposite directions all end, and no cent is lost', async () => {
+  const [lines = []] = await run('several-locks');
+  expect(lines).toHaveLength(4);
+  const [, ann, bob] = /^Ann has (\d+) cents, Bob has (\d+)$/.exec(lines.at(-1) ?? '') ?? [];
+  expect(Number(ann) + Number(bob)).toBe(200);
+});
+
+test('the election and the job: every term ends, the leader runs the job, and no instant runs twice in two processes', async () => {
+  const printed = await run('election-and-job', 2);
+  const lines = printed.flat();
+  const terms = lines.filter((line) => line.startsWith('leads, token'));
+  expect(terms.length).toBeGreaterThan(0);
+  expect(lines.filter((line) => line === 'leads no more')).toHaveLength(terms.length);
+  const instants = lines.filter((line) => line.startsWith('reports for'));
+  expect(instants.length).toBeGreaterThan(1);
+  expect(new Set(instants).size).toBe(instants.length);
+});
+
+test('the fenced update: the holder with the older token is refused', async () => {
+  const [lines = []] = await run('fenced-update');
+  // The loss is told when the process hears of it, before or after the update that is refused.
+  expect(lines.filter((line) => line !== 'the first holder hears of its loss: revoked')).toEqual([
+    'sold 5, 5 left',
+    'refused: a newer holder has written',
+  ]);
+});
+
+test('each example is run here', () => {
+  expect(readdirSync(join(root, 'examples')).sort()).toEqual([
+    'election-and-job.ts',
+    'fenced-update.ts',
+    'mutex.ts',
+    'reader-writer-lock.ts',
+    'semaphore.ts',
+    'several-locks.ts',
+  ]);
+});
