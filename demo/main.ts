@@ -127,7 +127,7 @@ async function showDeath(hold: Hold, locks: LockProvider): Promise<number> {
   );
   const countdown = setInterval(() => {
     if (holds.at(-1) !== hold) clearInterval(countdown);
-    else if (isLive) process.stdout.write(pc.dim(`${CLEAR}            nobody holds  ${left()}`));
+    else if (isLive) process.stdout.write(pc.dim(`${CLEAR}            nobody works: ${left()}`));
   }, 100);
   return expiresMs;
 }
@@ -146,10 +146,11 @@ function summarise(killed: Hold, next: Hold, expiresMs: number, endings: readonl
     [`never two holders at a time, in ${holds.length} holds`]: pairs.every(
       ([before, after]) => before.endedMs < after.grantedMs,
     ),
-    'every token is higher than the one before it': pairs.every(
+    [`${holds.length} tokens, each higher than the one before it`]: pairs.every(
       ([before, after]) => before.token < after.token,
     ),
-    'no takeover before the lease expired': next.grantedMs >= expiresMs,
+    [`no takeover before the lease expired, but ${inMs(next.grantedMs - expiresMs)} after it`]:
+      next.grantedMs >= expiresMs,
     'all processes have ended by themselves, except the killed one': endings.join() === expected.join(),
   };
   for (const [claim, isTrue] of Object.entries(checks)) {
