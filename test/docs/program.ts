@@ -10,18 +10,20 @@ import { root } from './pages.js';
 
 const execute = promisify(execFile);
 
-/** Runs a whole program of a page in a process of its own, which has to end by itself. */
+/** Runs a whole program of a page in a process of its own, which has to end by itself; `mjs`: as Node alone could. */
 export async function runProgram(
   code: string,
   database: OwnDatabase,
+  extension: 'mts' | 'mjs' = 'mts',
 ): Promise<{ stdout: string; stderr: string }> {
   const caches = join(root, '.cache');
   await mkdir(caches, { recursive: true });
   // Within the checkout, so that `mongodb` is found.
   const folder = await mkdtemp(join(caches, 'program-'));
   try {
-    const file = join(folder, 'example.mts');
+    const file = join(folder, `example.${extension}`);
     await writeFile(file, here(code, database.name));
+    if (extension === 'mjs') await execute(process.execPath, ['--check', file]);
     return await execute(process.execPath, ['--import', 'tsx', file], {
       cwd: root,
       env: { ...process.env, MONGODB_URI: database.uri },

@@ -4,10 +4,10 @@ import { OwnDatabase } from '../support/own-database.js';
 import { codeBlocks, page } from './pages.js';
 import { runProgram } from './program.js';
 
-test('the example of the README runs as it stands, charges one after the other, and its process ends', async () => {
+test('the first example of the README is plain JavaScript, runs as it stands, charges one after the other, and its process ends', async () => {
   await using database = new OwnDatabase(inject('mongoUri'));
-  const [example] = codeBlocks(page('README.md'), 'ts');
-  const { stdout, stderr } = await runProgram(example?.code ?? '', database);
+  const [example] = codeBlocks(page('README.md'), 'js');
+  const { stdout, stderr } = await runProgram(example?.code ?? '', database, 'mjs');
 
   expect(stderr).toBe('');
   const lines = [...stdout.matchAll(/^invoice (\d+) charged under token (\d+)$/gm)];
