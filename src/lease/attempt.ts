@@ -134,6 +134,8 @@ export class Attempt {
   #learn(outcome: Outcome<Answer>): Outcome<Answer> {
     if (outcome.type !== 'done') return outcome;
     const { reply, exists } = outcome.value;
+    // Whether a corrupt document holds the attempt is shown when it has been repaired.
+    if (reply?.sound === false) return outcome;
     this.#mayRemain = reply === null ? exists : fateOf(reply, this.id).type !== 'absent';
     return outcome;
   }

@@ -189,6 +189,8 @@ const placesById = new ById<Place>();
 
 /** An upgrade in progress is a place before the queue: granted when the lease has another token. */
 export function fateOf(reply: Reply, id: string): Fate {
+  // What a corrupt document shows is not believed.
+  if (!reply.sound) return { type: 'absent' };
   const lease = leasesById.find(reply.leases, id);
   if (lease !== undefined && lease.expiresAt.getTime() > reply.nowMs) {
     const { expiresAt, upgrading } = lease;

@@ -6,7 +6,11 @@ useOwnServer();
 
 const STORE_TIMEOUT_MS = 2_000;
 const SOON_MS = 60_000;
-const SILENT = { failCommands: ['findAndModify'], blockConnection: true, blockTimeMS: 1.5 * STORE_TIMEOUT_MS };
+const SILENT = {
+  failCommands: ['findAndModify'],
+  blockConnection: true,
+  blockTimeMS: 1.5 * STORE_TIMEOUT_MS,
+};
 
 it('a stop waits for no repeats of a hand-over that the store does not answer', async () => {
   const [one, other] = await twoProviders({ storeTimeoutMs: STORE_TIMEOUT_MS });

@@ -1,6 +1,7 @@
+import { Long } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { ProviderClosedError, StoreUnavailableError } from '../../src/index.js';
-import { eventually } from '../support/patience.js';
+import { eventually, later, rejection } from '../support/patience.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../support/test-provider.js';
 import type { TestProvider } from '../support/test-provider.js';
 
@@ -34,6 +35,19 @@ describe('an unknown outcome', () => {
     expect(new Set(updates).size).toBe(1);
     const snapshot = await provider.locks.inspect('a');
     expect(snapshot).toMatchObject({ holders: [{ id: lock.id }], waiters: [] });
+  });
+
+  it('is not settled by a corrupt document that shows the attempt in the seat', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000, createIndexes: false });
+    const heal = await failCommands(one, 'alwaysOn', {
+      failCommands: ['findAndModify'],
+      writeConcernError: { code: 64, errmsg: 'waiting for replication timed out' },
+    });
+    const acquiring = later(one.locks.acquireMutex('a'));
+    await eventually('it is granted', async () => (await other.document('a'))?.['holder']);
+    await other.tamper('a', { $set: { 'holder.token': Long.fromNumber(-7) } });
+    await heal();
+    expect(await rejection(acquiring)).toMatchObject({ code: 'CORRUPT_LOCK_DOCUMENT' });
   });
 
   it.for(['closeConnection', 'errorCode', 'writeConcernError'])(
