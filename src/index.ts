@@ -59,7 +59,7 @@ export type {
   ReadRequest,
   UpgradeableReadRequest,
   WriteRequest,
-} from './primitives/all-or-nothing.js';
+} from './primitives/lock-request.js';
 export type { CompositeHandle, HandleFor } from './primitives/composite-handle.js';
 export type { Mutex } from './primitives/mutex.js';
 export type { ReaderWriterLock } from './primitives/reader-writer-lock.js';
@@ -84,7 +84,7 @@ export type {
 } from './schedule/job-options.js';
 export { JobNotStartedError } from './schedule/job-not-started.js';
 export type { JobClaim, JobRunner, JobStatus } from './schedule/job-status.js';
-export type { RunOutcome } from './protocol/job-claims.js';
+export type { RunOutcome } from './protocol/operation.js';
 export type { ScheduledJob } from './schedule/scheduled-job.js';
 export { QuorumError } from './quorum/quorum-error.js';
 export { QuorumLockProvider } from './quorum/quorum-lock-provider.js';

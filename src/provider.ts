@@ -23,7 +23,7 @@ import {
 } from './options/request-options.js';
 import type { AcquireOptions, PrimitiveOptions, SemaphoreOptions } from './options/request-options.js';
 import { acquireAll } from './primitives/all-or-nothing.js';
-import type { LockRequest } from './primitives/all-or-nothing.js';
+import type { LockRequest } from './primitives/lock-request.js';
 import type { CompositeHandle } from './primitives/composite-handle.js';
 import { MutexFace } from './primitives/mutex.js';
 import type { Mutex } from './primitives/mutex.js';

@@ -1,6 +1,6 @@
 import { pauseBeforeRepeat, within } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
-import type { AcquisitionContext } from '../lease/attempt.js';
+import type { AcquisitionContext } from '../lease/acquisition-context.js';
 import { storedLeaseMs } from '../options/provider-options.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { electionSeats } from '../protocol/election-seats.js';

@@ -1,6 +1,6 @@
 import type { Timer } from '../clock.js';
-import { newNonce } from '../lease/attempt.js';
-import type { AcquisitionContext } from '../lease/attempt.js';
+import { newNonce } from '../lease/ids.js';
+import type { AcquisitionContext } from '../lease/acquisition-context.js';
 import { electionSeats } from '../protocol/election-seats.js';
 import { MIN_LEASE_MS } from '../protocol/lock-document.js';
 import type { Reply } from '../protocol/reply.js';

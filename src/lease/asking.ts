@@ -12,7 +12,8 @@ import { fateOf, refusalOf } from '../protocol/reply.js';
 import type { Place, Reply } from '../protocol/reply.js';
 import type { Answer } from '../store/combiner.js';
 import type { Done, Outcome } from '../store/outcome.js';
-import type { AcquisitionContext, Attempt, AttemptSpec } from './attempt.js';
+import type { AcquisitionContext } from './acquisition-context.js';
+import type { Attempt, AttemptSpec } from './attempt.js';
 
 /** What asking for one attempt came to. */
 export type Asked =

@@ -1,37 +1,13 @@
-import { randomBytes } from 'node:crypto';
-import type { Clock } from '../clock.js';
-import type { Report } from '../events.js';
 import { storedLeaseMs } from '../options/provider-options.js';
-import type { LeaseTerms, Settings } from '../options/provider-options.js';
+import type { LeaseTerms } from '../options/provider-options.js';
 import { fateOf } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import type { Demand, Request } from '../protocol/operation.js';
-import type { Answer, Combiner } from '../store/combiner.js';
-import type { LockCollection } from '../store/lock-collection.js';
+import type { Answer } from '../store/combiner.js';
 import type { Outcome } from '../store/outcome.js';
-import type { ReleaseQueue } from './release-queue.js';
+import type { AcquisitionContext } from './acquisition-context.js';
+import { newAttemptId, newNonce } from './ids.js';
 import { UnansweredCopies } from './unanswered-copies.js';
-import type { WaitingRoom } from './waiting-room.js';
-
-/** The parts of a provider that an acquisition works with. */
-export interface AcquisitionContext {
-  readonly settings: Settings;
-  readonly process: string;
-  readonly clock: Clock;
-  readonly report: Report;
-  readonly collection: LockCollection;
-  readonly combiner: Combiner;
-  readonly room: WaitingRoom;
-  readonly releases: ReleaseQueue;
-  /** Aborts when the provider closes. */
-  readonly closing: AbortSignal;
-}
-
-/** Of one look: no two are alike, so each of them is a real write. */
-export const newNonce = (): string => randomBytes(6).toString('hex');
-
-/** 96 random bits, drawn at use: a cloned process must not repeat them (E34). */
-export const newAttemptId = (): string => `w${randomBytes(12).toString('hex')}`;
 
 /** What is asked for under one id. */
 export interface AttemptSpec {

@@ -9,7 +9,7 @@ import type { Seats } from '../protocol/seats.js';
 import type { Answer, Combiner } from '../store/combiner.js';
 import type { Outcome } from '../store/outcome.js';
 import { isTooLarge } from '../store/refusal.js';
-import { newNonce } from './attempt.js';
+import { newNonce } from './ids.js';
 import type { Standing } from './listening.js';
 import { LookTimes } from './look-times.js';
 import type { Looks } from './looks.js';

@@ -7,7 +7,7 @@ import type { Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import { describeLease } from '../protocol/snapshot.js';
 import type { LeaseInfo } from '../protocol/snapshot.js';
-import { newAttemptId } from './attempt.js';
+import { newAttemptId } from './ids.js';
 import type { SeatKeeper } from './grant.js';
 import type { HeldLease } from './held-lease.js';
 import { Line } from './line.js';

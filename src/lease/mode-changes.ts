@@ -1,83 +1,47 @@
-import { after, pauseBeforeRepeat, within } from '../clock.js';
-import type { Moment } from '../clock.js';
-import {
-  CorruptLockDocumentError,
-  LeaseholdError,
-  LockModeError,
-  ProviderClosedError,
-  StoreUnavailableError,
-} from '../errors.js';
+import { within } from '../clock.js';
+import { LeaseholdError, LockModeError, ProviderClosedError, StoreUnavailableError } from '../errors.js';
 import type { ParsedWait } from '../options/request-options.js';
-import { leftMs } from '../protocol/lock-document.js';
-import type { Lease, Mode } from '../protocol/lock-document.js';
-import type { Reply } from '../protocol/reply.js';
-import type { Done } from '../store/outcome.js';
-import type { Answer } from '../store/combiner.js';
-import type { AcquisitionContext } from './attempt.js';
+import type { Mode } from '../protocol/lock-document.js';
+import type { AcquisitionContext } from './acquisition-context.js';
 import type { HeldLease } from './held-lease.js';
 import { lossOf } from './loss.js';
 import type { HandleOwner } from './lock-handle.js';
+import { ModeExchange } from './mode-exchange.js';
 import { Upgrade } from './upgrade.js';
-
-/** What sending a change came to. */
-export type Changed =
-  | {
-      readonly type: 'done';
-      readonly lease: Lease;
-      readonly reply: Reply;
-      readonly sentAt: Moment;
-      readonly deadline: Moment;
-    }
-  /** The hold is over, or a later change has begun: nobody needs to know any more. */
-  | { readonly type: 'over' }
-  | { readonly type: 'failed'; readonly error: unknown };
-
-export interface SendOptions {
-  /** Of an upgrade: waits for the other readers. */
-  readonly waits?: boolean;
-  /** Whether to go on after a refusal: what is stored must not stay stronger than what is believed. */
-  readonly persists: boolean;
-  /** Hears of every time that the store has not answered. */
-  readonly onTrouble?: (error: unknown) => void;
-}
 
 const STRENGTH: Readonly<Record<Mode, number>> = { read: 0, upgradeable: 1, write: 2 };
 
 /**
  * The mode of one hold of a reader-writer lock, and its changes, one at a time.
  *
- * Each change has a number that rises, and the server does nothing for one that is not above the last it has seen: so
- * each may be repeated until it is answered, and a late copy does no harm. The mode here is never stronger than the
- * stored one: what a downgrade gives up is given up before it is sent, and an upgrade counts when its grant is known.
+ * The mode here is never stronger than the stored one: what a downgrade gives up is given up before it is sent, and an
+ * upgrade counts when its grant is known.
  */
 export class ModeChanges {
   readonly #context: AcquisitionContext;
-  readonly #owner: HandleOwner;
   readonly #hold: HeldLease;
-  #mode: Mode;
-  #change = 0;
+  readonly #exchange: ModeExchange;
   #inProgress: 'an upgrade' | 'a downgrade' | undefined;
 
   constructor(context: AcquisitionContext, owner: HandleOwner, hold: HeldLease) {
     this.#context = context;
-    this.#owner = owner;
     this.#hold = hold;
-    this.#mode = hold.grant.demand.mode ?? 'write';
+    this.#exchange = new ModeExchange(context, owner, hold);
   }
 
   get mode(): Mode {
-    return this.#mode;
+    return this.#exchange.mode;
   }
 
   /** @throws What ends an acquire, too; {@link LockModeError}, {@link LockLostError}. Then the mode is as it was. */
   async upgrade(options: ParsedWait): Promise<void> {
     options.signal?.throwIfAborted();
     this.#throwUnlessIdle();
-    if (this.#mode !== 'upgradeable') throw this.#illegal('only an upgradeable read can be upgraded');
+    if (this.mode !== 'upgradeable') throw this.#illegal('only an upgradeable read can be upgraded');
     if (this.#context.closing.aborted) throw new ProviderClosedError(this.#hold.name);
     this.#inProgress = 'an upgrade';
     try {
-      await new Upgrade(this.#context, this.#hold, this, options).run();
+      await new Upgrade(this.#context, this.#hold, this.#exchange, options).run();
     } finally {
       this.#inProgress = undefined;
     }
@@ -86,9 +50,9 @@ export class ModeChanges {
   /** @throws {@link LockModeError}, {@link LockLostError}; {@link StoreUnavailableError}, and then it goes on by itself. */
   async downgrade(to: Exclude<Mode, 'write'>): Promise<void> {
     this.#throwUnlessIdle();
-    const from = this.#mode;
+    const from = this.mode;
     if (STRENGTH[to] >= STRENGTH[from]) throw this.#illegal(`that cannot be downgraded to ${to}`);
-    this.#mode = to;
+    this.#exchange.weaken(to);
     this.#inProgress = 'a downgrade';
     try {
       await this.#downgrade(to, from);
@@ -104,8 +68,8 @@ export class ModeChanges {
     const onTrouble = (error: unknown): void => {
       trouble = error;
     };
-    const sent = this.send(to, { persists: true, onTrouble }).then((changed) => {
-      if (changed.type === 'done') this.settle(to, from, changed.lease.token);
+    const sent = this.#exchange.send(to, { persists: true, onTrouble }).then((changed) => {
+      if (changed.type === 'done') this.#exchange.settle(to, from, changed.lease.token);
       return changed;
     });
     const changed = await within(clock, settings.storeTimeoutMs, sent);
@@ -115,57 +79,6 @@ export class ModeChanges {
       const { error } = changed;
       throw error instanceof LeaseholdError ? error : new StoreUnavailableError(name, false, error);
     }
-  }
-
-  /** The last change that was sent is known to have made the hold this, with this token. */
-  settle(mode: Mode, previousMode: Mode, token: number): void {
-    this.#mode = mode;
-    this.#hold.changed(token);
-    if (mode === previousMode) return;
-    const { id, name, grant } = this.#hold;
-    const event = { lockName: name, kind: grant.seats.kind, id, fencingToken: this.#hold.token };
-    this.#context.report('modeChanged', { ...event, mode, previousMode });
-  }
-
-  /** Sends a change until the server has answered it, or it does not matter any more. */
-  async send(to: Mode, { waits = false, persists, onTrouble }: SendOptions): Promise<Changed> {
-    const { clock, combiner } = this.#context;
-    const { id, name, grant } = this.#hold;
-    this.#change += 1;
-    const change = this.#change;
-    const knownToken = to === 'write' ? this.#hold.token : undefined;
-    const operation = { type: 'exchange', id, change, to, waits, knownToken } as const;
-    const isOver = (): boolean => change !== this.#change || this.#hold.ended !== undefined;
-    this.#hold.changing();
-    for (let repeats = 0; !isOver(); repeats += 1) {
-      const outcome = await combiner.submit(name, grant.seats, operation).outcome;
-      if (isOver()) break;
-      if (outcome.type === 'done') {
-        const changed = await this.#read(outcome, change);
-        if (changed !== undefined) return changed;
-      } else {
-        onTrouble?.(outcome.error);
-        const isFinal = outcome.type === 'refused' && !(persists && outcome.byServer);
-        if (isFinal) return { type: 'failed', error: outcome.error };
-      }
-      if (!isOver()) await pauseBeforeRepeat(clock, repeats);
-    }
-    return { type: 'over' };
-  }
-
-  /** `undefined`: the answer shows no lease that has seen the change, though it may. */
-  async #read({ value: { reply }, sentAt }: Done<Answer>, change: number): Promise<Changed | undefined> {
-    const { id, name, grant } = this.#hold;
-    const lease = reply?.leases.find((candidate) => candidate.id === id);
-    if (reply?.sound === true && lease?.change === change) {
-      const remainingMs = leftMs(lease.expiresAt, reply.nowMs, lease.leaseMs);
-      const deadline = after(sentAt, remainingMs - grant.terms.clockAllowanceMs);
-      return { type: 'done', lease, reply, sentAt, deadline };
-    }
-    // Either the lease is gone, which the confirmation tells the hold, or the document is corrupt.
-    await this.#owner.confirm(this.#hold);
-    if (this.#hold.ended !== undefined) return { type: 'over' };
-    return reply?.sound === false ? { type: 'failed', error: new CorruptLockDocumentError(name) } : undefined;
   }
 
   #throwUnlessIdle(): void {
@@ -179,6 +92,6 @@ export class ModeChanges {
   }
 
   #illegal(detail: string): LockModeError {
-    return new LockModeError(this.#hold.name, this.#mode, detail);
+    return new LockModeError(this.#hold.name, this.mode, detail);
   }
 }

@@ -15,11 +15,11 @@ import type { Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import { describeLease } from '../protocol/snapshot.js';
 import type { LeaseInfo } from '../protocol/snapshot.js';
-import type { AcquisitionContext } from './attempt.js';
+import type { AcquisitionContext } from './acquisition-context.js';
 import type { Wait } from './bench.js';
 import type { HeldLease } from './held-lease.js';
 import { lossOf } from './loss.js';
-import type { ModeChanges } from './mode-changes.js';
+import type { ModeExchange } from './mode-exchange.js';
 import { StoreAnswers } from './store-answers.js';
 
 /** How long the answer to a cancel is awaited once the time to wait is up. */
@@ -33,7 +33,7 @@ export class Upgrade implements Wait {
   readonly hasLease = true;
   readonly #context: AcquisitionContext;
   readonly #hold: HeldLease;
-  readonly #changes: ModeChanges;
+  readonly #exchange: ModeExchange;
   readonly #options: ParsedWait;
   readonly #startedMs: number;
   readonly #settled: Promise<void>;
@@ -45,10 +45,10 @@ export class Upgrade implements Wait {
   readonly #answers: StoreAnswers;
   #timer: Timer | undefined;
 
-  constructor(context: AcquisitionContext, hold: HeldLease, changes: ModeChanges, options: ParsedWait) {
+  constructor(context: AcquisitionContext, hold: HeldLease, exchange: ModeExchange, options: ParsedWait) {
     this.#context = context;
     this.#hold = hold;
-    this.#changes = changes;
+    this.#exchange = exchange;
     this.#options = options;
     this.#startedMs = context.clock.nowMs();
     this.#answers = new StoreAnswers(context.collection);
@@ -114,7 +114,7 @@ export class Upgrade implements Wait {
     }
     this.#end(() => {
       this.#hold.extendTo(deadline);
-      this.#changes.settle('write', 'upgradeable', token);
+      this.#exchange.settle('write', 'upgradeable', token);
       this.#resolve();
     });
   }
@@ -164,7 +164,7 @@ export class Upgrade implements Wait {
     const onTrouble = (error: unknown): void => {
       this.#answers.failed(error);
     };
-    const changed = await this.#changes.send('write', { waits: !this.#isTry, persists: false, onTrouble });
+    const changed = await this.#exchange.send('write', { waits: !this.#isTry, persists: false, onTrouble });
     if (this.#isOver || changed.type === 'over') return;
     if (changed.type === 'failed') {
       this.failed(changed.error);
@@ -214,10 +214,10 @@ export class Upgrade implements Wait {
     const onTrouble = (error: unknown): void => {
       this.#answers.failed(error);
     };
-    const changed = await this.#changes.send('upgradeable', { persists: true, onTrouble });
+    const changed = await this.#exchange.send('upgradeable', { persists: true, onTrouble });
     if (changed.type !== 'done') return;
     this.#answers.answered();
-    this.#changes.settle('upgradeable', 'upgradeable', changed.lease.token);
+    this.#exchange.settle('upgradeable', 'upgradeable', changed.lease.token);
   }
 
   #end(settle: () => void): void {

@@ -1,64 +1,16 @@
 import { onAbort } from '../abort-listeners.js';
-import { inspect } from 'node:util';
 import { within } from '../clock.js';
 import { AcquireTimeoutError, LockLostError } from '../errors.js';
 import { LeaseHandle } from '../lease/lock-handle.js';
 import type { LockHandle } from '../lease/lock-handle.js';
 import { leaseTerms } from '../options/provider-options.js';
-import { parseAcquireOptions, parsePermits } from '../options/request-options.js';
+import { parseAcquireOptions } from '../options/request-options.js';
 import type { AcquireOptions, WaitingCall } from '../options/request-options.js';
-import { refuseUnknownKeys } from '../options/unknown-keys.js';
-import type { KeysOf } from '../options/unknown-keys.js';
 import { CompositeLeaseHandle } from './composite-handle.js';
 import type { CompositeHandle } from './composite-handle.js';
-import { MutexFace } from './mutex.js';
-import type { Mutex } from './mutex.js';
-import { ReaderWriterLockFace } from './reader-writer-lock.js';
-import type { ReaderWriterLock } from './reader-writer-lock.js';
+import { parseRequests } from './lock-request.js';
+import type { LockRequest, Member } from './lock-request.js';
 import type { Requester } from './requester.js';
-import { SemaphoreFace } from './semaphore.js';
-import type { Semaphore } from './semaphore.js';
-
-/** A mutex among locks that are acquired together. */
-export interface MutexRequest {
-  /** The mutex to hold. */
-  readonly mutex: Mutex;
-}
-
-/** A read among locks that are acquired together. */
-export interface ReadRequest {
-  /** The lock to read under. */
-  readonly read: ReaderWriterLock;
-}
-
-/** A write among locks that are acquired together. */
-export interface WriteRequest {
-  /** The lock to write under. */
-  readonly write: ReaderWriterLock;
-}
-
-/** An upgradeable read among locks that are acquired together. */
-export interface UpgradeableReadRequest {
-  /** The lock to read under until it is upgraded. */
-  readonly upgradeableRead: ReaderWriterLock;
-}
-
-/** Permits among locks that are acquired together. */
-export interface PermitRequest {
-  /** The semaphore to take them from. */
-  readonly semaphore: Semaphore;
-  /** How many: 1 to the limit, default 1. */
-  readonly permits?: number | undefined;
-}
-
-/** One of several locks that are acquired together, and how. */
-export type LockRequest = MutexRequest | ReadRequest | WriteRequest | UpgradeableReadRequest | PermitRequest;
-
-/** One request, checked. */
-interface Member {
-  readonly name: string;
-  acquire(options: AcquireOptions): Promise<LockHandle>;
-}
 
 interface Taken {
   readonly member: Member;
@@ -173,81 +125,4 @@ function lossOf(handle: LockHandle): unknown {
   } catch (error) {
     return error;
   }
-}
-
-interface KeysOfRequests {
-  readonly mutex: KeysOf<MutexRequest>;
-  readonly read: KeysOf<ReadRequest>;
-  readonly write: KeysOf<WriteRequest>;
-  readonly upgradeableRead: KeysOf<UpgradeableReadRequest>;
-  readonly semaphore: KeysOf<PermitRequest>;
-}
-
-/** By the key that says how a lock is wanted. */
-const KEYS_OF_REQUESTS: KeysOfRequests = {
-  mutex: { mutex: true },
-  read: { read: true },
-  write: { write: true },
-  upgradeableRead: { upgradeableRead: true },
-  semaphore: { semaphore: true, permits: true },
-};
-
-const WAYS = ['mutex', 'read', 'write', 'upgradeableRead', 'semaphore'] as const;
-
-function parseRequests(requester: Requester, requests: readonly LockRequest[]): readonly Member[] {
-  if (!isList(requests)) throw new TypeError(`requests must be an array, got ${inspect(requests)}`);
-  if (requests.length === 0) throw new TypeError('requests must name at least one lock, got an empty array');
-  const members = requests.map((request, index) => parseRequest(requester, request, index));
-  const names = new Set<string>();
-  for (const { name } of members) {
-    if (names.has(name)) throw new TypeError(`requests must name each lock once, got ${inspect(name)} twice`);
-    names.add(name);
-  }
-  return members;
-}
-
-const isList = (value: unknown): boolean => Array.isArray(value);
-
-function parseRequest(requester: Requester, request: LockRequest, index: number): Member {
-  const at = `requests[${String(index)}]`;
-  if (typeof request !== 'object' || (request as LockRequest | null) === null) {
-    throw new TypeError(`${at} must be an object, got ${inspect(request)}`);
-  }
-  const [way, ...others] = WAYS.filter((each) => each in request);
-  if (way === undefined || others.length > 0) {
-    const given = Object.keys(request).join(', ');
-    throw new TypeError(`${at} must have exactly one of ${WAYS.join(', ')}, got { ${given} }`);
-  }
-  refuseUnknownKeys(request, at, KEYS_OF_REQUESTS[way]);
-  return memberOf(requester, request, at);
-}
-
-function memberOf(requester: Requester, request: LockRequest, at: string): Member {
-  const own = <F extends Face>(lock: unknown, face: new (...args: never[]) => F, what: string): F => {
-    if (lock instanceof face && lock.belongsTo(requester)) return lock;
-    throw new TypeError(`${at} must name a ${what} of this provider`);
-  };
-  if ('mutex' in request) {
-    const lock = own(request.mutex, MutexFace, 'mutex');
-    return { name: lock.name, acquire: (options) => lock.acquire(options) };
-  }
-  if ('semaphore' in request) {
-    const lock = own(request.semaphore, SemaphoreFace, 'semaphore');
-    const permits = parsePermits(request.permits, lock.limit);
-    return { name: lock.name, acquire: (options) => lock.acquire({ ...options, permits }) };
-  }
-  if ('read' in request) {
-    const lock = own(request.read, ReaderWriterLockFace, 'reader-writer lock');
-    return { name: lock.name, acquire: (options) => lock.acquireRead(options) };
-  }
-  if ('write' in request) {
-    const lock = own(request.write, ReaderWriterLockFace, 'reader-writer lock');
-    return { name: lock.name, acquire: (options) => lock.acquireWrite(options) };
-  }
-  const lock = own(request.upgradeableRead, ReaderWriterLockFace, 'reader-writer lock');
-  return { name: lock.name, acquire: (options) => lock.acquireUpgradeableRead(options) };
-}
-
-interface Face {
-  belongsTo(requester: Requester): boolean;
 }

@@ -6,7 +6,7 @@ import type { Standing } from '../lease/loss.js';
 import type { PermitHandle } from '../lease/permit-handle.js';
 import type { ReaderWriterHandle } from '../lease/reader-writer-handle.js';
 import { portrait } from '../portrait.js';
-import type { LockRequest, PermitRequest, UpgradeableReadRequest, WriteRequest } from './all-or-nothing.js';
+import type { LockRequest, PermitRequest, UpgradeableReadRequest, WriteRequest } from './lock-request.js';
 
 /** The handle that a request for one lock gives. */
 export type HandleFor<R extends LockRequest> = R extends PermitRequest

@@ -2,7 +2,7 @@ import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
 import { keepAlive } from '../keep-alive.js';
 import { Acquisition } from '../lease/acquisition.js';
 import type { Wanted } from '../lease/acquisition.js';
-import type { AcquisitionContext } from '../lease/attempt.js';
+import type { AcquisitionContext } from '../lease/acquisition-context.js';
 import type { HeldLease } from '../lease/held-lease.js';
 import type { Holds } from '../lease/holds.js';
 import type { Keeping } from '../lease/keeping.js';

@@ -5,7 +5,7 @@ import {
   ProviderClosedError,
   StoreUnavailableError,
 } from '../errors.js';
-import type { AcquisitionContext } from '../lease/attempt.js';
+import type { AcquisitionContext } from '../lease/acquisition-context.js';
 import type { WhenLimitDiffers } from '../options/request-options.js';
 import type { Demand } from '../protocol/operation.js';
 import type { Reply } from '../protocol/reply.js';

@@ -17,7 +17,7 @@ import {
 import { hasSoundCalls, isCallPending, withCallClaimed } from './job-calls.js';
 import type { Expression, Fields, Stage } from './expressions.js';
 import { MAX_JOBS } from './lock-document.js';
-import type { Claim, Conclude } from './operation.js';
+import type { Claim, Conclude, RunOutcome } from './operation.js';
 import { answered } from './wake.js';
 
 /**
@@ -37,9 +37,6 @@ export interface StoredClaim {
   /** The last run; `undefined`: only missed instants were claimed, or an older release claimed last. */
   readonly run?: StoredRun;
 }
-
-/** How a run ended, as its process stored it. `missed`: it was claimed and could not start. */
-export type RunOutcome = 'completed' | 'failed' | 'missed';
 
 /** The last run of a job. Without an outcome it goes on, or its process could not store how it ended. */
 export interface StoredRun {

@@ -1,4 +1,3 @@
-import type { RunOutcome } from './job-claims.js';
 import type { Mode } from './lock-document.js';
 
 /** What a request asks for: the attempt id names the waiter and then the lease, from the queue to the release. */
@@ -143,6 +142,9 @@ export interface Claim {
   /** The number of the call that it answers; it takes effect only if that is pending. */
   readonly call?: number | undefined;
 }
+
+/** How a run ended, as its process stored it. `missed`: it was claimed and could not start. */
+export type RunOutcome = 'completed' | 'failed' | 'missed';
 
 /** Stores how the run ended that the term of this attempt claimed for this instant. */
 export interface Conclude {

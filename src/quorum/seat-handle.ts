@@ -1,8 +1,8 @@
 import { pauseBeforeRepeat, within } from '../clock.js';
 import { LockLostError, StoreUnavailableError } from '../errors.js';
 import type { LossCause } from '../errors.js';
-import { newNonce } from '../lease/attempt.js';
-import type { AcquisitionContext } from '../lease/attempt.js';
+import { newNonce } from '../lease/ids.js';
+import type { AcquisitionContext } from '../lease/acquisition-context.js';
 import type { HeldLease } from '../lease/held-lease.js';
 import type { HandleOwner } from '../lease/lock-handle.js';
 import { lossOf } from '../lease/loss.js';

@@ -1,10 +1,11 @@
 import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
-import { newNonce } from '../lease/attempt.js';
-import type { AcquisitionContext } from '../lease/attempt.js';
+import { newNonce } from '../lease/ids.js';
+import type { AcquisitionContext } from '../lease/acquisition-context.js';
 import { electionSeats } from '../protocol/election-seats.js';
 import { CALLS_FULL, callsOf, readCallNumbers } from '../protocol/job-calls.js';
 import type { StoredCall } from '../protocol/job-calls.js';
-import type { ClaimOutcome, RunOutcome } from '../protocol/job-claims.js';
+import type { ClaimOutcome } from '../protocol/job-claims.js';
+import type { RunOutcome } from '../protocol/operation.js';
 import { MAX_JOBS } from '../protocol/lock-document.js';
 import { answerTo } from '../protocol/wake.js';
 import type { Answer } from '../store/combiner.js';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readerWriterSeats } from '../../src/protocol/reader-writer-seats.js';
 import { after, momentNow } from '../../src/clock.js';
 import { StoreUnavailableError } from '../../src/index.js';
-import type { AcquisitionContext } from '../../src/lease/attempt.js';
+import type { AcquisitionContext } from '../../src/lease/acquisition-context.js';
 import { HeldLease } from '../../src/lease/held-lease.js';
 import type { HandleOwner } from '../../src/lease/lock-handle.js';
 import { mutexSeats } from '../../src/protocol/mutex-seats.js';

@@ -1,4 +1,4 @@
-import type { RunOutcome } from '../../src/protocol/job-claims.js';
+import type { RunOutcome } from '../../src/protocol/operation.js';
 import type { Lease, Mode } from '../../src/protocol/lock-document.js';
 import type { Demand, Operation } from '../../src/protocol/operation.js';
 
