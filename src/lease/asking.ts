@@ -1,4 +1,4 @@
-import { after, pauseBeforeRepeat } from '../clock.js';
+import { pauseBeforeRepeat } from '../clock.js';
 import type { Moment } from '../clock.js';
 import {
   CorruptLockDocumentError,
@@ -6,7 +6,6 @@ import {
   QueueFullError,
   SemaphoreLimitMismatchError,
 } from '../errors.js';
-import { countedLeftMs } from '../protocol/lock-document.js';
 import type { Lease, LockKind } from '../protocol/lock-document.js';
 import { fateOf, refusalOf } from '../protocol/reply.js';
 import type { Place, Reply } from '../protocol/reply.js';
@@ -14,6 +13,7 @@ import type { Answer } from '../store/combiner.js';
 import type { Done, Outcome } from '../store/outcome.js';
 import type { AcquisitionContext } from './acquisition-context.js';
 import type { Attempt, AttemptSpec } from './attempt.js';
+import { deadlineOf, leavesEnough } from './deadline.js';
 
 /** What asking for one attempt came to. */
 export type Asked =
@@ -88,8 +88,9 @@ export class Asking {
 
   /** A repeat may find a seat that has been ours for long. Too little left to hand out: extend first (E7). */
   async #granted(lease: Lease, reply: Reply, { sentAt }: Done<Answer>): Promise<Asked | Unanswered> {
-    const deadline = deadlineOf(lease, reply, sentAt, this.#spec);
-    if (deadline.ms - this.#context.clock.nowMs() >= this.#spec.terms.leaseMs / 3) {
+    const { terms } = this.#spec;
+    const deadline = deadlineOf(lease, reply.nowMs, sentAt, terms);
+    if (leavesEnough(deadline, this.#context.clock, terms)) {
       return { type: 'granted', token: lease.token, deadline };
     }
     const extended = await this.#attempt.extend();
@@ -146,16 +147,13 @@ const unanswered = (outcome: Outcome<unknown>): Asked | Unanswered => {
   return outcome.type === 'refused' ? failed(outcome.error) : { type: 'unknown', error: outcome.error };
 };
 
-const deadlineOf = (lease: Lease, reply: Reply, sentAt: Moment, { terms }: AttemptSpec): Moment =>
-  after(sentAt, countedLeftMs(lease, reply.nowMs) - terms.clockAllowanceMs);
-
 /** The seat of this attempt that an answer shows. */
 export function seatOf(
   { value: { reply }, sentAt }: Done<Answer>,
   id: string,
-  spec: AttemptSpec,
+  { terms }: AttemptSpec,
 ): { readonly token: number; readonly deadline: Moment } | undefined {
   const fate = reply === null ? undefined : fateOf(reply, id);
   if (reply === null || fate?.type !== 'granted') return undefined;
-  return { token: fate.lease.token, deadline: deadlineOf(fate.lease, reply, sentAt, spec) };
+  return { token: fate.lease.token, deadline: deadlineOf(fate.lease, reply.nowMs, sentAt, terms) };
 }

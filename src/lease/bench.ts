@@ -2,7 +2,7 @@ import { after } from '../clock.js';
 import type { Clock, Moment } from '../clock.js';
 import { CorruptLockDocumentError } from '../errors.js';
 import type { LeaseTerms } from '../options/provider-options.js';
-import { countedLeftMs, leftMs } from '../protocol/lock-document.js';
+import { leftMs } from '../protocol/lock-document.js';
 import { fateOf } from '../protocol/reply.js';
 import type { Place, Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
@@ -10,6 +10,7 @@ import type { Answer, Combiner } from '../store/combiner.js';
 import type { Outcome } from '../store/outcome.js';
 import { isTooLarge } from '../store/refusal.js';
 import { newNonce } from './ids.js';
+import { deadlineBefore, deadlineOf, leavesEnough } from './deadline.js';
 import type { Standing } from './listening.js';
 import { LookTimes } from './look-times.js';
 import type { Looks } from './looks.js';
@@ -207,9 +208,9 @@ export class Bench {
   /** A grant by event carries no time of its own: it lasts as long as the place it came from. */
   #grantHeard(known: Known, token: number): void {
     const { wait, aliveUntil } = known;
-    const deadline = after(aliveUntil, -wait.terms.clockAllowanceMs);
-    // Too little left to hand out (E7): extend first. The look's answer tells whether the seat is still there.
-    if (deadline.ms - this.#clock.nowMs() < wait.terms.leaseMs / 3) this.look();
+    const deadline = deadlineBefore(aliveUntil, wait.terms);
+    // The look extends the seat, and its answer tells whether the seat is still there.
+    if (!leavesEnough(deadline, this.#clock, wait.terms)) this.look();
     else
       this.#end(wait, true, () => {
         wait.granted(token, deadline);
@@ -303,11 +304,10 @@ export class Bench {
         this.#update(known, fate.place, reply, outcome.sentAt);
       } else if (reply !== null && fate?.type === 'granted') {
         // Just extended, so whatever is left is all there is to be had.
-        const { token } = fate.lease;
-        const aliveUntil = after(outcome.sentAt, countedLeftMs(fate.lease, reply.nowMs));
-        const deadline = after(aliveUntil, -known.wait.terms.clockAllowanceMs);
+        const { lease } = fate;
+        const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, known.wait.terms);
         this.#end(known.wait, true, () => {
-          known.wait.granted(token, deadline);
+          known.wait.granted(lease.token, deadline);
         });
       } else {
         this.#end(known.wait, false, () => {

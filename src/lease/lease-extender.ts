@@ -1,13 +1,12 @@
-import { after } from '../clock.js';
 import type { Clock, Moment } from '../clock.js';
 import type { Report } from '../events.js';
 import { extension, keptLeasesProjection, leasesProjection, readLeases } from '../protocol/extension.js';
 import type { LeasesRead } from '../protocol/extension.js';
-import { countedLeftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
 import { revocationOf } from '../protocol/revocation.js';
 import type { LockCollection } from '../store/lock-collection.js';
 import type { Outcome } from '../store/outcome.js';
+import { deadlineOf } from './deadline.js';
 import type { HeldLease } from './held-lease.js';
 
 /** What asking the server about one hold told. */
@@ -111,9 +110,7 @@ export class LeaseExtender {
       else hold.lose('evicted', revocationOf(document.revoked, hold.firstToken));
       return { type: 'lost' };
     }
-    const { leaseMs, clockAllowanceMs } = grant.terms;
-    const leftMs = Math.min(countedLeftMs(lease, document.nowMs), leaseMs);
-    hold.extendTo(after(sentAt, leftMs - clockAllowanceMs));
+    hold.extendTo(deadlineOf(lease, document.nowMs, sentAt, grant.terms));
     this.#tell(hold, lease, document);
     if (lease.called !== undefined) hold.noteCall(lease.called);
     if (document.othersWait) grant.kept?.keeper.othersWait();

@@ -1,12 +1,12 @@
-import { after, pauseBeforeRepeat } from '../clock.js';
+import { pauseBeforeRepeat } from '../clock.js';
 import type { Moment } from '../clock.js';
 import { CorruptLockDocumentError } from '../errors.js';
-import { leftMs } from '../protocol/lock-document.js';
 import type { Lease, Mode } from '../protocol/lock-document.js';
 import type { Reply } from '../protocol/reply.js';
 import type { Answer } from '../store/combiner.js';
 import type { Done } from '../store/outcome.js';
 import type { AcquisitionContext } from './acquisition-context.js';
+import { deadlineOf } from './deadline.js';
 import type { HeldLease } from './held-lease.js';
 import type { HandleOwner } from './lock-handle.js';
 
@@ -102,8 +102,7 @@ export class ModeExchange {
     const { id, name, grant } = this.#hold;
     const lease = reply?.leases.find((candidate) => candidate.id === id);
     if (reply?.sound === true && lease?.change === change) {
-      const remainingMs = leftMs(lease.expiresAt, reply.nowMs, lease.leaseMs);
-      const deadline = after(sentAt, remainingMs - grant.terms.clockAllowanceMs);
+      const deadline = deadlineOf(lease, reply.nowMs, sentAt, grant.terms);
       return { type: 'done', lease, reply, sentAt, deadline };
     }
     // Either the lease is gone, which the confirmation tells the hold, or the document is corrupt.

@@ -1,9 +1,7 @@
-import { after } from '../clock.js';
 import type { Clock, Moment, Timer } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Poll } from '../protocol/extension.js';
 import { storedLeaseMs } from '../options/provider-options.js';
-import { countedLeftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
 import { OTHERS_WAIT, readWakeWord } from '../protocol/wake.js';
 import type { Place, Reply } from '../protocol/reply.js';
@@ -12,6 +10,7 @@ import type { Answer, Combiner } from '../store/combiner.js';
 import type { WakeListener } from '../store/wake-stream.js';
 import { Bench } from './bench.js';
 import type { Wait } from './bench.js';
+import { earliestEnd } from './deadline.js';
 import { attentionTo } from './listening.js';
 import type { Attention } from './listening.js';
 import { Looks } from './looks.js';
@@ -228,7 +227,7 @@ export class WaitingRoom implements WakeListener {
     let isAwaited = false;
     for (const lease of leases) {
       const { id, token } = lease;
-      const aliveUntil = after(sentAt, countedLeftMs(lease, nowMs));
+      const aliveUntil = earliestEnd(lease, nowMs, sentAt);
       if (bench?.has(id) === true) isAwaited = bench.seated(id, token, aliveUntil) || isAwaited;
       else this.#giveBackEnded(name, id);
     }
