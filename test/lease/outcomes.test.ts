@@ -44,7 +44,7 @@ describe('an unknown outcome', () => {
       writeConcernError: { code: 64, errmsg: 'waiting for replication timed out' },
     });
     const acquiring = later(one.locks.acquireMutex('a'));
-    await eventually('it is granted', async () => (await other.document('a'))?.['holder']);
+    await eventually('it is granted', async () => (await other.document('a'))?.['holder'] !== undefined);
     await other.tamper('a', { $set: { 'holder.token': Long.fromNumber(-7) } });
     await heal();
     expect(await rejection(acquiring)).toMatchObject({ code: 'CORRUPT_LOCK_DOCUMENT' });
