@@ -8,8 +8,8 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'store/store-calls.ts',
-        find: "return { type: 'done', value: reply, sentAt };",
-        replace: "return { type: 'done', value: reply, sentAt: momentNow(this.#clock) };",
+        find: 'sentAt: at };',
+        replace: 'sentAt: momentNow(this.#clock) };',
       },
     ],
     trial: 'late replies',

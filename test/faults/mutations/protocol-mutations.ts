@@ -169,8 +169,8 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'protocol/reader-writer-seats.ts',
-        find: "[merge('$writer', { change: exchange.change, ...weaker, token })]",
-        replace: "[merge('$writer', { change: exchange.change, ...weaker })]",
+        find: "...weaker, token, ...rememberedAt('$writer') };",
+        replace: "...weaker, ...rememberedAt('$writer') };",
       },
     ],
     trial: 'nothing happens',
