@@ -17,7 +17,6 @@ export const LONG_FILES: readonly string[] = [
 
 /** Files that keep a processor busy all the time, rather than wait: more of them at a time would only slow each other. */
 export const BUSY_FILES: readonly string[] = [
-  'conformance/*.test.ts',
   'protocol/*.test.ts',
   'faults/scenarios/overload.test.ts',
   'faults/scenarios/stored-anything.test.ts',
