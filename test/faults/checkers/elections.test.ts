@@ -29,6 +29,10 @@ describe('who follows a leader', () => {
   it.each([
     ['the first in line, when the leader leaves', election(term('wb', 2, 'b'), { wc: both.wc }, ' -wa:1')],
     ['its own candidate, in the transition', election(term('wc', 2, 'a'), { wb: both.wb })],
+    [
+      'the next, when its own candidate came back and left by one update',
+      election(term('wb', 3, 'b'), {}, ' -wc:2'),
+    ],
     ['the one that it has named', election(term('wc', 2, 'a'), { wb: both.wb }, ' -wa:1')],
   ])('is %s', (_, after) => {
     expect(judged([election(silent, both), after]).violations).toEqual([]);
@@ -46,6 +50,18 @@ describe('who follows a leader', () => {
 
   it.each([
     ['another one in the transition', /S5|wa loses its seat/, silent, election(term('wb', 2, 'b'))],
+    [
+      'another one in the transition, though its own candidate gave up waiting',
+      /wa loses its seat/,
+      silent,
+      election(term('wb', 2, 'b'), {}, ' -wc:0'),
+    ],
+    [
+      'the next before the transition, though a word says that its own candidate came and left',
+      /wa loses its seat/,
+      term('wa', 1, 'a'),
+      election(term('wb', 3, 'b'), {}, ' -wc:2'),
+    ],
     [
       'its own candidate before the transition',
       /wa loses its seat/,

@@ -101,15 +101,29 @@ function* purgeAtCoversEverybody({ after, purgeAtMs }: Step): Iterable<Wrong> {
     yield wrong('S3', `purgeAt ${purgeAtMs.after} is before an expiry at ${latestMs}`);
 }
 
+/** Whether the term of this leader may have been in its transition by then, so that its candidate may come back. */
+const isSilent = ({ ending, expiresAt, transitionMs = 0 }: Lease, ms: number): boolean =>
+  ending !== true && expiresAt.getTime() - transitionMs <= ms;
+
 /** In the transition of its own term, a candidate comes back before all who wait; the term is over by that. */
 const followsItself = ({ before }: Step, { candidateId, acquiredAt }: Lease): boolean =>
+  candidateId !== undefined &&
   before.leases.some(
-    (leader) =>
-      candidateId !== undefined &&
-      leader.candidateId === candidateId &&
-      leader.ending !== true &&
-      leader.expiresAt.getTime() - (leader.transitionMs ?? 0) <= acquiredAt.getTime(),
+    (leader) => leader.candidateId === candidateId && isSilent(leader, acquiredAt.getTime()),
   );
+
+/**
+ * Whether the leader's candidate came back by this update and left by it, so that only the word of its leave tells. A
+ * candidate that also asked by this update is nowhere else named, so it may be the one.
+ */
+function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): boolean {
+  if (leader.candidateId === undefined || !isSilent(leader, overBeforeMs)) return false;
+  const queued = new Map(before.queue);
+  return [...wake.matchAll(/ -([^:]+):[1-9]/g)].some(([, id = '']) => {
+    const { candidateId } = queued.get(id) ?? leader;
+    return candidateId === leader.candidateId;
+  });
+}
 
 /** A leader that gives its term up may name whoever follows. */
 const mayBeNamed = ({ before: { leases }, wake }: Step, { candidateId }: Lease): boolean =>
@@ -212,9 +226,10 @@ function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
 function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
   const { before, after, wake, overBeforeMs } = step;
   if (newcomersIn(step).some((newcomer) => followsItself(step, newcomer))) return;
-  for (const { id, expiresAt } of before.leases) {
+  for (const lease of before.leases) {
+    const { id, expiresAt } = lease;
     if (expiresAt.getTime() <= overBeforeMs || leaseOf(after, id) !== undefined) continue;
-    if (wake.includes(` -${id}:`) || wake.includes(`:${id}:0`)) continue;
+    if (wake.includes(` -${id}:`) || wake.includes(`:${id}:0`) || cameBackAndLeft(step, lease)) continue;
     yield wrong('S5', `${id} loses its seat, which was not over, to an operation that does not name it`);
   }
 }
