@@ -7,11 +7,11 @@ import { MongoClient } from 'mongodb';
 
 const LIFETIME_MS = 3_000;
 
-await using client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
+const client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
 const db = client.db(process.env['MONGODB_DATABASE'] ?? 'examples');
-await using locks = new LockProvider(db);
+const locks = new LockProvider(db);
 
-await using election = locks.createLeaderElection('reports', {
+const election = locks.createLeaderElection('reports', {
   onElected: ({ fencingToken }) => {
     console.log(`leads, token ${fencingToken}`);
   },
@@ -19,7 +19,7 @@ await using election = locks.createLeaderElection('reports', {
     console.log('leads no more');
   },
 });
-await using job = locks.createScheduledJob('report', {
+const job = locks.createScheduledJob('report', {
   election,
   everyMs: 500,
   run: ({ firedAt }) => {
@@ -33,3 +33,6 @@ await job.start(); // starts the election too
 
 // A service runs until it is told to end. This program also ends by itself, and the next process leads at once.
 await Promise.race([once(process, 'SIGTERM'), sleep(LIFETIME_MS)]);
+
+await locks.close();
+await client.close();

@@ -4,10 +4,10 @@ import { fencedUpdateOne, LockProvider, StaleTokenError } from 'leasehold';
 import type { LockHandle } from 'leasehold';
 import { MongoClient } from 'mongodb';
 
-await using client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
+const client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
 const db = client.db(process.env['MONGODB_DATABASE'] ?? 'examples');
-await using here = new LockProvider(db);
-await using there = new LockProvider(db); // stands for another process
+const here = new LockProvider(db);
+const there = new LockProvider(db); // stands for another process
 
 const stock = db.collection<{ _id: string; pieces: number }>('stock');
 const lamp = { _id: 'lamp' };
@@ -23,9 +23,9 @@ async function sell(pieces: number, lock: LockHandle): Promise<void> {
 here.on('lost', ({ why }) => {
   console.log(`the first holder hears of its loss: ${why}`);
 });
-await using first = await here.acquireMutex('stock:lamp');
+const first = await here.acquireMutex('stock:lamp');
 await there.revoke('stock:lamp', { force: true }); // takes the lock away, as an expired lease would
-await using second = await there.acquireMutex('stock:lamp');
+const second = await there.acquireMutex('stock:lamp');
 
 await sell(5, second);
 try {
@@ -34,3 +34,7 @@ try {
   if (!(error instanceof StaleTokenError)) throw error;
   console.log('refused: a newer holder has written');
 }
+
+await Promise.all([first.release(), second.release()]);
+await Promise.all([here.close(), there.close()]);
+await client.close();

@@ -7,9 +7,9 @@ import { MongoClient } from 'mongodb';
 const ROUNDS = 3;
 const WORK_MS = 500;
 
-await using client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
+const client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
 const db = client.db(process.env['MONGODB_DATABASE'] ?? 'examples');
-await using locks = new LockProvider(db, { leaseMs: 3_000 });
+const locks = new LockProvider(db, { leaseMs: 3_000 });
 
 for (let round = 0; round < ROUNDS; round += 1) {
   console.log('asks');
@@ -19,3 +19,6 @@ for (let round = 0; round < ROUNDS; round += 1) {
     console.log(`releases ${fencingToken}`);
   });
 }
+
+await locks.close();
+await client.close();

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LockProvider } from 'leasehold';
 import { MongoClient } from 'mongodb';
 
-await using client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
+const client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
 const db = client.db(process.env['MONGODB_DATABASE'] ?? 'examples');
-await using locks = new LockProvider(db);
+const locks = new LockProvider(db);
 
 const catalogue = db.collection<{ _id: string; edition: number }>('catalogue');
 const lock = locks.createReaderWriterLock('catalogue');
@@ -34,3 +34,6 @@ async function publish(editor: string, edition: number): Promise<void> {
 }
 
 await Promise.all([read('A'), read('B'), publish('C', 1), publish('D', 1), read('E')]);
+
+await locks.close();
+await client.close();

@@ -5,9 +5,9 @@ import { MongoClient } from 'mongodb';
 
 const LIMIT = 2;
 
-await using client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
+const client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
 const db = client.db(process.env['MONGODB_DATABASE'] ?? 'examples');
-await using locks = new LockProvider(db);
+const locks = new LockProvider(db);
 
 const calls = locks.createSemaphore('api:forecast', LIMIT);
 let running = 0;
@@ -25,3 +25,6 @@ await Promise.all(
   ),
 );
 console.log(`${await calls.available()} of ${calls.limit} permits are free`);
+
+await locks.close();
+await client.close();

@@ -3,9 +3,9 @@
 import { LockProvider } from 'leasehold';
 import { MongoClient } from 'mongodb';
 
-await using client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
+const client = new MongoClient(process.env['MONGODB_URI'] ?? 'mongodb://localhost:27017');
 const db = client.db(process.env['MONGODB_DATABASE'] ?? 'examples');
-await using locks = new LockProvider(db);
+const locks = new LockProvider(db);
 
 const accounts = db.collection<{ _id: string; cents: number }>('accounts');
 for (const _id of ['Ann', 'Bob']) await accounts.replaceOne({ _id }, { cents: 100 }, { upsert: true });
@@ -31,3 +31,6 @@ async function transfer(from: string, to: string, cents: number): Promise<void> 
 
 await Promise.all([transfer('Ann', 'Bob', 60), transfer('Bob', 'Ann', 30), transfer('Ann', 'Bob', 90)]);
 console.log(`Ann has ${await balance('Ann')} cents, Bob has ${await balance('Bob')}`);
+
+await locks.close();
+await client.close();
