@@ -121,10 +121,14 @@ export function outcomeOfError(error: unknown): Refused | Unknown {
   return { type: 'unknown', error, maybeApplied: !notApplied };
 }
 
-/** Whether the driver refuses whatever is asked, because the client is closed or the call is wrong. */
-export const isRefusedByDriver = (error: unknown): boolean => {
+/** What the driver says when the owner closes the client, though not of a closed client alone. */
+const CLOSING_ERRORS: ReadonlySet<string> = new Set(['MongoClientClosedError', 'MongoTopologyClosedError']);
+
+/** Whether the client may be closed, or the call is wrong for the driver: the next command tells. */
+export const mayBeRefusedByDriver = (error: unknown): boolean => {
   const outcome = outcomeOfError(error);
-  return outcome.type === 'refused' && !outcome.byServer;
+  if (outcome.type === 'refused') return !outcome.byServer;
+  return error instanceof Error && CLOSING_ERRORS.has(error.name);
 };
 
 /**

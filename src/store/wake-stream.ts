@@ -5,7 +5,7 @@ import type { Settings } from '../options/provider-options.js';
 import { readWake, readWakeWord } from '../protocol/wake.js';
 import { AWAIT_MS } from './lock-collection.js';
 import type { LockCollection } from './lock-collection.js';
-import { isRefusedByDriver, isStreamRefused } from './outcome.js';
+import { isStreamRefused, mayBeRefusedByDriver } from './outcome.js';
 import { WakeCursor, wakePipeline } from './wake-cursor.js';
 
 /** What the wake stream tells the waits of its process. */
@@ -221,8 +221,10 @@ export class WakeStream {
     const ceilingMs = Math.min(MAX_REOPEN_PAUSE_MS, 25 * (2 ** this.#failures - 1));
     this.#failures = Math.min(this.#failures + 1, 10);
     if (this.isPolling) this.#listener.blind();
-    this.#setTimer(Math.random() * ceilingMs, () => void this.#begin());
-    if (isRefusedByDriver(error)) this.#listener.refusedByDriver();
+    // A stream on a closed client keeps timers of driver 6.22 for half a minute, so the looks come first.
+    const mayBeClosed = mayBeRefusedByDriver(error);
+    this.#setTimer(mayBeClosed ? MAX_REOPEN_PAUSE_MS : Math.random() * ceilingMs, () => void this.#begin());
+    if (mayBeClosed) this.#listener.refusedByDriver();
   }
 
   #giveUp(error: unknown): void {
