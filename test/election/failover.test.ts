@@ -108,11 +108,20 @@ describe.each([
     const before = succession.tokens.length;
     await eventually('three more, after the election', led(before + 4), 60_000);
     await eventually('one stream on the new primary', async () => (await streamsOf(appName)) === 1);
+    const hasSeenLast = (): boolean => seen.every((shown) => shown.at(-1) === succession.tokens.at(-1));
+    await eventually('the present leader is seen', hasSeenLast, 60_000);
+    const after = succession.tokens.length;
+    await eventually('three more, with the new stream', led(after + 3));
     succession.end();
     await within(30_000, 'the end of the succession', running);
-    const last = succession.tokens.at(-1);
-    await eventually('the last one is seen', () => seen.every((shown) => shown.at(-1) === last));
-    for (const shown of seen) expect(shown).toEqual(succession.tokens);
+    await eventually('the last one is seen', hasSeenLast);
+    // Without a stream, a leader of a short term may be left out: some drivers look for the new primary only after seconds.
+    const { tokens } = succession;
+    const during = tokens.slice(before, after);
+    for (const shown of seen) {
+      const missed = during.filter((token) => !shown.includes(token));
+      expect(shown).toEqual(tokens.filter((token) => !missed.includes(token)));
+    }
 
     ending.abort();
     await within(10_000, 'the ends', Promise.all(watching));
