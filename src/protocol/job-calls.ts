@@ -13,12 +13,13 @@ import {
   when,
 } from './expressions.js';
 import type { Expression, Stage } from './expressions.js';
+import { isOfJob, isSoundList, ownEntry, storedList, withEntry } from './job-list.js';
 import { MAX_JOBS } from './lock-document.js';
 import type { Call } from './operation.js';
 import { answered, holdersTold } from './wake.js';
 
 /**
- * The runs out of turn that were asked for: `calls` is an array of one entry for each job, missing before the first call.
+ * The runs out of turn that were asked for: a list `calls` with one entry for each job.
  *
  * Calls are numbered, so that every process can tell whether the run that it asked for has been claimed, and that a
  * repeated call is none. A call is pending until a claim takes it, or until its time is up by the server's clock: asked
@@ -46,19 +47,7 @@ const IS_CALL: Expression = all(
   { $gte: ['$$this.asked', '$$this.claimed'] },
 );
 
-/** Whether the stored calls can be computed with: each is one, and no job has two. Never fails. */
-export const hasSoundCalls: Expression = any(
-  hasType('$calls', 'missing'),
-  all(
-    hasType('$calls', 'array'),
-    equal(those('$calls', not(IS_CALL)), []),
-    equal({ $size: { $setUnion: ['$calls.job'] } }, { $size: '$calls' }),
-  ),
-);
-
-const STORED: Expression = { $ifNull: ['$was.calls', []] };
-
-const isOf = (job: string): Expression => equal('$$this.job', literal(job));
+export const hasSoundCalls: Expression = isSoundList('calls', IS_CALL);
 
 const isPending = (at: string): Expression =>
   all({ $gt: [`${at}.asked`, `${at}.claimed`] }, { $gt: [`${at}.until`, NOW] });
@@ -67,7 +56,10 @@ const isPending = (at: string): Expression =>
 export const isCallPending = (job: string, call: number): Expression =>
   not(
     equal(
-      those(when('$ok', STORED, []), all(isOf(job), equal('$$this.asked', call), isPending('$$this'))),
+      those(
+        when('$ok', storedList('calls'), []),
+        all(isOfJob(job), equal('$$this.asked', call), isPending('$$this')),
+      ),
       [],
     ),
   );
@@ -75,8 +67,8 @@ export const isCallPending = (job: string, call: number): Expression =>
 /** The calls once this one has been claimed. */
 export const withCallClaimed = (job: string, call: number): Expression => ({
   $map: {
-    input: STORED,
-    in: when(isOf(job), merge('$$this', { claimed: call }), '$$this'),
+    input: storedList('calls'),
+    in: when(isOfJob(job), merge('$$this', { claimed: call }), '$$this'),
   },
 });
 
@@ -86,7 +78,7 @@ const CALLS: Expression = when(hasType('$calls', 'array'), '$calls', []);
 export const PENDING_CALLS: Expression = those(CALLS, isPending('$$this'));
 
 /** The projection of the calls of one job: one, or none. */
-export const callsOf = (job: string): Expression => those(CALLS, isOf(job));
+export const callsOf = (job: string): Expression => those(CALLS, isOfJob(job));
 
 /** What becomes of a call that finds no room: `MAX_JOBS` jobs have been called. */
 export const CALLS_FULL = 'full';
@@ -104,7 +96,7 @@ export function readCallNumbers(answer: string): { readonly asked: number; reado
 export function call({ job, since, forMs, nonce }: Call): readonly Stage[] {
   const number = (field: string): Expression => ({ $ifNull: [{ $first: `$own.${field}` }, 0] });
   const answer: Expression = { $concat: [{ $toString: '$asked' }, '/', { $toString: number('claimed') }] };
-  const own: Stage = { $set: { own: those(when('$ok', STORED, []), isOf(job)) } };
+  const own: Stage = { $set: { own: ownEntry('calls', job) } };
   if (since === null)
     return [own, { $set: { asked: number('asked') } }, { $set: { wake: answered(nonce, answer) } }];
   const entry: Expression = {
@@ -113,12 +105,7 @@ export function call({ job, since, forMs, nonce }: Call): readonly Stage[] {
     claimed: number('claimed'),
     until: { $max: [{ $first: '$own.until' }, { $add: [NOW, forMs] }] },
   };
-  const isFull = all(equal('$own', []), { $gte: [{ $size: STORED }, MAX_JOBS] });
-  const added = when(
-    equal('$own', []),
-    { $concatArrays: [STORED, [entry]] },
-    { $map: { input: STORED, in: when(isOf(job), entry, '$$this') } },
-  );
+  const isFull = all(equal('$own', []), { $gte: [{ $size: storedList('calls') }, MAX_JOBS] });
   const marked = merge('$holder', { called: literal(nonce) });
   const holder: Expression = when(all('$isStored', not(equal('$holder', null))), marked, '$holder');
   const told = holdersTold(when(equal('$holder', null), [], ['$holder']), '$isStored');
@@ -139,7 +126,7 @@ export function call({ job, since, forMs, nonce }: Call): readonly Stage[] {
     },
     {
       $set: {
-        'was.calls': when('$isStored', added, '$was.calls'),
+        'was.calls': when('$isStored', withEntry('calls', job, entry), '$was.calls'),
         holder,
         wake: told,
       },

@@ -10,19 +10,18 @@ import {
   match,
   merge,
   not,
-  those,
   typeOf,
   when,
 } from './expressions.js';
 import { hasSoundCalls, isCallPending, withCallClaimed } from './job-calls.js';
 import type { Expression, Fields, Stage } from './expressions.js';
+import { isOfJob, isSoundList, ownEntry, storedList, withEntry } from './job-list.js';
 import { MAX_JOBS } from './lock-document.js';
 import type { Claim, Conclude, RunOutcome } from './operation.js';
 import { answered } from './wake.js';
 
 /**
- * The instants that the jobs of an election have claimed: `claims` is an array of one entry for each job, missing before
- * the first claim. Job names may have any characters, so they are values and no field names.
+ * The instants that the jobs of an election have claimed: a list `claims` with one entry for each job.
  *
  * The claims are no part of the seats: every transition, and other kinds of locks, leave them as they are.
  */
@@ -97,20 +96,8 @@ const IS_CLAIM: Expression = all(
   any(hasType('$$this.run', 'missing'), IS_RUN),
 );
 
-/** Whether what is stored of the jobs can be computed with: each claim and call is one, and no job has two. Never fails. */
-export const hasSoundJobs: Expression = all(
-  any(
-    hasType('$claims', 'missing'),
-    all(
-      hasType('$claims', 'array'),
-      equal(those('$claims', not(IS_CLAIM)), []),
-      equal({ $size: { $setUnion: ['$claims.job'] } }, { $size: '$claims' }),
-    ),
-  ),
-  hasSoundCalls,
-);
-
-const STORED: Expression = { $ifNull: ['$was.claims', []] };
+/** Whether what is stored of the jobs can be computed with. Never fails. */
+export const hasSoundJobs: Expression = all(isSoundList('claims', IS_CLAIM), hasSoundCalls);
 
 /** The term of this attempt goes on, by the server's clock and without the transition, and nobody asks for its end. */
 const isTermOf = (id: string): Expression =>
@@ -133,7 +120,7 @@ function outcomeOf({ id, job, after, instant, claimId, call }: Claim): Expressio
     [not(isTermOf(id)), 'deposed'],
     [{ $gt: [instant, NOW] }, 'early'],
     ...(call === undefined ? [] : [[not(isCallPending(job, call)), 'uncalled'] as const]),
-    [all(equal('$own', []), { $gte: [{ $size: STORED }, MAX_JOBS] }), 'full'],
+    [all(equal('$own', []), { $gte: [{ $size: storedList('claims') }, MAX_JOBS] }), 'full'],
   ];
   const cases = branches.map(([condition, outcome]) => ({ case: condition, then: outcome }));
   return { $switch: { branches: cases, default: 'claimed' satisfies ClaimOutcome } };
@@ -158,23 +145,18 @@ function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Cl
       ...(runs ? { run } : {}),
     },
   );
-  return when(
-    equal('$own', []),
-    { $concatArrays: [STORED, [entry]] },
-    { $map: { input: STORED, in: when(equal('$$this.job', literal(job)), entry, '$$this') } },
-  );
+  return withEntry('claims', job, entry);
 }
 
 export function claim(operation: Claim): readonly Stage[] {
   const { job, claimId, call, nonce } = operation;
-  const ofJob = those(when('$ok', STORED, []), equal('$$this.job', literal(job)));
   // A repeat writes nothing of the claim: its term may be over, and its run may have ended.
   const isTaken = all(equal('$outcome', 'claimed'), not(isRepeated(claimId)));
   // A claim that answers a call is refused unless that call is pending, so its list is stored.
   const calls: Fields =
     call === undefined ? {} : { 'was.calls': when(isTaken, withCallClaimed(job, call), '$was.calls') };
   return [
-    { $set: { own: ofJob } },
+    { $set: { own: ownEntry('claims', job) } },
     { $set: { outcome: outcomeOf(operation) } },
     {
       $set: {
@@ -189,7 +171,7 @@ export function claim(operation: Claim): readonly Stage[] {
 /** Stores how a run ended, unless another run has been claimed since. Needs no term: the run may have outlived it. */
 export function conclude({ id, job, instant, outcome, nonce }: Conclude): readonly Stage[] {
   const isIt = all(
-    equal('$$this.job', literal(job)),
+    isOfJob(job),
     equal('$$this.run.instant', instant),
     equal('$$this.run.term', idText(id)),
     hasType('$$this.run.outcome', 'missing'),

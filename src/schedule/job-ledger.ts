@@ -10,6 +10,7 @@ import { MAX_JOBS } from '../protocol/lock-document.js';
 import { answerTo } from '../protocol/wake.js';
 import type { Answer } from '../store/combiner.js';
 import type { JobReads } from './job-reads.js';
+import { claimedBy } from './schedule.js';
 import type { Claimed } from './schedule.js';
 import { ServerTime } from './server-time.js';
 
@@ -74,9 +75,7 @@ export class JobLedger {
     if (read === null) return { claimed: null, call: 0 };
     this.time.learn(read.nowMs, read.sentAtMs);
     const claim = read.claims.get(this.#job);
-    const claimed =
-      claim === undefined ? null : { lastMs: claim.instant.getTime(), anchorMs: claim.anchor.getTime() };
-    return { claimed, call: read.calls.get(this.#job) ?? 0 };
+    return { claimed: claim === undefined ? null : claimedBy(claim), call: read.calls.get(this.#job) ?? 0 };
   }
 
   /**

@@ -1,8 +1,9 @@
 import { sleepUntil } from '../clock.js';
 import type { Clock, Timer } from '../clock.js';
+import { DRAIN_MS } from '../options/admin-options.js';
 
 /** How long a run that was told to end by its signal has for it: the default drain of a stop. */
-export const HUNG_AFTER_MS = 5_000;
+export const HUNG_AFTER_MS: number = DRAIN_MS;
 
 /** The signal of one run, and the bound of the time that it takes. */
 export class RunSignal {

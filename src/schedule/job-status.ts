@@ -1,11 +1,13 @@
 import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
 import { electionSeats } from '../protocol/election-seats.js';
-import { NOW, equal, hasType, literal, those, when } from '../protocol/expressions.js';
+import { NOW, hasType, those, when } from '../protocol/expressions.js';
 import { legalProjection } from '../protocol/extension.js';
 import type { StoredClaim, StoredRun } from '../protocol/job-claims.js';
+import { isOfJob } from '../protocol/job-list.js';
 import type { RunOutcome } from '../protocol/operation.js';
 import type { Lease } from '../protocol/lock-document.js';
 import type { LockCollection } from '../store/lock-collection.js';
+import { claimedBy } from './schedule.js';
 import type { Schedule } from './schedule.js';
 
 /** The last run that a job has claimed. */
@@ -70,7 +72,7 @@ export async function readJob(
   electionName: string,
   job: string,
 ): Promise<{ readonly stored: StoredJob; readonly sentAtMs: number } | undefined> {
-  const ofJob = those('$claims', equal('$$this.job', literal(job)));
+  const ofJob = those('$claims', isOfJob(job));
   const projection = {
     now: NOW,
     kind: 1,
@@ -130,9 +132,9 @@ function nextOf(
   nowMs: number,
 ): number | null {
   if (claim === undefined) return schedule.expected(null, nowMs);
-  const { instant, anchor, run } = claim;
+  const { instant, run } = claim;
   const endedMs = run?.instant.getTime() === instant.getTime() ? run.endedAt?.getTime() : undefined;
-  const claimed = { lastMs: instant.getTime(), anchorMs: anchor.getTime() };
+  const claimed = claimedBy(claim);
   if (isRunning && schedule.overrunAt(claimed, nowMs) === null) return null;
   return schedule.expected(endedMs === undefined ? claimed : { ...claimed, endedMs }, nowMs);
 }

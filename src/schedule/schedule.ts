@@ -1,3 +1,5 @@
+import type { StoredClaim } from '../protocol/job-claims.js';
+
 /**
  * When a job is due, as a pure function of what it has claimed and of the time. All times are the server's, in ms.
  */
@@ -26,6 +28,11 @@ export interface Claimed {
   /** When the run under the last claim ended, if that is known. */
   readonly endedMs?: number;
 }
+
+export const claimedBy = ({ instant, anchor }: Pick<StoredClaim, 'instant' | 'anchor'>): Claimed => ({
+  lastMs: instant.getTime(),
+  anchorMs: anchor.getTime(),
+});
 
 export interface MissedInstants {
   readonly count: number;

@@ -102,7 +102,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
 
   /**
    * Asks the leader for a run now, out of turn, from any process. It is claimed like an instant, so it starts at most
-   * once, whoever leads by then; it waits for a run that goes on, and runs asked for meanwhile are one. The series of
+   * once, under this leader or a later one; it waits for a run that goes on, and runs asked for meanwhile are one. The series of
    * instants stays as it is. A leader in this process hears at once, another one by its change stream if it has one open,
    * and else at its next extension, after a third of the lease at most.
    *
