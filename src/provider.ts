@@ -36,6 +36,7 @@ import type { LockSnapshot } from './protocol/snapshot.js';
 import { parseJobOptions } from './schedule/job-options.js';
 import type { ScheduledJobOptions } from './schedule/job-options.js';
 import { ScheduledJob } from './schedule/scheduled-job.js';
+import { isKnown } from './store/outcome.js';
 
 /**
  * Binds one collection of a MongoDB database and makes locks on it.
@@ -232,8 +233,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     this.#engine.assertOpen();
     const outcome = await keepAlive(this.#engine.ensureIndex());
     if (outcome.type === 'done') return;
-    const outcomeKnown = outcome.type === 'refused' || !outcome.maybeApplied;
-    throw new StoreUnavailableError(null, outcomeKnown, outcome.error);
+    throw new StoreUnavailableError(null, isKnown(outcome), outcome.error);
   }
 
   /**

@@ -10,6 +10,7 @@ import { readSnapshot } from '../protocol/snapshot.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
 import type { Combiner } from '../store/combiner.js';
 import type { LockCollection } from '../store/lock-collection.js';
+import { isKnown } from '../store/outcome.js';
 
 /** What a revocation found: attempt ids, sorted into those asked, those already gone, and those evicted. */
 export interface RevokeResult {
@@ -33,7 +34,7 @@ export class Inspector {
   readonly #by: string;
   readonly #whole: Fields;
 
-  /** @param by - What a holder is told of whoever revokes here. */
+  /** @param by - The name that a holder is told of the process that revokes its lease. */
   constructor(
     collection: LockCollection,
     combiner: Combiner,
@@ -96,8 +97,7 @@ export class Inspector {
     const operation = { type: force ? 'evict' : 'ask', ids, by: this.#by, why } as const;
     const outcome = await keepAlive(this.#combiner.submit(name, seats, operation).outcome);
     if (outcome.type !== 'done') {
-      const outcomeKnown = outcome.type === 'refused' || !outcome.maybeApplied;
-      throw new StoreUnavailableError(name, outcomeKnown, outcome.error);
+      throw new StoreUnavailableError(name, isKnown(outcome), outcome.error);
     }
     const named = new Set(outcome.value.wake.map((word) => /([^:]+):0$/.exec(word)?.[1]));
     const told = ids.filter((each) => named.has(each));

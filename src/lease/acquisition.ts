@@ -1,13 +1,7 @@
 import { onAbort } from '../abort-listeners.js';
 import { withCallerFrames } from '../caller-frames.js';
 import type { Moment, Timer } from '../clock.js';
-import {
-  AcquireTimeoutError,
-  DeadlockError,
-  LeaseholdError,
-  ProviderClosedError,
-  StoreUnavailableError,
-} from '../errors.js';
+import { AcquireTimeoutError, DeadlockError, ProviderClosedError } from '../errors.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import type { BegunRequest } from '../options/request-options.js';
 import type { Lease, LockKind } from '../protocol/lock-document.js';
@@ -15,6 +9,7 @@ import type { Demand } from '../protocol/operation.js';
 import type { Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import { describeLease } from '../protocol/snapshot.js';
+import { unavailable } from '../store/unavailable.js';
 import { Asking, seatOf } from './asking.js';
 import type { Asked, AskingObserver } from './asking.js';
 import { Attempt } from './attempt.js';
@@ -246,9 +241,7 @@ export class Acquisition implements Wait {
   failed(error: unknown): void {
     this.#attempt.withdraw();
     const outcomeKnown = !this.#attempt.mayRemain;
-    this.#end(() =>
-      error instanceof LeaseholdError ? error : new StoreUnavailableError(this.name, outcomeKnown, error),
-    );
+    this.#end(() => unavailable(this.name, outcomeKnown, error));
   }
 
   placed(place: number, reply: Reply): void {

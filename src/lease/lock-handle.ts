@@ -1,9 +1,10 @@
 import { inspect } from 'node:util';
-import { LeaseholdError, LockLostError, StoreUnavailableError } from '../errors.js';
+import { LockLostError } from '../errors.js';
 import type { LossCause } from '../errors.js';
 import { keepAlive } from '../keep-alive.js';
 import { portrait } from '../portrait.js';
 import type { Revocation } from '../protocol/operation.js';
+import { unavailable } from '../store/unavailable.js';
 import { sharedMode } from './exclusivity.js';
 import type { Exclusivity } from './exclusivity.js';
 import type { Grant, HoldObserver } from './grant.js';
@@ -175,8 +176,7 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Excl
     const confirmation = await keepAlive(this.#owner.confirm(this.#hold));
     this.#throwIfOver();
     if (confirmation.type === 'unknown') {
-      const { error } = confirmation;
-      throw error instanceof LeaseholdError ? error : new StoreUnavailableError(this.name, false, error);
+      throw unavailable(this.name, false, confirmation.error);
     }
   }
 

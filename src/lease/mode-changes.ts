@@ -1,7 +1,8 @@
 import { within } from '../clock.js';
-import { LeaseholdError, LockModeError, ProviderClosedError, StoreUnavailableError } from '../errors.js';
+import { LockModeError, ProviderClosedError, StoreUnavailableError } from '../errors.js';
 import type { ParsedWait } from '../options/request-options.js';
 import type { Mode } from '../protocol/lock-document.js';
+import { unavailable } from '../store/unavailable.js';
 import type { AcquisitionContext } from './acquisition-context.js';
 import type { HeldLease } from './held-lease.js';
 import { lossOf } from './loss.js';
@@ -76,8 +77,7 @@ export class ModeChanges {
     this.#throwIfOver();
     if (changed === undefined) throw new StoreUnavailableError(name, false, trouble);
     if (changed.type === 'failed') {
-      const { error } = changed;
-      throw error instanceof LeaseholdError ? error : new StoreUnavailableError(name, false, error);
+      throw unavailable(name, false, changed.error);
     }
   }
 

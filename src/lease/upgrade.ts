@@ -1,13 +1,7 @@
 import { onAbort } from '../abort-listeners.js';
 import { pauseBeforeRepeat, within } from '../clock.js';
 import type { Moment, Timer } from '../clock.js';
-import {
-  AcquireTimeoutError,
-  LeaseholdError,
-  LockLostError,
-  ProviderClosedError,
-  StoreUnavailableError,
-} from '../errors.js';
+import { AcquireTimeoutError, LockLostError, ProviderClosedError } from '../errors.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import type { ParsedWait } from '../options/request-options.js';
 import { fateOf } from '../protocol/reply.js';
@@ -15,6 +9,7 @@ import type { Reply } from '../protocol/reply.js';
 import type { Seats } from '../protocol/seats.js';
 import { describeLease } from '../protocol/snapshot.js';
 import type { LeaseInfo } from '../protocol/snapshot.js';
+import { unavailable } from '../store/unavailable.js';
 import type { AcquisitionContext } from './acquisition-context.js';
 import type { Wait } from './bench.js';
 import type { HeldLease } from './held-lease.js';
@@ -127,9 +122,7 @@ export class Upgrade implements Wait {
   }
 
   failed(error: unknown): void {
-    this.#giveUp(
-      error instanceof LeaseholdError ? error : new StoreUnavailableError(this.name, false, error),
-    );
+    this.#giveUp(unavailable(this.name, false, error));
   }
 
   placed(_place: number, reply: Reply): void {

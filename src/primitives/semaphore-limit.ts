@@ -11,6 +11,7 @@ import type { Demand } from '../protocol/operation.js';
 import type { Reply } from '../protocol/reply.js';
 import { semaphoreSeats } from '../protocol/semaphore-seats.js';
 import type { LockSnapshot } from '../protocol/snapshot.js';
+import { isKnown } from '../store/outcome.js';
 import type { Outcome } from '../store/outcome.js';
 import type { Answer } from '../store/combiner.js';
 
@@ -102,8 +103,7 @@ export class SemaphoreLimit {
   }
 
   #unavailable(outcome: Exclude<Outcome<unknown>, { type: 'done' }>): StoreUnavailableError {
-    const outcomeKnown = outcome.type === 'refused' || !outcome.maybeApplied;
-    return new StoreUnavailableError(this.#name, outcomeKnown, outcome.error);
+    return new StoreUnavailableError(this.#name, isKnown(outcome), outcome.error);
   }
 
   /**

@@ -60,7 +60,7 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
       if (ended !== undefined) throw lossOf(this.#lease, ended);
       if (outcome.type === 'done') {
         const { reply } = outcome.value;
-        const isMine = reply?.sound === true && fateOf(reply, id).type === 'granted';
+        const isMine = reply !== null && fateOf(reply, id).type === 'granted';
         if (isMine && reply.fence >= token) return true;
         // The monitor finds out which way it was lost.
         throw new LockLostError(name, 'evicted');

@@ -29,6 +29,10 @@ export interface Unknown {
   readonly maybeApplied: boolean;
 }
 
+/** Whether a call that was not done is known to have changed nothing. */
+export const isKnown = (outcome: Refused | Unknown): boolean =>
+  outcome.type === 'refused' || !outcome.maybeApplied;
+
 /** What a server says while it changes its role, is overloaded or shuts down, and what a later try may be spared. */
 const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   6, // HostUnreachable

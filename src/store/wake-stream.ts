@@ -1,4 +1,5 @@
 import type { Document } from 'mongodb';
+import { within } from '../clock.js';
 import type { Clock, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
@@ -14,7 +15,7 @@ export interface WakeListener {
   woken(name: string, id: string, token: number): void;
   /** The stream has been (re)opened: what happened before is not known. */
   opened(): void;
-  /** There is no stream, for now or for good: whoever waits has to be polled for. */
+  /** There is no stream, for now or for good: the process has to poll for its waiters. */
   blind(): void;
   /** The collection was dropped or renamed: any document may be gone. */
   vanished(): void;
@@ -254,9 +255,9 @@ export class WakeStream {
 
   #discardCursor(): void {
     if (this.#cursor === undefined) return;
-    const closing = this.#cursor.close();
+    const closing = this.#cursor.close().catch(() => undefined);
     this.#cursor = undefined;
-    const closed = bounded(closing, this.#clock, this.#settings.storeTimeoutMs);
+    const closed = within(this.#clock, this.#settings.storeTimeoutMs, closing);
     this.#closing.add(closed);
     void closed.finally(() => this.#closing.delete(closed));
   }
@@ -281,14 +282,4 @@ export class WakeStream {
 interface WakeEvent {
   readonly documentKey?: { readonly _id: string };
   readonly wake?: unknown;
-}
-
-/** Resolves when the promise has settled, or the time is over. */
-async function bounded(promise: Promise<unknown>, clock: Clock, boundMs: number): Promise<void> {
-  let timer: Timer | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = clock.at(clock.nowMs() + boundMs, resolve);
-  });
-  await Promise.race([promise.catch(() => undefined), over]);
-  timer?.cancel();
 }
