@@ -6,18 +6,17 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { codeBlocks, pages, root } from './pages.js';
 import { presupposed } from './presupposed.js';
 
-/** The version of the driver that a lock file or a package names. */
-const versionIn = (path: string, find: (json: never) => string): string =>
-  find(JSON.parse(readFileSync(join(root, path), 'utf8')) as never);
+interface Package {
+  readonly version: string;
+}
+
+const readJson = (path: string): unknown => JSON.parse(readFileSync(join(root, path), 'utf8'));
+
+const driver = readJson('node_modules/mongodb/package.json') as Package;
+const { packages: locked } = readJson('package-lock.json') as { packages: Record<string, Package> };
 
 /** With another version only the examples have to compile: a user compiles no source of the library. */
-const isOwnDriver =
-  versionIn('node_modules/mongodb/package.json', ({ version }: { version: string }) => version) ===
-  versionIn(
-    'package-lock.json',
-    ({ packages }: { packages: Record<string, { version: string }> }) =>
-      packages['node_modules/mongodb']?.version ?? '',
-  );
+const isOwnDriver = driver.version === locked['node_modules/mongodb']?.version;
 
 /** The programs of the folder `examples`, as if each were one block of a page. */
 const programs = readdirSync(join(root, 'examples')).map((file) => {

@@ -1,9 +1,9 @@
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { whenTestEnds } from '../../support/current-test.js';
 import { LockProvider } from '../../../src/index.js';
 import type { AcquireOptions, LockProviderOptions } from '../../../src/index.js';
+import { whenTestEnds } from '../../support/current-test.js';
 import { startReplicaSet } from '../../support/mongo-server/start.js';
 import type { MongoServer } from '../../support/mongo-server/start.js';
 import { eventually, later, rejection } from '../../support/patience.js';
@@ -42,7 +42,7 @@ async function world(options: LockProviderOptions = {}): Promise<World> {
   const client = new MongoClient(uri, { monitorCommands: true });
   const observing = new MongoClient(server.uri);
   const given = { leaseMs: LEASE_MS, createIndexes: false, ...options };
-  const locks = new LockProvider(client.db('late'), { ...given, storeTimeoutMs: STORE_TIMEOUT_MS });
+  const locks = new LockProvider(client.db('late'), { storeTimeoutMs: STORE_TIMEOUT_MS, ...given });
   const observer = new LockProvider(observing.db('late'), given);
   whenTestEnds(async () => {
     proxy.heal();
@@ -106,3 +106,17 @@ it.each(['abort', 'timeout'] as const)(
     expect(await lock.release()).toBe(true);
   },
 );
+
+it('a copy of a request that comes after its repeat was granted and given back takes no seat for good (E2)', async () => {
+  const { locks, observer } = await world({ leaseMs: 60_000, storeTimeoutMs: 1_500 });
+  const holding = proxy.holdRequests(1, ({ command }) => command === 'findAndModify');
+  const hold = await locks.acquireMutex('a');
+  expect(holding.held).toBe(1);
+  expect(await hold.release()).toBe(true);
+  expect(await holding.deliver()).toBe(1);
+  const { id } = hold;
+  const taken = (await observer.inspect('a'))?.holders.map((holder) => holder.id);
+  // It came in time: otherwise there is nothing to see.
+  expect(taken).toEqual([id]);
+  await eventually('the seat is free again', async () => (await observer.inspect('a'))?.holders.length === 0);
+});
