@@ -16,7 +16,7 @@ export type OnFailure = 'lead-on' | 'resign';
 
 /** Options of one candidate of an election. All are checked once, when it is made. */
 export interface LeaderElectionOptions {
-  /** Who stands, for `handOverTo` and for whoever looks: 1 to 1,024 bytes of UTF-8. Default: the process id. */
+  /** The name of the candidate, as `handOverTo` and observers use it: 1 to 1,024 bytes of UTF-8. Default: the process id. */
   candidateId?: string | undefined;
   /** What the leader tells everybody, for instance its address: at most 1,024 bytes of UTF-8, default empty. */
   value?: string | undefined;

@@ -26,7 +26,7 @@ export interface LeaderInfo {
 
 /** One candidate of an election as it is stored. */
 export interface CandidateInfo {
-  /** Who stands. */
+  /** The candidate. */
   readonly candidateId: string;
   /** `host:pid:random` of its provider. */
   readonly processId: string;

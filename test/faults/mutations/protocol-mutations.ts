@@ -73,7 +73,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'release-by-name',
-    breaks: 'a release empties the seat, whoever has it',
+    breaks: 'a release empties the seat, also one of another holder',
     edits: [
       {
         file: 'protocol/mutex-seats.ts',
@@ -206,7 +206,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'transition-lets-anybody-in',
-    breaks: 'the seat of a leader that fell silent goes to whoever waits, not to its candidate',
+    breaks: 'the seat of a leader that fell silent goes to the first waiter, not to its candidate',
     edits: [
       {
         file: 'protocol/election-seats.ts',
@@ -236,7 +236,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'transition-added-twice',
-    breaks: 'whoever follows a leader has two transitions in its lease',
+    breaks: 'the successor of a leader has two transitions in its lease',
     edits: [
       {
         file: 'protocol/admission.ts',
