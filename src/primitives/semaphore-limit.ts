@@ -1,4 +1,4 @@
-import { pauseBeforeRepeat } from '../clock.js';
+import { pauseBeforeRepeat, sleepUntil } from '../clock.js';
 import {
   CorruptLockDocumentError,
   LockKindMismatchError,
@@ -6,6 +6,7 @@ import {
   StoreUnavailableError,
 } from '../errors.js';
 import type { AcquisitionContext } from '../lease/acquisition-context.js';
+import { UnansweredCopies } from '../lease/unanswered-copies.js';
 import type { WhenLimitDiffers } from '../options/request-options.js';
 import type { Demand } from '../protocol/operation.js';
 import type { Reply } from '../protocol/reply.js';
@@ -110,17 +111,24 @@ export class SemaphoreLimit {
    * Repeats the same request, its not-after included, until it is answered or can have no effect any more. A request that
    * reached the server too late did nothing and its copies never will, so the next one has a new not-after: after a
    * suspension the estimate of the server's clock is behind, and that answer has corrected it.
+   *
+   * After an answer it waits for the end of the copies that have none: one of them would undo the caller's next resize.
    */
   async #sendResize(limit: number): Promise<Outcome<Resized>> {
     const { clock, collection, settings } = this.#context;
     const endMs = clock.nowMs() + settings.storeTimeoutMs;
+    const copies = new UnansweredCopies(collection.serverClock);
     let notAfter: Date | undefined;
     for (let repeats = 0; ; repeats += 1) {
       notAfter ??= new Date(collection.serverClock.nowMs() + settings.storeTimeoutMs);
+      const sentNotAfter = notAfter;
+      copies.sent(() => sentNotAfter);
       const outcome = await this.#submit(limit, notAfter);
+      copies.settled(!isKnown(outcome));
       const isLate = outcome.type === 'done' && cameTooLate(outcome.value.reply, limit, notAfter);
       const isSettled = outcome.type !== 'unknown' && !isLate;
       if (isSettled || clock.nowMs() >= endMs) {
+        if (outcome.type === 'done' && copies.mayArrive) await sleepUntil(clock, copies.overAtMs);
         return outcome.type === 'done'
           ? { ...outcome, value: { reply: outcome.value.reply, isLate } }
           : outcome;

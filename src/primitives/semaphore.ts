@@ -52,6 +52,8 @@ export interface Semaphore {
    * nothing is stored yet, it is the limit that this object will store.
    *
    * @param limit - 1 to 2^31 − 1.
+   * @returns Resolves when the limit is stored, and when no copy of the request can come to the server any more: if an
+   *   answer was lost, that is up to `storeTimeoutMs` later.
    * @throws `TypeError`, `RangeError`; {@link LockKindMismatchError}, {@link CorruptLockDocumentError},
    *   {@link ProviderClosedError}; {@link StoreUnavailableError} if the store does not answer within `storeTimeoutMs`.
    */

@@ -29,9 +29,9 @@ export interface Unknown {
   readonly maybeApplied: boolean;
 }
 
-/** Whether a call that was not done is known to have changed nothing. */
-export const isKnown = (outcome: Refused | Unknown): boolean =>
-  outcome.type === 'refused' || !outcome.maybeApplied;
+/** Whether it is known what a call has changed: all that it asked for, or nothing. */
+export const isKnown = (outcome: Outcome<unknown>): boolean =>
+  outcome.type !== 'unknown' || !outcome.maybeApplied;
 
 /** What a server says while it changes its role, is overloaded or shuts down, and what a later try may be spared. */
 const TRANSIENT_CODES: ReadonlySet<number> = new Set([

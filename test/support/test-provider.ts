@@ -20,6 +20,7 @@ export interface TestProvider {
   document(name: string): Promise<Document | null>;
   /** Does something to a stored document behind the library's back. */
   tamper(name: string, update: Document | Document[]): Promise<void>;
+  serverNowMs(): Promise<number>;
 }
 
 /** The events that the server answers about once a second, and the driver's own. */
@@ -86,6 +87,10 @@ export async function testProvider(
     document: (name) => stored.findOne({ _id: name }),
     tamper: async (name, update) => {
       await stored.updateOne({ _id: name }, update, { writeConcern: { w: 'majority' } });
+    },
+    serverNowMs: async () => {
+      const { localTime } = await stored.db.command({ hello: 1 });
+      return (localTime as Date).getTime();
     },
   };
 }
