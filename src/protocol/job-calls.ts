@@ -83,6 +83,9 @@ export const callsOf = (job: string): Expression => those(CALLS, isOfJob(job));
 /** What becomes of a call that finds no room: `MAX_JOBS` jobs have been called. */
 export const CALLS_FULL = 'full';
 
+/** What becomes of a call that reaches the server when its time is up. */
+export const CALL_LATE = 'late';
+
 /** The numbers in the answer to a call: of the last one, and of the last one that was claimed. */
 export function readCallNumbers(answer: string): { readonly asked: number; readonly claimed: number } {
   const [asked, claimed] = answer.split('/');
@@ -90,10 +93,10 @@ export function readCallNumbers(answer: string): { readonly asked: number; reado
 }
 
 /**
- * Asks for a run, or only for the numbers if `since` is `null`. A call that is pending is the same one for longer. The
- * mark in the lease and the word in `wake` tell the leader, whose next extension shows the mark in any case.
+ * Asks for a run, or only for the numbers if `since` is `null`. A call that is pending is the same one for longer; one
+ * whose time is up does nothing. The mark in the lease and the word in `wake` tell the leader, whose next extension shows the mark in any case.
  */
-export function call({ job, since, forMs, nonce }: Call): readonly Stage[] {
+export function call({ job, since, until, nonce }: Call): readonly Stage[] {
   const number = (field: string): Expression => ({ $ifNull: [{ $first: `$own.${field}` }, 0] });
   const answer: Expression = { $concat: [{ $toString: '$asked' }, '/', { $toString: number('claimed') }] };
   const own: Stage = { $set: { own: ownEntry('calls', job) } };
@@ -103,9 +106,10 @@ export function call({ job, since, forMs, nonce }: Call): readonly Stage[] {
     job: literal(job),
     asked: '$asked',
     claimed: number('claimed'),
-    until: { $max: [{ $first: '$own.until' }, { $add: [NOW, forMs] }] },
+    until: { $max: [{ $first: '$own.until' }, until] },
   };
   const isFull = all(equal('$own', []), { $gte: [{ $size: storedList('calls') }, MAX_JOBS] });
+  const isLate = all(equal(number('asked'), since), { $gte: [NOW, until] });
   const marked = merge('$holder', { called: literal(nonce) });
   const holder: Expression = when(all('$isStored', not(equal('$holder', null))), marked, '$holder');
   const told = holdersTold(when(equal('$holder', null), [], ['$holder']), '$isStored');
@@ -115,13 +119,18 @@ export function call({ job, since, forMs, nonce }: Call): readonly Stage[] {
       $set: {
         isPending: not(equal(those('$own', isPending('$$this')), [])),
         isFull: when('$ok', isFull, true),
+        isLate,
       },
     },
-    { $set: { isNew: all(not('$isPending'), equal(number('asked'), since), not('$isFull')) } },
+    {
+      $set: {
+        isNew: all(not('$isPending'), equal(number('asked'), since), not('$isFull'), not('$isLate')),
+      },
+    },
     {
       $set: {
         asked: { $add: [number('asked'), when('$isNew', 1, 0)] },
-        isStored: any('$isPending', '$isNew'),
+        isStored: any(all('$isPending', not('$isLate')), '$isNew'),
       },
     },
     {
@@ -131,6 +140,6 @@ export function call({ job, since, forMs, nonce }: Call): readonly Stage[] {
         wake: told,
       },
     },
-    { $set: { wake: answered(nonce, when('$isFull', CALLS_FULL, answer)) } },
+    { $set: { wake: answered(nonce, when('$isFull', CALLS_FULL, when('$isLate', CALL_LATE, answer))) } },
   ];
 }

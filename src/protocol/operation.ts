@@ -166,8 +166,8 @@ export interface Call {
    * `null`: only asks for the numbers.
    */
   readonly since: number | null;
-  /** How long it may be claimed, in ms. */
-  readonly forMs: number;
+  /** Server time until which it may be claimed; later it does nothing: a late copy must not ask for a run. */
+  readonly until: Date;
   /** Never used twice, as that of a look. */
   readonly nonce: string;
 }

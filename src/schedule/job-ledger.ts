@@ -2,7 +2,7 @@ import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
 import { newNonce } from '../lease/ids.js';
 import type { AcquisitionContext } from '../lease/acquisition-context.js';
 import { electionSeats } from '../protocol/election-seats.js';
-import { CALLS_FULL, callsOf, readCallNumbers } from '../protocol/job-calls.js';
+import { CALLS_FULL, CALL_LATE, callsOf, readCallNumbers } from '../protocol/job-calls.js';
 import type { StoredCall } from '../protocol/job-calls.js';
 import type { ClaimOutcome } from '../protocol/job-claims.js';
 import type { RunOutcome } from '../protocol/operation.js';
@@ -41,8 +41,11 @@ export interface Unanswered {
   readonly cause: unknown;
 }
 
-/** `nobody`: the election has no document, so nobody leads. */
-export type CallAnswer = CallNumbers | 'nobody' | Unanswered | Error;
+/**
+ * - `nobody`: the election has no document, so nobody leads.
+ * - `late`: it reached the server when its time was up. It did nothing, and no copy of it has done or will do anything.
+ */
+export type CallAnswer = CallNumbers | 'nobody' | 'late' | Unanswered | Error;
 
 /** What is known of a job where it may run next. */
 export interface JobState {
@@ -120,17 +123,18 @@ export class JobLedger {
     await this.#context.combiner.submit(this.#electionName, electionSeats, operation).outcome;
   }
 
-  /** Asks for a run that may be claimed for so long; without `since`, only for the numbers. */
-  async call(since: number | null, forMs: number): Promise<CallAnswer> {
+  /** Asks for a run that may be claimed until then, by the server's clock; without `since`, only for the numbers. */
+  async call(since: number | null, untilMs: number): Promise<CallAnswer> {
     const { combiner } = this.#context;
     const nonce = newNonce();
-    const operation = { type: 'call', job: this.#job, since, forMs: Math.ceil(forMs), nonce } as const;
+    const operation = { type: 'call', job: this.#job, since, until: new Date(untilMs), nonce } as const;
     const outcome = await combiner.submit(this.#electionName, electionSeats, operation).outcome;
     if (outcome.type === 'unknown') return { cause: outcome.error };
     if (outcome.type === 'refused') return this.#unavailable(outcome.error);
     this.#learn(outcome.value, outcome.sentAt.ms);
     const answer = this.#read(outcome.value, nonce);
     if (answer === undefined) return 'nobody';
+    if (answer === CALL_LATE) return answer;
     return typeof answer === 'string' ? readCallNumbers(answer) : answer;
   }
 

@@ -5,12 +5,14 @@ import { JobNotStartedError } from './job-not-started.js';
 import type { CallNumbers, JobLedger } from './job-ledger.js';
 import { leaderOf, readJob } from './job-status.js';
 
+const TOO_LATE = new Error('it reached the server too late');
+
 /** What asking for a run needs. */
 export interface RunRequestParts {
   readonly context: AcquisitionContext;
   readonly electionName: string;
   readonly job: string;
-  readonly ledger: Pick<JobLedger, 'call' | 'claimedCall'>;
+  readonly ledger: Pick<JobLedger, 'call' | 'claimedCall' | 'time'>;
   /** How long a leader has for it. */
   readonly boundMs: number;
   /** Tells the leader, if it is here, that the run is asked for. */
@@ -50,7 +52,8 @@ export class RunRequest {
   }
 
   /**
-   * Asked again and again until the time is up.
+   * Asked again and again until the time is up; a call is repeated with the end that it had, so that its copies do nothing
+   * once the caller has been told that it failed.
    *
    * @param isStored - Whether the call is stored already, so that its run may have been claimed.
    */
@@ -58,9 +61,18 @@ export class RunRequest {
     const { context, ledger, boundMs, electionName } = this.#parts;
     const { clock, closing } = context;
     let mayBeStored = isStored;
+    let untilMs: number | undefined;
     for (let repeats = 0; ; repeats += 1) {
       this.#assertOpen();
-      const answer = await ledger.call(since, boundMs);
+      untilMs ??= Math.ceil(ledger.time.nowMs() + boundMs);
+      const answer = await ledger.call(since, untilMs);
+      if (answer === 'late') {
+        // After a suspension the estimate of the server's clock is behind, and this answer has corrected it.
+        untilMs = undefined;
+        mayBeStored = isStored;
+        if (clock.nowMs() >= endMs) throw new StoreUnavailableError(electionName, !isStored, TOO_LATE);
+        continue;
+      }
       if (answer instanceof StoreUnavailableError && mayBeStored)
         throw new StoreUnavailableError(electionName, false, answer.cause);
       if (answer instanceof Error) throw answer;

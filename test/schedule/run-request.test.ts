@@ -5,15 +5,17 @@ import { StoreUnavailableError } from '../../src/errors.js';
 import type { AcquisitionContext } from '../../src/lease/acquisition-context.js';
 import type { CallAnswer } from '../../src/schedule/job-ledger.js';
 import { RunRequest } from '../../src/schedule/run-request.js';
+import { ServerTime } from '../../src/schedule/server-time.js';
 import { rejection } from '../support/patience.js';
 
 const lost: CallAnswer = { cause: new Error('the answer was lost') };
+const late: CallAnswer = 'late';
 const refusal: CallAnswer = new StoreUnavailableError('e', true, new Error('not permitted'));
 const none: CallAnswer = { asked: 0, claimed: 0 };
 const stored: CallAnswer = { asked: 1, claimed: 0 };
 
 /** What a request rejects with that is answered so, the last answer again and again, and whose run nobody claims. */
-async function answered(...answers: readonly CallAnswer[]): Promise<unknown> {
+async function answered(answers: readonly CallAnswer[], ends: number[] = []): Promise<unknown> {
   let asked = 0;
   const request = new RunRequest({
     context: {
@@ -24,9 +26,11 @@ async function answered(...answers: readonly CallAnswer[]): Promise<unknown> {
     electionName: 'e',
     job: 'j',
     ledger: {
-      call: () => {
+      time: new ServerTime(systemClock),
+      call: (_, untilMs) => {
         const answer = answers[Math.min(asked, answers.length - 1)] ?? lost;
         asked += 1;
+        ends.push(untilMs);
         return Promise.resolve(answer);
       },
       claimedCall: () => Promise.resolve(undefined),
@@ -47,13 +51,31 @@ describe('a request for a run that the store does not answer', () => {
       false,
       [none, lost, refusal],
     ],
+    ['when it always comes too late, did nothing', true, [none, lost, late]],
     ['once it is stored, may have been claimed', false, [none, stored, lost]],
     ['once it is stored, and is refused then, may have been claimed', false, [none, stored, refusal]],
   ])('%s', async (_, outcomeKnown, answers) => {
-    expect(await answered(...answers)).toMatchObject({
+    expect(await answered(answers)).toMatchObject({
       code: 'STORE_UNAVAILABLE',
       lockName: 'e',
       outcomeKnown,
     });
+  });
+});
+
+describe('a call of which an answer is missing', () => {
+  it('is repeated with the end that it had (E2)', async () => {
+    const ends: number[] = [];
+    await answered([none, lost, lost, stored, none], ends);
+    const [, ...ofCall] = ends;
+    expect(new Set(ofCall.slice(0, 3)).size).toBe(1);
+  });
+
+  it('is made anew, with a later end, once the server says that it came too late', async () => {
+    const ends: number[] = [];
+    await answered([none, lost, late, stored, none], ends);
+    const [, first = NaN, second, third = NaN] = ends;
+    expect(second).toBe(first);
+    expect(third).toBeGreaterThan(first);
   });
 });

@@ -157,9 +157,9 @@ const isHandedOver = (seen: Seen): boolean => {
 const isSilentIn = ({ kept, nowMs }: Seen): boolean =>
   kept.some(({ was: { expiresAt, transitionMs = 0 } }) => expiresAt.getTime() - transitionMs <= nowMs);
 
-/** Whether a claim is answered so. */
+/** Whether a claim or a call is answered so. */
 const isAnswered =
-  (outcome: ClaimOutcome) =>
+  (outcome: ClaimOutcome | 'late') =>
   ({ after }: Seen): boolean =>
     new RegExp(String.raw` \+\w+:${outcome}`).test(after.wake);
 
@@ -184,6 +184,7 @@ const ELECTION: Happenings = {
       if (operation.type !== 'claim' || operation.call === undefined) return false;
       return after.wake.includes(`+${operation.nonce}:claimed`);
     }),
+  'a call comes too late': isAnswered('late'),
   'a job is called while a call is pending': ({ after, operations }) =>
     operations.some((operation) => {
       if (operation.type !== 'call' || operation.since === null) return false;

@@ -100,21 +100,23 @@ function conclude(draft: DraftedDocument, { id, job, instant, outcome, nonce }: 
   });
 }
 
-/** One call at a time waits for a run; asked for again, it waits for longer. */
-function call(draft: DraftedDocument, { job, since, forMs, nonce }: Call): void {
+/** One call at a time waits for a run; asked for again, it waits for longer. A late one asks for nothing. */
+function call(draft: DraftedDocument, { job, since, until, nonce }: Call): void {
   const calls = draft.calls ?? [];
   const last = calls.find((each) => each.job === job);
   const { asked = 0, claimed = 0 } = last ?? {};
   const isWaiting = last !== undefined && isPending(last, draft.nowMs);
   const isFull = last === undefined && calls.length >= MAX_JOBS;
-  const isNew = !isWaiting && !isFull && asked === since;
+  const isLate = asked === since && draft.nowMs >= until.getTime();
+  const isNew = !isWaiting && !isFull && !isLate && asked === since;
   const number = isNew ? asked + 1 : asked;
-  if (since !== null && (isWaiting || isNew)) {
-    const until = new Date(Math.max(last?.until.getTime() ?? 0, draft.nowMs + forMs));
-    const made = { job, asked: number, claimed, until };
+  if (since !== null && ((isWaiting && !isLate) || isNew)) {
+    const latest = new Date(Math.max(last?.until.getTime() ?? 0, until.getTime()));
+    const made = { job, asked: number, claimed, until: latest };
     draft.calls = last === undefined ? [...calls, made] : calls.map((each) => (each === last ? made : each));
     draft.tell(draft.leases.map((lease) => lease.id));
     draft.leases = draft.leases.map((lease) => ({ ...lease, called: nonce }));
   }
-  draft.wake.push(`+${nonce}:${since !== null && isFull ? 'full' : `${number}/${claimed}`}`);
+  const numbers = isLate ? 'late' : `${number}/${claimed}`;
+  draft.wake.push(`+${nonce}:${since !== null && isFull ? 'full' : numbers}`);
 }

@@ -66,7 +66,7 @@ export const conclude = (id: string, job: string): Operation => ({
 });
 
 export const call = (job: string, since: number | null = 0): Operation => ({
-  ...{ type: 'call', job, since, forMs: 60_000, nonce: NONCE },
+  ...{ type: 'call', job, since, until: new Date(Date.now() + 60_000), nonce: NONCE },
 });
 
 export const resize = (limit: number, notAfter = new Date(Date.now() + DAY_MS)): Operation => ({

@@ -200,7 +200,7 @@ export function settle(planned: PlannedOperation, knowledge: Knowledge): Operati
       const { type, job, since, forMs, nonce } = planned;
       const last = knowledge.lastCallOf(job);
       const known = since === 'look' ? null : Math.max(0, last - (since === 'last' ? 0 : 1));
-      return { type, job, since: known, forMs, nonce };
+      return { type, job, since: known, until: new Date(nowMs + forMs), nonce };
     }
     case 'raiseFence': {
       const { type, target, by, nonce } = planned;
