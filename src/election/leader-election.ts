@@ -202,7 +202,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /**
    * Who leads, from now on: first the present leader, or `null`, then each next one. Extensions are not shown, and
-   * leaders that follow each other faster than they can be read may be left out. Needs no start. Ends when `signal`
+   * leaders that follow each other faster than they can be read may be left out: of those that the caller has not taken yet,
+   * the last 100 are kept. Needs no start. Ends when `signal`
    * aborts or the provider closes; `return` ends it at once, also while a `next` is pending.
    */
   observe(options?: { signal?: AbortSignal | undefined }): AsyncIterable<LeaderInfo | null> {

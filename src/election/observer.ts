@@ -3,6 +3,9 @@ import type { LeaderInfo } from './leader-info.js';
 
 type Next = IteratorResult<LeaderInfo | null, undefined>;
 
+/** A caller that reads more slowly than leaders change misses the oldest of them: memory has a bound. */
+const MAX_UNREAD = 100;
+
 const END: Next = { done: true, value: undefined };
 
 /**
@@ -30,8 +33,12 @@ export class Observer implements AsyncIterableIterator<LeaderInfo | null, undefi
 
   show(leader: LeaderInfo | null): void {
     const waiting = this.#waiting.shift();
-    if (waiting === undefined) this.#shown.push(leader);
-    else waiting({ done: false, value: leader });
+    if (waiting !== undefined) {
+      waiting({ done: false, value: leader });
+      return;
+    }
+    this.#shown.push(leader);
+    if (this.#shown.length > MAX_UNREAD) this.#shown.shift();
   }
 
   end(): void {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Observer } from '../../src/election/observer.js';
 import type { LeaderInfo } from '../../src/index.js';
 import { eventually, within } from '../support/patience.js';
 import { randomName, testProvider, twoProviders } from '../support/test-provider.js';
@@ -134,4 +135,18 @@ describe.concurrent('observers of one provider', () => {
     await b.stop();
     await eventually('no stream of its own', async () => (await countStreams(other, other.appName)) <= 1);
   });
+});
+
+it('an observer that reads more slowly than leaders change keeps the last hundred of them', async () => {
+  const observer = new Observer(
+    false,
+    () => undefined,
+    () => undefined,
+  );
+  for (let token = 1; token <= 250; token += 1) observer.show({ token } as LeaderInfo);
+  observer.show(null);
+  const first = await observer.next();
+  expect(first.value).toMatchObject({ token: 152 });
+  for (let token = 153; token <= 250; token += 1) await observer.next();
+  expect(await observer.next()).toEqual({ done: false, value: null });
 });
