@@ -5,7 +5,6 @@ import { parseElectionOptions } from './election/election-options.js';
 import type { LeaderElectionOptions } from './election/election-options.js';
 import { LeaderElection } from './election/leader-election.js';
 import { Engine } from './engine.js';
-import { StoreUnavailableError } from './errors.js';
 import { IsolatedEmitter, PROVIDER_SAYINGS } from './events.js';
 import type { LockProviderEvents, Report } from './events.js';
 import { keepAlive } from './keep-alive.js';
@@ -37,6 +36,7 @@ import { parseJobOptions } from './schedule/job-options.js';
 import type { ScheduledJobOptions } from './schedule/job-options.js';
 import { ScheduledJob } from './schedule/scheduled-job.js';
 import { isKnown } from './store/outcome.js';
+import { unavailable } from './store/unavailable.js';
 
 /**
  * Binds one collection of a MongoDB database and makes locks on it.
@@ -185,7 +185,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /**
    * What a lock of any kind looks like now, by a majority's read; `null` if it is not stored.
    *
-   * @throws {@link CorruptLockDocumentError}, {@link StoreUnavailableError}, {@link ProviderClosedError}.
+   * @throws {@link CorruptLockDocumentError}, {@link StoreUnavailableError}, {@link UnsupportedServerError}, {@link ProviderClosedError}.
    */
   async inspect(name: string): Promise<LockSnapshot | null> {
     this.#engine.assertOpen();
@@ -196,7 +196,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * All stored locks in the order of their names, as `inspect` shows each. A corrupt one is reported as a `storeError`
    * event and left out.
    *
-   * @throws {@link StoreUnavailableError}, {@link ProviderClosedError}.
+   * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError}, {@link ProviderClosedError}.
    */
   async *list(filter?: ListFilter): AsyncGenerator<LockSnapshot> {
     this.#engine.assertOpen();
@@ -227,13 +227,13 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * Makes the index that purges lock documents which nobody has used for the retention time. Also done in the
    * background after the first grant; locks work without it.
    *
-   * @throws {@link StoreUnavailableError} if the server refuses or does not answer.
+   * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the server refuses or does not answer.
    */
   async ensureIndexes(): Promise<void> {
     this.#engine.assertOpen();
     const outcome = await keepAlive(this.#engine.ensureIndex());
     if (outcome.type === 'done') return;
-    throw new StoreUnavailableError(null, isKnown(outcome), outcome.error);
+    throw unavailable(null, isKnown(outcome), outcome.error);
   }
 
   /**

@@ -1,4 +1,4 @@
-import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
+import { CorruptLockDocumentError } from '../errors.js';
 import type { Report } from '../events.js';
 import { keepAlive } from '../keep-alive.js';
 import type { ParsedListFilter, RevokeOptions } from '../options/admin-options.js';
@@ -11,6 +11,7 @@ import type { LockSnapshot } from '../protocol/snapshot.js';
 import type { Combiner } from '../store/combiner.js';
 import type { LockCollection } from '../store/lock-collection.js';
 import { isKnown } from '../store/outcome.js';
+import { unavailable } from '../store/unavailable.js';
 
 /** What a revocation found: attempt ids, sorted into those asked, those already gone, and those evicted. */
 export interface RevokeResult {
@@ -52,7 +53,7 @@ export class Inspector {
 
   async inspect(name: string): Promise<LockSnapshot | null> {
     const outcome = await keepAlive(this.#collection.read([name], this.#whole, 'majority'));
-    if (outcome.type !== 'done') throw new StoreUnavailableError(name, true, outcome.error);
+    if (outcome.type !== 'done') throw unavailable(name, true, outcome.error);
     const [found] = outcome.value;
     return found === undefined ? null : this.#read(name, found);
   }
@@ -64,7 +65,7 @@ export class Inspector {
       const outcome = await keepAlive(
         this.#collection.page({ _id: from, ...ofKind }, this.#whole, PAGE_SIZE),
       );
-      if (outcome.type !== 'done') throw new StoreUnavailableError(null, true, outcome.error);
+      if (outcome.type !== 'done') throw unavailable(null, true, outcome.error);
       if (outcome.value.length === 0) return;
       for (const found of outcome.value) {
         const name: unknown = found['_id'];
@@ -96,9 +97,7 @@ export class Inspector {
     if (seats === undefined || ids.length === 0) return { asked: [], gone: absent, evicted: [] };
     const operation = { type: force ? 'evict' : 'ask', ids, by: this.#by, why } as const;
     const outcome = await keepAlive(this.#combiner.submit(name, seats, operation).outcome);
-    if (outcome.type !== 'done') {
-      throw new StoreUnavailableError(name, isKnown(outcome), outcome.error);
-    }
+    if (outcome.type !== 'done') throw unavailable(name, isKnown(outcome), outcome.error);
     const named = new Set(outcome.value.wake.map((word) => /([^:]+):0$/.exec(word)?.[1]));
     const told = ids.filter((each) => named.has(each));
     const gone = ids.filter((each) => !named.has(each));
