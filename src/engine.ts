@@ -6,31 +6,31 @@ import { Inspector } from './admin/inspector.js';
 import { systemClock, within } from './clock.js';
 import type { Clock } from './clock.js';
 import type { Elections } from './election/elections.js';
-import { Observatory } from './election/observatory.js';
+import { LeaderWatch } from './election/leader-watch.js';
 import { ProviderClosedError } from './errors.js';
 import type { Report } from './events.js';
 import { keepAlive } from './keep-alive.js';
-import { Holds } from './lease/holds.js';
-import { Keeping } from './lease/keeping.js';
-import { LeaseExtender } from './lease/lease-extender.js';
-import { LeaseMonitor } from './lease/lease-monitor.js';
-import { Poller } from './lease/poller.js';
-import { ReleaseQueue } from './lease/release-queue.js';
-import { WaitingRoom } from './lease/waiting-room.js';
+import { Holds } from './lease/holding/holds.js';
+import { SeatCache } from './lease/seat-cache/seat-cache.js';
+import { LeaseExtender } from './lease/holding/lease-extender.js';
+import { LeaseMonitor } from './lease/holding/lease-monitor.js';
+import { Poller } from './lease/waiting/poller.js';
+import { ReleaseQueue } from './lease/holding/release-queue.js';
+import { WaitingRoom } from './lease/waiting/waiting-room.js';
 import { parseNamespace } from './options/provider-options.js';
 import type { Settings } from './options/provider-options.js';
 import { Requester } from './primitives/requester.js';
-import { electionSeats } from './protocol/election-seats.js';
-import { mutexSeats } from './protocol/mutex-seats.js';
-import { readerWriterSeats } from './protocol/reader-writer-seats.js';
+import { electionSeats } from './protocol/kinds/election-seats.js';
+import { mutexSeats } from './protocol/kinds/mutex-seats.js';
+import { readerWriterSeats } from './protocol/kinds/reader-writer-seats.js';
 import type { Seats } from './protocol/seats.js';
-import { semaphoreSeats } from './protocol/semaphore-seats.js';
-import type { LockSnapshot } from './protocol/snapshot.js';
-import { Combiner } from './store/combiner.js';
+import { semaphoreSeats } from './protocol/kinds/semaphore-seats.js';
+import type { LockSnapshot } from './protocol/replies/snapshot.js';
+import { Combiner } from './store/updates/combiner.js';
 import { LockCollection } from './store/lock-collection.js';
 import type { Outcome } from './store/outcome.js';
 import { PurgeIndex } from './store/purge-index.js';
-import { WakeStream } from './store/wake-stream.js';
+import { WakeStream } from './store/streams/wake-stream.js';
 
 /** The primitives that a document may hold. */
 const KINDS: readonly Seats[] = [mutexSeats, readerWriterSeats, semaphoreSeats, electionSeats];
@@ -54,7 +54,7 @@ export class Engine {
   readonly #holds: Holds;
   readonly #releases: ReleaseQueue;
   readonly #room: WaitingRoom;
-  readonly #keeping: Keeping;
+  readonly #seatCache: SeatCache;
   readonly #wakeStream: WakeStream;
   readonly #poller: Poller;
   readonly #purgeIndex: PurgeIndex;
@@ -78,17 +78,17 @@ export class Engine {
     this.#monitor = new LeaseMonitor(extender, settings, clock);
     this.#holds = new Holds(settings, clock, report, this.#monitor, this.#releases, db.databaseName);
     this.#room = new WaitingRoom(combiner, processId, settings.wakeIdleMs, clock, {
-      unclaimed: (name, seats, id, leaseMs) =>
+      onUnclaimed: (name, seats, id, leaseMs) =>
         void this.#releases.giveBack({ name, seats, id, untilMs: clock.nowMs() + leaseMs }),
-      told: (id) => void this.#holds.look(id),
-      othersWait: (name) => {
-        this.#keeping.othersWait(name);
+      onTold: (id) => void this.#holds.look(id),
+      onOthersWait: (name) => {
+        this.#seatCache.othersWait(name);
       },
-      vanished: () => {
+      onVanished: () => {
         this.#holds.lookAtAll();
       },
     });
-    this.#keeping = new Keeping(
+    this.#seatCache = new SeatCache(
       {
         process: processId,
         clock,
@@ -120,7 +120,7 @@ export class Engine {
         closing: this.#closing.signal,
       },
       this.#holds,
-      this.#keeping,
+      this.#seatCache,
       () => {
         if (settings.createIndexes) this.#purgeIndex.wanted();
       },
@@ -128,10 +128,10 @@ export class Engine {
     );
     this.observing = settingsOfObservers(db, settings);
     const { observing } = this;
-    const observatory = new Observatory(this.#collection, observing, clock, report, this.#closing.signal);
+    const leaderWatch = new LeaderWatch(this.#collection, observing, clock, report, this.#closing.signal);
     this.elections = {
       requester: this.requester,
-      observatory,
+      leaderWatch,
       started: new Set(),
       leftBehind: new Set(),
     };
@@ -174,11 +174,11 @@ export class Engine {
     this.#releases.close();
     this.#poller.close();
     this.#room.close();
-    this.#keeping.close();
+    this.#seatCache.close();
     await Promise.all([
       this.#wakeStream.close(),
       this.#purgeIndex.close(),
-      this.elections.observatory.close(),
+      this.elections.leaderWatch.close(),
     ]);
     this.#collection.close();
   }

@@ -1,4 +1,4 @@
-import type { LeaseInfo } from './protocol/snapshot.js';
+import type { LeaseInfo } from './protocol/replies/snapshot.js';
 import type { LockKind, Mode } from './protocol/lock-document.js';
 
 /** The stable `code` of every {@link LeaseholdError}. */

@@ -40,9 +40,9 @@ export { fencedTransaction } from './fencing/fenced-transaction.js';
 export type { FencedTransactionOptions } from './fencing/fenced-transaction.js';
 export { fencedUpdateOne } from './fencing/fenced-update.js';
 export type { FencedUpdateOptions } from './fencing/fenced-update.js';
-export type { Hold, LockHandle } from './lease/lock-handle.js';
-export type { PermitHandle } from './lease/permit-handle.js';
-export type { ReaderWriterHandle } from './lease/reader-writer-handle.js';
+export type { Hold, LockHandle } from './lease/holding/lock-handle.js';
+export type { PermitHandle } from './lease/holding/permit-handle.js';
+export type { ReaderWriterHandle } from './lease/mode-change/reader-writer-handle.js';
 export type { DrainOptions, ListFilter, RevokeOptions } from './options/admin-options.js';
 export type { LockProviderOptions, Wakeups } from './options/provider-options.js';
 export type {
@@ -65,7 +65,7 @@ export type { Mutex } from './primitives/mutex.js';
 export type { ReaderWriterLock } from './primitives/reader-writer-lock.js';
 export type { Semaphore } from './primitives/semaphore.js';
 export type { LockKind, Mode } from './protocol/lock-document.js';
-export type { LeaseInfo, LockSnapshot, WaiterInfo } from './protocol/snapshot.js';
+export type { LeaseInfo, LockSnapshot, WaiterInfo } from './protocol/replies/snapshot.js';
 export type {
   JobCompletedEvent,
   JobFailedEvent,

@@ -5,9 +5,9 @@ import { describe, expect, it } from 'vitest';
 
 import { LockProvider, QuorumLockProvider } from '../src/index.js';
 import type { ScheduledJob } from '../src/index.js';
-import { HeldLease } from '../src/lease/held-lease.js';
-import { LeaseHandle } from '../src/lease/lock-handle.js';
-import { mutexSeats } from '../src/protocol/mutex-seats.js';
+import { HeldLease } from '../src/lease/holding/held-lease.js';
+import { LeaseHandle } from '../src/lease/holding/lock-handle.js';
+import { mutexSeats } from '../src/protocol/kinds/mutex-seats.js';
 import { MockQuorum, settled } from './quorum/mock-stores.js';
 import { ManualClock } from './support/manual-clock.js';
 import { eventually } from './support/patience.js';

@@ -3,14 +3,14 @@ import type { Db, MongoClient } from 'mongodb';
 import { LockProvider } from '../../src/index.js';
 import type { LockHandle } from '../../src/index.js';
 import type { Fields, Stage } from '../../src/protocol/expressions.js';
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
 import type { Demand, Operation } from '../../src/protocol/operation.js';
-import { readerWriterSeats } from '../../src/protocol/reader-writer-seats.js';
-import { LEAVE_PROJECTION, replyProjection } from '../../src/protocol/reply.js';
+import { readerWriterSeats } from '../../src/protocol/kinds/reader-writer-seats.js';
+import { LEAVE_PROJECTION, replyProjection } from '../../src/protocol/replies/reply.js';
 import type { Seats } from '../../src/protocol/seats.js';
-import { semaphoreSeats } from '../../src/protocol/semaphore-seats.js';
-import { shortForm } from '../../src/protocol/short-form.js';
-import { mayCreate, transition } from '../../src/protocol/transition.js';
+import { semaphoreSeats } from '../../src/protocol/kinds/semaphore-seats.js';
+import { fastPath } from '../../src/protocol/pipeline/fast-path.js';
+import { mayCreate, transition } from '../../src/protocol/pipeline/transition.js';
 import { enqueue, leave } from '../../test/support/operations.js';
 import { BareWrite } from '../floor.js';
 import { Oplog } from '../oplog.js';
@@ -124,7 +124,7 @@ function sent(
   form: 'whole' | 'short',
 ): { readonly pipeline: readonly Stage[]; readonly fields: Fields } {
   if (form === 'short') {
-    const short = shortForm(seats, operation);
+    const short = fastPath(seats, operation);
     if (short === undefined) throw new Error(`there is no short form of ${operation.type}`);
     return short;
   }

@@ -2,11 +2,11 @@ import { pauseBeforeRepeat, sleepUntil, within } from '../clock.js';
 import { ProviderClosedError, StoreUnavailableError } from '../errors.js';
 import { DRAIN_MS } from '../options/admin-options.js';
 import type { Requester, Target } from '../primitives/requester.js';
-import { electionSeats } from '../protocol/election-seats.js';
+import { electionSeats } from '../protocol/kinds/election-seats.js';
 import type { Callbacks } from './callbacks.js';
 import type { ParsedElectionOptions } from './election-options.js';
 import { HandOver } from './hand-over.js';
-import { Return } from './return.js';
+import { ReturnTimer } from './return-timer.js';
 import { TermHandle } from './term-handle.js';
 import { Term } from './term.js';
 import type { TermListener, TermParts } from './term.js';
@@ -40,7 +40,7 @@ export class Candidacy {
   readonly #listener: CandidacyListener;
   readonly #termParts: TermParts;
   readonly #target: Target<TermHandle>;
-  readonly #return: Return;
+  readonly #return: ReturnTimer;
   readonly #stopping = new AbortController();
   #isQueued = false;
   #resolveQueued!: () => void;
@@ -56,7 +56,7 @@ export class Candidacy {
     this.#listener = listener;
     this.#termParts = { ...parts, context: requester.context };
     const { candidateId, value, transitionMs, terms } = options;
-    this.#return = new Return(requester.context, name, candidateId);
+    this.#return = new ReturnTimer(requester.context, name, candidateId);
     this.queued = new Promise((resolve, reject) => {
       this.#resolveQueued = resolve;
       this.#rejectQueued = reject;

@@ -1,4 +1,4 @@
-import type { LockHandle } from '../lease/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { WhyDeposed } from './election-options.js';
 import type { LeaderInfo } from './leader-info.js';
 

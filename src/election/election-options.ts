@@ -1,4 +1,4 @@
-import type { LockHandle } from '../lease/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { integer, leaseLength, oneOf, orElse, record, shortText, wrongType } from '../options/checks.js';
 import { leaseTerms } from '../options/provider-options.js';
 import type { LeaseTerms, Settings } from '../options/provider-options.js';

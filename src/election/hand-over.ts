@@ -1,10 +1,10 @@
 import { pauseBeforeRepeat, within } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
-import type { AcquisitionContext } from '../lease/acquisition-context.js';
+import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
 import { storedLeaseMs } from '../options/provider-options.js';
 import type { LeaseTerms } from '../options/provider-options.js';
-import { electionSeats } from '../protocol/election-seats.js';
-import { STORED_WAITERS, all, equal, isLive, literal, those } from '../protocol/expressions.js';
+import { electionSeats } from '../protocol/kinds/election-seats.js';
+import { STORED_WAITERS, all, equal, isLive, literal, filter } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
 import { tokenGivenBack } from '../protocol/wake.js';
 import type { TermHandle } from './term-handle.js';
@@ -29,7 +29,7 @@ export class HandOver {
     const { collection } = this.#context;
     const { name } = this.#term;
     const isMeant = all(equal('$$this.v.candidateId', literal(candidateId)), isLive('$$this.v.expiresAt'));
-    const meant: Fields = { meant: { $size: those(STORED_WAITERS, isMeant) } };
+    const meant: Fields = { meant: { $size: filter(STORED_WAITERS, isMeant) } };
     const outcome = await collection.read([name], meant, 'majority');
     if (outcome.type !== 'done') throw new StoreUnavailableError(name, true, outcome.error);
     const [document] = outcome.value as readonly { readonly meant: number }[];

@@ -1,7 +1,7 @@
 import { within } from '../clock.js';
 import { AcquireTimeoutError, StoreUnavailableError } from '../errors.js';
 import type { Requester } from '../primitives/requester.js';
-import type { LockSnapshot } from '../protocol/snapshot.js';
+import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 
 /** How long a wait that is too late looks for the leader, so that its error can name it. */
 const LOOK_MS = 1_000;

@@ -2,7 +2,7 @@ import type { EventEmitter } from 'eventemitter3';
 import { ProviderClosedError } from '../errors.js';
 import { IsolatedEmitter } from '../events.js';
 import { keepAlive } from '../keep-alive.js';
-import type { LockHandle } from '../lease/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { parseDrain } from '../options/admin-options.js';
 import type { DrainOptions } from '../options/admin-options.js';
 import { record } from '../options/checks.js';
@@ -15,7 +15,7 @@ import type { LeaderElectionEvents } from './election-events.js';
 import { parseCandidateId } from './election-options.js';
 import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
 import type { Elections } from './elections.js';
-import { Hopes } from './hopes.js';
+import { ElectionWaiters } from './election-waiters.js';
 import { lateError } from './late-error.js';
 import { readCandidates, readLeader } from './leader-info.js';
 import type { CandidateInfo, LeaderInfo } from './leader-info.js';
@@ -44,7 +44,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   readonly #elections: Elections;
   readonly #options: ParsedElectionOptions;
   readonly #callbacks: Callbacks;
-  readonly #hopes: Hopes;
+  readonly #waiters: ElectionWaiters;
   #state: 'stopped' | 'campaigning' | 'leading' | 'stopping' = 'stopped';
   /** Whether the last call of `start` and `stop` was a start. */
   #isWanted = false;
@@ -62,7 +62,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     this.#elections = elections;
     this.#options = options;
     const { clock, closing } = elections.requester.context;
-    this.#hopes = new Hopes(name, clock, closing);
+    this.#waiters = new ElectionWaiters(name, clock, closing);
     this.#stops = new PendingStops(clock);
     this.#callbacks = new Callbacks(options, (error) => {
       this.emit('error', error);
@@ -130,7 +130,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
         ...{ name, candidateId, waitedMs },
         trouble: this.#candidacy?.trouble,
       });
-    return await keepAlive(this.#hopes.wait(wait, tooLate));
+    return await keepAlive(this.#waiters.wait(wait, tooLate));
   }
 
   /**
@@ -148,7 +148,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     if (this.#state !== 'stopped') {
       this.#state = 'stopping';
       this.#candidacy?.stop(drainMs);
-      this.#hopes.dashed(new DOMException('The candidate was stopped', 'AbortError'));
+      this.#waiters.fail(new DOMException('The candidate was stopped', 'AbortError'));
     }
     await keepAlive(this.#stops.wait(drainMs, this.#stopped, () => this.#callbacks.ended()));
   }
@@ -209,7 +209,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   observe(options?: { signal?: AbortSignal | undefined }): AsyncIterable<LeaderInfo | null> {
     const signal = parseSignal(record(options, 'observe', { signal: true }).signal);
     this.#assertOpen();
-    return this.#elections.observatory.observe(this.name, signal, true);
+    return this.#elections.leaderWatch.observe(this.name, signal, true);
   }
 
   /** Calls the listener at every such event. What it throws reaches nobody else. */
@@ -265,7 +265,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
       elected: (term: LockHandle) => {
         if (this.#state === 'campaigning') this.#state = 'leading';
         this.#term = term;
-        this.#hopes.elected(term);
+        this.#waiters.elected(term);
         this.emit('elected', term);
       },
       ending: () => {
@@ -293,7 +293,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   #ended(): void {
     // A caller that waits since the stop waits for the next start.
     if (this.#state !== 'stopping')
-      this.#hopes.dashed(new DOMException('The candidate was refused', 'AbortError'));
+      this.#waiters.fail(new DOMException('The candidate was refused', 'AbortError'));
     this.#candidacy = undefined;
     this.#state = 'stopped';
     this.#elections.started.delete(this);
@@ -306,7 +306,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     if (this.#candidacy === undefined || this.#following !== undefined) return;
     if (this.listenerCount('leader') === 0) return;
     this.#following = new AbortController();
-    const leaders = this.#elections.observatory.observe(this.name, this.#following.signal, false);
+    const leaders = this.#elections.leaderWatch.observe(this.name, this.#following.signal, false);
     void (async () => {
       for await (const leader of leaders) this.emit('leader', leader);
     })();

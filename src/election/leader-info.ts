@@ -1,8 +1,8 @@
 import { StoreUnavailableError, CorruptLockDocumentError } from '../errors.js';
-import { electionSeats } from '../protocol/election-seats.js';
-import { NOW, STORED_WAITERS, isLive, those } from '../protocol/expressions.js';
+import { electionSeats } from '../protocol/kinds/election-seats.js';
+import { NOW, STORED_WAITERS, isLive, filter } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
-import { legalProjection } from '../protocol/extension.js';
+import { legalProjection } from '../protocol/pipeline/extension.js';
 import type { Lease, Waiter } from '../protocol/lock-document.js';
 import type { LockCollection } from '../store/lock-collection.js';
 
@@ -69,7 +69,7 @@ export async function readCandidates(
   collection: LockCollection,
   name: string,
 ): Promise<readonly CandidateInfo[]> {
-  const waiters = those(STORED_WAITERS, isLive('$$this.v.expiresAt'));
+  const waiters = filter(STORED_WAITERS, isLive('$$this.v.expiresAt'));
   const projection: Fields = { ...PROJECTION, standbys: { $map: { input: waiters, in: '$$this.v' } } };
   const stored = await readElection(collection, name, projection);
   const { leader } = leaderIn(name, stored);

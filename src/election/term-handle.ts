@@ -1,8 +1,8 @@
 import { keepAlive } from '../keep-alive.js';
-import type { HeldLease } from '../lease/held-lease.js';
-import type { Holds } from '../lease/holds.js';
-import { LeaseHandle } from '../lease/lock-handle.js';
-import type { UnansweredCopies } from '../lease/unanswered-copies.js';
+import type { HeldLease } from '../lease/holding/held-lease.js';
+import type { Holds } from '../lease/holding/holds.js';
+import { LeaseHandle } from '../lease/holding/lock-handle.js';
+import type { UnansweredCopies } from '../store/unanswered-copies.js';
 
 /** A term as its leader holds it. Its signal aborts at every end, also at one that the leader wanted. */
 export class TermHandle extends LeaseHandle {

@@ -1,5 +1,5 @@
 import { sleepUntil, within } from '../clock.js';
-import type { AcquisitionContext } from '../lease/acquisition-context.js';
+import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
 import { DRAIN_MS } from '../options/admin-options.js';
 import type { Callbacks } from './callbacks.js';
 import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';

@@ -1,5 +1,5 @@
-import type { Exclusivity } from '../lease/exclusivity.js';
-import type { LockHandle } from '../lease/lock-handle.js';
+import type { FencingEligibility } from '../lease/holding/fencing-eligibility.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { wrongType } from '../options/checks.js';
 
 /** What a resource compares: which lock, and how new its holder is. */
@@ -48,5 +48,5 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 const isList = (locks: LockHandle | readonly LockHandle[]): locks is readonly LockHandle[] =>
   Array.isArray(locks);
 
-const canFence = (lock: LockHandle): lock is LockHandle & Exclusivity =>
+const canFence = (lock: LockHandle): lock is LockHandle & FencingEligibility =>
   isObject(lock) && 'whyShared' in lock;

@@ -1,7 +1,7 @@
 import type { ClientSession, Collection, MongoClient, TransactionOptions } from 'mongodb';
 import { pauseBeforeRepeat, systemClock } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
-import type { LockHandle } from '../lease/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import {
   given as defined,
   object,

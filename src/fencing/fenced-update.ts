@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 import type { Collection, Document, Filter, UpdateFilter, UpdateOptions, UpdateResult } from 'mongodb';
-import type { LockHandle } from '../lease/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { object, wrongType } from '../options/checks.js';
 import { refuseMisspeltKeys } from '../options/unknown-keys.js';
 import type { KeysOf } from '../options/unknown-keys.js';

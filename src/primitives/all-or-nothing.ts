@@ -1,8 +1,8 @@
 import { onAbort } from '../abort-listeners.js';
 import { within } from '../clock.js';
 import { AcquireTimeoutError, LockLostError } from '../errors.js';
-import { LeaseHandle } from '../lease/lock-handle.js';
-import type { LockHandle } from '../lease/lock-handle.js';
+import { LeaseHandle } from '../lease/holding/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { leaseTerms } from '../options/provider-options.js';
 import { parseAcquireOptions } from '../options/request-options.js';
 import type { AcquireOptions, WaitingCall } from '../options/request-options.js';

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { AcquireTimeoutError, DeadlockError, LockLostError } from '../errors.js';
-import type { LockHandle } from '../lease/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 
 /** What a chain of calls holds through `use…`, innermost last. */
 interface ChainLink {

@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
-import { followSilently, heardController } from '../lease/heard-signal.js';
-import { LeaseHandle, inFacts } from '../lease/lock-handle.js';
-import type { Hold, LockHandle } from '../lease/lock-handle.js';
-import type { Standing } from '../lease/loss.js';
-import type { PermitHandle } from '../lease/permit-handle.js';
-import type { ReaderWriterHandle } from '../lease/reader-writer-handle.js';
+import { followSilently, heardController } from '../lease/holding/heard-signal.js';
+import { LeaseHandle, inFacts } from '../lease/holding/lock-handle.js';
+import type { Hold, LockHandle } from '../lease/holding/lock-handle.js';
+import type { Standing } from '../lease/holding/loss.js';
+import type { PermitHandle } from '../lease/holding/permit-handle.js';
+import type { ReaderWriterHandle } from '../lease/mode-change/reader-writer-handle.js';
 import { portrait } from '../portrait.js';
 import type { LockRequest, PermitRequest, UpgradeableReadRequest, WriteRequest } from './lock-request.js';
 

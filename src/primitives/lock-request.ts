@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import type { LockHandle } from '../lease/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { parsePermits } from '../options/request-options.js';
 import type { AcquireOptions } from '../options/request-options.js';
 import { refuseUnknownKeys } from '../options/unknown-keys.js';

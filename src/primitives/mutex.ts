@@ -1,11 +1,11 @@
 import { inspect } from 'node:util';
-import { LeaseHandle } from '../lease/lock-handle.js';
-import type { LockHandle } from '../lease/lock-handle.js';
+import { LeaseHandle } from '../lease/holding/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import type { AcquireOptions } from '../options/request-options.js';
 import { portrait } from '../portrait.js';
-import { mutexSeats } from '../protocol/mutex-seats.js';
-import type { LockSnapshot } from '../protocol/snapshot.js';
+import { mutexSeats } from '../protocol/kinds/mutex-seats.js';
+import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Requester, Target } from './requester.js';
 
 /**

@@ -1,14 +1,14 @@
 import { inspect } from 'node:util';
-import { LeaseHandle } from '../lease/lock-handle.js';
-import type { LockHandle } from '../lease/lock-handle.js';
-import { ModeChanges } from '../lease/mode-changes.js';
-import { ReaderWriterLeaseHandle } from '../lease/reader-writer-handle.js';
-import type { ReaderWriterHandle } from '../lease/reader-writer-handle.js';
+import { LeaseHandle } from '../lease/holding/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
+import { ModeChanges } from '../lease/mode-change/mode-changes.js';
+import { ReaderWriterLeaseHandle } from '../lease/mode-change/reader-writer-handle.js';
+import type { ReaderWriterHandle } from '../lease/mode-change/reader-writer-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import type { AcquireOptions } from '../options/request-options.js';
 import { portrait } from '../portrait.js';
-import { readerWriterSeats } from '../protocol/reader-writer-seats.js';
-import type { LockSnapshot } from '../protocol/snapshot.js';
+import { readerWriterSeats } from '../protocol/kinds/reader-writer-seats.js';
+import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Requester, Target } from './requester.js';
 
 /**

@@ -1,17 +1,17 @@
 import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
 import { keepAlive } from '../keep-alive.js';
-import { Acquisition } from '../lease/acquisition.js';
-import type { Wanted } from '../lease/acquisition.js';
-import type { AcquisitionContext } from '../lease/acquisition-context.js';
-import type { HeldLease } from '../lease/held-lease.js';
-import type { Holds } from '../lease/holds.js';
-import type { Keeping } from '../lease/keeping.js';
-import type { LockHandle } from '../lease/lock-handle.js';
+import { Acquisition } from '../lease/acquiring/acquisition.js';
+import type { Wanted } from '../lease/acquiring/acquisition.js';
+import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import type { HeldLease } from '../lease/holding/held-lease.js';
+import type { Holds } from '../lease/holding/holds.js';
+import type { SeatCache } from '../lease/seat-cache/seat-cache.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { parseAcquireOptions } from '../options/request-options.js';
 import type { AcquireOptions, BegunRequest, WaitingCall } from '../options/request-options.js';
-import type { Reply } from '../protocol/reply.js';
-import type { LockSnapshot } from '../protocol/snapshot.js';
+import type { Reply } from '../protocol/replies/reply.js';
+import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { askWithinChain, heldByChain, useLock } from './call-chain.js';
 
 /** One lock, and how a primitive asks for it. */
@@ -28,20 +28,20 @@ export interface Target<H extends LockHandle> extends Wanted {
 export class Requester {
   readonly #context: AcquisitionContext;
   readonly #holds: Holds;
-  readonly #keeping: Keeping;
+  readonly #seatCache: SeatCache;
   readonly #onGrant: () => void;
   readonly #inspect: (name: string) => Promise<LockSnapshot | null>;
 
   constructor(
     context: AcquisitionContext,
     holds: Holds,
-    keeping: Keeping,
+    seatCache: SeatCache,
     onGrant: () => void,
     inspect: (name: string) => Promise<LockSnapshot | null>,
   ) {
     this.#context = context;
     this.#holds = holds;
-    this.#keeping = keeping;
+    this.#seatCache = seatCache;
     this.#onGrant = onGrant;
     this.#inspect = inspect;
   }
@@ -81,7 +81,7 @@ export class Requester {
   /** Not an async function: of the ten lines of an error's stack, each of ours takes one from the caller. */
   #hold(target: Target<LockHandle>, request: BegunRequest): Promise<HeldLease> {
     const { name, seats, keepMs = 0 } = target;
-    const lock = this.#keeping.lock(name, seats, keepMs);
+    const lock = this.#seatCache.lock(name, seats, keepMs);
     if (lock === undefined) return this.#ask(target, request);
     const ask = (): Promise<HeldLease> => {
       const sinceMs = this.#context.clock.nowMs();

@@ -5,16 +5,16 @@ import {
   ProviderClosedError,
   StoreUnavailableError,
 } from '../errors.js';
-import type { AcquisitionContext } from '../lease/acquisition-context.js';
-import { UnansweredCopies } from '../lease/unanswered-copies.js';
+import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import { UnansweredCopies } from '../store/unanswered-copies.js';
 import type { WhenLimitDiffers } from '../options/request-options.js';
 import type { Demand } from '../protocol/operation.js';
-import type { Reply } from '../protocol/reply.js';
-import { semaphoreSeats } from '../protocol/semaphore-seats.js';
-import type { LockSnapshot } from '../protocol/snapshot.js';
+import type { Reply } from '../protocol/replies/reply.js';
+import { semaphoreSeats } from '../protocol/kinds/semaphore-seats.js';
+import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { isKnown } from '../store/outcome.js';
 import type { Outcome } from '../store/outcome.js';
-import type { Answer } from '../store/combiner.js';
+import type { Answer } from '../store/updates/combiner.js';
 
 /** What the store has answered to a resize. */
 interface Resized {
@@ -84,7 +84,7 @@ export class SemaphoreLimit {
   async resize(limit: number): Promise<void> {
     const { collection, closing } = this.#context;
     if (closing.aborted) throw new ProviderClosedError(this.#name);
-    const met = await collection.meet();
+    const met = await collection.handshake();
     // The question of what server this is changes nothing.
     if (met.type !== 'done') throw new StoreUnavailableError(this.#name, true, met.error);
     const outcome = await this.#sendResize(limit);
@@ -146,6 +146,6 @@ export class SemaphoreLimit {
     if (outcome.type !== 'done') return outcome;
     const { reply } = outcome.value;
     if (reply === null || reply.kind === 'semaphore') return outcome;
-    return await combiner.submit(this.#name, semaphoreSeats, operation, { adopting: true }).outcome;
+    return await combiner.submit(this.#name, semaphoreSeats, operation, { takingOver: true }).outcome;
   }
 }

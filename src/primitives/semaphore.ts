@@ -1,14 +1,14 @@
 import { inspect } from 'node:util';
 import { keepAlive } from '../keep-alive.js';
-import type { LockHandle } from '../lease/lock-handle.js';
-import { PermitLeaseHandle } from '../lease/permit-handle.js';
-import type { PermitHandle } from '../lease/permit-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
+import { PermitLeaseHandle } from '../lease/holding/permit-handle.js';
+import type { PermitHandle } from '../lease/holding/permit-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { parseLimit, parsePermitOptions } from '../options/request-options.js';
 import type { ParsedSemaphoreOptions, PermitOptions } from '../options/request-options.js';
 import { portrait } from '../portrait.js';
-import { semaphoreSeats } from '../protocol/semaphore-seats.js';
-import type { LockSnapshot } from '../protocol/snapshot.js';
+import { semaphoreSeats } from '../protocol/kinds/semaphore-seats.js';
+import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Requester, Target } from './requester.js';
 import { SemaphoreLimit } from './semaphore-limit.js';
 

@@ -66,7 +66,7 @@ export const bind = (vars: Fields, body: Expression): Expression => ({ $let: { v
 export const merge = (...objects: readonly Expression[]): Expression => ({ $mergeObjects: objects });
 
 /** The elements for which the condition on `$$this` holds, in their order. */
-export const those = (input: Expression, cond: Expression): Expression => ({ $filter: { input, cond } });
+export const filter = (input: Expression, cond: Expression): Expression => ({ $filter: { input, cond } });
 
 export const hasType = (value: Expression, type: string): Expression => equal({ $type: value }, type);
 

@@ -109,7 +109,7 @@ export interface Seats {
 
 type Pairs = readonly (readonly [Expression, Expression])[];
 
-/** What the short forms of a transition need to know. */
+/** What the fast paths of a transition need to know. */
 export interface Alone {
   /** What a lock that nobody holds is stored as. */
   readonly vacant: Pairs;

@@ -1,4 +1,4 @@
-import { all, bind, those, when } from './expressions.js';
+import { all, bind, filter, when } from './expressions.js';
 import type { Expression } from './expressions.js';
 
 /**
@@ -50,7 +50,7 @@ export const grantedOne = (leases: Expression): Expression => withWords('$wake',
 
 /** Tells those of these leases for which the condition on `$$this` holds to look again. */
 export const holdersTold = (leases: Expression, cond: Expression): Expression =>
-  named(those(leases, cond), ['$$this.process', ':', '$$this.id', ':0']);
+  named(filter(leases, cond), ['$$this.process', ':', '$$this.id', ':0']);
 
 /** Tells the keepers of these leases that somebody waits, if this holds; but for this process, which knows. */
 export const keepersTold = (
@@ -58,14 +58,14 @@ export const keepersTold = (
   condition: Expression,
   but: string | null = null,
 ): Expression => {
-  const keepers = those(leases, all({ $gt: ['$$this.keeps', 0] }, { $ne: ['$$this.process', but] }));
+  const keepers = filter(leases, all({ $gt: ['$$this.keeps', 0] }, { $ne: ['$$this.process', but] }));
   // The condition once, and not for each of hundreds of leases.
   return named(when(condition, keepers, []), ['$$this.process', ':', '$$this.id', ':-1']);
 };
 
 /** `holdersTold` for waiters, as `{ k: attempt id, v: waiter }`. */
 export const waitersTold = (waiters: Expression, cond: Expression): Expression =>
-  named(those(waiters, cond), ['$$this.v.process', ':', '$$this.k', ':0']);
+  named(filter(waiters, cond), ['$$this.v.process', ':', '$$this.k', ':0']);
 
 export const left = (id: string, token: Expression, wake: Expression = '$wake'): Expression => ({
   $concat: [wake, ` -${id}:`, { $toString: token }],

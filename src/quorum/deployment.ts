@@ -1,11 +1,11 @@
 import type { Engine } from '../engine.js';
-import { mutexSeats } from '../protocol/mutex-seats.js';
-import { readerWriterSeats } from '../protocol/reader-writer-seats.js';
-import type { LockSnapshot } from '../protocol/snapshot.js';
-import { DocumentWatch } from '../store/document-watch.js';
-import type { DocumentWatcher } from '../store/document-watch.js';
+import { mutexSeats } from '../protocol/kinds/mutex-seats.js';
+import { readerWriterSeats } from '../protocol/kinds/reader-writer-seats.js';
+import type { LockSnapshot } from '../protocol/replies/snapshot.js';
+import { DocumentWatch } from '../store/streams/document-watch.js';
+import type { DocumentWatcher } from '../store/streams/document-watch.js';
 import { SeatHandle } from './seat-handle.js';
-import type { Seat, Store, Wish } from './store.js';
+import type { Seat, Store, SeatRequest } from './store.js';
 
 /** One deployment of MongoDB as a store: an engine of its own, with its monitor, its releases and its clock. */
 export class Deployment implements Store {
@@ -21,7 +21,7 @@ export class Deployment implements Store {
     this.#watch = new DocumentWatch(collection, observing, clock, report, observing.wakeIdleMs);
   }
 
-  async try({ name, kind, mode, terms, why }: Wish): Promise<Seat> {
+  async try({ name, kind, mode, terms, why }: SeatRequest): Promise<Seat> {
     const isMutex = kind === 'mutex';
     return await this.#engine.requester.acquire(
       {

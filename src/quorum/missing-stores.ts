@@ -1,11 +1,11 @@
 import type { Timer } from '../clock.js';
 import type { Quorum } from './quorum.js';
-import type { Seat, Store, Wish } from './store.js';
+import type { Seat, Store, SeatRequest } from './store.js';
 
 /** A hold that wants a seat in every store. */
 interface Wanting {
   /** What is asked of those that are missing; `undefined`: nothing just now. */
-  readonly wanted: Wish | undefined;
+  readonly wanted: SeatRequest | undefined;
   has(store: Store): boolean;
   offer(store: Store, seat: Seat): Promise<void>;
 }
@@ -52,7 +52,7 @@ export class MissingStores {
     if (wanted === undefined) return;
     for (const store of this.#missing) {
       if (this.#asked.has(store)) continue;
-      this.expect(store, this.#quorum.silence.try(store, wanted, this.#ending.signal));
+      this.expect(store, this.#quorum.health.try(store, wanted, this.#ending.signal));
     }
   }
 

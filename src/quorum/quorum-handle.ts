@@ -1,7 +1,7 @@
 import { AcquireTimeoutError } from '../errors.js';
 import { keepAlive } from '../keep-alive.js';
-import { LeaseHandle } from '../lease/lock-handle.js';
-import type { ReaderWriterHandle } from '../lease/reader-writer-handle.js';
+import { LeaseHandle } from '../lease/holding/lock-handle.js';
+import type { ReaderWriterHandle } from '../lease/mode-change/reader-writer-handle.js';
 import { parseDowngrade, parseUpgradeOptions } from '../options/request-options.js';
 import type { AcquireOptions } from '../options/request-options.js';
 import type { Mode } from '../protocol/lock-document.js';

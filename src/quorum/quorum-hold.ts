@@ -1,16 +1,16 @@
 import type { LossCause } from '../errors.js';
 import type { AttemptEvent } from '../events.js';
-import type { HoldObserver } from '../lease/grant.js';
-import type { Confirmation } from '../lease/lease-extender.js';
-import type { Held } from '../lease/lock-handle.js';
-import type { Standing } from '../lease/loss.js';
+import type { HoldObserver } from '../lease/holding/grant.js';
+import type { Confirmation } from '../lease/holding/lease-extender.js';
+import type { Held } from '../lease/holding/lock-handle.js';
+import type { Standing } from '../lease/holding/loss.js';
 import type { Revocation } from '../protocol/operation.js';
 import type { Mode } from '../protocol/lock-document.js';
 import { MissingStores } from './missing-stores.js';
 import { QuorumError } from './quorum-error.js';
-import { ask, enough, majorityRemainingMs } from './quorum.js';
+import { ask, awaitQuorum, majorityRemainingMs } from './quorum.js';
 import type { Quorum } from './quorum.js';
-import type { Seat, Store, Wish } from './store.js';
+import type { Seat, Store, SeatRequest } from './store.js';
 
 /** What a hold begins with. */
 export interface Elected {
@@ -39,7 +39,7 @@ export class QuorumHold implements Held {
   readonly name: string;
   readonly id: string;
   readonly #quorum: Quorum;
-  readonly #wish: Wish;
+  readonly #wish: SeatRequest;
   readonly #heldSinceMs: number;
   readonly #members = new Map<Store, Seat>();
   readonly #missing: MissingStores;
@@ -56,7 +56,7 @@ export class QuorumHold implements Held {
   #observer: WeakRef<HoldObserver> | undefined;
   #kept: HoldObserver | undefined;
 
-  constructor(quorum: Quorum, wish: Wish, { id, token }: Elected, seats: ReadonlyMap<Store, Seat>) {
+  constructor(quorum: Quorum, wish: SeatRequest, { id, token }: Elected, seats: ReadonlyMap<Store, Seat>) {
     this.#quorum = quorum;
     this.#wish = wish;
     this.name = wish.name;
@@ -147,7 +147,7 @@ export class QuorumHold implements Held {
   async confirm(): Promise<Confirmation> {
     const { majority, stores } = this.#quorum;
     const asked = ask(this.seats, (seat) => seat.confirm());
-    const { seats, failures } = await enough(asked, majority);
+    const { seats, failures } = await awaitQuorum(asked, majority);
     if (this.ended !== undefined) return { type: 'lost' };
     if (seats.length >= majority) return { type: 'extended' };
     return { type: 'unknown', error: new QuorumError(this.name, stores.length, failures) };
@@ -161,7 +161,7 @@ export class QuorumHold implements Held {
     const boundMs = clock.nowMs() + settings.storeTimeoutMs;
     this.#end('released');
     this.#tellEnded();
-    const settled = await enough(ask(seats, givenBack), majority);
+    const settled = await awaitQuorum(ask(seats, givenBack), majority);
     const wasHeld = settled.seats.length >= majority;
     if (wasHeld) report('released', { ...this.event, heldMs, confirmed: clock.nowMs() < boundMs });
     else report('lost', { ...this.event, heldMs, why: whyGone(seats) });
@@ -181,7 +181,7 @@ export class QuorumHold implements Held {
   // ---- members
 
   /** What a seat that joins has to be; `undefined`: nobody joins. */
-  get wanted(): Wish | undefined {
+  get wanted(): SeatRequest | undefined {
     const mayJoin = this.ended === undefined && !this.#isChanging;
     return mayJoin ? { ...this.#wish, mode: this.#mode } : undefined;
   }

@@ -21,14 +21,14 @@ import type { PrimitiveOptions } from '../options/request-options.js';
 import type { Mutex } from '../primitives/mutex.js';
 import type { ReaderWriterLock } from '../primitives/reader-writer-lock.js';
 import type { Sayings } from '../warnings.js';
-import { Contended } from './contended.js';
+import { ContendedLocks } from './contended-locks.js';
 import { Deployment } from './deployment.js';
 import { QuorumMutex, QuorumReaderWriterLock } from './quorum-locks.js';
 import { parseDbs, parseQuorumOptions } from './quorum-options.js';
 import type { QuorumLockProviderOptions } from './quorum-options.js';
 import { QuorumRequester } from './quorum-requester.js';
 import type { Quorum } from './quorum.js';
-import { Silence } from './silence.js';
+import { StoreHealth } from './store-health.js';
 
 /** Where in the list of databases the store stands that the event is about. */
 export interface OfStore {
@@ -106,8 +106,8 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
         this.emit(event, ...(payload as EventEmitter.EventArgs<QuorumLockProviderEvents, typeof event>));
       },
       closing: this.#closing.signal,
-      silence: new Silence(),
-      contended: new Contended(systemClock),
+      health: new StoreHealth(),
+      contended: new ContendedLocks(systemClock),
       minValidityMs,
     };
     this.#requester = new QuorumRequester(this.#quorum);

@@ -1,11 +1,11 @@
 import { onAbort } from '../abort-listeners.js';
 import { AcquireTimeoutError, LockModeError, ProviderClosedError } from '../errors.js';
-import { lossOf } from '../lease/loss.js';
+import { lossOf } from '../lease/holding/loss.js';
 import type { ParsedWait } from '../options/request-options.js';
 import type { Mode } from '../protocol/lock-document.js';
 import { QuorumError } from './quorum-error.js';
 import type { QuorumHold } from './quorum-hold.js';
-import { ask, enough, fence, highestToken } from './quorum.js';
+import { ask, awaitQuorum, fence, highestToken } from './quorum.js';
 import type { Asked, Quorum } from './quorum.js';
 import type { StoreFailure } from './store-failure.js';
 
@@ -56,7 +56,7 @@ export class QuorumModeChanges {
     const { timeoutMs } = wait;
     const { majority } = this.#quorum;
     const asked = ask(this.#hold.seats, (seat) => seat.upgrade({ timeoutMs, signal: decided.signal }));
-    const { seats: upgraded, failures } = await enough(asked, majority);
+    const { seats: upgraded, failures } = await awaitQuorum(asked, majority);
     // Whoever waits still stays upgradeable.
     decided.abort();
     try {
@@ -100,7 +100,7 @@ export class QuorumModeChanges {
       const { seats } = hold;
       hold.weaken(to);
       const asked = ask(seats, (seat) => seat.downgrade(to));
-      const { seats: followed, failures } = await enough(asked, majority);
+      const { seats: followed, failures } = await awaitQuorum(asked, majority);
       this.#throwIfOver();
       if (followed.length < majority) throw this.#quorumError(failures);
       const token = Math.max(hold.token, highestToken(followed));

@@ -1,4 +1,4 @@
-import type { HandleOwner } from '../lease/lock-handle.js';
+import type { HandleOwner } from '../lease/holding/lock-handle.js';
 import type { QuorumHold } from './quorum-hold.js';
 
 /** Of all providers of the process: one that were collected itself would never call back. */

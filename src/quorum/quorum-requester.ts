@@ -1,20 +1,20 @@
 import { ProviderClosedError } from '../errors.js';
 import { keepAlive } from '../keep-alive.js';
-import type { LockHandle } from '../lease/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { parseAcquireOptions } from '../options/request-options.js';
 import type { AcquireOptions, WaitingCall } from '../options/request-options.js';
 import { askWithinChain, heldByChain } from '../primitives/call-chain.js';
-import type { LockSnapshot } from '../protocol/snapshot.js';
-import { Contest } from './contest.js';
+import type { LockSnapshot } from '../protocol/replies/snapshot.js';
+import { QuorumAcquisition } from './quorum-acquisition.js';
 import { QuorumError } from './quorum-error.js';
 import type { QuorumHold } from './quorum-hold.js';
 import { commonSnapshot } from './quorum-snapshot.js';
 import type { Quorum } from './quorum.js';
 import type { StoreFailure } from './store-failure.js';
-import type { Store, Wish } from './store.js';
+import type { Store, SeatRequest } from './store.js';
 
 /** One lock, and how it is asked for. */
-export interface QuorumTarget<H extends LockHandle> extends Omit<Wish, 'why'> {
+export interface QuorumTarget<H extends LockHandle> extends Omit<SeatRequest, 'why'> {
   makeHandle(hold: QuorumHold, quorum: Quorum): H;
 }
 
@@ -49,14 +49,14 @@ export class QuorumRequester {
     const wish = { name, kind, mode, terms, why };
     return await askWithinChain(name, isHopeless, async (isSingleTry) => {
       const timeoutMs = isSingleTry ? 0 : parsed.timeoutMs;
-      const hold = await new Contest(this.#quorum, wish, { timeoutMs, signal, startedMs }).run();
+      const hold = await new QuorumAcquisition(this.#quorum, wish, { timeoutMs, signal, startedMs }).run();
       report('acquired', { ...hold.event, waitedMs: clock.nowMs() - startedMs });
       return target.makeHandle(hold, this.#quorum);
     });
   }
 
   async inspect(name: string): Promise<LockSnapshot | null> {
-    const { stores, majority, closing, silence } = this.#quorum;
+    const { stores, majority, closing, health } = this.#quorum;
     if (closing.aborted) throw new ProviderClosedError(name);
     // All are waited for: those of a hold need not be the first to answer.
     const failures: StoreFailure[] = [];
@@ -64,9 +64,9 @@ export class QuorumRequester {
     const look = async (store: Store): Promise<void> => {
       try {
         snapshots.push(await store.inspect(name));
-        silence.heard(store);
+        health.heard(store);
       } catch (error) {
-        failures.push({ store: store.index, hasAnswered: silence.hasAnswered(store), error });
+        failures.push({ store: store.index, hasAnswered: health.hasAnswered(store), error });
       }
     };
     await keepAlive(Promise.all(stores.map(look)));

@@ -1,4 +1,4 @@
-import type { LeaseInfo, LockSnapshot } from '../protocol/snapshot.js';
+import type { LeaseInfo, LockSnapshot } from '../protocol/replies/snapshot.js';
 
 /**
  * What these stores show together: each process's leases as often as a majority of all stores has them, if those that

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.js';
 import type { Report } from '../events.js';
 import type { LeaseTerms, Settings } from '../options/provider-options.js';
-import type { Contended } from './contended.js';
-import type { Silence } from './silence.js';
+import type { ContendedLocks } from './contended-locks.js';
+import type { StoreHealth } from './store-health.js';
 import type { StoreFailure } from './store-failure.js';
 import type { Seat, Store } from './store.js';
 
@@ -16,8 +16,8 @@ export interface Quorum {
   readonly report: Report;
   /** Aborts when the provider closes. */
   readonly closing: AbortSignal;
-  readonly silence: Silence;
-  readonly contended: Contended;
+  readonly health: StoreHealth;
+  readonly contended: ContendedLocks;
   /** How much of a lease must be left when a hold begins. @throws `RangeError` where no hold could have as much. */
   minValidityMs(terms: LeaseTerms): number;
 }
@@ -38,7 +38,7 @@ export interface Settled {
 }
 
 /** Waits until so many have done it, or cannot any more. None of them is an unhandled rejection. */
-export function enough(asked: readonly Asked[], needed: number): Promise<Settled> {
+export function awaitQuorum(asked: readonly Asked[], needed: number): Promise<Settled> {
   return new Promise((resolve) => {
     const seats: Seat[] = [];
     const failures: StoreFailure[] = [];
@@ -65,7 +65,7 @@ export function enough(asked: readonly Asked[], needed: number): Promise<Settled
 
 /** Lifts the fence of these seats to the token, where it may be lower. */
 export const fence = (seats: readonly Seat[], token: number, needed: number): Promise<Settled> =>
-  enough(
+  awaitQuorum(
     ask(seats, async (seat) => {
       if (seat.fencingToken < token) await seat.raiseFence(token);
     }),

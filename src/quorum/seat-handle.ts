@@ -2,14 +2,14 @@ import { pauseBeforeRepeat, within } from '../clock.js';
 import { LockLostError, StoreUnavailableError } from '../errors.js';
 import type { LossCause } from '../errors.js';
 import { newNonce } from '../lease/ids.js';
-import type { AcquisitionContext } from '../lease/acquisition-context.js';
-import type { HeldLease } from '../lease/held-lease.js';
-import type { HandleOwner } from '../lease/lock-handle.js';
-import { lossOf } from '../lease/loss.js';
-import { ModeChanges } from '../lease/mode-changes.js';
-import { ReaderWriterLeaseHandle } from '../lease/reader-writer-handle.js';
+import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import type { HeldLease } from '../lease/holding/held-lease.js';
+import type { HandleOwner } from '../lease/holding/lock-handle.js';
+import { lossOf } from '../lease/holding/loss.js';
+import { ModeChanges } from '../lease/mode-change/mode-changes.js';
+import { ReaderWriterLeaseHandle } from '../lease/mode-change/reader-writer-handle.js';
 import type { Revocation } from '../protocol/operation.js';
-import { fateOf } from '../protocol/reply.js';
+import { fateOf } from '../protocol/replies/reply.js';
 import type { Seat } from './store.js';
 
 /** A seat in one deployment: the handle of a lease there, and its fence. */

@@ -1,14 +1,14 @@
 import type { LossCause } from '../errors.js';
-import type { Standing } from '../lease/loss.js';
-import type { ReaderWriterHandle } from '../lease/reader-writer-handle.js';
+import type { Standing } from '../lease/holding/loss.js';
+import type { ReaderWriterHandle } from '../lease/mode-change/reader-writer-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import type { Mode } from '../protocol/lock-document.js';
 import type { Revocation } from '../protocol/operation.js';
-import type { LockSnapshot } from '../protocol/snapshot.js';
-import type { DocumentWatcher } from '../store/document-watch.js';
+import type { LockSnapshot } from '../protocol/replies/snapshot.js';
+import type { DocumentWatcher } from '../store/streams/document-watch.js';
 
 /** What is asked of every store. */
-export interface Wish {
+export interface SeatRequest {
   readonly name: string;
   readonly kind: 'mutex' | 'reader-writer';
   /** A mutex is held to write. */
@@ -43,7 +43,7 @@ export interface Store {
   /** Its place in the list of them. */
   readonly index: number;
   /** One try. Rejects with `AcquireTimeoutError` where somebody else has the lock. */
-  try(wish: Wish): Promise<Seat>;
+  try(wish: SeatRequest): Promise<Seat>;
   /** Returns what ends that. */
   watch(name: string, watcher: DocumentWatcher): () => void;
   inspect(name: string): Promise<LockSnapshot | null>;

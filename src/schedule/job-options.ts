@@ -1,5 +1,5 @@
 import type { LeaderElection } from '../election/leader-election.js';
-import type { LockHandle } from '../lease/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { integer, oneOf, optional, orElse, record, wrongType } from '../options/checks.js';
 import type { KeysOf } from '../options/unknown-keys.js';
 import { cronSchedule } from './cron-schedule.js';

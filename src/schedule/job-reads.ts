@@ -1,12 +1,12 @@
 import { endOfTurn } from '../clock.js';
 import type { LeaderElection } from '../election/leader-election.js';
-import { electionSeats } from '../protocol/election-seats.js';
+import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { NOW, hasType, when } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
-import { legalProjection } from '../protocol/extension.js';
-import { PENDING_CALLS } from '../protocol/job-calls.js';
-import type { StoredCall } from '../protocol/job-calls.js';
-import type { StoredClaim } from '../protocol/job-claims.js';
+import { legalProjection } from '../protocol/pipeline/extension.js';
+import { PENDING_CALLS } from '../protocol/jobs/job-calls.js';
+import type { StoredCall } from '../protocol/jobs/job-calls.js';
+import type { StoredClaim } from '../protocol/jobs/job-claims.js';
 import type { LockCollection } from '../store/lock-collection.js';
 
 /** What is stored of the jobs of one election. */

@@ -1,9 +1,9 @@
 import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
-import { electionSeats } from '../protocol/election-seats.js';
-import { NOW, hasType, those, when } from '../protocol/expressions.js';
-import { legalProjection } from '../protocol/extension.js';
-import type { StoredClaim, StoredRun } from '../protocol/job-claims.js';
-import { isOfJob } from '../protocol/job-list.js';
+import { electionSeats } from '../protocol/kinds/election-seats.js';
+import { NOW, hasType, filter, when } from '../protocol/expressions.js';
+import { legalProjection } from '../protocol/pipeline/extension.js';
+import type { StoredClaim, StoredRun } from '../protocol/jobs/job-claims.js';
+import { isOfJob } from '../protocol/jobs/job-list.js';
 import type { RunOutcome } from '../protocol/operation.js';
 import type { Lease } from '../protocol/lock-document.js';
 import type { LockCollection } from '../store/lock-collection.js';
@@ -72,7 +72,7 @@ export async function readJob(
   electionName: string,
   job: string,
 ): Promise<{ readonly stored: StoredJob; readonly sentAtMs: number } | undefined> {
-  const ofJob = those('$claims', isOfJob(job));
+  const ofJob = filter('$claims', isOfJob(job));
   const projection = {
     now: NOW,
     kind: 1,

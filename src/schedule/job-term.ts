@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { sleepUntil, within } from '../clock.js';
 import type { Clock } from '../clock.js';
-import type { LockHandle } from '../lease/lock-handle.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { RunOutcome } from '../protocol/operation.js';
 import { RETRY_MS, settleClaim } from './claiming.js';
 import type { Settled } from './claiming.js';

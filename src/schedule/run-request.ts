@@ -1,6 +1,6 @@
 import { pauseBeforeRepeat } from '../clock.js';
 import { ProviderClosedError, StoreUnavailableError } from '../errors.js';
-import type { AcquisitionContext } from '../lease/acquisition-context.js';
+import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
 import { JobNotStartedError } from './job-not-started.js';
 import type { CallNumbers, JobLedger } from './job-ledger.js';
 import { leaderOf, readJob } from './job-status.js';

@@ -1,4 +1,4 @@
-import type { StoredClaim } from '../protocol/job-claims.js';
+import type { StoredClaim } from '../protocol/jobs/job-claims.js';
 
 /**
  * When a job is due, as a pure function of what it has claimed and of the time. All times are the server's, in ms.

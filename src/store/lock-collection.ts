@@ -163,7 +163,7 @@ export class LockCollection {
   }
 
   /** What kind of server this is and what time it has there. Asked once; an answer is remembered. */
-  async meet(): Promise<Outcome<ServerKind>> {
+  async handshake(): Promise<Outcome<ServerKind>> {
     if (this.#serverKind !== undefined) {
       return { type: 'done', value: this.#serverKind, sentAt: momentNow(this.#clock) };
     }

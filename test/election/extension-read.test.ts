@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { leasesProjection, readLeases } from '../../src/protocol/extension.js';
+import { leasesProjection, readLeases } from '../../src/protocol/pipeline/extension.js';
 import { countedLeftMs } from '../../src/protocol/lock-document.js';
 import { PLACES_OF_LEASES } from '../support/lock-kinds.js';
 import { testProvider } from '../support/test-provider.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Observer } from '../../src/election/observer.js';
+import { LeaderIterator } from '../../src/election/leader-iterator.js';
 import type { LeaderInfo } from '../../src/index.js';
 import { eventually, within } from '../support/patience.js';
 import { randomName, testProvider, twoProviders } from '../support/test-provider.js';
@@ -138,7 +138,7 @@ describe.concurrent('observers of one provider', () => {
 });
 
 it('an observer that reads more slowly than leaders change keeps the last hundred of them', async () => {
-  const observer = new Observer(
+  const observer = new LeaderIterator(
     false,
     () => undefined,
     () => undefined,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Double, Int32, Long } from 'mongodb';
 import { describe, expect, inject, it } from 'vitest';
 import type { LockProvider, Semaphore } from '../../src/index.js';
-import { legalProjection } from '../../src/protocol/extension.js';
+import { legalProjection } from '../../src/protocol/pipeline/extension.js';
 import { corruptionsOf, idleDocument, lockDocument, withValue } from '../support/corruptions.js';
 import type { StoredDocument } from '../support/lock-document-driver.js';
 import { ELECTION, MUTEX, READER_WRITER, SEMAPHORE } from '../support/lock-kinds.js';

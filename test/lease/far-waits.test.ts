@@ -1,12 +1,12 @@
 import { describe, expect, it, vi } from 'vitest';
 import { momentNow } from '../../src/clock.js';
-import type { Wait } from '../../src/lease/bench.js';
-import { Poller } from '../../src/lease/poller.js';
-import { WaitingRoom } from '../../src/lease/waiting-room.js';
+import type { Wait } from '../../src/lease/waiting/wait.js';
+import { Poller } from '../../src/lease/waiting/poller.js';
+import { WaitingRoom } from '../../src/lease/waiting/waiting-room.js';
 import { parseProviderOptions } from '../../src/options/provider-options.js';
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
-import type { Reply } from '../../src/protocol/reply.js';
-import type { Combiner } from '../../src/store/combiner.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
+import type { Reply } from '../../src/protocol/replies/reply.js';
+import type { Combiner } from '../../src/store/updates/combiner.js';
 import type { LockCollection } from '../../src/store/lock-collection.js';
 import { ServerClock } from '../../src/store/server-clock.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -42,7 +42,7 @@ class WaitingProcess {
       this.looks.push(name);
       return { outcome: new Promise(() => undefined), withdraw: () => false };
     };
-    const outside = { unclaimed: vi.fn(), told: vi.fn(), othersWait: vi.fn(), vanished: vi.fn() };
+    const outside = { onUnclaimed: vi.fn(), onTold: vi.fn(), onOthersWait: vi.fn(), onVanished: vi.fn() };
     const combiner = { submit } as unknown as Combiner;
     this.room = new WaitingRoom(combiner, 'p', wakeIdleMs, clock, outside);
     const collection = {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { heardController } from '../../src/lease/heard-signal.js';
+import { heardController } from '../../src/lease/holding/heard-signal.js';
 import type { Hold, LockProvider } from '../../src/index.js';
 import { eventually } from '../support/patience.js';
 import { testProvider } from '../support/test-provider.js';

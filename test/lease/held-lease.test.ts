@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { after, momentNow } from '../../src/clock.js';
-import { HeldLease } from '../../src/lease/held-lease.js';
+import { HeldLease } from '../../src/lease/holding/held-lease.js';
 import type { Lease } from '../../src/protocol/lock-document.js';
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
 import { ManualClock } from '../support/manual-clock.js';
 
 const TERMS = { leaseMs: 3_000, extendEveryMs: 1_000, clockAllowanceMs: 300, retentionMs: 6_000 };

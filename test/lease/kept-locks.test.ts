@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.js';
-import { Keeping } from '../../src/lease/keeping.js';
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
+import { SeatCache } from '../../src/lease/seat-cache/seat-cache.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
 import { eventually } from '../support/patience.js';
 import { twoProviders } from '../support/test-provider.js';
 
@@ -14,7 +14,7 @@ describe('a kept lock', () => {
       ...{ process: 'p', clock: systemClock, report: () => undefined, closing: closing.signal },
       ...{ hearingSinceMs: () => Infinity, discard: () => undefined },
     };
-    const keeping = new Keeping(context, () => undefined);
+    const keeping = new SeatCache(context, () => undefined);
     const terms = { leaseMs: 30_000, extendEveryMs: 10_000, clockAllowanceMs: 1_000, retentionMs: 60_000 };
     const first = keeping.lock('a', mutexSeats, KEEP_MS);
     const refused = first?.acquire(

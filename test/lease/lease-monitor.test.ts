@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { after, momentNow } from '../../src/clock.js';
 import type { Clock, Timer } from '../../src/clock.js';
-import { HeldLease } from '../../src/lease/held-lease.js';
-import type { Answers, Confirmation } from '../../src/lease/lease-extender.js';
-import { LeaseMonitor } from '../../src/lease/lease-monitor.js';
+import { HeldLease } from '../../src/lease/holding/held-lease.js';
+import type { Answers, Confirmation } from '../../src/lease/holding/lease-extender.js';
+import { LeaseMonitor } from '../../src/lease/holding/lease-monitor.js';
 import { parseProviderOptions } from '../../src/options/provider-options.js';
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
 
 const LEASE_MS = 30_000;
 const PERIOD_MS = LEASE_MS / 3;

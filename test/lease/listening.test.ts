@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { attentionTo, untilReadMs } from '../../src/lease/listening.js';
-import type { Standing } from '../../src/lease/listening.js';
+import { wakeupModeFor, untilReadMs } from '../../src/lease/waiting/wakeup-policy.js';
+import type { QueuePosition } from '../../src/lease/waiting/wakeup-policy.js';
 
 const IDLE_MS = 10_000;
 const NOW_MS = 1_000_000;
 
 /** A place in a queue of ten that moved so long ago. */
-const standing = (place: number, movedAgoMs: number, waiters = 10): Standing => ({
+const standing = (place: number, movedAgoMs: number, waiters = 10): QueuePosition => ({
   place,
   waiters,
   movedAtMs: NOW_MS - movedAgoMs,
 });
 
-const decide = (...standings: readonly Standing[]) => attentionTo(standings, IDLE_MS, NOW_MS);
+const decide = (...standings: readonly QueuePosition[]) => wakeupModeFor(standings, IDLE_MS, NOW_MS);
 
 describe('a process', () => {
   it('listens while it is the first of some queue, however quiet that is', () => {
@@ -36,8 +36,8 @@ describe('a process', () => {
   });
 
   it('does not call a queue quiet that moves once a second, whatever the option says', () => {
-    expect(attentionTo([standing(1, 900)], 0, NOW_MS)).toEqual({ type: 'near', untilMs: NOW_MS + 100 });
-    expect(attentionTo([standing(1, 1_000)], 0, NOW_MS)).toMatchObject({ type: 'far' });
+    expect(wakeupModeFor([standing(1, 900)], 0, NOW_MS)).toEqual({ type: 'near', untilMs: NOW_MS + 100 });
+    expect(wakeupModeFor([standing(1, 1_000)], 0, NOW_MS)).toMatchObject({ type: 'far' });
   });
 });
 
@@ -100,7 +100,7 @@ describe('a quiet queue that begins to move', () => {
     let nowMs = grantsMs[0] ?? NaN;
     let readMs = -Infinity;
     let isListening = false;
-    let known: Standing = { place: from, waiters, movedAtMs: nowMs - 60_000 };
+    let known: QueuePosition = { place: from, waiters, movedAtMs: nowMs - 60_000 };
     for (;;) {
       const attention = decideAt(nowMs, known);
       if (attention.type === 'near') {
@@ -120,8 +120,8 @@ describe('a quiet queue that begins to move', () => {
     }
   }
 
-  function decideAt(nowMs: number, known: Standing) {
-    const attention = attentionTo([known], IDLE_MS, nowMs);
+  function decideAt(nowMs: number, known: QueuePosition) {
+    const attention = wakeupModeFor([known], IDLE_MS, nowMs);
     if (attention === undefined) throw new Error('somebody waits');
     return attention;
   }

@@ -1,10 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
 import { after, momentNow, systemClock } from '../../src/clock.js';
-import { WaitingRoom } from '../../src/lease/waiting-room.js';
-import type { Wait } from '../../src/lease/bench.js';
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
-import type { Reply } from '../../src/protocol/reply.js';
-import { Combiner } from '../../src/store/combiner.js';
+import { WaitingRoom } from '../../src/lease/waiting/waiting-room.js';
+import type { Wait } from '../../src/lease/waiting/wait.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
+import type { Reply } from '../../src/protocol/replies/reply.js';
+import { Combiner } from '../../src/store/updates/combiner.js';
 import { LockCollection } from '../../src/store/lock-collection.js';
 import { parseProviderOptions } from '../../src/options/provider-options.js';
 import { answeredTimeout, eventually, pause } from '../support/patience.js';
@@ -240,7 +240,7 @@ describe('the waiting room', () => {
     const settings = parseProviderOptions({});
     const collection = new LockCollection(db, settings, systemClock, () => undefined);
     const combiner = new Combiner(collection, 'p', systemClock, () => undefined);
-    const outside = { unclaimed: vi.fn(), told: vi.fn(), othersWait: vi.fn(), vanished: vi.fn() };
+    const outside = { onUnclaimed: vi.fn(), onTold: vi.fn(), onOthersWait: vi.fn(), onVanished: vi.fn() };
     const waiting = new WaitingRoom(combiner, 'p', settings.wakeIdleMs, systemClock, outside);
     waiting.wakeBy({ openedAtMs: 0, isPolling: false, listen: vi.fn() }, { hurry: vi.fn() });
     const wait = {
@@ -278,9 +278,9 @@ describe('the waiting room', () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
     waiting.queued(wait, place, reply, momentNow(systemClock));
-    waiting.woken('a', 'w1', 50);
+    waiting.onWoken('a', 'w1', 50);
     expect(wait.granted).not.toHaveBeenCalled();
-    waiting.woken('a', 'w1', 51);
+    waiting.onWoken('a', 'w1', 51);
     expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, expect.anything());
     waiting.close();
   });
@@ -288,7 +288,7 @@ describe('the waiting room', () => {
   it('remembers a grant that is heard before the reply which shows the attempt queued (L2)', async () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
-    waiting.woken('a', 'w1', 51);
+    waiting.onWoken('a', 'w1', 51);
     expect(wait.granted).not.toHaveBeenCalled();
     waiting.queued(wait, place, reply, momentNow(systemClock));
     expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, expect.anything());
@@ -300,7 +300,7 @@ describe('the waiting room', () => {
     waiting.enter(wait);
     const sentAt = after(momentNow(systemClock), -5_000);
     waiting.queued(wait, place, reply, sentAt);
-    waiting.woken('a', 'w1', 51);
+    waiting.onWoken('a', 'w1', 51);
     expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, after(sentAt, 29_000));
     waiting.close();
   });
@@ -309,7 +309,7 @@ describe('the waiting room', () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
     waiting.queued(wait, place, reply, after(momentNow(systemClock), -25_000));
-    waiting.woken('a', 'w1', 51);
+    waiting.onWoken('a', 'w1', 51);
     expect(wait.granted).not.toHaveBeenCalled();
     // There is no such document on the server: the look finds the place gone.
     await eventually('the answer of the look', () => wait.lapsed.mock.calls.length === 1);
@@ -321,8 +321,8 @@ describe('the waiting room', () => {
     waiting.enter(wait);
     waiting.queued(wait, place, reply, momentNow(systemClock));
     waiting.leave(wait, true);
-    waiting.woken('a', 'w1', 51);
-    expect(outside.unclaimed).toHaveBeenCalledExactlyOnceWith('a', mutexSeats, 'w1', 30_000);
+    waiting.onWoken('a', 'w1', 51);
+    expect(outside.onUnclaimed).toHaveBeenCalledExactlyOnceWith('a', mutexSeats, 'w1', 30_000);
     expect(wait.granted).not.toHaveBeenCalled();
     waiting.close();
   });

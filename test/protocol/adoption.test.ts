@@ -1,8 +1,8 @@
 import { Long } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
-import { refusalOf } from '../../src/protocol/reply.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
+import { refusalOf } from '../../src/protocol/replies/reply.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import type { StoredDocument } from '../support/lock-document-driver.js';
 import { cancel, enqueue, leave, requestOf, tryOnce } from '../support/operations.js';
@@ -89,7 +89,7 @@ const corrupt: Readonly<Record<string, () => Promise<string>>> = {
 describe('a document of another kind', () => {
   it.each(Object.entries(idle))('is adopted if it is idle, keeping its fence: %s', async (_, make) => {
     const name = await make();
-    const { stored } = await driver.apply(name, [enqueue('w1')], { adopting: true });
+    const { stored } = await driver.apply(name, [enqueue('w1')], { takingOver: true });
     const token = ahead.toNumber() + 1;
     expect(stored).toEqual({
       ...{ _id: name, kind: 'mutex', v: 1, fence: token, queue: {}, wake: '' },
@@ -114,7 +114,7 @@ describe('a document of another kind', () => {
       ['enqueue', enqueue('w1')],
       ['try', tryOnce('w1')],
     ] as const) {
-      const { reply } = await driver.apply(name, [request], { adopting: true });
+      const { reply } = await driver.apply(name, [request], { takingOver: true });
       expect(refusalOf(reply, mutexSeats, type, requestOf('w1'))).toBe('other-kind');
     }
     expect(await driver.image(name)).toBe(before);
@@ -124,7 +124,7 @@ describe('a document of another kind', () => {
     const name = await make();
     const before = await driver.image(name);
     for (const operations of [[enqueue('w1')], [tryOnce('w1')], [leave('w9')], []]) {
-      await driver.apply(name, operations, { adopting: true });
+      await driver.apply(name, operations, { takingOver: true });
     }
     expect(await driver.image(name)).toBe(before);
   });
@@ -132,7 +132,7 @@ describe('a document of another kind', () => {
   it('is not adopted by an update that finds a lock of its own kind', async () => {
     const name = driver.newName();
     await driver.apply(name, [enqueue('w1')]);
-    const { stored } = await driver.apply(name, [enqueue('w2')], { adopting: true });
+    const { stored } = await driver.apply(name, [enqueue('w2')], { takingOver: true });
     expect(stored).toMatchObject({ holder: { id: 'w1' }, queue: { w2: { process: 'p0' } } });
   });
 });

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { extension, keptLeasesProjection, pollProjection } from '../../src/protocol/extension.js';
+import { extension, keptLeasesProjection, pollProjection } from '../../src/protocol/pipeline/extension.js';
 import type { LockKind } from '../../src/protocol/lock-document.js';
-import { fateOf, refusalOf } from '../../src/protocol/reply.js';
+import { fateOf, refusalOf } from '../../src/protocol/replies/reply.js';
 import { byBreadth } from '../support/breadth.js';
 import {
   corruptionsOf,
@@ -132,15 +132,18 @@ describe.each([
     const all = UPDATES.flatMap((update) =>
       strangeReservesOf(kind).map((strange) => ({ update, ...strange })),
     );
-    await inLanes(sampled(all, ONE_IN), async ({ update: { operations, adopting }, path, value, words }) => {
-      const name = driver.newName();
-      await driver.put(withValue(lockDocument(kind, name), path, value));
-      const { reply } = await driver.apply(name, operations, { adopting });
-      for (const operation of operations) await driver.sendShort(name, operation);
-      await driver.extend(name, ['wh'], 30_000, 0);
-      if (!reply.sound || reply.seated === 0)
-        failures.push(`${words}, ${operations.map(({ type }) => type).join()}`);
-    });
+    await inLanes(
+      sampled(all, ONE_IN),
+      async ({ update: { operations, takingOver }, path, value, words }) => {
+        const name = driver.newName();
+        await driver.put(withValue(lockDocument(kind, name), path, value));
+        const { reply } = await driver.apply(name, operations, { takingOver });
+        for (const operation of operations) await driver.sendShort(name, operation);
+        await driver.extend(name, ['wh'], 30_000, 0);
+        if (!reply.sound || reply.seated === 0)
+          failures.push(`${words}, ${operations.map(({ type }) => type).join()}`);
+      },
+    );
     expect(failures).toEqual([]);
   });
 });

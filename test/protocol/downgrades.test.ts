@@ -2,7 +2,7 @@ import { Long } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import type { Operation } from '../../src/protocol/operation.js';
-import { readerWriterSeats } from '../../src/protocol/reader-writer-seats.js';
+import { readerWriterSeats } from '../../src/protocol/kinds/reader-writer-seats.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import { MUTEX, SEMAPHORE } from '../support/lock-kinds.js';
 import { versionOf } from '../support/lock-version.js';

@@ -6,9 +6,9 @@ import {
   pollProjection,
   readLeases,
   readPoll,
-} from '../../src/protocol/extension.js';
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
-import { transition } from '../../src/protocol/transition.js';
+} from '../../src/protocol/pipeline/extension.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
+import { transition } from '../../src/protocol/pipeline/transition.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import { versionOf } from '../support/lock-version.js';
 import { ALL_SEATS, KINDS, PLACES_OF_LEASES, READER_WRITER } from '../support/lock-kinds.js';

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { keptLeasesProjection, leasesProjection, readLeases } from '../../src/protocol/extension.js';
+import { keptLeasesProjection, leasesProjection, readLeases } from '../../src/protocol/pipeline/extension.js';
 import type { Operation, Request } from '../../src/protocol/operation.js';
-import { readerWriterSeats } from '../../src/protocol/reader-writer-seats.js';
-import { semaphoreSeats } from '../../src/protocol/semaphore-seats.js';
+import { readerWriterSeats } from '../../src/protocol/kinds/reader-writer-seats.js';
+import { semaphoreSeats } from '../../src/protocol/kinds/semaphore-seats.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import { PLACES_OF_LEASES } from '../support/lock-kinds.js';
 import { versionOf } from '../support/lock-version.js';

@@ -1,8 +1,8 @@
 import { Long } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
-import { transition } from '../../src/protocol/transition.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
+import { transition } from '../../src/protocol/pipeline/transition.js';
 import type { Operation } from '../../src/protocol/operation.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import type { StoredDocument } from '../support/lock-document-driver.js';

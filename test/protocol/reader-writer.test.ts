@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { readerWriterSeats } from '../../src/protocol/reader-writer-seats.js';
-import { fateOf, refusalOf } from '../../src/protocol/reply.js';
+import { readerWriterSeats } from '../../src/protocol/kinds/reader-writer-seats.js';
+import { fateOf, refusalOf } from '../../src/protocol/replies/reply.js';
 import type { Mode } from '../../src/protocol/lock-document.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import { versionOf } from '../support/lock-version.js';

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
-import { fateOf, refusalOf } from '../../src/protocol/reply.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
+import { fateOf, refusalOf } from '../../src/protocol/replies/reply.js';
 import type { Operation, Request } from '../../src/protocol/operation.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import { versionOf } from '../support/lock-version.js';

@@ -2,8 +2,8 @@ import { Long } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import type { Operation, Request } from '../../src/protocol/operation.js';
-import { fateOf, refusalOf } from '../../src/protocol/reply.js';
-import { semaphoreSeats } from '../../src/protocol/semaphore-seats.js';
+import { fateOf, refusalOf } from '../../src/protocol/replies/reply.js';
+import { semaphoreSeats } from '../../src/protocol/kinds/semaphore-seats.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import type { StoredDocument } from '../support/lock-document-driver.js';
 import { versionOf } from '../support/lock-version.js';

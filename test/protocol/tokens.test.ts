@@ -3,7 +3,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { MAX_KEEPS } from '../../src/protocol/lock-document.js';
 import type { Request } from '../../src/protocol/operation.js';
-import { semaphoreSeats } from '../../src/protocol/semaphore-seats.js';
+import { semaphoreSeats } from '../../src/protocol/kinds/semaphore-seats.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import type { StoredDocument } from '../support/lock-document-driver.js';
 import { versionOf } from '../support/lock-version.js';

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
-import { transition } from '../../src/protocol/transition.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
+import { transition } from '../../src/protocol/pipeline/transition.js';
 import { OTHERS_WAIT, readWake, readWakeWord, tokenGivenBack } from '../../src/protocol/wake.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import type { StoredDocument } from '../support/lock-document-driver.js';

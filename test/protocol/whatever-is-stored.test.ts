@@ -2,7 +2,12 @@ import fc from 'fast-check';
 import { BSONRegExp, Binary, Decimal128, Long, MaxKey, MinKey, ObjectId, Timestamp } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { keptLeasesProjection, pollProjection, readLeases, readPoll } from '../../src/protocol/extension.js';
+import {
+  keptLeasesProjection,
+  pollProjection,
+  readLeases,
+  readPoll,
+} from '../../src/protocol/pipeline/extension.js';
 import { byBreadth } from '../support/breadth.js';
 import { MISSING, idleDocument, lockDocument, pathsOf, withValue } from '../support/corruptions.js';
 import { UPDATES } from '../support/every-update.js';
@@ -137,11 +142,11 @@ describe.each([
       for (const make of bases) {
         turn += 1;
         const first = turn % ONE_IN;
-        for (const { operations, adopting } of UPDATES.filter((_, index) => index % ONE_IN === first)) {
+        for (const { operations, takingOver } of UPDATES.filter((_, index) => index % ONE_IN === first)) {
           const document = make(driver.newName());
           const queue = document['queue'] as Readonly<Record<string, unknown>>;
           await driver.put({ ...document, queue: { [attempt]: queue['w1'], ...queue } });
-          await driver.apply(document._id, operations, { adopting }).catch((error: unknown) => {
+          await driver.apply(document._id, operations, { takingOver }).catch((error: unknown) => {
             failures.push(
               `${JSON.stringify(attempt)}, ${operations.map(({ type }) => type).join()}: ${String(error)}`,
             );

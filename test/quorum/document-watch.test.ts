@@ -6,7 +6,7 @@ import type { Engine } from '../../src/engine.js';
 import type { Report } from '../../src/events.js';
 import { parseProviderOptions } from '../../src/options/provider-options.js';
 import { Deployment } from '../../src/quorum/deployment.js';
-import { DocumentWatch } from '../../src/store/document-watch.js';
+import { DocumentWatch } from '../../src/store/streams/document-watch.js';
 import type { LockCollection } from '../../src/store/lock-collection.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { settled } from './mock-stores.js';

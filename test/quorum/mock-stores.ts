@@ -1,18 +1,18 @@
 import { AcquireTimeoutError, LockLostError, StoreUnavailableError } from '../../src/errors.js';
 import type { LossCause } from '../../src/errors.js';
 import type { LockProviderEvents } from '../../src/events.js';
-import type { Standing } from '../../src/lease/loss.js';
+import type { Standing } from '../../src/lease/holding/loss.js';
 import { parsePrimitiveOptions } from '../../src/options/request-options.js';
 import type { Mode } from '../../src/protocol/lock-document.js';
-import type { LeaseInfo, LockSnapshot } from '../../src/protocol/snapshot.js';
-import { Contended } from '../../src/quorum/contended.js';
+import type { LeaseInfo, LockSnapshot } from '../../src/protocol/replies/snapshot.js';
+import { ContendedLocks } from '../../src/quorum/contended-locks.js';
 import { QuorumMutex, QuorumReaderWriterLock } from '../../src/quorum/quorum-locks.js';
 import { parseQuorumOptions } from '../../src/quorum/quorum-options.js';
 import type { QuorumLockProviderOptions } from '../../src/quorum/quorum-options.js';
 import { QuorumRequester } from '../../src/quorum/quorum-requester.js';
-import { Silence } from '../../src/quorum/silence.js';
-import type { Seat, Store, Wish } from '../../src/quorum/store.js';
-import type { DocumentWatcher } from '../../src/store/document-watch.js';
+import { StoreHealth } from '../../src/quorum/store-health.js';
+import type { Seat, Store, SeatRequest } from '../../src/quorum/store.js';
+import type { DocumentWatcher } from '../../src/store/streams/document-watch.js';
 import { ManualClock } from '../support/manual-clock.js';
 
 /** A seat that a test gives and takes away. */
@@ -38,7 +38,7 @@ export class MockSeat implements Seat {
   answerToConfirm: () => Promise<void> = () => Promise.resolve();
   answerToModeChange: () => Promise<void> = () => Promise.resolve();
 
-  constructor(clock: ManualClock, { name, mode, terms }: Wish, token: number) {
+  constructor(clock: ManualClock, { name, mode, terms }: SeatRequest, token: number) {
     this.#clock = clock;
     this.name = name;
     this.id = `w${token}`;
@@ -139,7 +139,7 @@ export class MockSeat implements Seat {
   }
 }
 
-type Tell = (wish: Wish) => Promise<MockSeat>;
+type Tell = (wish: SeatRequest) => Promise<MockSeat>;
 
 /** A store that says what a test wants it to. */
 export class MockStore implements Store {
@@ -167,7 +167,7 @@ export class MockStore implements Store {
     };
   }
 
-  async try(wish: Wish): Promise<Seat> {
+  async try(wish: SeatRequest): Promise<Seat> {
     this.asked += 1;
     const seat = await this.says(wish);
     seat.store = this.index;
@@ -254,8 +254,8 @@ export class MockQuorum {
         this.told.push({ event, payload });
       },
       closing: this.closing.signal,
-      silence: new Silence(),
-      contended: new Contended(this.clock),
+      health: new StoreHealth(),
+      contended: new ContendedLocks(this.clock),
       minValidityMs,
     });
     const { terms } = parsePrimitiveOptions(settings, 'createMutex');

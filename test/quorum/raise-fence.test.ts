@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 
-import { readerWriterSeats } from '../../src/protocol/reader-writer-seats.js';
+import { readerWriterSeats } from '../../src/protocol/kinds/reader-writer-seats.js';
 import { after, momentNow } from '../../src/clock.js';
 import { StoreUnavailableError } from '../../src/index.js';
-import type { AcquisitionContext } from '../../src/lease/acquisition-context.js';
-import { HeldLease } from '../../src/lease/held-lease.js';
-import type { HandleOwner } from '../../src/lease/lock-handle.js';
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
+import type { AcquisitionContext } from '../../src/lease/acquiring/acquisition-context.js';
+import { HeldLease } from '../../src/lease/holding/held-lease.js';
+import type { HandleOwner } from '../../src/lease/holding/lock-handle.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
 import { SeatHandle } from '../../src/quorum/seat-handle.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
 import { ManualClock } from '../support/manual-clock.js';

@@ -2,9 +2,9 @@ import { Long } from 'mongodb';
 import type { Document } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { electionSeats } from '../../src/protocol/election-seats.js';
+import { electionSeats } from '../../src/protocol/kinds/election-seats.js';
 import { MAX_JOBS } from '../../src/protocol/lock-document.js';
-import type { ClaimOutcome, StoredClaim } from '../../src/protocol/job-claims.js';
+import type { ClaimOutcome, StoredClaim } from '../../src/protocol/jobs/job-claims.js';
 import type { Claim, Operation } from '../../src/protocol/operation.js';
 import { answerTo } from '../../src/protocol/wake.js';
 import { LockDocumentDriver } from '../support/lock-document-driver.js';
@@ -302,7 +302,7 @@ describe('a document with claims that are none', () => {
       const { reply } = await driver.apply(name, [operation]);
       if (operation.type === 'claim') expect(answerTo(reply.wake, operation.nonce)).toBeUndefined();
     }
-    await driver.apply(name, [claimOf(), leave('w1'), enqueue('w4', standing())], { adopting: true });
+    await driver.apply(name, [claimOf(), leave('w1'), enqueue('w4', standing())], { takingOver: true });
     await driver.extend(name, ['w1'], 30_000, 60_000);
     expect(await driver.image(name)).toBe(before);
     expect(await driver.isLegal(name)).toBe(false);
@@ -317,7 +317,7 @@ describe('a document with claims that are none', () => {
     expect(await driver.image(name)).toBe(before);
     await driver.tamper(name, { $set: { kind: 'mutex' } });
     const asMutex = await driver.image(name);
-    await driver.apply(name, [enqueue('w4', standing())], { adopting: true });
+    await driver.apply(name, [enqueue('w4', standing())], { takingOver: true });
     expect(await driver.image(name)).toBe(asMutex);
   });
 });

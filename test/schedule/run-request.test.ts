@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { systemClock } from '../../src/clock.js';
 import { StoreUnavailableError } from '../../src/errors.js';
-import type { AcquisitionContext } from '../../src/lease/acquisition-context.js';
+import type { AcquisitionContext } from '../../src/lease/acquiring/acquisition-context.js';
 import type { CallAnswer } from '../../src/schedule/job-ledger.js';
 import { RunRequest } from '../../src/schedule/run-request.js';
 import { ServerTime } from '../../src/schedule/server-time.js';

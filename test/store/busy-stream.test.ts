@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Report } from '../../src/events.js';
 import { parseProviderOptions } from '../../src/options/provider-options.js';
 import { LockCollection } from '../../src/store/lock-collection.js';
-import { WakeStream } from '../../src/store/wake-stream.js';
+import { WakeStream } from '../../src/store/streams/wake-stream.js';
 import { whenTestEnds } from '../support/current-test.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { eventually } from '../support/patience.js';
@@ -23,10 +23,10 @@ async function openStream() {
   const [woken, seen]: [string[], { opened: number }] = [[], { opened: 0 }];
   const ignored = (): void => undefined;
   const stream = new WakeStream(collection, 'host:1:a', settings, clock, report, {
-    woken: (_, id) => woken.push(id),
-    opened: () => (seen.opened += 1),
-    blind: ignored,
-    vanished: ignored,
+    onWoken: (_, id) => woken.push(id),
+    onOpened: () => (seen.opened += 1),
+    onBlind: ignored,
+    onVanished: ignored,
     refusedByDriver: ignored,
     impossible: ignored,
   });

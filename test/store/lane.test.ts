@@ -1,10 +1,10 @@
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 import { describe, expect, it } from 'vitest';
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
-import { semaphoreSeats } from '../../src/protocol/semaphore-seats.js';
-import { Lane, MAX_OPERATIONS } from '../../src/store/lane.js';
-import type { Asked } from '../../src/store/lane.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
+import { semaphoreSeats } from '../../src/protocol/kinds/semaphore-seats.js';
+import { Lane, MAX_OPERATIONS } from '../../src/store/updates/lane.js';
+import type { Asked } from '../../src/store/updates/lane.js';
 import { drawSeed } from '../support/seed.js';
 
 interface Named extends Asked {
@@ -18,21 +18,21 @@ const make = (): never => {
 const enqueue = (id: string, seats = mutexSeats): Named => ({
   name: `enqueue ${id}`,
   seats,
-  adopting: false,
+  takingOver: false,
   operation: { type: 'enqueue', id, make },
 });
 
 const leave = (id: string, seats = mutexSeats): Named => ({
   name: `leave ${id}`,
   seats,
-  adopting: false,
+  takingOver: false,
   operation: { type: 'leave', id },
 });
 
 const look = (...ids: string[]): Named => ({
   name: `look ${ids.join()}`,
   seats: mutexSeats,
-  adopting: false,
+  takingOver: false,
   operation: { type: 'extend', ids, leaseMs: 1_000, retentionMs: 0, nonce: 'n' },
 });
 

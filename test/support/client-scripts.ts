@@ -14,7 +14,7 @@ const LEASE_MS = 30_000;
 const DAY_MS = 86_400_000;
 
 const update = (client: number, ...operations: readonly PlannedOperation[]): Event => ({
-  ...{ type: 'update', process: `p${client}`, operations, adopting: false, short: true },
+  ...{ type: 'update', process: `p${client}`, operations, takingOver: false, short: true },
 });
 
 interface Asking {

@@ -1,4 +1,4 @@
-import type { ClaimOutcome } from '../../src/protocol/job-claims.js';
+import type { ClaimOutcome } from '../../src/protocol/jobs/job-claims.js';
 import type { Lease, LockKind } from '../../src/protocol/lock-document.js';
 import type { Exchange, HandOver, Request, Resize } from '../../src/protocol/operation.js';
 import { newcomersIn } from './invariants.js';

@@ -1,6 +1,6 @@
 import { MAX_JOBS } from '../../src/protocol/lock-document.js';
-import type { StoredCall } from '../../src/protocol/job-calls.js';
-import type { ClaimOutcome, StoredClaim } from '../../src/protocol/job-claims.js';
+import type { StoredCall } from '../../src/protocol/jobs/job-calls.js';
+import type { ClaimOutcome, StoredClaim } from '../../src/protocol/jobs/job-claims.js';
 import type { Lease } from '../../src/protocol/lock-document.js';
 import type { Call, Claim, Conclude, HandOver } from '../../src/protocol/operation.js';
 import type { DraftedDocument } from './model-draft.js';

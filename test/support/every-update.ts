@@ -19,7 +19,7 @@ import {
 
 interface Update {
   readonly operations: readonly Operation[];
-  readonly adopting: boolean;
+  readonly takingOver: boolean;
 }
 
 /** What every kind of lock understands, of its own or not at all. */
@@ -44,13 +44,13 @@ export const UPDATES: readonly Update[] = ((): readonly Update[] => {
     ],
   ];
   const apart = operations.map((operation) => [operation]);
-  const adopting = [
+  const takingOver = [
     [leave('wh'), enqueue('w9', DEMAND)],
     [leave('wh'), tryOnce('w9', DEMAND)],
   ];
   return [
-    ...[[], ...apart, operations].map((each) => ({ operations: each, adopting: false })),
-    ...adopting.map((each) => ({ operations: each, adopting: true })),
+    ...[[], ...apart, operations].map((each) => ({ operations: each, takingOver: false })),
+    ...takingOver.map((each) => ({ operations: each, takingOver: true })),
   ];
 })();
 
@@ -68,9 +68,9 @@ export async function touch(
 ): Promise<string | undefined> {
   await driver.put(document);
   const before = await driver.image(document._id);
-  for (const { operations, adopting } of updates) {
-    const words = `${operations.map(({ type }) => type).join(', ')}${adopting ? ', adopting' : ''}`;
-    const failure = await driver.apply(document._id, operations, { adopting }).then(
+  for (const { operations, takingOver } of updates) {
+    const words = `${operations.map(({ type }) => type).join(', ')}${takingOver ? ', takingOver' : ''}`;
+    const failure = await driver.apply(document._id, operations, { takingOver }).then(
       () => undefined,
       (error: unknown) => String(error),
     );

@@ -3,16 +3,16 @@ import { BSON, MongoClient } from 'mongodb';
 import type { Collection, Db, Document } from 'mongodb';
 
 import type { Fields, Stage } from '../../src/protocol/expressions.js';
-import { extension, legalProjection } from '../../src/protocol/extension.js';
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
+import { extension, legalProjection } from '../../src/protocol/pipeline/extension.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
 import type { Operation } from '../../src/protocol/operation.js';
-import { readReply, replyProjection } from '../../src/protocol/reply.js';
-import type { Reply } from '../../src/protocol/reply.js';
+import { readReply, replyProjection } from '../../src/protocol/replies/reply.js';
+import type { Reply } from '../../src/protocol/replies/reply.js';
 import type { Seats } from '../../src/protocol/seats.js';
-import { shortForm } from '../../src/protocol/short-form.js';
-import type { ShortAnswer } from '../../src/protocol/short-form.js';
-import { mayCreate, transition } from '../../src/protocol/transition.js';
-import { judged, verdictProjection } from '../../src/protocol/verdict.js';
+import { fastPath } from '../../src/protocol/pipeline/fast-path.js';
+import type { FastPathAnswer } from '../../src/protocol/pipeline/fast-path.js';
+import { mayCreate, transition } from '../../src/protocol/pipeline/transition.js';
+import { judged, verdictProjection } from '../../src/protocol/pipeline/verdict.js';
 import { ALL_SEATS } from './lock-kinds.js';
 import { fieldOf } from './lock-version.js';
 
@@ -31,13 +31,13 @@ export interface ShortOutcome {
   readonly nowMs: number;
   readonly stored: StoredDocument;
   /** `undefined`: it did not apply. */
-  readonly answer: ShortAnswer | undefined;
+  readonly answer: FastPathAnswer | undefined;
 }
 
 export interface SendOptions {
   /** For whom the reply is projected. */
   readonly process?: string;
-  readonly adopting?: boolean;
+  readonly takingOver?: boolean;
   /** Whether the reply counts the waiters of the process, as a process that keeps seats wants it. */
   readonly counts?: boolean;
 }
@@ -80,10 +80,10 @@ export class LockDocumentDriver implements AsyncDisposable {
   async send(
     name: string,
     operations: readonly Operation[],
-    { process = 'p0', adopting = false, counts = false }: SendOptions = {},
+    { process = 'p0', takingOver = false, counts = false }: SendOptions = {},
   ): Promise<Answer | null> {
     const seats = this.#seats;
-    const pipeline = transition(seats, operations, { adopting });
+    const pipeline = transition(seats, operations, { takingOver });
     const fields = {
       ...replyProjection(seats, operations.flatMap(idsOf), counts ? process : undefined),
       ...verdictProjection(seats, operations),
@@ -104,7 +104,7 @@ export class LockDocumentDriver implements AsyncDisposable {
 
   /** Sends the short form of an operation; `undefined` if it has none, or there is no document. */
   async sendShort(name: string, operation: Operation): Promise<ShortOutcome | undefined> {
-    const form = shortForm(this.#seats, operation);
+    const form = fastPath(this.#seats, operation);
     if (form === undefined) return undefined;
     const value = await this.#update(name, form.pipeline, { ...form.fields, now: '$$NOW' }, false);
     if (value === null) return undefined;

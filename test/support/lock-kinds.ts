@@ -1,8 +1,8 @@
-import { electionSeats } from '../../src/protocol/election-seats.js';
-import { mutexSeats } from '../../src/protocol/mutex-seats.js';
-import { readerWriterSeats } from '../../src/protocol/reader-writer-seats.js';
+import { electionSeats } from '../../src/protocol/kinds/election-seats.js';
+import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
+import { readerWriterSeats } from '../../src/protocol/kinds/reader-writer-seats.js';
 import type { Seats } from '../../src/protocol/seats.js';
-import { semaphoreSeats } from '../../src/protocol/semaphore-seats.js';
+import { semaphoreSeats } from '../../src/protocol/kinds/semaphore-seats.js';
 import { electionModel } from './election-model.js';
 import { mutexModel } from './mutex-model.js';
 import { readerWriterModel } from './reader-writer-model.js';

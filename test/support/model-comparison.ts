@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 
 import type { Operation } from '../../src/protocol/operation.js';
-import { fateOf, refusalOf } from '../../src/protocol/reply.js';
-import type { Reply } from '../../src/protocol/reply.js';
+import { fateOf, refusalOf } from '../../src/protocol/replies/reply.js';
+import type { Reply } from '../../src/protocol/replies/reply.js';
 import { setsLimit } from './invariants.js';
 import { idsOf } from './lock-document-driver.js';
 import type { StoredDocument } from './lock-document-driver.js';

@@ -1,5 +1,5 @@
-import type { StoredCall } from '../../src/protocol/job-calls.js';
-import type { StoredClaim } from '../../src/protocol/job-claims.js';
+import type { StoredCall } from '../../src/protocol/jobs/job-calls.js';
+import type { StoredClaim } from '../../src/protocol/jobs/job-claims.js';
 import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
 import type { Request } from '../../src/protocol/operation.js';
 import type { ModelDocument, Queued, Refusal } from './reference-model.js';

@@ -49,8 +49,8 @@ export class ModelRun {
       case 'update': {
         const operations = this.#withoutComebacks(event.operations.map((planned) => this.#settle(planned)));
         // Only a request that has found another kind there takes it over.
-        const adopting = event.adopting && operations.some((operation) => 'request' in operation);
-        await this.#update(operations, event.process, { adopting, short: event.short && !adopting });
+        const takingOver = event.takingOver && operations.some((operation) => 'request' in operation);
+        await this.#update(operations, event.process, { takingOver, short: event.short && !takingOver });
         break;
       }
       case 'extension': {
@@ -84,16 +84,16 @@ export class ModelRun {
   async #update(
     operations: readonly Operation[],
     process: string,
-    { adopting, short }: { readonly adopting: boolean; readonly short: boolean },
+    { takingOver, short }: { readonly takingOver: boolean; readonly short: boolean },
   ): Promise<void> {
     const before = this.#model;
     const [only, ...others] = operations;
     if (short && only !== undefined && others.length === 0 && (await this.#updateShortly(only, process)))
       return;
     const counts = operations.some((operation) => 'request' in operation && operation.request.keeps);
-    const answer = await this.#driver.send(this.#name, operations, { process, adopting, counts });
+    const answer = await this.#driver.send(this.#name, operations, { process, takingOver, counts });
     this.#nowMs = answer?.nowMs ?? this.#nowMs;
-    const step = transition(this.#kind.model, before, operations, this.#nowMs, adopting);
+    const step = transition(this.#kind.model, before, operations, this.#nowMs, takingOver);
     this.#model = step.after;
     if (answer === null) {
       assert.equal(step.after.type, 'missing', 'the server has no document');

@@ -80,7 +80,7 @@ export type Event =
       readonly type: 'update';
       readonly process: string;
       readonly operations: readonly PlannedOperation[];
-      readonly adopting: boolean;
+      readonly takingOver: boolean;
       /** Whether the short form is tried first, where there is one. */
       readonly short: boolean;
     }

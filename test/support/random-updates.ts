@@ -264,7 +264,7 @@ const event = (variety: Variety): fc.Arbitrary<Event> =>
           { weight: 2, arbitrary: fc.tuple(operation(variety)) },
           ...variety.scenes.map((arbitrary) => ({ weight: 2, arbitrary })),
         ),
-        adopting: fc.constantFrom(false, false, true),
+        takingOver: fc.constantFrom(false, false, true),
         short: fc.constantFrom(true, true, false),
       }),
     },

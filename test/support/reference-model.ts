@@ -1,5 +1,5 @@
-import type { StoredCall } from '../../src/protocol/job-calls.js';
-import type { StoredClaim } from '../../src/protocol/job-claims.js';
+import type { StoredCall } from '../../src/protocol/jobs/job-calls.js';
+import type { StoredClaim } from '../../src/protocol/jobs/job-claims.js';
 import type { Lease, LockKind, Waiter } from '../../src/protocol/lock-document.js';
 import type { Operation, OwnOperation, Request } from '../../src/protocol/operation.js';
 import { DraftedDocument, omit } from './model-draft.js';
@@ -91,13 +91,13 @@ export function transition(
   before: Stored,
   operations: readonly Operation[],
   nowMs: number,
-  adopting = false,
+  takingOver = false,
 ): Step {
   const creates = operations.some(({ type }) => type === 'enqueue' || type === 'try');
   if (before.type === 'missing' && !creates)
     return { after: MISSING, refusals: new Map(), hasVacated: false };
   if (before.type === 'corrupt') return untouched(before, operations, 'corrupt');
-  const opened = open(before, operations, nowMs, adopting);
+  const opened = open(before, operations, nowMs, takingOver);
   if (opened === undefined) return untouched(before, operations, 'other-kind');
 
   const draft = new DraftedDocument(opened, nowMs);
@@ -150,14 +150,14 @@ function open(
   before: Exclude<Stored, { readonly type: 'corrupt' }>,
   operations: readonly Operation[],
   nowMs: number,
-  adopting: boolean,
+  takingOver: boolean,
 ): ModelDocument | undefined {
   if (before.type === 'lock') return before.document;
   const vacant = { leases: [], limit: firstLimit(operations), queue: [], wake: [] };
   if (before.type === 'missing') return { ...vacant, fence: 0, purgeAt: new Date(0) };
   const isIdle = before.expiries.every((expiresAt) => expiresAt.getTime() <= nowMs);
   const { fence, purgeAt, claims, calls } = before;
-  return adopting && isIdle ? { ...vacant, fence, purgeAt, claims, calls } : undefined;
+  return takingOver && isIdle ? { ...vacant, fence, purgeAt, claims, calls } : undefined;
 }
 
 /** A new document has the limit of the first operation of its update that knows one. */

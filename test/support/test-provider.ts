@@ -89,7 +89,7 @@ export async function testProvider(
       await stored.updateOne({ _id: name }, update, { writeConcern: { w: 'majority' } });
     },
     serverNowMs: async () => {
-      const { localTime } = await stored.db.command({ hello: 1 });
+      const { localTime } = await db.command({ hello: 1 });
       return (localTime as Date).getTime();
     },
   };

@@ -31,14 +31,14 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'a grant that comes while its request is cancelled is forgotten',
     edits: [
       {
-        file: 'lease/acquisition.ts',
+        file: 'lease/acquiring/acquisition.ts',
         find: "    if (this.#state === 'over') return;\n    const { clock, room } = this.#context;\n",
         replace:
           "    if (this.#state === 'cancelling') {\n      this.#attempt.forget();\n      this.#endAsTimeout();\n    }\n" +
           "    if (this.#state === 'over') return;\n    const { clock, room } = this.#context;\n",
       },
       {
-        file: 'lease/waiting-room.ts',
+        file: 'lease/waiting/waiting-room.ts',
         find: 'if (remember && !hasLease) this.#remember(id, { seats, leaseMs: storedLeaseMs(terms) });',
         replace: '',
       },
@@ -62,17 +62,17 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'a hold whose deadline has passed is told lost, and held again after a late extension',
     edits: [
       {
-        file: 'lease/held-lease.ts',
+        file: 'lease/holding/held-lease.ts',
         find: "return this.#state === 'held' && this.#clock.nowMs() < this.#deadline.ms;",
         replace: "return this.#state === 'held';",
       },
       {
-        file: 'lease/held-lease.ts',
+        file: 'lease/holding/held-lease.ts',
         find: "this.#clock.nowMs() >= this.#deadline.ms) this.lose('expired');",
         replace: "this.#clock.nowMs() >= this.#deadline.ms) this.#kept?.lost('expired');",
       },
       {
-        file: 'lease/held-lease.ts',
+        file: 'lease/holding/held-lease.ts',
         find: "      this.lose('expired');\n    });\n",
         replace: "      this.#kept?.lost('expired');\n    });\n",
       },
@@ -84,12 +84,12 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'a hold whose deadline has passed is not held, but nobody is told that it is lost',
     edits: [
       {
-        file: 'lease/held-lease.ts',
+        file: 'lease/holding/held-lease.ts',
         find: "    if (this.#state === 'held' && this.#clock.nowMs() >= this.#deadline.ms) this.lose('expired');\n",
         replace: '',
       },
       {
-        file: 'lease/held-lease.ts',
+        file: 'lease/holding/held-lease.ts',
         find: "    this.#timer = this.#clock.at(this.#deadline.ms, () => {\n      this.lose('expired');\n    });\n",
         replace: '',
       },
@@ -101,7 +101,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'no lease is extended when it is due',
     edits: [
       {
-        file: 'lease/lease-monitor.ts',
+        file: 'lease/holding/lease-monitor.ts',
         find: 'return Math.max(confirmedMs + extendEveryMs, clock.nowMs());',
         replace: 'return Infinity;',
       },
@@ -113,7 +113,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'a release whose outcome is unknown is not repeated',
     edits: [
       {
-        file: 'lease/release-queue.ts',
+        file: 'lease/holding/release-queue.ts',
         find: "if (outcome.type === 'refused' && !outcome.byServer) return undefined;",
         replace: 'return undefined;',
       },
@@ -124,7 +124,11 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     name: 'leave-not-final',
     breaks: 'a leave is not sent again past the not-after of an unanswered copy of the request',
     edits: [
-      { file: 'lease/release-queue.ts', find: '    void this.#outlast(leftover, left);\n', replace: '' },
+      {
+        file: 'lease/holding/release-queue.ts',
+        find: '    void this.#outlast(leftover, left);\n',
+        replace: '',
+      },
     ],
     trial: 'late requests, in time',
   },
@@ -133,7 +137,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'a wake-up in a document that is logged as a difference is not seen',
     edits: [
       {
-        file: 'store/wake-cursor.ts',
+        file: 'store/streams/wake-cursor.ts',
         find: "{ 'updateDescription.updatedFields.wake': namesUs },",
         replace: '',
       },
@@ -145,8 +149,8 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'nobody looks for what was missed when the wake stream is open again',
     edits: [
       {
-        file: 'lease/waiting-room.ts',
-        find: '    for (const bench of this.#benches.values()) bench.look();\n',
+        file: 'lease/waiting/waiting-room.ts',
+        find: '    for (const lock of this.#locks.values()) lock.look();\n',
         replace: '',
       },
     ],
@@ -205,7 +209,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'the server is not told that a wake stream is over',
     edits: [
       {
-        file: 'store/wake-cursor.ts',
+        file: 'store/streams/wake-cursor.ts',
         find: '    await this.answered;\n',
         replace: '    this.#readable.destroy();\n',
       },
@@ -217,7 +221,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'a seat that is kept is passed on with the token of the hold before',
     edits: [
       {
-        file: 'lease/held-lease.ts',
+        file: 'lease/holding/held-lease.ts',
         find: 'token: this.#token + 1, deadline',
         replace: 'token: this.#token, deadline',
       },

@@ -10,7 +10,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'no expiry filter: a holder or writer whose lease is over keeps its seat',
     edits: [
       {
-        file: 'protocol/lease-slot.ts',
+        file: 'protocol/kinds/lease-slot.ts',
         find: 'live: when(isLive(`$was.${field}.expiresAt`), `$was.${field}`, null),',
         replace: 'live: `$was.${field}`,',
       },
@@ -22,8 +22,8 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'no expiry filter: readers and permits whose leases are over keep their seats',
     edits: [
       {
-        file: 'protocol/lease-list.ts',
-        find: "live: those(`$was.${field}`, isLive('$$this.expiresAt')),",
+        file: 'protocol/kinds/lease-list.ts',
+        find: "live: filter(`$was.${field}`, isLive('$$this.expiresAt')),",
         replace: 'live: `$was.${field}`,',
       },
     ],
@@ -34,8 +34,8 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'no expiry filter: a waiter whose time is over keeps its place',
     edits: [
       {
-        file: 'protocol/transition.ts',
-        find: "{ $set: { queue: when(isAnyOver, those('$before', isLive('$$this.v.expiresAt')), '$before') } },",
+        file: 'protocol/pipeline/transition.ts',
+        find: "{ $set: { queue: when(isAnyOver, filter('$before', isLive('$$this.v.expiresAt')), '$before') } },",
         replace: "{ $set: { queue: when(isAnyOver, '$before', '$before') } },",
       },
     ],
@@ -46,7 +46,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a release sets the fence back',
     edits: [
       {
-        file: 'protocol/transition.ts',
+        file: 'protocol/pipeline/transition.ts',
         find: '  ...seats.vacate(id),\n',
         replace: '  ...seats.vacate(id),\n  fence: { $toLong: 0 },\n',
       },
@@ -56,7 +56,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
   {
     name: 'newcomer-first',
     breaks: 'a newcomer is put before the queue instead of behind it',
-    edits: [{ file: 'protocol/transition.ts', find: QUEUED, replace: QUEUED_FIRST }],
+    edits: [{ file: 'protocol/pipeline/transition.ts', find: QUEUED, replace: QUEUED_FIRST }],
     trial: 'nothing happens',
   },
   {
@@ -64,7 +64,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a reader is put before those who wait, a writer among them',
     edits: [
       {
-        file: 'protocol/transition.ts',
+        file: 'protocol/pipeline/transition.ts',
         find: QUEUED,
         replace: `request.mode === 'read' ? ${QUEUED_FIRST} : ${QUEUED}`,
       },
@@ -76,7 +76,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a release empties the seat, also one of another holder',
     edits: [
       {
-        file: 'protocol/mutex-seats.ts',
+        file: 'protocol/kinds/mutex-seats.ts',
         find: 'vacate: (id) => ({ holder: holder.without([id]) }),',
         replace: 'vacate: () => ({ holder: null }),',
       },
@@ -100,7 +100,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'holders of a semaphore are counted instead of their permits',
     edits: [
       {
-        file: 'protocol/semaphore-seats.ts',
+        file: 'protocol/kinds/semaphore-seats.ts',
         find: "const inUse: Expression = { $sum: '$holders.permits' };",
         replace: "const inUse: Expression = { $size: '$holders' };",
       },
@@ -112,7 +112,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'every permit that is held counts twice',
     edits: [
       {
-        file: 'protocol/semaphore-seats.ts',
+        file: 'protocol/kinds/semaphore-seats.ts',
         find: "const inUse: Expression = { $sum: '$holders.permits' };",
         replace: "const inUse: Expression = { $multiply: [2, { $sum: '$holders.permits' }] };",
       },
@@ -124,7 +124,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a waiter of a semaphore who does not fit is passed over while they are counted',
     edits: [
       {
-        file: 'protocol/semaphore-seats.ts',
+        file: 'protocol/kinds/semaphore-seats.ts',
         find: "{ fitting: '$$value.fitting', left: -1 },",
         replace: "{ fitting: '$$value.fitting', left: '$$value.left' },",
       },
@@ -136,7 +136,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a second upgradeable reader is let in beside the first',
     edits: [
       {
-        file: 'protocol/reader-writer-seats.ts',
+        file: 'protocol/kinds/reader-writer-seats.ts',
         find: "const hasUpgradeable: Expression = isIn('upgradeable', '$readers.mode');",
         replace: 'const hasUpgradeable: Expression = false;',
       },
@@ -147,7 +147,11 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     name: 'upgrade-does-not-wait',
     breaks: 'an upgrade does not wait for the other readers',
     edits: [
-      { file: 'protocol/reader-writer-seats.ts', find: 'when(isAlone, upgraded, []),', replace: 'upgraded,' },
+      {
+        file: 'protocol/kinds/reader-writer-seats.ts',
+        find: 'when(isAlone, upgraded, []),',
+        replace: 'upgraded,',
+      },
     ],
     trial: 'nothing happens',
   },
@@ -156,7 +160,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a writer is let in while there are readers',
     edits: [
       {
-        file: 'protocol/reader-writer-seats.ts',
+        file: 'protocol/kinds/reader-writer-seats.ts',
         find: 'when(isWriterFirst, when(readers.isEmpty, 1, 0), readingPrefix)',
         replace: 'when(isWriterFirst, 1, readingPrefix)',
       },
@@ -168,7 +172,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a downgrade of a writer gives no new token',
     edits: [
       {
-        file: 'protocol/reader-writer-seats.ts',
+        file: 'protocol/kinds/reader-writer-seats.ts',
         find: "...weaker, token, ...rememberedAt('$writer') };",
         replace: "...weaker, ...rememberedAt('$writer') };",
       },
@@ -180,7 +184,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a grant to somebody else is not announced',
     edits: [
       {
-        file: 'protocol/admission.ts',
+        file: 'protocol/pipeline/admission.ts',
         find: 'wake: seats.entersOne ? grantedOne(toName) : granted(toName),',
         replace: "wake: '$wake',",
       },
@@ -192,12 +196,12 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a request takes effect however late it comes',
     edits: [
       {
-        file: 'protocol/transition.ts',
+        file: 'protocol/pipeline/transition.ts',
         find: '    { $lte: [NOW, notAfter] },\n',
         replace: '',
       },
       {
-        file: 'protocol/short-form.ts',
+        file: 'protocol/pipeline/fast-path.ts',
         find: '    { $lte: [NOW, notAfter] },\n',
         replace: '',
       },
@@ -209,7 +213,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'the seat of a leader that fell silent goes to the first waiter, not to its candidate',
     edits: [
       {
-        file: 'protocol/election-seats.ts',
+        file: 'protocol/kinds/election-seats.ts',
         find: "when(isInTransition, standingAs('$holder.candidateId'), [])",
         replace: "when(isInTransition, '$queue', [])",
       },
@@ -221,13 +225,13 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a candidate waits with the transition in its lease, and may be elected so long after its death',
     edits: [
       {
-        file: 'protocol/transition.ts',
+        file: 'protocol/pipeline/transition.ts',
         find: '    leaseMs,\n    since: NOW,\n    expiresAt: { $add: [NOW, leaseMs] },\n',
         replace:
           '    leaseMs: leaseMs + (request.transitionMs ?? 0),\n    since: NOW,\n    expiresAt: { $add: [NOW, leaseMs + (request.transitionMs ?? 0)] },\n',
       },
       {
-        file: 'protocol/admission.ts',
+        file: 'protocol/pipeline/admission.ts',
         find: 'return lengthenedBy === null ? path :',
         replace: 'return lengthenedBy !== undefined ? path :',
       },
@@ -239,7 +243,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'the successor of a leader has two transitions in its lease',
     edits: [
       {
-        file: 'protocol/admission.ts',
+        file: 'protocol/pipeline/admission.ts',
         find: '{ $add: [path, `$$this.v.${lengthenedBy}`] }',
         replace: '{ $add: [path, `$$this.v.${lengthenedBy}`, `$$this.v.${lengthenedBy}`] }',
       },
@@ -251,7 +255,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a term is handed over whether the candidate that is named waits or not',
     edits: [
       {
-        file: 'protocol/election-seats.ts',
+        file: 'protocol/kinds/election-seats.ts',
         find: "all(equal('$holder.id', idText(id)), { $ne: ['$named', []] })",
         replace: "equal('$holder.id', idText(id))",
       },
@@ -268,12 +272,12 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'the tokens that a grant reserves for a seat that is kept are given again',
     edits: [
       {
-        file: 'protocol/admission.ts',
+        file: 'protocol/pipeline/admission.ts',
         find: "seats.mayKeep ? { $add: [lastToken, mostKept('$granted.keeps')] } : lastToken",
         replace: 'lastToken',
       },
       {
-        file: 'protocol/short-form.ts',
+        file: 'protocol/pipeline/fast-path.ts',
         find: "const fence: Expression = keeps === undefined ? '$$token' : { $add: ['$$token', keeps] };",
         replace: "const fence: Expression = '$$token';",
       },
@@ -284,7 +288,11 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     name: 'keepers-not-told',
     breaks: 'who waits behind a seat that is kept does not tell its process',
     edits: [
-      { file: 'protocol/transition.ts', find: '      ...tellKeepers(seats, operation),\n', replace: '' },
+      {
+        file: 'protocol/pipeline/transition.ts',
+        find: '      ...tellKeepers(seats, operation),\n',
+        replace: '',
+      },
     ],
     trial: 'nothing happens',
   },

@@ -4,7 +4,7 @@ import { describe, expect, inject, it } from 'vitest';
 
 import { LeaseholdError } from '../../../src/index.js';
 import type { Hold, LockHandle, LockProvider, ReaderWriterHandle } from '../../../src/index.js';
-import { legalProjection } from '../../../src/protocol/extension.js';
+import { legalProjection } from '../../../src/protocol/pipeline/extension.js';
 import { byBreadth } from '../../support/breadth.js';
 import { lockDocument } from '../../support/corruptions.js';
 import { ALL_SEATS } from '../../support/lock-kinds.js';

@@ -1,0 +1,68 @@
+import { onAbort } from '../abort-listeners.js';
+import type { Clock } from '../clock.js';
+import { ProviderClosedError } from '../errors.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
+import type { ParsedWait } from '../options/request-options.js';
+
+/** The callers that wait for a candidate to be elected, which may not even have been started. */
+export class ElectionWaiters {
+  readonly #name: string;
+  readonly #clock: Clock;
+  readonly #closing: AbortSignal;
+  readonly #open = new Set<{
+    readonly elected: (term: LockHandle) => void;
+    readonly dashed: (error: unknown) => void;
+  }>();
+
+  constructor(name: string, clock: Clock, closing: AbortSignal) {
+    this.#name = name;
+    this.#clock = clock;
+    this.#closing = closing;
+  }
+
+  /**
+   * Resolves with the next term, unless the time is up or the signal aborts before. `tooLate` takes a moment to find out
+   * who leads: a term that begins meanwhile is returned, though late.
+   */
+  async wait(
+    { timeoutMs, signal }: ParsedWait,
+    tooLate: (waitedMs: number) => Promise<Error>,
+  ): Promise<LockHandle> {
+    const startedMs = this.#clock.nowMs();
+    let end!: () => void;
+    const elected = new Promise<LockHandle>((resolve, reject) => {
+      const open = { elected: resolve, dashed: reject };
+      const forget = onAbort(signal, () => {
+        reject(signal?.reason as Error);
+      });
+      const onClosing = (): void => {
+        reject(new ProviderClosedError(this.#name));
+      };
+      const onTime = (): void => {
+        void tooLate(this.#clock.nowMs() - startedMs).then(reject);
+      };
+      const timer = timeoutMs === Infinity ? undefined : this.#clock.at(startedMs + timeoutMs, onTime);
+      this.#open.add(open);
+      this.#closing.addEventListener('abort', onClosing, { once: true });
+      end = () => {
+        timer?.cancel();
+        this.#open.delete(open);
+        forget();
+        this.#closing.removeEventListener('abort', onClosing);
+      };
+    });
+    try {
+      return await elected;
+    } finally {
+      end();
+    }
+  }
+
+  elected(term: LockHandle): void {
+    for (const { elected } of this.#open) elected(term);
+  }
+
+  fail(error: unknown): void {
+    for (const { dashed } of this.#open) dashed(error);
+  }
+}

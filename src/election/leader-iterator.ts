@@ -1,0 +1,77 @@
+import { keepAlive } from '../keep-alive.js';
+import type { LeaderInfo } from './leader-info.js';
+
+type Next = IteratorResult<LeaderInfo | null, undefined>;
+
+/** A caller that reads more slowly than leaders change misses the oldest of them: memory has a bound. */
+const MAX_UNREAD = 100;
+
+const END: Next = { done: true, value: undefined };
+
+/**
+ * One iteration: what it has been shown and has not taken yet. It begins with the first `next`, and its end settles
+ * whatever waits for the next one.
+ */
+export class LeaderIterator implements AsyncIterableIterator<LeaderInfo | null, undefined> {
+  readonly #begin: () => void;
+  readonly #onEnd: () => void;
+  readonly #isAwaited: boolean;
+  readonly #shown: (LeaderInfo | null)[] = [];
+  readonly #waiting: ((next: Next) => void)[] = [];
+  #state: 'new' | 'observing' | 'over' = 'new';
+
+  /**
+   * @param isAwaited - Whether a caller awaits what comes next, and the process is to live for that long.
+   * @param begin - Called once, before the first one is waited for.
+   * @param onEnd - Called once, if it has begun.
+   */
+  constructor(isAwaited: boolean, begin: () => void, onEnd: () => void) {
+    this.#isAwaited = isAwaited;
+    this.#begin = begin;
+    this.#onEnd = onEnd;
+  }
+
+  show(leader: LeaderInfo | null): void {
+    const waiting = this.#waiting.shift();
+    if (waiting !== undefined) {
+      waiting({ done: false, value: leader });
+      return;
+    }
+    this.#shown.push(leader);
+    if (this.#shown.length > MAX_UNREAD) this.#shown.shift();
+  }
+
+  end(): void {
+    const wasObserving = this.#state === 'observing';
+    this.#state = 'over';
+    for (const waiting of this.#waiting.splice(0)) waiting(END);
+    if (wasObserving) this.#onEnd();
+  }
+
+  next(): Promise<Next> {
+    if (this.#state === 'new') {
+      this.#state = 'observing';
+      this.#begin();
+    }
+    const next = this.#next();
+    return this.#isAwaited ? keepAlive(next) : next;
+  }
+
+  return(): Promise<Next> {
+    this.end();
+    return Promise.resolve(END);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #next(): Promise<Next> {
+    if (this.#state === 'over') return Promise.resolve(END);
+    const shown = this.#shown.shift();
+    if (shown !== undefined) return Promise.resolve({ done: false, value: shown });
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+    });
+  }
+}

@@ -1,0 +1,165 @@
+import { onAbort } from '../abort-listeners.js';
+import type { Clock, Timer } from '../clock.js';
+import type { Report } from '../events.js';
+import type { Settings } from '../options/provider-options.js';
+import { onlyClaims } from '../protocol/jobs/job-claims.js';
+import { DocumentWatch } from '../store/streams/document-watch.js';
+import type { LockCollection } from '../store/lock-collection.js';
+import { readLeaders } from './leader-info.js';
+import type { LeaderInfo, LeaderRead } from './leader-info.js';
+import { LeaderIterator } from './leader-iterator.js';
+
+/** What is known of one election that somebody observes. */
+interface Observed {
+  readonly observers: Set<LeaderIterator>;
+  readonly unwatch: () => void;
+  /** Nothing before the first look. */
+  leader: LeaderInfo | null | undefined;
+  /** The highest token seen: a read that shows an older one was late. */
+  token: number;
+  /** When the seat ends unless it is extended: whoever falls silent causes no event. */
+  endsAtMs: number;
+}
+
+/**
+ * Whoever observes elections through one provider: one change stream over their documents says when to look, and one
+ * read looks at all of them. Where there is no stream, or not just now, it looks at the pace of polling.
+ */
+export class LeaderWatch {
+  readonly #collection: LockCollection;
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  readonly #closing: AbortSignal;
+  readonly #watch: DocumentWatch;
+  readonly #observed = new Map<string, Observed>();
+  #isLooking = false;
+  #hasFailed = false;
+  #mustLookAgain = false;
+  #timer: Timer | undefined;
+
+  constructor(
+    collection: LockCollection,
+    settings: Settings,
+    clock: Clock,
+    report: Report,
+    closing: AbortSignal,
+  ) {
+    this.#collection = collection;
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#closing = closing;
+    this.#watch = new DocumentWatch(collection, settings, clock, report, 0);
+  }
+
+  /**
+   * The leader of now, then every next one that a look finds; ends when either signal aborts.
+   *
+   * @param isAwaited - Whether a caller awaits each of them, and the process is to live for that long.
+   */
+  observe(name: string, signal: AbortSignal | undefined, isAwaited: boolean): LeaderIterator {
+    const end = (): void => {
+      observer.end();
+    };
+    const signals = signal === undefined ? [this.#closing] : [this.#closing, signal];
+    let forget: readonly (() => void)[] = [];
+    const observer: LeaderIterator = new LeaderIterator(
+      isAwaited,
+      () => {
+        if (signals.some(({ aborted }) => aborted)) {
+          observer.end();
+          return;
+        }
+        forget = signals.map((each) => onAbort(each, end));
+        this.#add(name, observer);
+      },
+      () => {
+        for (const each of forget) each();
+        this.#remove(name, observer);
+      },
+    );
+    return observer;
+  }
+
+  /** When the provider has closed, and so every observer has ended. */
+  async close(): Promise<void> {
+    this.#timer?.cancel();
+    await this.#watch.close();
+  }
+
+  #add(name: string, observer: LeaderIterator): void {
+    const known = this.#observed.get(name);
+    if (known !== undefined) {
+      known.observers.add(observer);
+      if (known.leader !== undefined) observer.show(known.leader);
+      return;
+    }
+    const changed = (words: readonly string[] | null): void => {
+      // Only the leader of before can claim, and jobs claim often.
+      if (words === null || !onlyClaims(words)) this.#look();
+    };
+    this.#observed.set(name, {
+      observers: new Set([observer]),
+      unwatch: this.#watch.watch(name, { changed }),
+      leader: undefined,
+      token: 0,
+      endsAtMs: Infinity,
+    });
+    this.#look();
+  }
+
+  #remove(name: string, observer: LeaderIterator): void {
+    const known = this.#observed.get(name);
+    known?.observers.delete(observer);
+    if (known?.observers.size !== 0) return;
+    this.#observed.delete(name);
+    known.unwatch();
+    if (this.#observed.size === 0) this.#timer?.cancel();
+  }
+
+  // ---- looking
+
+  #look(): void {
+    this.#mustLookAgain = this.#isLooking;
+    if (this.#isLooking || this.#observed.size === 0 || this.#closing.aborted) return;
+    this.#isLooking = true;
+    this.#timer?.cancel();
+    void this.#lookNow().finally(() => {
+      this.#isLooking = false;
+      if (this.#mustLookAgain) this.#look();
+      else this.#schedule();
+    });
+  }
+
+  async #lookNow(): Promise<void> {
+    const sentAtMs = this.#clock.nowMs();
+    const reads = await readLeaders(this.#collection, [...this.#observed.keys()]);
+    // Told as an event by the collection; the next look comes at the pace of polling.
+    this.#hasFailed = reads instanceof Error;
+    if (!(reads instanceof Error)) for (const read of reads) this.#seen(read, sentAtMs);
+  }
+
+  #seen({ name, leader, leftMs }: LeaderRead, sentAtMs: number): void {
+    const known = this.#observed.get(name);
+    if (known === undefined || (leader !== null && leader.token < known.token)) return;
+    known.endsAtMs = sentAtMs + leftMs;
+    const isNews = known.leader === undefined || known.leader?.token !== leader?.token;
+    known.leader = leader;
+    known.token = leader?.token ?? known.token;
+    if (isNews) for (const observer of known.observers) observer.show(leader);
+  }
+
+  #schedule(): void {
+    if (this.#observed.size === 0 || this.#closing.aborted) return;
+    const nowMs = this.#clock.nowMs();
+    const { min, max } = this.#settings.pollMs;
+    const endsAtMs = Math.min(...[...this.#observed.values()].map((known) => known.endsAtMs));
+    const isTold = this.#watch.isStreaming && !this.#hasFailed;
+    const dueMs = isTold ? Math.max(endsAtMs, nowMs + min) : nowMs + max;
+    this.#timer?.cancel();
+    // A seat that nobody has ends by no silence.
+    if (dueMs === Infinity) return;
+    this.#timer = this.#clock.at(dueMs, () => {
+      this.#look();
+    });
+  }
+}

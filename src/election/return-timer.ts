@@ -1,0 +1,59 @@
+import type { Timer } from '../clock.js';
+import { newNonce } from '../lease/ids.js';
+import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import { electionSeats } from '../protocol/kinds/election-seats.js';
+import { MIN_LEASE_MS } from '../protocol/lock-document.js';
+import type { Reply } from '../protocol/replies/reply.js';
+
+/** For the way of the reply, which makes the beginning of the transition look earlier than it is. */
+const MARGIN_MS = 20;
+const RETRY_MS = 200;
+
+/**
+ * A candidate who waits behind its own last term may return in the transition, before all others. Nothing tells when
+ * that begins, so it looks then: any transition of the document lets it in.
+ */
+export class ReturnTimer {
+  readonly #context: AcquisitionContext;
+  readonly #name: string;
+  readonly #candidateId: string;
+  #timer: Timer | undefined;
+
+  constructor(context: AcquisitionContext, name: string, candidateId: string) {
+    this.#context = context;
+    this.#name = name;
+    this.#candidateId = candidateId;
+  }
+
+  note({ leases: [lease], nowMs }: Reply): void {
+    this.cancel();
+    const { candidateId, transitionMs = 0, ending = false } = lease ?? {};
+    if (lease === undefined || candidateId !== this.#candidateId || transitionMs === 0 || ending) return;
+    this.#lookIn(lease.expiresAt.getTime() - transitionMs - nowMs + MARGIN_MS);
+  }
+
+  cancel(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #lookIn(delayMs: number): void {
+    const { clock } = this.#context;
+    this.#timer = clock.at(clock.nowMs() + Math.max(delayMs, MARGIN_MS), () => void this.#look());
+  }
+
+  async #look(): Promise<void> {
+    const timer = this.#timer;
+    const look = {
+      type: 'extend',
+      ids: [],
+      leaseMs: MIN_LEASE_MS,
+      retentionMs: 0,
+      nonce: newNonce(),
+    } as const;
+    const outcome = await this.#context.combiner.submit(this.#name, electionSeats, look).outcome;
+    if (this.#timer !== timer || timer === undefined || outcome.type === 'refused') return;
+    if (outcome.type === 'unknown') this.#lookIn(RETRY_MS);
+    else if (outcome.value.reply !== null) this.note(outcome.value.reply);
+  }
+}

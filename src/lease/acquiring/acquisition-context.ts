@@ -1,0 +1,21 @@
+import type { Clock } from '../../clock.js';
+import type { Report } from '../../events.js';
+import type { Settings } from '../../options/provider-options.js';
+import type { Combiner } from '../../store/updates/combiner.js';
+import type { LockCollection } from '../../store/lock-collection.js';
+import type { ReleaseQueue } from '../holding/release-queue.js';
+import type { WaitingRoom } from '../waiting/waiting-room.js';
+
+/** The parts of a provider that an acquisition works with. */
+export interface AcquisitionContext {
+  readonly settings: Settings;
+  readonly process: string;
+  readonly clock: Clock;
+  readonly report: Report;
+  readonly collection: LockCollection;
+  readonly combiner: Combiner;
+  readonly room: WaitingRoom;
+  readonly releases: ReleaseQueue;
+  /** Aborts when the provider closes. */
+  readonly closing: AbortSignal;
+}

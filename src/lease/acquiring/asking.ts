@@ -1,0 +1,159 @@
+import { pauseBeforeRepeat } from '../../clock.js';
+import type { Moment } from '../../clock.js';
+import {
+  CorruptLockDocumentError,
+  LockKindMismatchError,
+  QueueFullError,
+  SemaphoreLimitMismatchError,
+} from '../../errors.js';
+import type { Lease, LockKind } from '../../protocol/lock-document.js';
+import { fateOf, refusalOf } from '../../protocol/replies/reply.js';
+import type { Place, Reply } from '../../protocol/replies/reply.js';
+import type { Answer } from '../../store/updates/combiner.js';
+import type { Done, Outcome } from '../../store/outcome.js';
+import type { AcquisitionContext } from './acquisition-context.js';
+import type { Attempt, AttemptSpec } from './attempt.js';
+import { deadlineOf, leavesEnough } from '../deadline.js';
+
+/** What asking for one attempt came to. */
+export type Asked =
+  | { readonly type: 'granted'; readonly token: number; readonly deadline: Moment }
+  | { readonly type: 'queued'; readonly place: Place; readonly reply: Reply; readonly sentAt: Moment }
+  /** A try found no room. */
+  | { readonly type: 'busy' }
+  /** The request did nothing, and never will: it has to be made anew, under another id. */
+  | { readonly type: 'lapsed' }
+  | { readonly type: 'failed'; readonly error: unknown };
+
+/** What asking tells on its way. */
+export interface AskingObserver {
+  /** Whether anybody still wants to know. */
+  isWanted(): boolean;
+  /** Every reply that shows the lock. */
+  note(reply: Reply): void;
+  /** The store did not answer, or not so that it tells. */
+  trouble(error: unknown): void;
+}
+
+/** Asks for one attempt until there is an answer: an unknown outcome is settled by repeating the same request (E1). */
+export class Asking {
+  readonly #context: AcquisitionContext;
+  readonly #spec: AttemptSpec;
+  readonly #attempt: Attempt;
+  readonly #observer: AskingObserver;
+  #takingOver = false;
+
+  constructor(context: AcquisitionContext, spec: AttemptSpec, attempt: Attempt, observer: AskingObserver) {
+    this.#context = context;
+    this.#spec = spec;
+    this.#attempt = attempt;
+    this.#observer = observer;
+  }
+
+  /** `undefined`: nobody wants to know any more. */
+  async run(): Promise<Asked | undefined> {
+    const { clock } = this.#context;
+    for (let repeats = 0; ; repeats += 1) {
+      const asked = await this.#ask();
+      if (!this.#observer.isWanted()) return undefined;
+      if (asked.type !== 'unknown') return asked;
+      this.#observer.trouble(asked.error);
+      await pauseBeforeRepeat(clock, repeats);
+      if (!this.#observer.isWanted()) return undefined;
+    }
+  }
+
+  async #ask(): Promise<Asked | Unanswered> {
+    const { collection } = this.#context;
+    if (!collection.isMet) {
+      const met = await collection.handshake();
+      if (met.type !== 'done' || !this.#observer.isWanted()) return unanswered(met);
+    }
+    const outcome = await this.#attempt.ask(this.#takingOver);
+    if (outcome.type !== 'done') return unanswered(outcome);
+    const { reply } = outcome.value;
+    // An enqueue creates what is missing, so there always is a document.
+    if (reply === null) return { type: 'unknown', error: new Error('no document') };
+    this.#observer.note(reply);
+    const fate = fateOf(reply, this.#attempt.id);
+    switch (fate.type) {
+      case 'granted':
+        return await this.#granted(fate.lease, reply, outcome);
+      case 'queued':
+        return { type: 'queued', place: fate.place, reply, sentAt: outcome.sentAt };
+      case 'absent':
+        return await this.#refused(reply);
+    }
+  }
+
+  /** A repeat may find a seat that has been ours for long. Too little left to hand out: extend first (E7). */
+  async #granted(lease: Lease, reply: Reply, { sentAt }: Done<Answer>): Promise<Asked | Unanswered> {
+    const { terms } = this.#spec;
+    const deadline = deadlineOf(lease, reply.nowMs, sentAt, terms);
+    if (leavesEnough(deadline, this.#context.clock, terms)) {
+      return { type: 'granted', token: lease.token, deadline };
+    }
+    const extended = await this.#attempt.extend();
+    if (extended.type !== 'done') return unanswered(extended);
+    const seated = seatOf(extended, this.#attempt.id, this.#spec);
+    return seated === undefined ? { type: 'lapsed' } : { type: 'granted', ...seated };
+  }
+
+  async #refused(reply: Reply): Promise<Asked | Unanswered> {
+    const { name, seats, type } = this.#spec;
+    switch (refusalOf(reply, seats, type, this.#attempt.request)) {
+      case 'busy':
+        return { type: 'busy' };
+      case 'late':
+        return { type: 'lapsed' };
+      case 'full':
+        return failed(new QueueFullError(name, this.#attempt.request.maxMembers));
+      case 'other-limit':
+        return failed(this.#otherLimit(reply));
+      case 'corrupt':
+        return failed(new CorruptLockDocumentError(name));
+      case 'other-kind':
+        return await this.#adopt(reply.kind);
+      case 'unexplained':
+        return { type: type === 'try' ? 'busy' : 'lapsed' };
+    }
+  }
+
+  #otherLimit({ limit = 0 }: Reply): SemaphoreLimitMismatchError {
+    const { name } = this.#spec;
+    const { permits = 1, limit: expected = 0 } = this.#attempt.request;
+    return permits > limit
+      ? new SemaphoreLimitMismatchError(name, permits, limit, 'permits')
+      : new SemaphoreLimitMismatchError(name, expected, limit, 'limit');
+  }
+
+  async #adopt(kind: LockKind): Promise<Asked | Unanswered> {
+    if (this.#takingOver)
+      return failed(new LockKindMismatchError(this.#spec.name, this.#spec.seats.kind, kind));
+    this.#takingOver = true;
+    return await this.#ask();
+  }
+}
+
+interface Unanswered {
+  readonly type: 'unknown';
+  readonly error: unknown;
+}
+
+const failed = (error: unknown): Asked => ({ type: 'failed', error });
+
+const unanswered = (outcome: Outcome<unknown>): Asked | Unanswered => {
+  if (outcome.type === 'done') return { type: 'unknown', error: undefined };
+  return outcome.type === 'refused' ? failed(outcome.error) : { type: 'unknown', error: outcome.error };
+};
+
+/** The seat of this attempt that an answer shows. */
+export function seatOf(
+  { value: { reply }, sentAt }: Done<Answer>,
+  id: string,
+  { terms }: AttemptSpec,
+): { readonly token: number; readonly deadline: Moment } | undefined {
+  const fate = reply === null ? undefined : fateOf(reply, id);
+  if (reply === null || fate?.type !== 'granted') return undefined;
+  return { token: fate.lease.token, deadline: deadlineOf(fate.lease, reply.nowMs, sentAt, terms) };
+}

@@ -1,0 +1,137 @@
+import { storedLeaseMs } from '../../options/provider-options.js';
+import type { LeaseTerms } from '../../options/provider-options.js';
+import { fateOf } from '../../protocol/replies/reply.js';
+import type { Seats } from '../../protocol/seats.js';
+import type { Demand, Request } from '../../protocol/operation.js';
+import type { Answer } from '../../store/updates/combiner.js';
+import type { Outcome } from '../../store/outcome.js';
+import type { AcquisitionContext } from './acquisition-context.js';
+import { newAttemptId, newNonce } from '../ids.js';
+import { UnansweredCopies } from '../../store/unanswered-copies.js';
+
+/** What is asked for under one id. */
+export interface AttemptSpec {
+  readonly name: string;
+  readonly seats: Seats;
+  readonly terms: LeaseTerms;
+  readonly type: 'enqueue' | 'try';
+  readonly why: string | undefined;
+  /** How many tokens the grant reserves, so that the seat may be kept. */
+  readonly keeps: number | undefined;
+  /** How much of the lock is asked for, as is known when an attempt begins. */
+  demand(): Demand;
+}
+
+/**
+ * One attempt id and what may be in the document under it. The request is made at its first sending and repeated as it
+ * is, its not-after included; withdrawing, cancelling and giving back name the same id, so each may be repeated.
+ */
+export class Attempt {
+  readonly id: string = newAttemptId();
+  readonly copies: UnansweredCopies;
+  readonly #context: AcquisitionContext;
+  readonly #spec: AttemptSpec;
+  #demand: Demand | undefined;
+  #request: Request | undefined;
+  #mayRemain = false;
+  #withdraw: () => void = () => undefined;
+
+  constructor(context: AcquisitionContext, spec: AttemptSpec) {
+    this.#context = context;
+    this.#spec = spec;
+    this.copies = new UnansweredCopies(context.collection.serverClock);
+  }
+
+  /** Whether the document may hold this attempt: from its first sending until the server shows that it does not. */
+  get mayRemain(): boolean {
+    return this.#mayRemain;
+  }
+
+  /** The request, as it was first sent. */
+  get request(): Request {
+    this.#request ??= this.#newRequest();
+    return this.#request;
+  }
+
+  /** Sends the request. `takingOver`: take over an idle document of another kind first. */
+  async ask(takingOver: boolean): Promise<Outcome<Answer>> {
+    const { name, seats, type } = this.#spec;
+    this.#demand ??= this.#spec.demand();
+    const operation = { type, id: this.id, make: () => this.request };
+    const submission = this.#context.combiner.submit(name, seats, operation, { takingOver });
+    const mayHaveRemained = this.#mayRemain;
+    this.#mayRemain = true;
+    this.copies.sent(() => this.request.notAfter);
+    this.#withdraw = () => {
+      if (!submission.withdraw()) return;
+      this.#mayRemain = mayHaveRemained;
+      this.copies.settled(false);
+    };
+    const outcome = await submission.outcome;
+    const mayArrive = outcome.type === 'unknown' && outcome.maybeApplied;
+    this.copies.settled(mayArrive);
+    if (!mayArrive && outcome.type !== 'done') this.#mayRemain = mayHaveRemained;
+    return this.#learn(outcome);
+  }
+
+  /** Extends whatever there is under this id, seat or place. */
+  async extend(): Promise<Outcome<Answer>> {
+    const { name, seats, terms } = this.#spec;
+    const operation = { type: 'extend', ids: [this.id], ...terms, nonce: newNonce() } as const;
+    return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
+  }
+
+  /** Takes the request back if it has not been sent yet. */
+  withdraw(): void {
+    this.#withdraw();
+  }
+
+  /** Removes the waiter only: the answer tells whether the grant came first. */
+  async cancel(): Promise<Outcome<Answer>> {
+    const { name, seats } = this.#spec;
+    const operation = { type: 'cancel', id: this.id } as const;
+    return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
+  }
+
+  /** Takes out whatever is in the document, or may still come there, in the background. */
+  giveBack(): void {
+    if (!this.#mayRemain && !this.copies.mayArrive) return;
+    const { name, seats, terms } = this.#spec;
+    const { clock, releases, settings } = this.#context;
+    const untilMs = clock.nowMs() + 2 * storedLeaseMs(terms) + settings.storeTimeoutMs;
+    void releases.giveBack({ name, seats, id: this.id, untilMs, copies: this.copies });
+  }
+
+  /** The place lapsed: the document has nothing of this attempt. */
+  forget(): void {
+    this.#mayRemain = false;
+  }
+
+  #learn(outcome: Outcome<Answer>): Outcome<Answer> {
+    if (outcome.type !== 'done') return outcome;
+    const { reply, exists } = outcome.value;
+    // Whether a corrupt document holds the attempt is shown when it has been repaired.
+    if (reply?.sound === false) return outcome;
+    this.#mayRemain = reply === null ? exists : fateOf(reply, this.id).type !== 'absent';
+    return outcome;
+  }
+
+  #newRequest(): Request {
+    const { settings, process, collection } = this.#context;
+    const { leaseMs, retentionMs, clockAllowanceMs } = this.#spec.terms;
+    // Nobody awaits an answer for longer than this; whoever waits on asks again, under another id.
+    const patienceMs = (this.#spec.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
+    return {
+      ...this.#demand,
+      id: this.id,
+      process,
+      leaseMs,
+      label: settings.label,
+      why: this.#spec.why,
+      keeps: this.#spec.keeps,
+      notAfter: new Date(collection.serverClock.nowMs() + Math.min(leaseMs - clockAllowanceMs, patienceMs)),
+      maxMembers: settings.maxMembers,
+      retentionMs,
+    };
+  }
+}

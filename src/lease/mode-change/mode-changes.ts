@@ -1,0 +1,97 @@
+import { within } from '../../clock.js';
+import { LockModeError, ProviderClosedError, StoreUnavailableError } from '../../errors.js';
+import type { ParsedWait } from '../../options/request-options.js';
+import type { Mode } from '../../protocol/lock-document.js';
+import { unavailable } from '../../store/unavailable.js';
+import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
+import type { HeldLease } from '../holding/held-lease.js';
+import { lossOf } from '../holding/loss.js';
+import type { HandleOwner } from '../holding/lock-handle.js';
+import { ModeExchange } from './mode-exchange.js';
+import { Upgrade } from './upgrade.js';
+
+const STRENGTH: Readonly<Record<Mode, number>> = { read: 0, upgradeable: 1, write: 2 };
+
+/**
+ * The mode of one hold of a reader-writer lock, and its changes, one at a time.
+ *
+ * The mode here is never stronger than the stored one: what a downgrade gives up is given up before it is sent, and an
+ * upgrade counts when its grant is known.
+ */
+export class ModeChanges {
+  readonly #context: AcquisitionContext;
+  readonly #hold: HeldLease;
+  readonly #exchange: ModeExchange;
+  #inProgress: 'an upgrade' | 'a downgrade' | undefined;
+
+  constructor(context: AcquisitionContext, owner: HandleOwner, hold: HeldLease) {
+    this.#context = context;
+    this.#hold = hold;
+    this.#exchange = new ModeExchange(context, owner, hold);
+  }
+
+  get mode(): Mode {
+    return this.#exchange.mode;
+  }
+
+  /** @throws What ends an acquire, too; {@link LockModeError}, {@link LockLostError}. Then the mode is as it was. */
+  async upgrade(options: ParsedWait): Promise<void> {
+    options.signal?.throwIfAborted();
+    this.#throwUnlessIdle();
+    if (this.mode !== 'upgradeable') throw this.#illegal('only an upgradeable read can be upgraded');
+    if (this.#context.closing.aborted) throw new ProviderClosedError(this.#hold.name);
+    this.#inProgress = 'an upgrade';
+    try {
+      await new Upgrade(this.#context, this.#hold, this.#exchange, options).run();
+    } finally {
+      this.#inProgress = undefined;
+    }
+  }
+
+  /** @throws {@link LockModeError}, {@link LockLostError}; {@link StoreUnavailableError}, and then it goes on by itself. */
+  async downgrade(to: Exclude<Mode, 'write'>): Promise<void> {
+    this.#throwUnlessIdle();
+    const from = this.mode;
+    if (STRENGTH[to] >= STRENGTH[from]) throw this.#illegal(`that cannot be downgraded to ${to}`);
+    this.#exchange.weaken(to);
+    this.#inProgress = 'a downgrade';
+    try {
+      await this.#downgrade(to, from);
+    } finally {
+      this.#inProgress = undefined;
+    }
+  }
+
+  async #downgrade(to: Mode, from: Mode): Promise<void> {
+    const { clock, settings } = this.#context;
+    const { name } = this.#hold;
+    let trouble: unknown = new Error(`no answer within ${String(settings.storeTimeoutMs)} ms`);
+    const onTrouble = (error: unknown): void => {
+      trouble = error;
+    };
+    const sent = this.#exchange.send(to, { persists: true, onTrouble }).then((changed) => {
+      if (changed.type === 'done') this.#exchange.settle(to, from, changed.lease.token);
+      return changed;
+    });
+    const changed = await within(clock, settings.storeTimeoutMs, sent);
+    this.#throwIfOver();
+    if (changed === undefined) throw new StoreUnavailableError(name, false, trouble);
+    if (changed.type === 'failed') {
+      throw unavailable(name, false, changed.error);
+    }
+  }
+
+  #throwUnlessIdle(): void {
+    this.#throwIfOver();
+    if (this.#inProgress !== undefined) throw this.#illegal(`${this.#inProgress} is in progress`);
+  }
+
+  #throwIfOver(): void {
+    const { ended } = this.#hold;
+    if (ended !== undefined) throw lossOf(this.#hold, ended);
+  }
+
+  #illegal(detail: string): LockModeError {
+    return new LockModeError(this.#hold.name, this.mode, detail);
+  }
+}

@@ -1,0 +1,139 @@
+import type { Clock, Timer } from '../../clock.js';
+import type { Settings } from '../../options/provider-options.js';
+import { MARK_PROJECTION, pollProjection, readMark, readPoll } from '../../protocol/pipeline/extension.js';
+import type { Seats } from '../../protocol/seats.js';
+import type { LockCollection } from '../../store/lock-collection.js';
+import type { Refused, Unknown } from '../../store/outcome.js';
+import { untilReadMs } from './wakeup-policy.js';
+import type { WaitingRoom } from './waiting-room.js';
+
+const MAX_NAMES_PER_READ = 256;
+const GROWTH = 1.6;
+
+/**
+ * Looks for grants while no change stream tells of them: plain reads of all locks that this process is queued for. Where
+ * there are no streams, with pauses that grow; where this process is far from its turn, once a second, and then no more
+ * than whether anything has moved since the last look.
+ *
+ * A majority's reads, because the local state of one member can show a grant that is rolled back. What a read does not
+ * show proves nothing (it may be old): only grants and closer places are taken from it, and a place that is not shown is
+ * looked at.
+ */
+export class Poller {
+  readonly #collection: LockCollection;
+  readonly #kinds: readonly Seats[];
+  readonly #process: string;
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  readonly #room: WaitingRoom;
+  #pauseMs: number;
+  #readAtMs = -Infinity;
+  /** Of the locks that were read, far from their turn. */
+  #marks = new Map<string, string>();
+  #timer: Timer | undefined;
+  #timerAtMs = Infinity;
+  #isReading = false;
+  #closed = false;
+
+  constructor(
+    collection: LockCollection,
+    kinds: readonly Seats[],
+    process: string,
+    settings: Settings,
+    clock: Clock,
+    room: WaitingRoom,
+  ) {
+    this.#collection = collection;
+    this.#kinds = kinds;
+    this.#process = process;
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#room = room;
+    this.#pauseMs = settings.pollMs.min;
+  }
+
+  /** Somebody began to wait, or waits in another way than before. */
+  hurry(): void {
+    this.#pauseMs = this.#settings.pollMs.min;
+    if (!this.#isReading) this.#schedule();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+  }
+
+  #schedule(): void {
+    const pendingAtMs = this.#timer === undefined ? Infinity : this.#timerAtMs;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#closed || !this.#room.isToPoll) return;
+    const nowMs = this.#clock.nowMs();
+    const { phaseMs } = this.#room;
+    const pauseMs =
+      phaseMs === undefined
+        ? this.#pauseMs * (0.75 + Math.random() / 4)
+        : untilReadMs(phaseMs, this.#collection.serverClock.nowMs(), nowMs - this.#readAtMs);
+    // Waits that begin one after the other must not put off the read of those before them.
+    this.#timerAtMs = phaseMs === undefined ? Math.min(nowMs + pauseMs, pendingAtMs) : nowMs + pauseMs;
+    this.#timer = this.#clock.at(this.#timerAtMs, () => void this.#poll());
+  }
+
+  async #poll(): Promise<void> {
+    this.#timer = undefined;
+    this.#isReading = true;
+    this.#readAtMs = this.#clock.nowMs();
+    this.#pauseMs = Math.min(this.#pauseMs * GROWTH, this.#settings.pollMs.max);
+    const names = this.#room.namesToPoll;
+    const known = this.#room.phaseMs === undefined ? new Map<string, string>() : this.#marks;
+    this.#marks = new Map();
+    let isAnswered = true;
+    for (let from = 0; from < names.length; from += MAX_NAMES_PER_READ) {
+      const some = names.slice(from, from + MAX_NAMES_PER_READ);
+      isAnswered = (await this.#readMoved(some, known)) && isAnswered;
+    }
+    if (isAnswered) this.#room.polled();
+    this.#isReading = false;
+    this.#schedule();
+  }
+
+  /** Reads those of them that have moved since they were marked. False: there was no answer. */
+  async #readMoved(names: readonly string[], marks: ReadonlyMap<string, string>): Promise<boolean> {
+    const marked = names.filter((name) => marks.has(name));
+    const moved = new Set(names);
+    if (marked.length > 0) {
+      // Nothing is taken from it but that a look is due, so that the local state will do.
+      const outcome = await this.#collection.read(marked, MARK_PROJECTION, 'local');
+      if (outcome.type !== 'done') return this.#failed(outcome);
+      for (const document of outcome.value) {
+        const [name, mark] = [String(document['_id']), readMark(document)];
+        if (marks.get(name) !== mark) continue;
+        moved.delete(name);
+        this.#marks.set(name, mark);
+      }
+    }
+    return moved.size === 0 || (await this.#read([...moved]));
+  }
+
+  /** False: there was no answer. */
+  async #read(names: readonly string[]): Promise<boolean> {
+    const projection = pollProjection(this.#kinds, this.#process);
+    const outcome = await this.#collection.read(names, projection, 'majority');
+    if (outcome.type !== 'done') return this.#failed(outcome);
+    const { value: documents, sentAt } = outcome;
+    const polls = documents.map(readPoll);
+    for (const poll of polls) {
+      this.#collection.serverClock.learn(poll.nowMs, sentAt.ms);
+      this.#marks.set(poll.name, poll.mark);
+      if (this.#room.seen(poll, sentAt)) this.#pauseMs = this.#settings.pollMs.min;
+    }
+    const found = new Set(polls.map(({ name }) => name));
+    for (const name of names) if (!found.has(name)) this.#room.missed(name, sentAt);
+    return true;
+  }
+
+  #failed(outcome: Refused | Unknown): false {
+    if (outcome.type === 'refused' && !outcome.byServer) this.#room.refusedByDriver();
+    return false;
+  }
+}

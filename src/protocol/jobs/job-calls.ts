@@ -1,0 +1,145 @@
+import {
+  NOW,
+  all,
+  any,
+  equal,
+  hasType,
+  literal,
+  match,
+  merge,
+  not,
+  filter,
+  typeOf,
+  when,
+} from '../expressions.js';
+import type { Expression, Stage } from '../expressions.js';
+import { isOfJob, isSoundList, ownEntry, storedList, withEntry } from './job-list.js';
+import { MAX_JOBS } from '../lock-document.js';
+import type { Call } from '../operation.js';
+import { answered, holdersTold } from '../wake.js';
+
+/**
+ * The runs out of turn that were asked for: a list `calls` with one entry for each job.
+ *
+ * Calls are numbered, so that every process can tell whether the run that it asked for has been claimed, and that a
+ * repeated call is none. A call is pending until a claim takes it, or until its time is up by the server's clock: asked
+ * for again meanwhile, it is the same one. A number of their own and no field of the claims: a job may be called before
+ * its first claim, and an older release would take a claim without an instant for a corrupt one.
+ */
+export interface StoredCall {
+  readonly job: string;
+  /** The number of the last call. */
+  readonly asked: number;
+  /** The number of the last call that a claim has taken. */
+  readonly claimed: number;
+  /** Until when the last call may be claimed. */
+  readonly until: Date;
+}
+
+const IS_CALL: Expression = all(
+  match([
+    [typeOf('$$this.job'), 'string'],
+    [typeOf('$$this.asked'), 'int'],
+    [typeOf('$$this.claimed'), 'int'],
+    [typeOf('$$this.until'), 'date'],
+  ]),
+  { $gte: ['$$this.claimed', 0] },
+  { $gte: ['$$this.asked', '$$this.claimed'] },
+);
+
+export const hasSoundCalls: Expression = isSoundList('calls', IS_CALL);
+
+const isPending = (at: string): Expression =>
+  all({ $gt: [`${at}.asked`, `${at}.claimed`] }, { $gt: [`${at}.until`, NOW] });
+
+/** Whether this call waits to be claimed. Calls of an illegal document are none. */
+export const isCallPending = (job: string, call: number): Expression =>
+  not(
+    equal(
+      filter(
+        when('$ok', storedList('calls'), []),
+        all(isOfJob(job), equal('$$this.asked', call), isPending('$$this')),
+      ),
+      [],
+    ),
+  );
+
+/** The calls once this one has been claimed. */
+export const withCallClaimed = (job: string, call: number): Expression => ({
+  $map: {
+    input: storedList('calls'),
+    in: when(isOfJob(job), merge('$$this', { claimed: call }), '$$this'),
+  },
+});
+
+const CALLS: Expression = when(hasType('$calls', 'array'), '$calls', []);
+
+/** The projection of the calls of a stored document that wait for a run. */
+export const PENDING_CALLS: Expression = filter(CALLS, isPending('$$this'));
+
+/** The projection of the calls of one job: one, or none. */
+export const callsOf = (job: string): Expression => filter(CALLS, isOfJob(job));
+
+/** What becomes of a call that finds no room: `MAX_JOBS` jobs have been called. */
+export const CALLS_FULL = 'full';
+
+/** What becomes of a call that reaches the server when its time is up. */
+export const CALL_LATE = 'late';
+
+/** The numbers in the answer to a call: of the last one, and of the last one that was claimed. */
+export function readCallNumbers(answer: string): { readonly asked: number; readonly claimed: number } {
+  const [asked, claimed] = answer.split('/');
+  return { asked: Number(asked), claimed: Number(claimed) };
+}
+
+/**
+ * Asks for a run, or only for the numbers if `since` is `null`. A call that is pending is the same one for longer; one
+ * whose time is up does nothing. The mark in the lease and the word in `wake` tell the leader, whose next extension shows the mark in any case.
+ */
+export function call({ job, since, until, nonce }: Call): readonly Stage[] {
+  const number = (field: string): Expression => ({ $ifNull: [{ $first: `$own.${field}` }, 0] });
+  const answer: Expression = { $concat: [{ $toString: '$asked' }, '/', { $toString: number('claimed') }] };
+  const own: Stage = { $set: { own: ownEntry('calls', job) } };
+  if (since === null)
+    return [own, { $set: { asked: number('asked') } }, { $set: { wake: answered(nonce, answer) } }];
+  const entry: Expression = {
+    job: literal(job),
+    asked: '$asked',
+    claimed: number('claimed'),
+    until: { $max: [{ $first: '$own.until' }, until] },
+  };
+  const isFull = all(equal('$own', []), { $gte: [{ $size: storedList('calls') }, MAX_JOBS] });
+  const isLate = all(equal(number('asked'), since), { $gte: [NOW, until] });
+  const marked = merge('$holder', { called: literal(nonce) });
+  const holder: Expression = when(all('$isStored', not(equal('$holder', null))), marked, '$holder');
+  const told = holdersTold(when(equal('$holder', null), [], ['$holder']), '$isStored');
+  return [
+    own,
+    {
+      $set: {
+        isPending: not(equal(filter('$own', isPending('$$this')), [])),
+        isFull: when('$ok', isFull, true),
+        isLate,
+      },
+    },
+    {
+      $set: {
+        isNew: all(not('$isPending'), equal(number('asked'), since), not('$isFull'), not('$isLate')),
+      },
+    },
+    {
+      $set: {
+        asked: { $add: [number('asked'), when('$isNew', 1, 0)] },
+        isStored: any(all('$isPending', not('$isLate')), '$isNew'),
+      },
+    },
+    {
+      $set: {
+        'was.calls': when('$isStored', withEntry('calls', job, entry), '$was.calls'),
+        holder,
+        wake: told,
+      },
+    },
+    { $set: { wake: answered(nonce, when('$isFull', CALLS_FULL, when('$isLate', CALL_LATE, answer))) } },
+  ];
+}

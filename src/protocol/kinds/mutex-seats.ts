@@ -1,0 +1,51 @@
+import { typeOf, when } from '../expressions.js';
+import { leaseSlot } from './lease-slot.js';
+import type { Seats } from '../seats.js';
+
+const holder = leaseSlot('holder');
+
+/** One seat: `holder` is a lease or null, and the first waiter enters when it is null. */
+export const mutexSeats: Seats = {
+  kind: 'mutex',
+  mayKeep: true,
+  entersOne: true,
+  mayOvertake: false,
+  ownFields: [],
+  lengthenedBy: null,
+  vacant: () => ({ holder: null }),
+  wellFormed: holder.wellFormed,
+  isWaiter: [],
+  live: { holder: holder.live },
+  derived: {},
+  stored: holder.stored,
+  leasesIn: (document) => (document['holder'] === null ? [] : [document['holder']]),
+  shown: () => ({ holder: 1 }),
+  readShown: (document) => ({ leases: mutexSeats.leasesIn(document) }),
+  leases: holder.leases,
+  count: holder.count,
+  isHeldBy: (id) => holder.has(id),
+  tokenOf: (id) => holder.tokenOf(id),
+  entering: { $slice: ['$queue', when(holder.isEmpty, 1, 0)] },
+  enteringFromQueue: { $size: '$entering' },
+  conditions: () => [],
+  demanded: () => ({}),
+  beforeQueued: () => [],
+  hasRoomFor: () => holder.isEmpty,
+  occupy: (leases) => ({ holder: { $ifNull: [{ $first: leases }, '$holder'] } }),
+  vacate: (id) => ({ holder: holder.without([id]) }),
+  evict: (ids) => ({ holder: holder.without(ids) }),
+  extend: (ids) => ({ holder: holder.extended(ids) }),
+  markEnding: (ids, why) => ({ holder: holder.asked(ids, why) }),
+  alone: {
+    // By type: among the elements of an array a missing field equals null, and corrupt is never free (E26).
+    vacant: [[typeOf('$holder'), 'null']],
+    conditions: () => [],
+    taken: (lease) => ({ holder: lease }),
+    fields: { holder: 1 },
+    heldBy: (id) => [['$holder.id', id]],
+    token: '$holder.token',
+    expiresAt: '$holder.expiresAt',
+    vacated: { holder: null },
+  },
+  own: () => [],
+};

@@ -1,0 +1,234 @@
+import {
+  CLOCK_TOKEN,
+  all,
+  any,
+  bind,
+  equal,
+  hasType,
+  idText,
+  isIn,
+  merge,
+  not,
+  filter,
+  typeOf,
+  when,
+} from '../expressions.js';
+import type { Expression, Fields, Stage } from '../expressions.js';
+import { arrayOf, leaseList, readShownList } from './lease-list.js';
+import { leaseSlot } from './lease-slot.js';
+import type { Mode } from '../lock-document.js';
+import type { Exchange, Request } from '../operation.js';
+import type { Seats } from '../seats.js';
+import { firstTokenAt } from '../stored-lease.js';
+
+const READING: readonly Mode[] = ['read', 'upgradeable'];
+
+const readers = leaseList('readers');
+const writer = leaseSlot('writer', [['mode', 'write']]);
+
+const isFree: Expression = all(writer.isEmpty, readers.isEmpty);
+
+const hasUpgradeable: Expression = isIn('upgradeable', '$readers.mode');
+
+/** A reader waits for the others to leave, to write: until then nobody new comes in (L1). */
+const isUpgrading: Expression = isIn(true, '$readers.upgrading');
+
+/** Only the upgradeable one can be upgrading. */
+const isReading: Expression = all(
+  isIn('$$this.mode', READING),
+  any(equal('$$this.mode', 'upgradeable'), { $ne: ['$$this.upgrading', true] }),
+);
+
+const hasOneUpgradeableAtMost: Expression = {
+  $lte: [{ $size: filter('$readers', equal('$$this.mode', 'upgradeable')) }, 1],
+};
+
+const isAlone: Expression = equal({ $size: '$readers' }, 1);
+
+/**
+ * How many of the first waiters may read together: all before the first writer, up to a second upgradeable. Behind the
+ * modes of the queue stand one of each end, so that each is always found.
+ */
+const readingPrefix: Expression = bind(
+  { modes: { $concatArrays: ['$queue.v.mode', ['write', 'upgradeable', 'upgradeable']] } },
+  bind(
+    { upgradeable: { $indexOfArray: ['$$modes', 'upgradeable'] } },
+    {
+      $min: [
+        { $indexOfArray: ['$$modes', 'write'] },
+        when(hasUpgradeable, '$$upgradeable', {
+          $indexOfArray: ['$$modes', 'upgradeable', { $add: ['$$upgradeable', 1] }],
+        }),
+      ],
+    },
+  ),
+);
+
+const isWriterFirst: Expression = equal({ $first: '$queue.v.mode' }, 'write');
+
+/** What a lease keeps of the token at this path, which is about to change. */
+const rememberedAt = (at: string): Fields => ({ firstToken: firstTokenAt(at) });
+
+const upgraded: Expression = bind({ reader: { $first: '$readers' } }, [
+  { k: '$$reader.id', v: merge('$$reader', { mode: 'write', ...rememberedAt('$$reader') }) },
+]);
+
+/** An upgrade stands before the queue: it enters when the other readers are gone, and nobody with it. */
+const entering: Expression = when(
+  isUpgrading,
+  when(isAlone, upgraded, []),
+  when(any(equal('$queue', []), not(writer.isEmpty)), [], {
+    $slice: ['$queue', when(isWriterFirst, when(readers.isEmpty, 1, 0), readingPrefix)],
+  }),
+);
+
+/** Readers together, one of them upgradeable, or one writer alone. */
+export const readerWriterSeats: Seats = {
+  kind: 'reader-writer',
+  // An upgrade takes along whatever its lease has.
+  mayKeep: false,
+  entersOne: false,
+  mayOvertake: false,
+  ownFields: ['mode', 'change', 'firstToken', 'ending', 'endingWhy'],
+  lengthenedBy: null,
+  vacant: () => ({ readers: [], writer: null, writerWaiting: false }),
+  wellFormed: all(
+    hasType('$writerWaiting', 'bool'),
+    writer.wellFormed,
+    readers.wellFormed(isReading),
+    hasOneUpgradeableAtMost,
+    any(writer.isEmpty, readers.isEmpty),
+  ),
+  isWaiter: [isIn('$$this.v.mode', [...READING, 'write'])],
+  live: { readers: readers.live, writer: writer.live },
+  derived: { writerWaiting: any(isIn('write', '$queue.v.mode'), isUpgrading) },
+  stored: { $concatArrays: [readers.stored, writer.stored] },
+  leasesIn: (document) => [
+    ...arrayOf(document['readers']),
+    ...(document['writer'] === null ? [] : [document['writer']]),
+  ],
+  shown: (ids) => ({ readers: readers.shown(ids), writer: 1 }),
+  readShown: (document) => {
+    const shown = readShownList(document['readers']);
+    // Where there is a writer, there are no readers.
+    return document['writer'] === null ? shown : { leases: [...shown.leases, document['writer']] };
+  },
+  leases: { $concatArrays: ['$readers', writer.leases] },
+  count: { $add: [readers.count, writer.count] },
+  isHeldBy: (id) => any(readers.has(id), writer.has(id)),
+  tokenOf: (id) => ({ $add: [readers.tokenOf(id), writer.tokenOf(id)] }),
+  entering,
+  enteringFromQueue: when(isUpgrading, 0, { $size: '$entering' }),
+  conditions: () => [],
+  demanded: ({ mode = 'write' }) => ({ mode }),
+  beforeQueued: () => [],
+  hasRoomFor,
+  occupy: (leases) => {
+    const isWriter = equal({ $first: `${leases}.mode` }, 'write');
+    return {
+      writer: when(isWriter, { $first: leases }, '$writer'),
+      readers: when(isWriter, [], { $concatArrays: ['$readers', leases] }),
+    };
+  },
+  vacate: (id) => ({ readers: readers.without(id), writer: writer.without([id]) }),
+  evict: (ids) => ({ readers: readers.withoutAll(ids), writer: writer.without(ids) }),
+  extend: (ids) => ({ readers: readers.extended(ids), writer: writer.extended(ids) }),
+  markEnding: (ids, why) => ({ readers: readers.asked(ids, why), writer: writer.asked(ids, why) }),
+  alone: {
+    vacant: [
+      ['$readers', []],
+      [typeOf('$writer'), 'null'],
+      ['$writerWaiting', false],
+    ],
+    conditions: () => [],
+    taken: (lease, { mode = 'write' }) => (mode === 'write' ? { writer: lease } : { readers: [lease] }),
+    fields: { readers: { $slice: 1 }, writer: 1 },
+    heldBy: (id) => [
+      // Well-formed, it has either readers or a writer.
+      [{ $ifNull: ['$writer.id', '$readers.id'] }, when(writer.isEmpty, [id], id)],
+      ['$writerWaiting', false],
+    ],
+    token: { $ifNull: ['$writer.token', { $first: '$readers.token' }] },
+    expiresAt: { $ifNull: ['$writer.expiresAt', { $first: '$readers.expiresAt' }] },
+    vacated: { readers: [], writer: null },
+  },
+  own: (operation) => {
+    if (operation.type !== 'exchange') return [];
+    return operation.to === 'write' ? upgrade(operation) : downgrade(operation, operation.to);
+  },
+};
+
+function hasRoomFor({ mode }: Request): Expression {
+  switch (mode) {
+    case 'read':
+      return all(writer.isEmpty, not(isUpgrading));
+    case 'upgradeable':
+      return all(writer.isEmpty, not(hasUpgradeable));
+    case 'write':
+    case undefined:
+      return isFree;
+  }
+}
+
+const NEXT_TOKEN: Expression = { $add: [{ $max: ['$fence', CLOCK_TOKEN] }, 1] };
+
+/** Whether the lease at this path is that of the exchange, and has not seen a later one. */
+const isMeant = (at: string, { id, change }: Exchange): Expression =>
+  all(equal(`${at}.id`, idText(id)), { $lt: [{ $ifNull: [`${at}.change`, 0] }, change] });
+
+/** The readers, with what the exchange changes in the upgradeable one that it means. */
+const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
+  $map: {
+    input: '$readers',
+    in: when(
+      all(equal('$$this.mode', 'upgradeable'), isMeant('$$this', exchange)),
+      merge('$$this', { change: exchange.change, ...changed }),
+      '$$this',
+    ),
+  },
+});
+
+/** The change is counted though a try finds other readers: a late copy of it must not write (S2). */
+function upgrade(exchange: Exchange): readonly Stage[] {
+  const { change, waits, knownToken = 0 } = exchange;
+  const upgrading = waits ? true : isAlone;
+  // A higher token than the known one is that of an earlier upgrade, whose grant may be told by an event as well.
+  const token = when({ $lte: ['$writer.token', knownToken] }, NEXT_TOKEN, '$writer.token');
+  return [
+    {
+      $set: {
+        readers: readersWith(exchange, { upgrading }),
+        // It may be the writer already, by an earlier upgrade or because a downgrade never arrived. It is counted all the
+        // same: a cancel or a downgrade that is still on its way must do nothing.
+        writer: when(
+          isMeant('$writer', exchange),
+          merge('$writer', { change, token, ...rememberedAt('$writer') }),
+          '$writer',
+        ),
+      },
+    },
+    { $set: { fence: { $max: ['$fence', '$writer.token'] } } },
+  ];
+}
+
+function downgrade(exchange: Exchange, to: Mode): readonly Stage[] {
+  const token = NEXT_TOKEN;
+  const weaker = { mode: to, upgrading: false };
+  const isWriter = isMeant('$writer', exchange);
+  const changed = { change: exchange.change, ...weaker, token, ...rememberedAt('$writer') };
+  // The cancel of an upgrade changes no mode, and keeps the token.
+  const reader = readersWith(
+    exchange,
+    to === 'read' ? { ...weaker, token, ...rememberedAt('$$this') } : weaker,
+  );
+  return [
+    {
+      $set: {
+        readers: when(isWriter, [merge('$writer', changed)], reader),
+        writer: when(isWriter, null, '$writer'),
+      },
+    },
+    // Every other token is below the fence.
+    { $set: { fence: { $max: ['$fence', { $max: '$readers.token' }] } } },
+  ];
+}

@@ -1,0 +1,134 @@
+import { NOW, all, any, bind, equal, hasType, not, filter, when } from '../expressions.js';
+import type { Expression, Stage } from '../expressions.js';
+import { arrayOf, leaseList, readShownList } from './lease-list.js';
+import { MAX_LIMIT } from '../lock-document.js';
+import type { Operation, Request } from '../operation.js';
+import type { Seats } from '../seats.js';
+import { keepersTold, waitersTold } from '../wake.js';
+
+const holders = leaseList('holders');
+
+const inUse: Expression = { $sum: '$holders.permits' };
+
+const isCount = (path: string): Expression =>
+  all(hasType(path, 'int'), { $gte: [path, 1] }, { $lte: [path, MAX_LIMIT] });
+
+const permitsOf = ({ permits = 1 }: Request): number => permits;
+
+/** The limit that counts once this request has been accepted. */
+const limitFor = ({ mustMatch, setsLimit, limit }: Request): Expression =>
+  (mustMatch === true || setsLimit === true) && limit !== undefined ? limit : '$limit';
+
+/**
+ * How many of the first waiters fit: the first one that does not ends it, so that a large request is not starved by
+ * small ones (L3). Nobody takes less than one permit, so no more waiters than there are free permits are looked at.
+ */
+const fitting: Expression = bind(
+  { free: { $max: [0, { $subtract: ['$limit', inUse] }] } },
+  when(
+    any(equal('$queue', []), equal('$$free', 0)),
+    0,
+    bind(
+      {
+        counted: {
+          $reduce: {
+            input: { $slice: ['$queue.v.permits', '$$free'] },
+            initialValue: { fitting: 0, left: '$$free' },
+            in: when(
+              { $lte: ['$$this', '$$value.left'] },
+              {
+                fitting: { $add: ['$$value.fitting', 1] },
+                left: { $subtract: ['$$value.left', '$$this'] },
+              },
+              { fitting: '$$value.fitting', left: -1 },
+            ),
+          },
+        },
+      },
+      '$$counted.fitting',
+    ),
+  ),
+);
+
+/** A set of holders, whose permits together are at most the limit. The head of the queue enters when it fits. */
+export const semaphoreSeats: Seats = {
+  kind: 'semaphore',
+  mayKeep: true,
+  entersOne: false,
+  mayOvertake: false,
+  ownFields: ['permits'],
+  lengthenedBy: null,
+  vacant: (operations) => ({ limit: firstLimit(operations), holders: [] }),
+  wellFormed: all(isCount('$limit'), holders.wellFormed(isCount('$$this.permits'))),
+  isWaiter: [isCount('$$this.v.permits')],
+  live: { limit: '$was.limit', holders: holders.live },
+  derived: {},
+  stored: holders.stored,
+  leasesIn: ({ holders: stored }) => arrayOf(stored),
+  shown: (ids) => ({ limit: 1, holders: holders.shown(ids) }),
+  readShown: ({ limit, holders: shown }) => ({ ...readShownList(shown), limit }),
+  leases: '$holders',
+  count: holders.count,
+  isHeldBy: (id) => holders.has(id),
+  tokenOf: (id) => holders.tokenOf(id),
+  entering: { $slice: ['$queue', fitting] },
+  enteringFromQueue: { $size: '$entering' },
+  conditions,
+  demanded: (request) => ({ permits: permitsOf(request) }),
+  // Where the limits must match, only an idle lock can have another one.
+  beforeQueued: (request) => {
+    const limit = limitFor(request);
+    return typeof limit === 'number' ? resize('$isAccepted', limit) : [];
+  },
+  hasRoomFor: (request) => ({ $lte: [{ $add: [inUse, permitsOf(request)] }, '$limit'] }),
+  occupy: (leases) => ({ holders: { $concatArrays: ['$holders', leases] } }),
+  vacate: (id) => ({ holders: holders.without(id) }),
+  evict: (ids) => ({ holders: holders.withoutAll(ids) }),
+  extend: (ids) => ({ holders: holders.extended(ids) }),
+  markEnding: (ids, why) => ({ holders: holders.asked(ids, why) }),
+  alone: {
+    vacant: [['$holders', []]],
+    conditions: (request) => [isCount('$limit'), { $lte: [permitsOf(request), limitFor(request)] }],
+    taken: (lease, request) => ({ holders: [lease], limit: limitFor(request) }),
+    fields: { limit: 1, holders: { $slice: 1 } },
+    heldBy: (id) => [['$holders.id', [id]]],
+    token: { $first: '$holders.token' },
+    expiresAt: { $first: '$holders.expiresAt' },
+    vacated: { holders: [] },
+  },
+  own: (operation) =>
+    operation.type === 'resize' ? resize({ $lte: [NOW, operation.notAfter] }, operation.limit) : [],
+};
+
+function conditions(request: Request): readonly Expression[] {
+  // Whoever asks for more than there will be would keep the queue waiting for ever.
+  const fits: Expression = { $lte: [permitsOf(request), limitFor(request)] };
+  if (request.mustMatch !== true) return [fits];
+  const isIdle = all(equal('$queue', []), holders.isEmpty);
+  return [fits, any(equal('$limit', limitFor(request)), isIdle)];
+}
+
+/** A new document has the limit of whoever makes it. */
+function firstLimit(operations: readonly Operation[]): number {
+  for (const operation of operations) {
+    if (operation.type === 'resize') return operation.limit;
+    if ('request' in operation && operation.request.limit !== undefined) return operation.request.limit;
+  }
+  return 1;
+}
+
+/** Permits that are held stay held. A waiter who asks for more than there will ever be is removed, and told. */
+function resize(condition: Expression, limit: number): readonly Stage[] {
+  const asksTooMuch: Expression = all(condition, { $gt: ['$$this.v.permits', limit] });
+  return [
+    {
+      $set: {
+        limit: when(condition, limit, '$limit'),
+        wake: waitersTold('$queue', asksTooMuch),
+        queue: filter('$queue', not(asksTooMuch)),
+      },
+    },
+    // Permits that are kept and not in use come back at once, those in use at their release.
+    { $set: { wake: keepersTold('$holders', all(condition, { $gt: [inUse, '$limit'] })) } },
+  ];
+}

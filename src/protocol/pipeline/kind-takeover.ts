@@ -1,0 +1,77 @@
+import {
+  COMMON_SHAPE,
+  EMPTY_OBJECT,
+  FENCE_IN_RANGE,
+  all,
+  any,
+  equal,
+  hasType,
+  isIn,
+  isLive,
+  match,
+  merge,
+  not,
+  filter,
+  typeOf,
+  when,
+} from '../expressions.js';
+import type { Expression, Stage } from '../expressions.js';
+import { hasSoundJobs } from '../jobs/job-claims.js';
+import { LOCK_KINDS } from '../lock-document.js';
+import type { Operation } from '../operation.js';
+import type { Seats } from '../seats.js';
+
+const SEAT_FIELDS = ['holder', 'readers', 'writer', 'writerWaiting', 'holders', 'limit'] as const;
+
+/** What is no member at all: a seat field that another kind does not have, or an empty seat. */
+const isAbsent = (field: string): Expression => isIn(typeOf(field), ['missing', 'null']);
+
+const isLeaseOrNull = (field: string): Expression => isIn(typeOf(field), ['object', 'null']);
+
+/** Whether the seats are what their kind says; those that it does not have count as well, if they are there. */
+const hasItsSeats: Expression = any(
+  all(isIn('$kind', ['mutex', 'election']), isLeaseOrNull('$holder')),
+  all(equal('$kind', 'reader-writer'), hasType('$readers', 'array'), isLeaseOrNull('$writer')),
+  all(equal('$kind', 'semaphore'), hasType('$holders', 'array')),
+);
+
+const isShaped = (field: string, type: string): Expression => any(isAbsent(field), hasType(field, type));
+
+/** Whether the common fields and whatever seats there are have their types. Corrupt is never free (E26). */
+const isShapedLikeALock: Expression = all(
+  match(COMMON_SHAPE),
+  ...FENCE_IN_RANGE,
+  hasItsSeats,
+  isShaped('$holder', 'object'),
+  isShaped('$writer', 'object'),
+  isShaped('$readers', 'array'),
+  isShaped('$holders', 'array'),
+  hasSoundJobs,
+);
+
+/** The leases and waiters of a document of any kind. */
+const MEMBERS: Expression = {
+  $concatArrays: [
+    when(isAbsent('$holder'), [], ['$holder']),
+    when(isAbsent('$writer'), [], ['$writer']),
+    { $ifNull: ['$readers', []] },
+    { $ifNull: ['$holders', []] },
+    { $map: { input: { $objectToArray: '$queue' }, in: '$$this.v' } },
+  ],
+};
+
+const isOver: Expression = all(hasType('$$this.expiresAt', 'date'), not(isLive('$$this.expiresAt')));
+
+/** Whether nothing in the document is live. What has no readable expiry counts as live. */
+const isIdle: Expression = equal(filter(MEMBERS, not(isOver)), []);
+
+/** Makes an idle lock of another kind a vacant one of this kind. Its fence stays, so its tokens go on rising (S3). */
+export function takeOverKind(seats: Seats, operations: readonly Operation[]): Stage {
+  const otherKinds = LOCK_KINDS.filter((kind) => kind !== seats.kind);
+  const rest = {
+    $arrayToObject: filter({ $objectToArray: '$$ROOT' }, not(isIn('$$this.k', SEAT_FIELDS))),
+  };
+  const takenOver = merge(rest, { kind: seats.kind, ...seats.vacant(operations), queue: EMPTY_OBJECT });
+  const mayTakeOver = all(isIn('$kind', otherKinds), isShapedLikeALock, isIdle);
+  return { $replaceWith: when(mayTakeOver, takenOver, '$$ROOT') };
+}

@@ -1,0 +1,225 @@
+import { endOfTurn } from '../../clock.js';
+import type { Clock, Moment } from '../../clock.js';
+import type { Fields } from '../../protocol/expressions.js';
+import type { Seats } from '../../protocol/seats.js';
+import {
+  LEAVE_PROJECTION,
+  REVOKED_PROJECTION,
+  readReply,
+  replyProjection,
+  timeOf,
+} from '../../protocol/replies/reply.js';
+import type { Reply } from '../../protocol/replies/reply.js';
+import { fastPath } from '../../protocol/pipeline/fast-path.js';
+import type { FastPath } from '../../protocol/pipeline/fast-path.js';
+import { readWake } from '../../protocol/wake.js';
+import { mayCreate, transition } from '../../protocol/pipeline/transition.js';
+import { judged, verdictProjection } from '../../protocol/pipeline/verdict.js';
+import type { Operation } from '../../protocol/operation.js';
+import { Lane, idsOf } from './lane.js';
+import type { Asked, UnsentRequest } from './lane.js';
+import type { LockCollection } from '../lock-collection.js';
+import { UncontendedHint } from './uncontended-hint.js';
+import type { Done, Outcome } from '../outcome.js';
+import { concernsOperations, refusalFor } from './refusal.js';
+
+/** What an update left behind: what `wake` says in any case, the rest unless all it did was to leave. */
+export interface Answer {
+  readonly wake: readonly string[];
+  readonly reply: Reply | null;
+  /** False: there is no document, and nothing in the update could create one. */
+  readonly exists: boolean;
+  /** The server's time of the update; `undefined`: there is no document. */
+  readonly nowMs: number | undefined;
+  /** The records of revocations, unchecked, if something has left: for `revocationOf`. */
+  readonly revoked?: unknown;
+}
+
+/** One operation on its way. */
+export interface Submission {
+  readonly outcome: Promise<Outcome<Answer>>;
+  /** Takes the operation back if it has not been sent. True: it will never be. */
+  withdraw(): boolean;
+}
+
+export interface SubmitOptions {
+  /** Take over an idle document of another kind first. */
+  readonly takingOver?: boolean;
+}
+
+interface Pending extends Asked {
+  readonly settle: (outcome: Outcome<Answer>) => void;
+  /** As it was sent first; a repeat is the same. */
+  sent?: Operation;
+}
+
+type Batch = readonly [Pending, ...Pending[]];
+
+/**
+ * One update in flight per document and process. Operations that arrive meanwhile go together into the next ones, in the
+ * order of their lane (flat combining): a hundred local callers cost a few writes, and a hot document has at most one
+ * writer per process, because conflicting writers stall the whole server (E24).
+ *
+ * An update that the server refuses for what one of its operations would do is sent again in parts, until that operation
+ * is alone: no other one fails with it.
+ */
+export class Combiner {
+  readonly #collection: LockCollection;
+  readonly #process: string;
+  readonly #clock: Clock;
+  readonly #onAnswer: (name: string, answer: Answer, sentAt: Moment) => void;
+  readonly #lanes = new Map<string, Lane<Pending>>();
+  readonly #hint = new UncontendedHint();
+
+  /** @param onAnswer - Hears every answer before those who asked: it may concern others of this process. */
+  constructor(
+    collection: LockCollection,
+    process: string,
+    clock: Clock,
+    onAnswer: (name: string, answer: Answer, sentAt: Moment) => void,
+  ) {
+    this.#collection = collection;
+    this.#process = process;
+    this.#clock = clock;
+    this.#onAnswer = onAnswer;
+  }
+
+  submit(
+    name: string,
+    seats: Seats,
+    operation: Operation | UnsentRequest,
+    { takingOver = false }: SubmitOptions = {},
+  ): Submission {
+    let settle!: (outcome: Outcome<Answer>) => void;
+    const outcome = new Promise<Outcome<Answer>>((resolve) => {
+      settle = resolve;
+    });
+    const pending: Pending = { seats, operation, takingOver, settle };
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) {
+      lane = new Lane();
+      this.#lanes.set(name, lane);
+      lane.add(pending);
+      void this.#run(name, lane);
+    } else lane.add(pending);
+    return { outcome, withdraw: () => this.#lanes.get(name)?.withdraw(pending) === true };
+  }
+
+  async #run(name: string, lane: Lane<Pending>): Promise<void> {
+    for (;;) {
+      // Whoever was settled by the last update asks for more in the same turn, and that goes along with what waits.
+      await endOfTurn();
+      const taken = lane.take();
+      const [first, ...others] = taken;
+      if (first === undefined) break;
+      const beganMs = this.#clock.nowMs();
+      const outcome = await this.#send(name, [first, ...others]);
+      if (!concernsOperations(outcome)) lane.passed(taken.length, this.#shareOf(outcome, beganMs));
+      else if (others.length > 0) {
+        lane.refused(taken);
+        continue;
+      }
+      for (const pending of taken) {
+        pending.settle(outcome.type === 'refused' ? refusalFor(name, sentAs(pending), outcome) : outcome);
+      }
+    }
+    this.#lanes.delete(name);
+  }
+
+  /** How much of the time that a call has this one took; not the time in which it waited for its turn, if known. */
+  #shareOf(outcome: Outcome<Answer>, beganMs: number): number {
+    const sentMs = outcome.type === 'done' ? outcome.sentAt.ms : beganMs;
+    return (this.#clock.nowMs() - sentMs) / this.#collection.boundMs;
+  }
+
+  async #send(name: string, batch: Batch): Promise<Outcome<Answer>> {
+    const [{ seats, takingOver }] = batch;
+    const onlyLeaves = batch.every(({ operation: { type } }) => type === 'leave');
+    let operations: readonly Operation[] = [];
+    let short: FastPath | undefined;
+    try {
+      const outcome = await this.#collection.transition(name, () => {
+        operations = batch.map(sentAs);
+        short = takingOver ? undefined : this.#fastPath(name, seats, operations);
+        if (short !== undefined) return { ...short, upsert: false };
+        return {
+          pipeline: transition(seats, operations, { takingOver }),
+          fields: onlyLeaves ? LEAVE_PROJECTION : this.#projection(seats, operations),
+          upsert: mayCreate(operations),
+        };
+      });
+      if (outcome.type !== 'done') return outcome;
+      const answer =
+        short === undefined
+          ? this.#read(seats, operations, outcome, onlyLeaves)
+          : this.#readShort(short, outcome);
+      // The fast path did not apply; what it rested on is used up.
+      if (answer === undefined) return await this.#send(name, batch);
+      this.#remember(name, operations, answer, short !== undefined);
+      this.#onAnswer(name, answer, outcome.sentAt);
+      return { ...outcome, value: answer };
+    } catch (error) {
+      // An answer that cannot be read: whoever waits for it must not wait for ever.
+      return { type: 'unknown', error, maybeApplied: true };
+    }
+  }
+
+  #projection(seats: Seats, operations: readonly Operation[]): Fields {
+    // A reply to a look, too, tells a process that keeps seats of this lock whether others wait.
+    const mayKeep = operations.some(
+      (operation) => !('request' in operation) || operation.request.keeps !== undefined,
+    );
+    const counted = seats.mayKeep && mayKeep ? this.#process : undefined;
+    return {
+      ...replyProjection(seats, operations.flatMap(idsOf), counted),
+      ...verdictProjection(seats, operations),
+      ...(operations.some(({ type }) => type === 'leave') ? REVOKED_PROJECTION : {}),
+    };
+  }
+
+  /** Where nobody else is likely to be, the fast path is tried first. */
+  #fastPath(name: string, seats: Seats, [operation, ...others]: readonly Operation[]): FastPath | undefined {
+    if (operation === undefined) return undefined;
+    const isLikely = this.#hint.expect(name, operation, this.#clock.nowMs());
+    return isLikely && others.length === 0 ? fastPath(seats, operation) : undefined;
+  }
+
+  #remember(name: string, operations: readonly Operation[], { reply }: Answer, wasShort: boolean): void {
+    const nowMs = this.#clock.nowMs();
+    const [operation] = operations;
+    if (!wasShort) this.#hint.learn(name, operations, reply, nowMs);
+    else if (operation !== undefined) this.#hint.applied(name, operation, nowMs);
+  }
+
+  #readShort(
+    form: FastPath,
+    { value, sentAt }: Done<Readonly<Record<string, unknown>> | null>,
+  ): Answer | undefined {
+    const short = value === null ? undefined : form.read(value);
+    if (short === undefined) return undefined;
+    const { reply, wake, nowMs } = short;
+    if (nowMs !== undefined) this.#collection.serverClock.learn(nowMs, sentAt.ms);
+    return { wake, reply, exists: true, nowMs };
+  }
+
+  #read(
+    seats: Seats,
+    operations: readonly Operation[],
+    { value, sentAt }: Done<Readonly<Record<string, unknown>> | null>,
+    onlyLeaves: boolean,
+  ): Answer {
+    if (value === null) return { wake: [], reply: null, exists: false, nowMs: undefined };
+    const nowMs = timeOf(value);
+    if (nowMs !== undefined) this.#collection.serverClock.learn(nowMs, sentAt.ms);
+    const { revoked } = value;
+    if (onlyLeaves) return { wake: readWake(value['wake']), reply: null, exists: true, nowMs, revoked };
+    const reply = judged(seats, operations, readReply(seats, value), value);
+    return { wake: reply.wake, reply, exists: true, nowMs, revoked };
+  }
+}
+
+function sentAs(pending: Pending): Operation {
+  const { operation } = pending;
+  pending.sent ??= 'make' in operation ? { type: operation.type, request: operation.make() } : operation;
+  return pending.sent;
+}
