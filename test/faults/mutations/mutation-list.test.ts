@@ -11,6 +11,16 @@ describe('the list of planted bugs', () => {
     expect(names.length).toBeGreaterThanOrEqual(20);
   });
 
+  it('is the table of docs/faults.md', () => {
+    const faults = readFileSync(new URL('../../../docs/faults.md', import.meta.url), 'utf8');
+    const rows = [...faults.matchAll(/^\| `([\w-]+)` +\| (.*?) +\|/gm)];
+    const described = new Map(rows.map(([, name, what]) => [name, what?.replaceAll('`', '')]));
+    const missing = MUTATIONS.filter(
+      ({ name, breaks }) => described.get(name) !== breaks.replaceAll('`', ''),
+    );
+    expect(missing.map(({ name }) => name)).toEqual([]);
+  });
+
   it.each(MUTATIONS)('changes what is there, once: $name', ({ edits }) => {
     const texts = new Map<string, string>();
     for (const edit of edits) {

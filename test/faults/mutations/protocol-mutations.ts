@@ -286,7 +286,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'keepers-not-told',
-    breaks: 'who waits behind a seat that is kept does not tell its process',
+    breaks: 'a waiter behind a seat that is kept does not tell the process that keeps it',
     edits: [
       {
         file: 'protocol/pipeline/transition.ts',
