@@ -98,6 +98,7 @@ const EVERYWHERE: readonly string[] = [
     'portrait',
     'warnings',
     'abort-listeners',
+    'scope',
   ],
 ];
 const DEPENDENCIES: readonly string[] = ['croner', 'eventemitter3'];

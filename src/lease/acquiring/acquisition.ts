@@ -1,7 +1,6 @@
-import { onAbort } from '../../abort-listeners.js';
 import { withCallerFrames } from '../../caller-frames.js';
 import type { Moment, Timer } from '../../clock.js';
-import { AcquireTimeoutError, DeadlockError, ProviderClosedError } from '../../errors.js';
+import { AcquireTimeoutError, DeadlockError } from '../../errors.js';
 import type { LeaseTerms } from '../../options/provider-options.js';
 import type { BegunRequest } from '../../options/request-options.js';
 import type { Lease, LockKind } from '../../protocol/lock-document.js';
@@ -9,6 +8,7 @@ import type { Demand } from '../../protocol/operation.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { Seats } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
+import { Scope } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
 import { Asking, seatOf } from './asking.js';
 import type { Asked, AskingObserver } from './asking.js';
@@ -66,7 +66,8 @@ export class Acquisition implements Wait {
   /** As the last reply showed them. Thousands of waiters share one reply, so only an error describes them. */
   #holders: readonly Lease[] = [];
   readonly #answers: StoreAnswers;
-  #timer: Timer | undefined;
+  /** Ends the wait for the answer to a cancel. */
+  #grace: Timer | undefined;
 
   constructor(context: AcquisitionContext, wanted: Wanted, options: BegunRequest) {
     const { terms, timeoutMs, why } = options;
@@ -108,18 +109,20 @@ export class Acquisition implements Wait {
 
   /** Resolves with the grant; rejects with what kept it away. Either way nothing stays behind. */
   async run(): Promise<Grant> {
-    const { signal } = this.#options;
-    const { closing } = this.#context;
-    signal?.throwIfAborted();
-    if (closing.aborted) throw new ProviderClosedError(this.name);
-    const forget = onAbort(signal, () => {
-      this.#end(() => signal?.reason);
+    const { clock, closing, settings } = this.#context;
+    // A single try has its time, too; a longer wait rides out trouble of the store until its timeout.
+    const timeoutMs = this.#isTry ? settings.storeTimeoutMs : this.#options.timeoutMs;
+    const scope = new Scope(this.name, clock, closing, { ...this.#options, timeoutMs });
+    scope.throwIfOver();
+    const close = scope.open({
+      aborted: (errorOf) => {
+        this.#end(errorOf);
+      },
+      timeUp: () => {
+        if (this.#isTry) this.failed(this.#answers.why(timeoutMs));
+        else void this.#timeUp();
+      },
     });
-    const onClosing = (): void => {
-      this.#end(() => new ProviderClosedError(this.name));
-    };
-    closing.addEventListener('abort', onClosing, { once: true });
-    this.#setTimeout();
     void this.#ask();
     try {
       const ending = await this.#settled;
@@ -127,9 +130,8 @@ export class Acquisition implements Wait {
       if ('errorOf' in ending) throw withCallerFrames(ending.errorOf);
       return ending.grant;
     } finally {
-      forget();
-      closing.removeEventListener('abort', onClosing);
-      this.#timer?.cancel();
+      close();
+      this.#grace?.cancel();
     }
   }
 
@@ -140,19 +142,6 @@ export class Acquisition implements Wait {
 
   get #isTry(): boolean {
     return this.#spec.type === 'try';
-  }
-
-  /** A single try has its time, too; a longer wait rides out trouble of the store until its timeout. */
-  #setTimeout(): void {
-    const { clock, settings } = this.#context;
-    const { timeoutMs } = this.#options;
-    if (this.#isTry) {
-      this.#timer = clock.at(this.#startedMs + settings.storeTimeoutMs, () => {
-        this.failed(this.#answers.why(settings.storeTimeoutMs));
-      });
-    } else if (timeoutMs < Infinity) {
-      this.#timer = clock.at(this.#startedMs + timeoutMs, () => void this.#timeUp());
-    }
   }
 
   async #ask(): Promise<void> {
@@ -271,7 +260,7 @@ export class Acquisition implements Wait {
     this.#state = 'cancelling';
     this.#answers.ending();
     const { clock } = this.#context;
-    this.#timer = clock.at(clock.nowMs() + CANCEL_GRACE_MS, () => {
+    this.#grace = clock.at(clock.nowMs() + CANCEL_GRACE_MS, () => {
       this.#endAsTimeout();
     });
     const outcome = await this.#attempt.cancel();

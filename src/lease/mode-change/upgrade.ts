@@ -1,7 +1,6 @@
-import { onAbort } from '../../abort-listeners.js';
 import { pauseBeforeRepeat, within } from '../../clock.js';
-import type { Moment, Timer } from '../../clock.js';
-import { AcquireTimeoutError, LockLostError, ProviderClosedError } from '../../errors.js';
+import type { Moment } from '../../clock.js';
+import { AcquireTimeoutError, LockLostError } from '../../errors.js';
 import type { LeaseTerms } from '../../options/provider-options.js';
 import type { ParsedWait } from '../../options/request-options.js';
 import { fateOf } from '../../protocol/replies/reply.js';
@@ -9,6 +8,7 @@ import type { Reply } from '../../protocol/replies/reply.js';
 import type { Seats } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
+import { Scope } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
 import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
 import type { Wait } from '../waiting/wait.js';
@@ -38,7 +38,7 @@ export class Upgrade implements Wait {
   #repeats = 0;
   #holders: readonly LeaseInfo[] = [];
   readonly #answers: StoreAnswers;
-  #timer: Timer | undefined;
+  #closeScope: () => void = () => undefined;
 
   constructor(context: AcquisitionContext, hold: HeldLease, exchange: ModeExchange, options: ParsedWait) {
     this.#context = context;
@@ -71,29 +71,30 @@ export class Upgrade implements Wait {
 
   /** Resolves when the hold is a write; rejects with what kept it from it. */
   async run(): Promise<void> {
-    const { signal } = this.#options;
-    const { closing, room } = this.#context;
-    const forget = onAbort(signal, () => {
-      this.#giveUp(signal?.reason);
+    const { clock, closing, room, settings } = this.#context;
+    const timeoutMs = this.#isTry ? settings.storeTimeoutMs : this.#options.timeoutMs;
+    const limits = { signal: this.#options.signal, startedMs: this.#startedMs, timeoutMs };
+    this.#closeScope = new Scope(this.name, clock, closing, limits).open({
+      aborted: (errorOf) => {
+        this.#giveUp(errorOf());
+      },
+      timeUp: () => {
+        if (this.#isTry) this.failed(this.#answers.why(timeoutMs));
+        else void this.#timeUp();
+      },
     });
-    const onClosing = (): void => {
-      this.#giveUp(new ProviderClosedError(this.name));
-    };
-    closing.addEventListener('abort', onClosing, { once: true });
     const unwatch = this.#hold.onEnded(() => {
       this.#end(() => {
         this.#reject(this.#lossError());
       });
     });
-    this.#setTimeout();
     // Registered before the request is sent: its grant may be heard before the reply (L2).
     room.enter(this);
     void this.#ask();
     try {
       await this.#settled;
     } finally {
-      forget();
-      closing.removeEventListener('abort', onClosing);
+      this.#closeScope();
       unwatch();
     }
   }
@@ -131,18 +132,6 @@ export class Upgrade implements Wait {
 
   get #isTry(): boolean {
     return this.#options.timeoutMs === 0;
-  }
-
-  #setTimeout(): void {
-    const { clock, settings } = this.#context;
-    const { timeoutMs } = this.#options;
-    if (this.#isTry) {
-      this.#timer = clock.at(this.#startedMs + settings.storeTimeoutMs, () => {
-        this.failed(this.#answers.why(settings.storeTimeoutMs));
-      });
-    } else if (timeoutMs < Infinity) {
-      this.#timer = clock.at(this.#startedMs + timeoutMs, () => void this.#timeUp());
-    }
   }
 
   /** The pause grows, so that an answer which settles nothing is no reason to ask in a loop. */
@@ -222,7 +211,7 @@ export class Upgrade implements Wait {
   /** A grant that comes later is not given back here: that would release the hold. The cancel takes it back. */
   #leave(): void {
     this.#isOver = true;
-    this.#timer?.cancel();
+    this.#closeScope();
     this.#context.room.leave(this, true);
   }
 

@@ -1,0 +1,70 @@
+import { onAbort } from './abort-listeners.js';
+import type { Clock } from './clock.js';
+import { ProviderClosedError } from './errors.js';
+
+/** The limits that the caller sets to one call. */
+export interface CallLimits {
+  readonly signal?: AbortSignal | undefined;
+  /** When the call began, on the monotonic clock. */
+  readonly startedMs: number;
+  /** `Infinity`: without a bound. */
+  readonly timeoutMs: number;
+}
+
+/** How one call hears that it has to end. */
+export interface ScopeListener {
+  /**
+   * The caller aborted, or the provider closes. `errorOf` makes the error: call it where the caller awaits, so that the
+   * stack leads to the caller.
+   */
+  readonly aborted: (errorOf: () => unknown) => void;
+  /** The time is up. The call may still have to ask the server whether its grant came first, so this is no error yet. */
+  readonly timeUp: () => void;
+}
+
+/**
+ * The scope of one call: the caller's signal, the closing of the provider, and the time to wait, in one place.
+ *
+ * The timer keeps no process alive; a caller that awaits does (keep-alive.ts).
+ */
+export class Scope {
+  readonly #lockName: string;
+  readonly #clock: Clock;
+  readonly #closing: AbortSignal;
+  readonly #limits: CallLimits;
+
+  constructor(lockName: string, clock: Clock, closing: AbortSignal, limits: CallLimits) {
+    this.#lockName = lockName;
+    this.#clock = clock;
+    this.#closing = closing;
+    this.#limits = limits;
+  }
+
+  /** @throws The reason of the caller's signal; {@link ProviderClosedError}. */
+  throwIfOver(): void {
+    this.#limits.signal?.throwIfAborted();
+    if (this.#closing.aborted) throw new ProviderClosedError(this.#lockName);
+  }
+
+  /**
+   * Listens until the returned function is called. An abort that came before is not told: call `throwIfOver` first.
+   *
+   * @returns Ends the listening. A signal may outlive many calls, and must not keep their listeners.
+   */
+  open({ aborted, timeUp }: ScopeListener): () => void {
+    const { signal, startedMs, timeoutMs } = this.#limits;
+    const forgetSignal = onAbort(signal, () => {
+      aborted(() => signal?.reason);
+    });
+    const onClosing = (): void => {
+      aborted(() => new ProviderClosedError(this.#lockName));
+    };
+    this.#closing.addEventListener('abort', onClosing, { once: true });
+    const timer = timeoutMs < Infinity ? this.#clock.at(startedMs + timeoutMs, timeUp) : undefined;
+    return () => {
+      timer?.cancel();
+      forgetSignal();
+      this.#closing.removeEventListener('abort', onClosing);
+    };
+  }
+}
