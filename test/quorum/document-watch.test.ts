@@ -44,7 +44,7 @@ class MockCollection {
   readonly streams: MockStream[] = [];
   meets = 0;
 
-  async meet(): Promise<object> {
+  async handshake(): Promise<object> {
     this.meets += 1;
     return await Promise.resolve({ type: 'done', value: { hasChangeStreams: true } });
   }

@@ -1,7 +1,6 @@
 import { withCallerFrames } from '../../caller-frames.js';
-import type { Moment, Timer } from '../../clock.js';
+import { within } from '../../clock.js';
 import { AcquireTimeoutError, DeadlockError } from '../../errors.js';
-import type { LeaseTerms } from '../../options/provider-options.js';
 import type { BegunRequest } from '../../options/request-options.js';
 import type { Lease, LockKind } from '../../protocol/lock-document.js';
 import type { Demand } from '../../protocol/operation.js';
@@ -10,13 +9,14 @@ import type { Seats } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import { Scope } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
-import { Asking, seatOf } from './asking.js';
-import type { Asked, AskingObserver } from './asking.js';
-import { Attempt } from './attempt.js';
-import type { AcquisitionContext } from './acquisition-context.js';
-import type { AttemptSpec } from './attempt.js';
-import type { Wait } from '../waiting/wait.js';
 import type { Grant, SeatKeeper } from '../holding/grant.js';
+import { TurnWait } from '../waiting/turn.js';
+import type { Turn } from '../waiting/turn.js';
+import type { AcquisitionContext } from './acquisition-context.js';
+import { Asking, seatOf } from './asking.js';
+import type { Asked } from './asking.js';
+import { Attempt } from './attempt.js';
+import type { AttemptSpec } from './attempt.js';
 import { StoreAnswers } from './store-answers.js';
 
 /** How long the answer to a cancel is awaited once the time to wait is up. */
@@ -37,37 +37,34 @@ export interface Wanted {
   readonly onTrouble?: ((error: unknown) => void) | undefined;
 }
 
-/**
- * One call of acquire, from the request to its end.
- *
- * - `requesting`: an enqueue or a try is on its way, or a pause before its repeat by the same id.
- *   → `queued`; → `over`, by grant or refusal.
- * - `queued`: in the waiting room. → `over`, by a grant; → `requesting`, under a new id, if the place lapsed.
- * - `cancelling`: the time is up and the server is asked what came first. → `over`, by a grant or a timeout.
- * - `over`: settled. A seat or a place that turns up from now on is given back.
- */
-type State = 'requesting' | 'queued' | 'cancelling' | 'over';
+type Queued = Extract<Asked, { readonly type: 'queued' }>;
 
-type Ending = { readonly grant: Grant } | { readonly errorOf: () => unknown };
+/** What ends the call from outside. */
+type Stop = { readonly type: 'aborted'; readonly errorOf: () => unknown } | { readonly type: 'time up' };
 
-export class Acquisition implements Wait {
-  readonly hasLease = false;
+/** One attempt of the call, and its wait. */
+interface Try {
+  readonly attempt: Attempt;
+  readonly wait: TurnWait;
+}
+
+/** One call of acquire: asks, waits its turn, and asks again under a new id if its place lapsed. */
+export class Acquisition {
   readonly #context: AcquisitionContext;
   readonly #options: BegunRequest;
   readonly #wanted: Wanted;
-  readonly #keeper: SeatKeeper | undefined;
   readonly #spec: AttemptSpec;
-  readonly #startedMs: number;
-  readonly #settled: Promise<Ending>;
-  #settle!: (ending: Ending) => void;
-  #state: State = 'requesting';
-  #attempt: Attempt;
+  readonly #answers: StoreAnswers;
+  readonly #stopped: Promise<Stop>;
+  /** Resolves when the caller aborts or the provider closes, also after the time is up. */
+  readonly #aborted: Promise<Stop>;
+  #current: Try;
+  #stop!: (stop: Stop) => void;
+  #abort!: (stop: Stop) => void;
+  #isStopped = false;
   #place: number | null = null;
   /** As the last reply showed them. Thousands of waiters share one reply, so only an error describes them. */
   #holders: readonly Lease[] = [];
-  readonly #answers: StoreAnswers;
-  /** Ends the wait for the answer to a cancel. */
-  #grace: Timer | undefined;
 
   constructor(context: AcquisitionContext, wanted: Wanted, options: BegunRequest) {
     const { terms, timeoutMs, why } = options;
@@ -76,78 +73,91 @@ export class Acquisition implements Wait {
     this.#options = options;
     this.#wanted = wanted;
     const type = timeoutMs === 0 ? 'try' : 'enqueue';
-    this.#keeper = keeper;
-    const keeps = keeper?.keeps;
-    this.#spec = { name, seats, terms, why, type, keeps, demand: () => wanted.demand() };
-    this.#startedMs = options.startedMs;
+    this.#spec = { name, seats, terms, why, type, keeps: keeper?.keeps, demand: () => wanted.demand() };
     this.#answers = new StoreAnswers(context.collection);
-    this.#attempt = new Attempt(context, this.#spec);
-    this.#settled = new Promise((resolve) => {
-      this.#settle = resolve;
+    this.#current = this.#newTry();
+    this.#stopped = new Promise((resolve) => {
+      this.#stop = resolve;
+    });
+    this.#aborted = new Promise((resolve) => {
+      this.#abort = resolve;
     });
   }
 
-  get name(): string {
-    return this.#spec.name;
-  }
-
-  get seats(): Seats {
-    return this.#spec.seats;
-  }
-
-  get terms(): LeaseTerms {
-    return this.#spec.terms;
-  }
-
-  get id(): string {
-    return this.#attempt.id;
-  }
-
-  get waitedMs(): number {
-    return this.#context.clock.nowMs() - this.#startedMs;
-  }
-
-  /** Resolves with the grant; rejects with what kept it away. Either way nothing stays behind. */
+  /**
+   * Resolves with the grant; rejects with what kept it away. Either way nothing stays behind: what may be in the document
+   * is taken out in the background.
+   */
   async run(): Promise<Grant> {
     const { clock, closing, settings } = this.#context;
+    const { name } = this.#spec;
     // A single try has its time, too; a longer wait rides out trouble of the store until its timeout.
     const timeoutMs = this.#isTry ? settings.storeTimeoutMs : this.#options.timeoutMs;
-    const scope = new Scope(this.name, clock, closing, { ...this.#options, timeoutMs });
+    const scope = new Scope(name, clock, closing, { ...this.#options, timeoutMs });
     scope.throwIfOver();
     const close = scope.open({
       aborted: (errorOf) => {
-        this.#end(errorOf);
+        this.#end({ type: 'aborted', errorOf });
       },
       timeUp: () => {
-        if (this.#isTry) this.failed(this.#answers.why(timeoutMs));
-        else void this.#timeUp();
+        this.#end({ type: 'time up' });
       },
     });
-    void this.#ask();
     try {
-      const ending = await this.#settled;
-      // Made here, and not where it comes about, so that its stack shows the caller that awaits this.
-      if ('errorOf' in ending) throw withCallerFrames(ending.errorOf);
-      return ending.grant;
+      return await this.#acquire();
     } finally {
       close();
-      this.#grace?.cancel();
     }
   }
 
   /** The grant is not wanted after all. */
   giveBack(): void {
-    this.#attempt.giveBack();
+    this.#current.attempt.giveBack();
   }
 
-  get #isTry(): boolean {
-    return this.#spec.type === 'try';
+  async #acquire(): Promise<Grant> {
+    for (;;) {
+      let grant: Grant | undefined;
+      try {
+        grant = await this.#tryOnce();
+        if (grant !== undefined) return grant;
+      } finally {
+        if (grant === undefined) this.#abandon();
+      }
+      // What is known of the old id must not be taken for the new one.
+      this.#current = this.#newTry();
+    }
   }
 
-  async #ask(): Promise<void> {
-    const attempt = this.#attempt;
-    const observer: AskingObserver = {
-      isWanted: () => this.#state === 'requesting' && this.#attempt === attempt,
+  /** One attempt. `undefined`: its place lapsed, or its grant came too late, so it has to be made anew. */
+  async #tryOnce(): Promise<Grant | undefined> {
+    const { wait } = this.#current;
+    // Registered before the request is sent: its grant may be heard before the reply (L2).
+    this.#context.room.enter(wait);
+    const asked = await Promise.race([this.#ask(), this.#stopped]);
+    const turn = asked.type === 'queued' ? await this.#waitInQueue(asked) : asked;
+    switch (turn.type) {
+      case 'granted':
+        return this.#accept(turn, this.#isTry);
+      case 'busy':
+        throw this.#timeout();
+      case 'lapsed':
+        this.#current.attempt.forget();
+        return undefined;
+      case 'failed':
+        throw this.#unavailable(turn.error);
+      case 'aborted':
+        throw withCallerFrames(turn.errorOf);
+      case 'time up':
+        if (this.#isTry) throw this.#unavailable(this.#answers.why(this.#context.settings.storeTimeoutMs));
+        return await this.#cancel();
+    }
+  }
+
+  async #ask(): Promise<Asked | Stop> {
+    const { attempt } = this.#current;
+    const asking = new Asking(this.#context, this.#spec, attempt, {
+      isWanted: () => !this.#isStopped,
       note: (reply) => {
         this.#note(reply);
       },
@@ -155,87 +165,105 @@ export class Acquisition implements Wait {
         this.#answers.failed(error);
         this.#wanted.onTrouble?.(error);
       },
-    };
-    this.#context.room.enter(this);
-    const asked = await new Asking(this.#context, this.#spec, attempt, observer).run();
-    if (asked !== undefined) this.#asked(asked);
+    });
+    return (await asking.run()) ?? (await this.#stopped);
   }
 
-  #asked(asked: Asked): void {
-    switch (asked.type) {
-      case 'granted':
-        this.granted(asked.token, asked.deadline);
-        break;
-      case 'queued':
-        this.#state = 'queued';
-        if (this.#options.isNested === true && asked.place.place > 0) {
-          // Those ahead may wait for what the caller itself holds.
-          this.#end(() => new DeadlockError(this.name));
-          return;
-        }
-        this.#context.room.queued(this, asked.place, asked.reply, asked.sentAt);
-        this.#wanted.onQueued?.();
-        // Last, because a listener may abort, or close the provider.
-        this.#context.report('waiting', { ...this.#event(), place: asked.place.place });
-        break;
-      case 'busy':
-        this.#endAsTimeout();
-        break;
-      case 'lapsed':
-        this.#again();
-        break;
-      case 'failed':
-        this.failed(asked.error);
+  async #waitInQueue({ place, reply, sentAt }: Queued): Promise<Turn | Stop> {
+    const { room, report } = this.#context;
+    const { wait } = this.#current;
+    if (this.#options.isNested === true && place.place > 0) {
+      // Those ahead may wait for what the caller itself holds.
+      throw withCallerFrames(() => new DeadlockError(wait.name));
     }
+    room.queued(wait, place, reply, sentAt);
+    this.#wanted.onQueued?.();
+    // Last, because a listener may abort, or close the provider.
+    report('waiting', { ...this.#event(), place: place.place });
+    return await Promise.race([wait.turn, this.#stopped]);
   }
 
-  /** A new attempt within the same call: what is known of the old id must not be taken for the new one. */
-  #again(): void {
-    this.#context.room.leave(this, true);
-    this.#attempt.giveBack();
-    this.#attempt = new Attempt(this.#context, this.#spec);
-    this.#state = 'requesting';
-    void this.#ask();
-  }
-
-  // ---- what the waiting room tells
-
-  granted(token: number, deadline: Moment): void {
-    if (this.#state === 'over') return;
+  /** @param isLast - Whether a grant that came when its hold was over already is not asked for again. */
+  #accept(
+    { token, deadline }: Extract<Turn, { readonly type: 'granted' }>,
+    isLast: boolean,
+  ): Grant | undefined {
     const { clock, room } = this.#context;
-    const { name, seats, terms, id } = this;
-    const { mode, permits } = this.#attempt.request;
-    // The answer came when the hold was over already: it is given back, and asked for again.
+    const { attempt, wait } = this.#current;
     if (deadline.ms <= clock.nowMs()) {
-      this.#attempt.giveBack();
-      if (this.#state === 'cancelling' || this.#isTry) this.#endAsTimeout();
-      else this.#again();
-      return;
+      if (isLast) throw this.#timeout();
+      return undefined;
     }
-    room.leave(this, false);
-    this.#state = 'over';
-    const copies = this.#attempt.copies.mayArrive ? this.#attempt.copies : undefined;
-    const keeper = this.#keeper;
+    room.leave(wait, false);
+    const { name, seats, terms } = this.#spec;
+    const { keeper } = this.#wanted;
+    const { mode, permits } = attempt.request;
+    const copies = attempt.copies.mayArrive ? attempt.copies : undefined;
     const kept = keeper === undefined ? undefined : { keeper, passes: 0, tokensLeft: keeper.keeps };
-    const grant = { name, seats, id, token, terms, demand: { mode, permits }, deadline, copies, kept };
-    this.#settle({ grant });
+    const { id } = attempt;
+    return { name, seats, id, token, terms, demand: { mode, permits }, deadline, copies, kept };
   }
 
-  lapsed(): void {
-    this.#attempt.forget();
-    // Whoever cancels learns of it by the answer to that.
-    if (this.#state === 'queued') this.#again();
+  // ---- the end
+
+  /** Takes the request back in this very turn if it has not been sent; all else follows in the call itself. */
+  #end(stop: Stop): void {
+    this.#isStopped = true;
+    this.#current.attempt.withdraw();
+    this.#stop(stop);
+    if (stop.type === 'aborted') this.#abort(stop);
   }
 
-  failed(error: unknown): void {
-    this.#attempt.withdraw();
-    const outcomeKnown = !this.#attempt.mayRemain;
-    this.#end(() => unavailable(this.name, outcomeKnown, error));
+  /**
+   * The time is up. A cancel removes the waiter only, and its answer tells whether the grant came first: then the
+   * lock is returned, though late, because giving it back would waste it.
+   */
+  async #cancel(): Promise<Grant | undefined> {
+    const { attempt, wait } = this.#current;
+    if (!attempt.mayRemain) throw this.#timeout();
+    this.#answers.ending();
+    const cancelled = within(this.#context.clock, CANCEL_GRACE_MS, this.#sendCancel(attempt));
+    const first = await Promise.race([grantOrFailure(wait), cancelled, this.#aborted]);
+    if (first?.type === 'granted') return this.#accept(first, true);
+    if (first?.type === 'failed') throw this.#unavailable(first.error);
+    if (first?.type === 'aborted') throw withCallerFrames(first.errorOf);
+    throw this.#timeout(CANCEL_GRACE_MS);
   }
 
-  placed(place: number, reply: Reply): void {
-    this.#place = place;
-    this.#note(reply);
+  /** `undefined`: the grant did not come first, or the store does not tell. */
+  async #sendCancel(attempt: Attempt): Promise<Turn | undefined> {
+    const outcome = await attempt.cancel();
+    if (outcome.type !== 'done') {
+      this.#answers.failed(outcome.error);
+      return undefined;
+    }
+    this.#answers.answered();
+    const seat = seatOf(outcome, attempt.id, this.#spec);
+    if (outcome.value.reply !== null) this.#note(outcome.value.reply);
+    return seat === undefined ? undefined : { type: 'granted', ...seat };
+  }
+
+  /** This attempt ends without a lock. What may be in the document is taken out in the background. */
+  #abandon(): void {
+    const { attempt, wait } = this.#current;
+    attempt.withdraw();
+    this.#context.room.leave(wait, true);
+    attempt.giveBack();
+  }
+
+  #newTry(): Try {
+    const attempt = new Attempt(this.#context, this.#spec);
+    const { name, seats, terms } = this.#spec;
+    const waiting = { name, seats, terms, id: attempt.id, hasLease: false };
+    const wait = new TurnWait(waiting, (place, reply) => {
+      this.#place = place;
+      this.#note(reply);
+    });
+    return { attempt, wait };
+  }
+
+  get #isTry(): boolean {
+    return this.#spec.type === 'try';
   }
 
   #note(reply: Reply): void {
@@ -244,59 +272,30 @@ export class Acquisition implements Wait {
     this.#wanted.onReply?.(reply);
   }
 
-  // ---- the end
-
-  /**
-   * The time is up. A cancel removes the waiter only, and its answer tells whether the grant came first: then the
-   * lock is returned, though late, because giving it back would waste it.
-   */
-  async #timeUp(): Promise<void> {
-    if (this.#state === 'over') return;
-    this.#attempt.withdraw();
-    if (!this.#attempt.mayRemain) {
-      this.#endAsTimeout();
-      return;
-    }
-    this.#state = 'cancelling';
-    this.#answers.ending();
-    const { clock } = this.#context;
-    this.#grace = clock.at(clock.nowMs() + CANCEL_GRACE_MS, () => {
-      this.#endAsTimeout();
-    });
-    const outcome = await this.#attempt.cancel();
-    if (outcome.type !== 'done') {
-      this.#answers.failed(outcome.error);
-      this.#endAsTimeout();
-      return;
-    }
-    this.#answers.answered();
-    const seat = seatOf(outcome, this.id, this.#spec);
-    if (outcome.value.reply !== null) this.#note(outcome.value.reply);
-    if (seat === undefined) this.#endAsTimeout();
-    else this.granted(seat.token, seat.deadline);
+  #unavailable(error: unknown): unknown {
+    const { attempt } = this.#current;
+    attempt.withdraw();
+    return withCallerFrames(() => unavailable(this.#spec.name, !attempt.mayRemain, error));
   }
 
-  #endAsTimeout(): void {
-    if (this.#state === 'over') return;
-    const { waitedMs } = this;
-    const store = this.#answers.atTimeout(this.#state === 'cancelling' ? CANCEL_GRACE_MS : undefined);
-    const details = { place: this.#place, waitedMs, ...store };
-    const leases = this.#holders;
-    this.#end(() => new AcquireTimeoutError(this.name, { holders: leases.map(describeLease), ...details }));
-    if (!this.#isTry) this.#context.report('timeout', { ...this.#event(), waitedMs });
-  }
-
-  /** Ends without a lock. What may be in the document is taken out in the background. */
-  #end(errorOf: () => unknown): void {
-    if (this.#state === 'over') return;
-    this.#state = 'over';
-    this.#attempt.withdraw();
-    this.#context.room.leave(this, true);
-    this.#attempt.giveBack();
-    this.#settle({ errorOf });
+  /** @param boundMs - How long the last command of the wait had, if it was a cancel. */
+  #timeout(boundMs?: number): AcquireTimeoutError {
+    const { clock, report } = this.#context;
+    const waitedMs = clock.nowMs() - this.#options.startedMs;
+    const holders = this.#holders.map(describeLease);
+    const details = { holders, place: this.#place, waitedMs, ...this.#answers.atTimeout(boundMs) };
+    if (!this.#isTry) report('timeout', { ...this.#event(), waitedMs });
+    return withCallerFrames(() => new AcquireTimeoutError(this.#spec.name, details));
   }
 
   #event(): { lockName: string; kind: LockKind; id: string } {
-    return { lockName: this.name, kind: this.seats.kind, id: this.id };
+    const { name, seats } = this.#spec;
+    return { lockName: name, kind: seats.kind, id: this.#current.attempt.id };
   }
+}
+
+/** A place that lapses while the cancel is on its way is no news: the answer to the cancel tells. */
+async function grantOrFailure({ turn }: TurnWait): Promise<Turn> {
+  const ended = await turn;
+  return ended.type === 'lapsed' ? await new Promise<never>(() => undefined) : ended;
 }

@@ -1,44 +1,49 @@
+import { withCallerFrames } from '../../caller-frames.js';
 import { pauseBeforeRepeat, within } from '../../clock.js';
 import type { Moment } from '../../clock.js';
-import { AcquireTimeoutError, LockLostError } from '../../errors.js';
-import type { LeaseTerms } from '../../options/provider-options.js';
+import { AcquireTimeoutError } from '../../errors.js';
 import type { ParsedWait } from '../../options/request-options.js';
 import { fateOf } from '../../protocol/replies/reply.js';
 import type { Reply } from '../../protocol/replies/reply.js';
-import type { Seats } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import { Scope } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
 import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
-import type { Wait } from '../waiting/wait.js';
+import { StoreAnswers } from '../acquiring/store-answers.js';
 import type { HeldLease } from '../holding/held-lease.js';
 import { lossOf } from '../holding/loss.js';
+import { TurnWait } from '../waiting/turn.js';
+import type { Turn } from '../waiting/turn.js';
 import type { ModeExchange } from './mode-exchange.js';
-import { StoreAnswers } from '../acquiring/store-answers.js';
 
 /** How long the answer to a cancel is awaited once the time to wait is up. */
 const CANCEL_GRACE_MS = 1_000;
 
+/** What ends the call from outside. */
+type Stop =
+  | { readonly type: 'aborted'; readonly errorOf: () => unknown }
+  | { readonly type: 'time up' }
+  /** The hold was lost. */
+  | { readonly type: 'over' };
+
+/** What one request for the upgrade came to. */
+type Asked = Turn | { readonly type: 'busy' } | Stop;
+
 /**
- * One call of upgrade, from the request to its end. It waits as an acquire does, under the id of its hold, before the
- * whole queue. However it fails, the upgrade is taken back, in the background if it must, and the hold stays as it is.
+ * One call of upgrade. It waits as an acquire does, under the id of its hold, and jumps the queue. If the upgrade fails, it
+ * is taken back, in the background if need be, and the hold stays as it is.
  */
-export class Upgrade implements Wait {
-  readonly hasLease = true;
+export class Upgrade {
   readonly #context: AcquisitionContext;
   readonly #hold: HeldLease;
   readonly #exchange: ModeExchange;
   readonly #options: ParsedWait;
   readonly #startedMs: number;
-  readonly #settled: Promise<void>;
-  #resolve!: () => void;
-  #reject!: (error: unknown) => void;
-  #isOver = false;
-  #repeats = 0;
-  #holders: readonly LeaseInfo[] = [];
   readonly #answers: StoreAnswers;
-  #closeScope: () => void = () => undefined;
+  readonly #stopped: Promise<Stop>;
+  #stop!: (stop: Stop) => void;
+  #holders: readonly LeaseInfo[] = [];
 
   constructor(context: AcquisitionContext, hold: HeldLease, exchange: ModeExchange, options: ParsedWait) {
     this.#context = context;
@@ -47,148 +52,128 @@ export class Upgrade implements Wait {
     this.#options = options;
     this.#startedMs = context.clock.nowMs();
     this.#answers = new StoreAnswers(context.collection);
-    this.#settled = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
+    this.#stopped = new Promise((resolve) => {
+      this.#stop = resolve;
     });
-  }
-
-  get name(): string {
-    return this.#hold.name;
-  }
-
-  get seats(): Seats {
-    return this.#hold.grant.seats;
-  }
-
-  get id(): string {
-    return this.#hold.id;
-  }
-
-  get terms(): LeaseTerms {
-    return this.#hold.grant.terms;
   }
 
   /** Resolves when the hold is a write; rejects with what kept it from it. */
   async run(): Promise<void> {
-    const { clock, closing, room, settings } = this.#context;
+    const { clock, closing, settings } = this.#context;
     const timeoutMs = this.#isTry ? settings.storeTimeoutMs : this.#options.timeoutMs;
     const limits = { signal: this.#options.signal, startedMs: this.#startedMs, timeoutMs };
-    this.#closeScope = new Scope(this.name, clock, closing, limits).open({
+    const close = new Scope(this.#hold.name, clock, closing, limits).open({
       aborted: (errorOf) => {
-        this.#giveUp(errorOf());
+        this.#stop({ type: 'aborted', errorOf });
       },
       timeUp: () => {
-        if (this.#isTry) this.failed(this.#answers.why(timeoutMs));
-        else void this.#timeUp();
+        this.#stop({ type: 'time up' });
       },
     });
     const unwatch = this.#hold.onEnded(() => {
-      this.#end(() => {
-        this.#reject(this.#lossError());
-      });
+      this.#stop({ type: 'over' });
     });
-    // Registered before the request is sent: its grant may be heard before the reply (L2).
-    room.enter(this);
-    void this.#ask();
     try {
-      await this.#settled;
+      await this.#upgrade();
     } finally {
-      this.#closeScope();
+      close();
       unwatch();
     }
   }
 
-  // ---- what the waiting room tells
-
-  granted(token: number, deadline: Moment): void {
-    // Asking tells of a loss that is due, and ends this with it.
-    if (this.#hold.ended !== undefined) return;
-    if (token <= this.#hold.token) {
-      this.lapsed();
-      return;
+  /** The pause between requests grows: an answer that settles nothing must not lead to a loop without a pause. */
+  async #upgrade(): Promise<void> {
+    for (let repeats = 0; ; repeats += 1) {
+      if (await this.#tryOnce()) return;
+      const stop = await Promise.race([pauseBeforeRepeat(this.#context.clock, repeats), this.#stopped]);
+      if (stop !== undefined) await this.#settle(stop);
     }
-    this.#end(() => {
-      this.#hold.extendTo(deadline);
-      this.#exchange.settle('write', 'upgradeable', token);
-      this.#resolve();
+  }
+
+  /** False: the answer of a majority shows no lease, or none that waits. Asking once more tells why. */
+  async #tryOnce(): Promise<boolean> {
+    const { room } = this.#context;
+    const { name, id, grant } = this.#hold;
+    const { seats, terms } = grant;
+    const wait = new TurnWait({ name, seats, id, terms, hasLease: true }, (_, reply) => {
+      this.#note(reply);
     });
+    // Registered before the request is sent: its grant may be heard before the reply (L2).
+    room.enter(wait);
+    const asked = await Promise.race([this.#ask(wait), this.#stopped]);
+    // A grant that comes later is not given back here: that would release the hold. The cancel takes it back.
+    room.leave(wait, true);
+    return await this.#settle(asked);
   }
 
-  /** The answer of a majority shows no lease, or none that waits: asking once more tells why. */
-  lapsed(): void {
-    if (this.#isOver) return;
-    this.#context.room.enter(this);
-    void this.#askAgain();
-  }
-
-  failed(error: unknown): void {
-    this.#giveUp(unavailable(this.name, false, error));
-  }
-
-  placed(_place: number, reply: Reply): void {
-    this.#note(reply);
-  }
-
-  get #isTry(): boolean {
-    return this.#options.timeoutMs === 0;
-  }
-
-  /** The pause grows, so that an answer which settles nothing is no reason to ask in a loop. */
-  async #askAgain(): Promise<void> {
-    const repeats = this.#repeats;
-    this.#repeats += 1;
-    await pauseBeforeRepeat(this.#context.clock, repeats);
-    if (!this.#isOver) await this.#ask();
-  }
-
-  async #ask(): Promise<void> {
+  async #ask(wait: TurnWait): Promise<Asked> {
     const onTrouble = (error: unknown): void => {
       this.#answers.failed(error);
     };
     const changed = await this.#exchange.send('write', { waits: !this.#isTry, persists: false, onTrouble });
-    if (this.#isOver || changed.type === 'over') return;
-    if (changed.type === 'failed') {
-      this.failed(changed.error);
-      return;
-    }
+    if (changed.type !== 'done') return changed;
     const { lease, reply, sentAt, deadline } = changed;
     this.#note(reply);
-    const fate = fateOf(reply, this.id);
-    if (lease.mode === 'write') this.granted(lease.token, deadline);
-    else if (fate.type === 'queued') this.#context.room.queued(this, fate.place, reply, sentAt);
-    else this.#refused();
+    if (lease.mode === 'write') return { type: 'granted', token: lease.token, deadline };
+    const fate = fateOf(reply, this.#hold.id);
+    if (fate.type !== 'queued') return { type: 'busy' };
+    this.#context.room.queued(wait, fate.place, reply, sentAt);
+    return await wait.turn;
   }
 
-  /** A try found other readers; the server has counted it, and that is all. */
-  #refused(): void {
-    this.#hold.changed(this.#hold.token);
-    this.#end(() => {
-      this.#reject(this.#timeoutError());
-    });
+  /** Whether the hold is a write now. */
+  async #settle(asked: Asked): Promise<boolean> {
+    // Asking tells of a loss that is due.
+    if (this.#hold.ended !== undefined) throw this.#loss();
+    switch (asked.type) {
+      case 'granted':
+        return this.#accept(asked.token, asked.deadline);
+      case 'lapsed':
+        return false;
+      case 'busy':
+        // A try found other readers; the server has counted it, and that is all.
+        this.#hold.changed(this.#hold.token);
+        throw this.#timeout();
+      case 'failed':
+        throw this.#giveUp(() => unavailable(this.#hold.name, false, asked.error));
+      case 'aborted':
+        throw this.#giveUp(asked.errorOf);
+      case 'time up':
+        return await this.#timeUp();
+      case 'over':
+        // The hold is not over: a later change has begun, and this one counts no more.
+        return false;
+    }
   }
+
+  #accept(token: number, deadline: Moment): boolean {
+    if (token <= this.#hold.token) return false;
+    this.#hold.extendTo(deadline);
+    this.#exchange.settle('write', 'upgradeable', token);
+    return true;
+  }
+
+  // ---- the end
 
   /** Whatever comes first, the grant or the cancel: after the cancel the hold is upgradeable. */
-  async #timeUp(): Promise<void> {
-    if (this.#isOver) return;
-    const { clock, report } = this.#context;
-    this.#leave();
+  async #timeUp(): Promise<never> {
+    const { clock, report, settings } = this.#context;
+    const { name, id, grant } = this.#hold;
+    if (this.#isTry) {
+      const why = this.#answers.why(settings.storeTimeoutMs);
+      throw this.#giveUp(() => unavailable(name, false, why));
+    }
     this.#answers.ending();
     await within(clock, CANCEL_GRACE_MS, this.#cancel());
-    if (this.#hold.ended !== undefined) {
-      this.#reject(this.#lossError());
-      return;
-    }
-    this.#reject(this.#timeoutError());
-    const event = { lockName: this.name, kind: this.seats.kind, id: this.id };
+    if (this.#hold.ended !== undefined) throw this.#loss();
+    const event = { lockName: name, kind: grant.seats.kind, id };
     report('timeout', { ...event, waitedMs: this.#waitedMs });
+    throw this.#timeout();
   }
 
-  #giveUp(error: unknown): void {
-    this.#end(() => {
-      void this.#cancel();
-      this.#reject(error);
-    });
+  #giveUp(errorOf: () => unknown): unknown {
+    void this.#cancel();
+    return withCallerFrames(errorOf);
   }
 
   /** Takes the upgrade back, granted or not: afterwards the hold is upgradeable and nobody waits for it. */
@@ -202,36 +187,27 @@ export class Upgrade implements Wait {
     this.#exchange.settle('upgradeable', 'upgradeable', changed.lease.token);
   }
 
-  #end(settle: () => void): void {
-    if (this.#isOver) return;
-    this.#leave();
-    settle();
-  }
-
-  /** A grant that comes later is not given back here: that would release the hold. The cancel takes it back. */
-  #leave(): void {
-    this.#isOver = true;
-    this.#closeScope();
-    this.#context.room.leave(this, true);
+  get #isTry(): boolean {
+    return this.#options.timeoutMs === 0;
   }
 
   get #waitedMs(): number {
     return this.#context.clock.nowMs() - this.#startedMs;
   }
 
-  #lossError(): LockLostError {
-    return lossOf(this.#hold, this.#hold.ended ?? 'expired');
+  #loss(): unknown {
+    return withCallerFrames(() => lossOf(this.#hold, this.#hold.ended ?? 'expired'));
   }
 
-  #timeoutError(): AcquireTimeoutError {
+  #timeout(): unknown {
     const store = this.#answers.atTimeout(CANCEL_GRACE_MS);
     const details = { holders: this.#holders, place: null, waitedMs: this.#waitedMs, ...store };
-    return new AcquireTimeoutError(this.name, details);
+    return withCallerFrames(() => new AcquireTimeoutError(this.#hold.name, details));
   }
 
-  /** Who is in the way: everybody but the hold itself. */
+  /** The holders in the way: all but the hold itself. */
   #note({ leases }: Reply): void {
     this.#answers.answered();
-    this.#holders = leases.filter(({ id }) => id !== this.id).map(describeLease);
+    this.#holders = leases.filter(({ id }) => id !== this.#hold.id).map(describeLease);
   }
 }

@@ -1,0 +1,66 @@
+import type { Moment } from '../../clock.js';
+import type { LeaseTerms } from '../../options/provider-options.js';
+import type { Reply } from '../../protocol/replies/reply.js';
+import type { Seats } from '../../protocol/seats.js';
+import type { Wait } from './wait.js';
+
+/** How the wait of one attempt ended. */
+export type Turn =
+  | { readonly type: 'granted'; readonly token: number; readonly deadline: Moment }
+  /** The place in the queue is gone: ask again, under a new id. */
+  | { readonly type: 'lapsed' }
+  | { readonly type: 'failed'; readonly error: unknown };
+
+/** What an attempt tells the waiting room about itself. */
+export interface Waiting {
+  readonly name: string;
+  readonly seats: Seats;
+  readonly id: string;
+  readonly terms: LeaseTerms;
+  readonly hasLease: boolean;
+}
+
+/** The wait of one attempt in the waiting room, as a promise of its end. */
+export class TurnWait implements Wait {
+  readonly name: string;
+  readonly seats: Seats;
+  readonly id: string;
+  readonly terms: LeaseTerms;
+  readonly hasLease: boolean;
+  /** Never rejects. */
+  readonly turn: Promise<Turn>;
+  readonly #onPlaced: (place: number, reply: Reply) => void;
+  #end!: (turn: Turn) => void;
+
+  /** @param onPlaced - Called after each look that shows the attempt in the queue. */
+  constructor(
+    { name, seats, id, terms, hasLease }: Waiting,
+    onPlaced: (place: number, reply: Reply) => void,
+  ) {
+    this.name = name;
+    this.seats = seats;
+    this.id = id;
+    this.terms = terms;
+    this.hasLease = hasLease;
+    this.#onPlaced = onPlaced;
+    this.turn = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  granted(token: number, deadline: Moment): void {
+    this.#end({ type: 'granted', token, deadline });
+  }
+
+  lapsed(): void {
+    this.#end({ type: 'lapsed' });
+  }
+
+  failed(error: unknown): void {
+    this.#end({ type: 'failed', error });
+  }
+
+  placed(place: number, reply: Reply): void {
+    this.#onPlaced(place, reply);
+  }
+}
