@@ -32,10 +32,9 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'lease/acquiring/acquisition.ts',
-        find: "    if (this.#state === 'over') return;\n    const { clock, room } = this.#context;\n",
+        find: "    if (first?.type === 'granted') return this.#accept(first, true);\n",
         replace:
-          "    if (this.#state === 'cancelling') {\n      this.#attempt.forget();\n      this.#endAsTimeout();\n    }\n" +
-          "    if (this.#state === 'over') return;\n    const { clock, room } = this.#context;\n",
+          "    if (first?.type === 'granted') {\n      attempt.forget();\n      throw this.#timeout();\n    }\n",
       },
       {
         file: 'lease/waiting/waiting-room.ts',
