@@ -116,6 +116,23 @@ function isAllowed({ from, to, isTypeOnly }: Import): boolean {
 
 const inWords = ({ from, to }: Import): string => `${from} → ${to}`;
 
+/** The circles that a walk along the arrows finds first, each as its members in order. */
+function circlesOf(arrows: readonly (readonly [string, string])[]): readonly string[] {
+  const targets = new Map<string, Set<string>>();
+  for (const [from, to] of arrows) targets.set(from, (targets.get(from) ?? new Set()).add(to));
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const walk = (at: string, way: readonly string[]): void => {
+    const start = way.indexOf(at);
+    if (start >= 0) circles.push([...way.slice(start), at].join(' → '));
+    if (start >= 0 || done.has(at)) return;
+    for (const next of targets.get(at) ?? []) walk(next, [...way, at]);
+    done.add(at);
+  };
+  for (const from of targets.keys()) walk(from, []);
+  return circles;
+}
+
 describe('src', () => {
   it('consists of the layers that the import rule knows', () => {
     expect(files.length).toBeGreaterThan(20);
@@ -128,6 +145,15 @@ describe('src', () => {
     const own = imports.filter(({ to }) => isOwn(to));
     expect(own.length).toBeGreaterThan(50);
     expect(own.filter((each) => !isAllowed(each)).map(inWords)).toEqual([]);
+  });
+
+  it('has no circle of imports, between files or between folders, types included', () => {
+    const own = imports.filter(({ to }) => isOwn(to));
+    expect(circlesOf(own.map(({ from, to }) => [from, to]))).toEqual([]);
+    const folders = own.map(({ from, to }): readonly [string, string] => [dirname(from), dirname(to)]);
+    const isRoot = (folder: string): boolean => folder === '.';
+    const between = folders.filter(([from, to]) => from !== to && !isRoot(from) && !isRoot(to));
+    expect(circlesOf(between)).toEqual([]);
   });
 
   it('imports only files that are there', () => {
