@@ -1,4 +1,4 @@
-/** The callbacks of one signal, and the one listener that serves them all. */
+/** The callbacks for one signal, and the one listener on the signal that calls them. */
 interface Listeners {
   readonly callbacks: Set<() => void>;
   readonly listener: () => void;
@@ -7,15 +7,16 @@ interface Listeners {
 const listenersOf = new WeakMap<AbortSignal, Listeners>();
 
 /**
- * Calls back once when the signal aborts; not for one that has aborted already. Returns what ends that.
+ * Calls `callback` once when the signal aborts; never for a signal that has aborted already. Returns a function that
+ * removes the callback.
  *
- * However many requests of the library one signal is given to, it has one listener of the library: Node takes the eleventh
- * listener of a signal for a leak, and warns.
+ * The library puts one listener on a signal, however many requests use the signal: Node reports the eleventh listener
+ * of a signal as a leak.
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined || signal.aborted) return () => undefined;
   const listeners = listenersOf.get(signal) ?? listenTo(signal);
-  // An object of its own, though one function may be given twice.
+  // Each call needs an entry of its own, because a caller may pass the same function twice.
   const own = (): void => {
     callback();
   };
@@ -31,7 +32,7 @@ function listenTo(signal: AbortSignal): Listeners {
   const callbacks = new Set<() => void>();
   const listener = (): void => {
     listenersOf.delete(signal);
-    // One that is taken off by an earlier one is not called, as with listeners of the signal itself.
+    // A callback that an earlier callback removes is not called, as with listeners of the signal itself.
     for (const callback of callbacks) callback();
     callbacks.clear();
   };

@@ -1,20 +1,20 @@
-/** Time, as far as this library uses it, behind one interface: tests move it by hand. */
+/** The clocks and timers that the library uses, behind one interface, so that tests can move time by hand. */
 export interface Clock {
-  /** Milliseconds of a clock that only moves forward. Every deadline is counted on it. */
+  /** Milliseconds of a monotonic clock. Every deadline is counted on it. */
   nowMs(): number;
 
-  /** Milliseconds of the wall clock. Only ever compared with `nowMs`, to notice that the process was suspended. */
+  /** Milliseconds of the wall clock. It is compared with `nowMs` alone, to notice that the process was suspended. */
   wallMs(): number;
 
   /**
-   * Calls `fire` once, when `nowMs()` has reached `atMs`; never before. Does not keep the process alive.
+   * Calls `fire` once, when `nowMs()` has reached `atMs`, and never earlier. The timer does not keep the process alive.
    */
   at(atMs: number, fire: () => void): Timer;
 }
 
 /**
- * An instant, and how far the wall clock was ahead of the monotonic one when it was counted. Where the two have moved
- * apart since, the process was suspended, and the instant may have passed unnoticed (E19).
+ * An instant, and how far the wall clock was ahead of the monotonic clock when the instant was counted. If the two
+ * clocks have moved apart since then, the process was suspended, and the instant may have passed unnoticed (E19).
  */
 export interface Moment {
   readonly ms: number;
@@ -35,7 +35,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/** setTimeout takes no longer delay, and fires at once if given one (E43): longer waits are cut into slices. */
+/** The longest delay that setTimeout accepts. A longer one fires at once (E43), so longer waits are cut into slices. */
 const MAX_DELAY_MS = 2_147_483_647;
 
 export const systemClock: Clock = {
@@ -62,7 +62,7 @@ class SystemTimer implements Timer {
   #arm(): void {
     const delayMs = Math.min(Math.max(Math.ceil(this.#atMs - performance.now()), 0), MAX_DELAY_MS);
     this.#timeout = setTimeout(() => {
-      // Timers may fire up to a millisecond early by this clock, and a slice of a long wait always does.
+      // A timer may fire up to a millisecond early by this clock, and a slice of a long wait always fires early.
       if (performance.now() < this.#atMs) this.#arm();
       else this.#fire();
     }, delayMs);
@@ -70,7 +70,9 @@ class SystemTimer implements Timer {
   }
 }
 
-/** Calls `end` once: when the clock has reached `atMs`, or when the signal aborts. Returns what calls that off. */
+/**
+ * Calls `end` once, when the clock has reached `atMs` or when the signal aborts. `cancel` of the result prevents that.
+ */
 function atOrAborted(clock: Clock, atMs: number, signal: AbortSignal | undefined, end: () => void): Timer {
   const cancel = (): void => {
     timer.cancel();
@@ -87,8 +89,8 @@ function atOrAborted(clock: Clock, atMs: number, signal: AbortSignal | undefined
 }
 
 /**
- * What the promise gives, or `undefined` if it takes longer than that, or than until the signal aborts; it goes on by
- * itself then.
+ * Resolves with the result of the promise, or with `undefined` if `boundMs` is up or the signal aborts first. The
+ * promise continues in the background in that case.
  */
 export async function within<T>(
   clock: Clock,
@@ -107,13 +109,13 @@ export async function within<T>(
   return first;
 }
 
-/** Resolves when the clock has reached `atMs`, or before that when the signal aborts. */
+/** Resolves when the clock has reached `atMs` or when the signal aborts. */
 export const sleepUntil = (clock: Clock, atMs: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     atOrAborted(clock, atMs, signal, resolve);
   });
 
-/** Resolves when everything that follows from the present turn has happened: what asks in one turn can go together. */
+/** Resolves at the end of the present turn, so that what several callers ask for in one turn can go together. */
 export const endOfTurn = (): Promise<void> =>
   new Promise((resolve) => {
     process.nextTick(resolve);
@@ -122,7 +124,7 @@ export const endOfTurn = (): Promise<void> =>
 const FIRST_PAUSE_MS = 10;
 const MAX_PAUSE_MS = 500;
 
-/** The pause after so many tries without an answer: it grows, with jitter. A signal ends it. */
+/** Pauses after `repeats` tries without an answer. The pause grows, with jitter, and the signal ends it. */
 export const pauseBeforeRepeat = (clock: Clock, repeats: number, signal?: AbortSignal): Promise<void> => {
   const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(repeats, 10), MAX_PAUSE_MS);
   return sleepUntil(clock, clock.nowMs() + pauseMs * (0.5 + Math.random() / 2), signal);

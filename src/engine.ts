@@ -32,13 +32,13 @@ import type { Outcome } from './store/outcome.js';
 import { PurgeIndex } from './store/purge-index.js';
 import { WakeStream } from './store/streams/wake-stream.js';
 
-/** The primitives that a document may hold. */
+/** The kinds of lock that a document may hold. */
 const KINDS: readonly Seats[] = [mutexSeats, readerWriterSeats, semaphoreSeats, electionSeats];
 
-/** Where their leases are: an election has its leader where a mutex has its holder. */
+/** The kinds that differ in how they store leases: an election stores its leader where a mutex stores its holder. */
 const PLACES_OF_LEASES: readonly Seats[] = [mutexSeats, readerWriterSeats, semaphoreSeats];
 
-/** What works behind a provider: makes the parts, connects them, and ends them. */
+/** The parts behind one provider: creates them, connects them and ends them. */
 export class Engine {
   /** `host:pid:random`. */
   readonly processId: string;
@@ -46,7 +46,7 @@ export class Engine {
   readonly requester: Requester;
   readonly inspector: Inspector;
   readonly elections: Elections;
-  /** Of whoever opens a second stream. */
+  /** The settings for a second change stream, which observes leaders. */
   readonly observing: Settings;
   readonly #clock: Clock = systemClock;
   readonly #collection: LockCollection;
@@ -60,11 +60,14 @@ export class Engine {
   readonly #purgeIndex: PurgeIndex;
   readonly #closing = new AbortController();
 
-  /** @throws `TypeError` if that is no `Db`; `RangeError` if its pool is too small for what the settings demand. */
+  /**
+   * @throws `TypeError` if `db` is no `Db` of the driver; `RangeError` if the client's connection pool is too small for
+   *   the settings, or if the name of the collection is too long.
+   */
   constructor(db: Db, given: Settings, report: Report, processId: string = newProcessId()) {
     this.processId = processId;
     this.settings = settingsFor(db, given);
-    // Every request listens for the end of the provider; that many are no leak.
+    // Every request listens to this signal, so a large number of listeners is no leak.
     setMaxListeners(0, this.#closing.signal);
     const { settings } = this;
     const clock = this.#clock;
@@ -106,7 +109,7 @@ export class Engine {
     this.#poller = new Poller(this.#collection, PLACES_OF_LEASES, processId, settings, clock, this.#room);
     this.#wakeStream = new WakeStream(this.#collection, processId, settings, clock, report, this.#room);
     this.#room.wakeBy(this.#wakeStream, this.#poller);
-    this.inspector = new Inspector(this.#collection, combiner, KINDS, report, this.#calledBy);
+    this.inspector = new Inspector(this.#collection, combiner, KINDS, report, this.#displayName);
     this.requester = new Requester(
       {
         settings,
@@ -126,7 +129,7 @@ export class Engine {
       },
       (name) => this.inspect(name),
     );
-    this.observing = settingsOfObservers(db, settings);
+    this.observing = observerSettings(db, settings);
     const { observing } = this;
     const leaderWatch = new LeaderWatch(this.#collection, observing, clock, report, this.#closing.signal);
     this.elections = {
@@ -137,8 +140,8 @@ export class Engine {
     };
   }
 
-  /** What others are told of this provider: its process id, and its label before that. */
-  get #calledBy(): string {
+  /** How other processes see this provider: its process id, after its label if it has one. */
+  get #displayName(): string {
     const { label } = this.settings;
     return label === undefined ? this.processId : `${label} (${this.processId})`;
   }
@@ -153,7 +156,7 @@ export class Engine {
     return await this.inspector.inspect(name);
   }
 
-  /** Somebody says that this lease was asked for, or taken away. */
+  /** Checks the hold of this lease at once, because the lease was revoked. */
   async look(id: string): Promise<void> {
     await this.#holds.look(id);
   }
@@ -162,7 +165,7 @@ export class Engine {
     return await this.#collection.ensureIndex();
   }
 
-  /** Tells holders, candidates and jobs to end, waits for them, at most so long, and then ends everything. */
+  /** Tells holders, candidates and jobs to end, waits for them for at most `drainMs`, and then ends all parts. */
   async close(drainMs: number): Promise<void> {
     this.#closing.abort();
     const stopped = [...this.elections.started].map((each) => each.stop({ drainMs }));
@@ -190,7 +193,7 @@ export class Engine {
   }
 }
 
-/** `host:pid:random`: readable by a person, unique by its random part. */
+/** `host:pid:random`: people can read it, and its random part makes it unique. */
 function newProcessId(): string {
   const host = hostname()
     .replaceAll(/[^\w.-]/g, '_')
@@ -198,16 +201,16 @@ function newProcessId(): string {
   return `${host}:${String(process.pid)}:${randomBytes(8).toString('hex')}`;
 }
 
-/** A connection of Mongoose has a `db` of the driver, but not before it is connected. */
-function noDb(given: unknown): TypeError {
+/** A connection of Mongoose has a `db` of the driver, but only once it is connected. */
+function notADb(given: unknown): TypeError {
   const isMongoose = typeof (given as { getClient?: unknown } | null | undefined)?.getClient === 'function';
-  const hint = isMongoose ? '; of a Mongoose connection, give connection.getClient().db()' : '';
-  return new TypeError(`db must be a Db of the driver, as client.db('name') gives it${hint}`);
+  const hint = isMongoose ? '; for a Mongoose connection, pass connection.getClient().db()' : '';
+  return new TypeError(`db must be a Db of the driver, such as client.db('name')${hint}`);
 }
 
-/** A change stream occupies a connection: in a pool of one, nothing else would ever be sent (E36). */
+/** A change stream occupies a connection. In a pool of one, no other command would ever be sent (E36). */
 function settingsFor(db: Db, settings: Settings): Settings {
-  if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') throw noDb(db);
+  if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') throw notADb(db);
   parseNamespace(db.databaseName, settings.collectionName);
   const { maxPoolSize } = db.client.options;
   if (maxPoolSize !== 1 || settings.wakeups === 'polling') return settings;
@@ -217,11 +220,11 @@ function settingsFor(db: Db, settings: Settings): Settings {
   return { ...settings, wakeups: 'polling', pollingWhy: 'the client has a pool of one connection' };
 }
 
-/** One for the wake stream, one for that of the observers, and one for everything else. */
+/** One connection for the wake stream, one for the stream that observes leaders, and one for everything else. */
 const LEAST_POOL_TO_OBSERVE = 3;
 
-/** Two streams in a pool of two would have every command wait until one of them pauses, for up to a second. */
-function settingsOfObservers(db: Db, settings: Settings): Settings {
+/** With two streams in a pool of two, every command would wait until one of the streams pauses, for up to a second. */
+function observerSettings(db: Db, settings: Settings): Settings {
   const { maxPoolSize } = db.client.options;
   const isRoomy = maxPoolSize === 0 || maxPoolSize >= LEAST_POOL_TO_OBSERVE;
   return isRoomy ? settings : { ...settings, wakeups: 'polling' };

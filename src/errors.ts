@@ -18,12 +18,12 @@ export type LeaseholdErrorCode =
   | 'JOB_NOT_STARTED'
   | 'QUORUM';
 
-/** What every error of this library has in common. Wrong arguments are `TypeError` and `RangeError` instead. */
+/** The base class of all errors of this library. A wrong argument causes a `TypeError` or a `RangeError` instead. */
 export abstract class LeaseholdError extends Error {
-  /** Tells the failures apart, also between two copies of this package. */
+  /** Identifies the kind of failure. It works between two copies of this package, too, where `instanceof` does not. */
   abstract readonly code: LeaseholdErrorCode;
 
-  /** The lock concerned; `null` where the failure is not about one lock. */
+  /** The lock that the error is about; `null` if the error is not about one lock. */
   readonly lockName: string | null;
 
   /** @internal */
@@ -34,12 +34,11 @@ export abstract class LeaseholdError extends Error {
   }
 }
 
-/** How long somebody has held or waited, for a message. */
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
 export const quoted = (name: string): string => JSON.stringify(shortened(name));
 
-/** A server that refuses a command repeats it, which may be pages; the cause keeps them. */
+/** A server repeats a refused command in its message, which may fill pages. The `cause` keeps the whole text. */
 export const shortened = (message: string): string =>
   message.length > 200 ? `${message.slice(0, 200)}…` : message;
 
@@ -53,15 +52,15 @@ function describeHolder({ candidateId, label, process, why, acquiredAt }: LeaseI
 }
 
 /**
- * The time to wait was up before the lock was granted. If the store did not answer at the end, the message says so, and
- * whether it ever had; `cause` is the last thing that the driver said then, and is missing otherwise. Nothing is held and nothing stays queued; what could not be
- * withdrawn at once is withdrawn in the background and lives at most one lease.
+ * The time to wait was up before the lock was granted. Nothing is held and nothing stays queued: the library withdraws
+ * the request at once, or else in the background, where it lives for at most one lease. If the store did not answer at
+ * the end, the message says so, and whether the store ever answered; `cause` is then the last error of the driver.
  */
 export class AcquireTimeoutError extends LeaseholdError {
   /** Always `ACQUIRE_TIMEOUT`. */
   readonly code = 'ACQUIRE_TIMEOUT';
 
-  /** Who held the lock when it was last looked at. Empty if the store never answered. */
+  /** The holders that the store showed last. Empty if the store never answered. */
   readonly holders: readonly LeaseInfo[];
 
   /** The last known place in the queue, 0 for the head; `null` if the request was not queued. */
@@ -72,8 +71,8 @@ export class AcquireTimeoutError extends LeaseholdError {
 
   /**
    * @internal
-   * @param details - `cause`: why the store did not answer, if it was silent at the end. `hadAnswered`: it had shown the
-   *   lock to this request before. `silence`: what the message says of that, if there are several stores.
+   * @param details - `cause`: why the store did not answer, if it was silent at the end. `hadAnswered`: it had shown
+   *   the lock to this request before. `silence`: the text of the message about this, if there are several stores.
    */
   constructor(
     lockName: string,
@@ -105,10 +104,10 @@ export class AcquireTimeoutError extends LeaseholdError {
 }
 
 /**
- * Why a hold ended other than by its own release: its time was over before an extension was confirmed (`expired`),
- * the seat was found empty or taken (`evicted`), the document vanished (`document-missing`), the provider was closed
- * (`provider-closed`), it was used after its release (`released`), or it was taken away by `revoke` (`revoked`): then the
- * message says who revoked, and why.
+ * Why a hold ended other than by its own release. `expired`: its time was over before an extension was confirmed.
+ * `evicted`: its seat was found empty or taken. `document-missing`: the lock document is gone. `provider-closed`: the
+ * provider was closed. `released`: the handle was used after its release. `revoked`: `revoke` took the hold away; the
+ * message says which provider revoked it, and why.
  */
 export type LossCause =
   'expired' | 'evicted' | 'document-missing' | 'provider-closed' | 'released' | 'revoked';
@@ -122,12 +121,12 @@ const LOSSES: Readonly<Record<LossCause, string>> = {
   revoked: 'it was revoked',
 };
 
-/** The lock is not held any more: stop the work that it protects. */
+/** The lock is not held any more. Stop the work that the lock protects. */
 export class LockLostError extends LeaseholdError {
   /** Always `LOCK_LOST`. */
   readonly code = 'LOCK_LOST';
 
-  /** Which way the hold ended. */
+  /** How the hold ended. */
   readonly why: LossCause;
 
   /** @internal */
@@ -142,10 +141,10 @@ export class LockKindMismatchError extends LeaseholdError {
   /** Always `LOCK_KIND_MISMATCH`. */
   readonly code = 'LOCK_KIND_MISMATCH';
 
-  /** What it was asked for as. */
+  /** The kind of lock that the request asked for. */
   readonly expected: LockKind;
 
-  /** What it is in use as. */
+  /** The kind of lock that is in use. */
   readonly actual: LockKind;
 
   /** @internal */
@@ -156,12 +155,12 @@ export class LockKindMismatchError extends LeaseholdError {
   }
 }
 
-/** The move is not possible from the present mode of the hold, which stays as it was. */
+/** The hold cannot change from its present mode to the other one. The hold stays as it was. */
 export class LockModeError extends LeaseholdError {
   /** Always `LOCK_MODE`. */
   readonly code = 'LOCK_MODE';
 
-  /** How the lock is held. */
+  /** The present mode of the hold. */
   readonly mode: Mode;
 
   /** @internal */
@@ -172,24 +171,24 @@ export class LockModeError extends LeaseholdError {
 }
 
 /**
- * The semaphore is in use with another limit than it was made with here; or a request asks for more permits than the
- * stored limit, which may have been lowered while it waited.
+ * The semaphore is in use with another limit than this object was created with; or a request asks for more permits than
+ * the stored limit, which may have been lowered while the request waited.
  */
 export class SemaphoreLimitMismatchError extends LeaseholdError {
   /** Always `SEMAPHORE_LIMIT_MISMATCH`. */
   readonly code = 'SEMAPHORE_LIMIT_MISMATCH';
 
-  /** The limit that was given here, or the permits that were asked for. */
+  /** The limit that was given to this object, or the number of permits that the request asked for. */
   readonly expected: number;
 
-  /** The limit that is stored. */
+  /** The stored limit. */
   readonly actual: number;
 
   /** @internal */
   constructor(lockName: string, expected: number, actual: number, of: 'limit' | 'permits') {
     const asked =
       of === 'limit'
-        ? `was made with a limit of ${String(expected)}`
+        ? `was created with a limit of ${String(expected)}`
         : `was asked for ${String(expected)} permits`;
     super(lockName, `Semaphore ${quoted(lockName)} ${asked}, and its stored limit is ${String(actual)}`);
     this.expected = expected;
@@ -199,13 +198,13 @@ export class SemaphoreLimitMismatchError extends LeaseholdError {
 
 /**
  * The lock has as many holders and waiters as `maxMembers` allows, or as many as fit into its document, which MongoDB
- * limits to 16 MB. Nothing is queued.
+ * limits to 16 MB. The request was not queued.
  */
 export class QueueFullError extends LeaseholdError {
   /** Always `QUEUE_FULL`. */
   readonly code = 'QUEUE_FULL';
 
-  /** The option, which was reached unless the document is full. Then `cause` is the error of the server. */
+  /** The option `maxMembers`. It was reached unless the document is full; `cause` is then the server's error. */
   readonly maxMembers: number;
 
   /** @internal */
@@ -219,7 +218,7 @@ export class QueueFullError extends LeaseholdError {
   }
 }
 
-/** The stored document is no lock document that this version understands. It was left untouched. */
+/** The stored document is no lock document that this version understands. The library left it untouched. */
 export class CorruptLockDocumentError extends LeaseholdError {
   /** Always `CORRUPT_LOCK_DOCUMENT`. */
   readonly code = 'CORRUPT_LOCK_DOCUMENT';
@@ -233,7 +232,7 @@ export class CorruptLockDocumentError extends LeaseholdError {
   }
 }
 
-/** The provider is closed, or was closed while this request waited. */
+/** The provider is closed, or was closed while the request waited. */
 export class ProviderClosedError extends LeaseholdError {
   /** Always `PROVIDER_CLOSED`. */
   readonly code = 'PROVIDER_CLOSED';
@@ -245,14 +244,14 @@ export class ProviderClosedError extends LeaseholdError {
 }
 
 /**
- * The store refused a command, or did not answer in time. With `outcomeKnown` false the command may have been
- * applied; what it may have left behind is settled in the background and lives at most one lease.
+ * The store refused a command, or did not answer in time. If `outcomeKnown` is false, the command may have been
+ * applied. The library then removes in the background what it may have left behind, which lives for at most one lease.
  */
 export class StoreUnavailableError extends LeaseholdError {
   /** Always `STORE_UNAVAILABLE`. */
   readonly code = 'STORE_UNAVAILABLE';
 
-  /** True: the command had no effect. False: it may have been applied. */
+  /** True: the command had no effect. False: the command may have been applied. */
   readonly outcomeKnown: boolean;
 
   /** @internal */
@@ -266,7 +265,7 @@ export class StoreUnavailableError extends LeaseholdError {
   }
 }
 
-/** The server, or the client's configuration, cannot carry this library. */
+/** The server, or the configuration of the client, lacks something that this library needs. */
 export class UnsupportedServerError extends LeaseholdError {
   /** Always `UNSUPPORTED_SERVER`. */
   readonly code = 'UNSUPPORTED_SERVER';
@@ -278,17 +277,17 @@ export class UnsupportedServerError extends LeaseholdError {
 }
 
 /**
- * The resource has seen a newer token than that of this hold: the lock has been somebody else's since, or this hold has
- * changed its mode. Nothing was written. Whatever was read under this hold may be out of date.
+ * The resource has seen a newer token than the token of this hold: another holder has had the lock since, or this hold
+ * has changed its mode. Nothing was written. Data that was read under this hold may be out of date.
  */
 export class StaleTokenError extends LeaseholdError {
   /** Always `STALE_TOKEN`. */
   readonly code = 'STALE_TOKEN';
 
-  /** The token of this hold, as it was compared. */
+  /** The token of this hold when it was compared. */
   readonly token: number;
 
-  /** The newer one that is stored with the resource. */
+  /** The newer token that is stored with the resource. */
   readonly storedToken: number;
 
   /** @internal */
@@ -303,8 +302,8 @@ export class StaleTokenError extends LeaseholdError {
 }
 
 /**
- * The caller's own chain of calls holds the lock that it waits for without a timeout, and could keep it from ever being
- * granted.
+ * The caller's own chain of calls holds the lock that the caller requests without a timeout, and could keep the request
+ * from ever being granted.
  */
 export class DeadlockError extends LeaseholdError {
   /** Always `DEADLOCK`. */

@@ -6,21 +6,21 @@ import type { Wakeups } from './options/provider-options.js';
 import type { LockKind, Mode } from './protocol/lock-document.js';
 import { portrait } from './portrait.js';
 import { UnheardFailures, brief, isOfClosedClient, warnOfListener } from './warnings.js';
-import type { Saying, Sayings } from './warnings.js';
+import type { FailureWarning, FailureWarnings } from './warnings.js';
 
-/** What every event about one attempt or hold carries. */
+/** The fields of every event about one attempt or hold. */
 export interface AttemptEvent {
   /** The name of the lock. */
   readonly lockName: string;
-  /** What it is used as. */
+  /** The kind of the lock. */
   readonly kind: LockKind;
-  /** The attempt id: the same from the queue to the release. */
+  /** The attempt id. It stays the same from the queue to the release. */
   readonly id: string;
 }
 
-/** The request has been queued, or queued again after its place lapsed. */
+/** The request was queued, or queued again after its place had lapsed. */
 export interface WaitingEvent extends AttemptEvent {
-  /** 0 for the head of the queue. */
+  /** The place in the queue, 0 for the head. */
   readonly place: number;
 }
 
@@ -32,21 +32,21 @@ export interface AcquiredEvent extends AttemptEvent {
   readonly waitedMs: number;
 }
 
-/** The hold has been extended. */
+/** The lease of the hold was extended. */
 export interface ExtendedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** How long it can be relied on from now, in ms. */
+  /** How long the process can rely on the hold from now on, in ms. */
   readonly remainingMs: number;
 }
 
-/** The hold was released by its owner. `confirmed` false: the store has not answered, the background goes on. */
+/** The owner released the hold. If `confirmed` is false, the store has not answered, and the release is repeated. */
 export interface ReleasedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
   /** From the grant to the release, in ms. */
   readonly heldMs: number;
-  /** Whether the store has confirmed it, or need not: a seat that is kept is passed on without it. */
+  /** Whether the store has confirmed the release. Also true for a kept seat, which is passed on without the store. */
   readonly confirmed: boolean;
 }
 
@@ -56,11 +56,11 @@ export interface LostEvent extends AttemptEvent {
   readonly fencingToken: number;
   /** From the grant to the loss, in ms. */
   readonly heldMs: number;
-  /** Which way it was lost. */
+  /** How the hold was lost. */
   readonly why: LossCause;
 }
 
-/** A handle was garbage-collected without a release; its lock has been given back. */
+/** A handle was garbage-collected without a release. The library has given its lock back. */
 export interface AbandonedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
@@ -68,57 +68,57 @@ export interface AbandonedEvent extends AttemptEvent {
   readonly heldMs: number;
 }
 
-/** A request ran out of time. */
+/** A request timed out. */
 export interface TimeoutEvent extends AttemptEvent {
   /** From the call to its end, in ms. */
   readonly waitedMs: number;
 }
 
-/** The mode of a hold of a reader-writer lock has changed. */
+/** A hold of a reader-writer lock has changed its mode. */
 export interface ModeChangedEvent extends AttemptEvent {
-  /** The token of the hold from now on. */
+  /** The token of the hold after the change. */
   readonly fencingToken: number;
-  /** How the lock is held from now on. */
+  /** The mode after the change. */
   readonly mode: Mode;
-  /** How it was held before. */
+  /** The mode before the change. */
   readonly previousMode: Mode;
 }
 
-/** Somebody asked the holder to release. */
+/** The holder was asked to release. */
 export interface ReleaseRequestedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** The label and the process id of the provider that revoked it; `undefined` if its own provider closes. */
+  /** Label and process id of the provider that revoked the hold; `undefined` if the holder's own provider closes. */
   readonly by?: string | undefined;
-  /** What the revocation was for, if it said so. */
+  /** The reason for the revocation, if one was given. */
   readonly why?: string | undefined;
 }
 
-/** How waiters are woken has been decided, or has changed. */
+/** The provider has decided how waiters are woken, or has changed it. */
 export interface WakeupsEvent {
-  /** The way in use from now on. */
+  /** The way that is used from now on. */
   readonly mode: Wakeups;
-  /** What decided it. */
+  /** Why this way is used. */
   readonly why: string;
 }
 
-/** A command to the store failed or was not answered; the library goes on by itself. */
+/** A command to the store failed or was not answered. The library continues by itself. */
 export interface StoreErrorEvent {
-  /** The lock concerned; `null` where it is not one lock. */
+  /** The lock that the command was about; `null` if it was not about one lock. */
   readonly lockName: string | null;
-  /** What was being done: `transition`, `extension`, `read`, `stream`. */
+  /** What the library was doing: `transition`, `extension`, `read`, `list`, `index` or `stream`. */
   readonly during: string;
-  /** What the driver or the server said. */
+  /** The error of the driver or the server. */
   readonly error: unknown;
 }
 
-/** The index for purging could not be made. Locks work without it; unused documents stay. */
+/** The index for purging could not be created. Locks work without it, but unused documents stay. */
 export interface IndexErrorEvent {
-  /** What the driver or the server said. */
+  /** The error of the driver or the server. */
   readonly error: unknown;
 }
 
-/** The events of a provider: one typed payload each. */
+/** The events of a provider, each with one typed payload. */
 export interface LockProviderEvents {
   /** A request was queued. */
   waiting: [WaitingEvent];
@@ -128,41 +128,41 @@ export interface LockProviderEvents {
   modeChanged: [ModeChangedEvent];
   /** A hold was extended. */
   extended: [ExtendedEvent];
-  /** A hold was released by its owner. */
+  /** The owner released a hold. */
   released: [ReleasedEvent];
   /** A hold was lost. */
   lost: [LostEvent];
-  /** A forgotten handle was found; its lock is given back. */
+  /** A handle was forgotten without a release, and its lock was given back. */
   abandoned: [AbandonedEvent];
-  /** A request that waited ran out of time. */
+  /** A request that waited timed out. */
   timeout: [TimeoutEvent];
-  /** Somebody asked a holder to release. */
+  /** A holder was asked to release. */
   releaseRequested: [ReleaseRequestedEvent];
-  /** How waiters are woken was decided, or has changed. */
+  /** The provider has decided how waiters are woken, or has changed it. */
   wakeups: [WakeupsEvent];
-  /** A command failed or was not answered. */
+  /** A command to the store failed or was not answered. */
   storeError: [StoreErrorEvent];
-  /** The index for purging could not be made. */
+  /** The index for purging could not be created. */
   indexError: [IndexErrorEvent];
 }
 
-/** The failures that a provider tells, as warnings. */
-export const PROVIDER_SAYINGS: {
-  readonly lost: Saying<[LostEvent]>;
-  readonly storeError: Saying<[StoreErrorEvent]>;
+/** The process warnings for the failures of a provider. */
+export const PROVIDER_WARNINGS: {
+  readonly lost: FailureWarning<[LostEvent]>;
+  readonly storeError: FailureWarning<[StoreErrorEvent]>;
 } = {
   lost: {
     code: 'LEASEHOLD_LOST',
-    say: ({ lockName, why, heldMs, fencingToken }) =>
-      // The application closed the provider while it held the lock.
+    message: ({ lockName, why, heldMs, fencingToken }) =>
+      // This was expected: the application closed the provider while it held the lock.
       why === 'provider-closed'
         ? null
         : `Lock ${quoted(lockName)} was lost (${why}) ${String(heldMs)} ms after its grant with token ${String(fencingToken)}`,
   },
   storeError: {
     code: 'LEASEHOLD_STORE_ERROR',
-    say: ({ lockName, during, error }) => {
-      // Nobody waits for these alone, and a program may end its client before the provider.
+    message: ({ lockName, during, error }) => {
+      // No call waits for these alone, and a program may close its client before the provider.
       if ((during === 'stream' || during === 'index') && isOfClosedClient(error)) return null;
       const about = lockName === null ? '' : ` of lock ${quoted(lockName)}`;
       return `The store failed or did not answer during ${during}${about}: ${brief(error)}`;
@@ -170,7 +170,7 @@ export const PROVIDER_SAYINGS: {
   },
 };
 
-/** How the parts of the library report: {@link IsolatedEmitter.emit} of the provider. */
+/** How the parts of the library report events: by {@link IsolatedEmitter.emit} of the provider. */
 export type Report = <E extends keyof LockProviderEvents>(
   event: E,
   ...payload: LockProviderEvents[E]
@@ -184,45 +184,45 @@ type Listener<Events extends object, E extends EventEmitter.EventNames<Events>> 
 type AnyListener = (this: unknown, ...args: unknown[]) => unknown;
 
 /**
- * An EventEmitter whose listeners can harm neither each other nor the emitter: eventemitter3 calls them in a plain
- * loop, so one that throws would stop the others and the code that emitted. Here it ends as a process warning. So does a
- * failure that nobody listens for. Durations are told in whole milliseconds.
+ * An EventEmitter whose listeners cannot harm each other or the emitter. eventemitter3 calls listeners in a plain loop,
+ * so a listener that throws would stop the other listeners and the code that emits. Here its error becomes a process
+ * warning, and so does a failure that has no listener. Durations are given in whole milliseconds.
  */
 export class IsolatedEmitter<Events extends object> extends EventEmitter<Events> {
-  // One wrapper per listener, so that `off` finds what `on` registered. It passes on the `this` it is called with.
+  // One wrapper per listener, so that `off` finds what `on` registered. The wrapper passes on the `this` of its call.
   readonly #isolated = new WeakMap<AnyListener, AnyListener>();
   readonly #wrappers = new WeakSet<AnyListener>();
   readonly #unheard: UnheardFailures<Events>;
   #isRetired = false;
 
-  /** @internal @param sayings - The events that tell failures, and how each is said if nobody listens for it. */
-  constructor(sayings: Sayings<Events> = {}) {
+  /** @internal @param warnings - The failure events, and the process warning for each that has no listener. */
+  constructor(warnings: FailureWarnings<Events> = {}) {
     super();
-    this.#unheard = new UnheardFailures(sayings);
+    this.#unheard = new UnheardFailures(warnings);
   }
 
-  /** What it is at this instant, in plain facts, for logs. Sends nothing. */
+  /** The present state in plain facts, for logs. Sends nothing. */
   toJSON(): object {
     return {};
   }
 
-  /** @internal Printed as these facts, under the name of its class. */
+  /** @internal What `util.inspect` shows: the facts of `toJSON`, under the name of the class. */
   [inspect.custom](): object {
     return portrait(this.constructor.name, this.toJSON());
   }
 
-  /** Calls the listeners of the event. @returns Whether there were any. */
+  /** Calls the listeners of the event. @returns Whether there was at least one. */
   override emit<E extends EventEmitter.EventNames<Events>>(
     event: E,
     ...payload: EventEmitter.EventArgs<Events, E>
   ): boolean {
     const told = (payload as readonly unknown[]).map(inWholeMs);
     if (super.emit(event, ...(told as EventEmitter.EventArgs<Events, E>))) return true;
-    if (!this.#isRetired) this.#unheard.tell(event, told);
+    if (!this.#isRetired) this.#unheard.report(event, told);
     return false;
   }
 
-  /** @internal Takes off all listeners for good. What fails from now on is no warning: nobody could have listened. */
+  /** @internal Removes all listeners for good. A later failure causes no warning: nothing could listen for it. */
   protected retire(): void {
     this.#isRetired = true;
     this.removeAllListeners();
@@ -236,7 +236,7 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     return super.on(event, this.#isolate(event, fn), context);
   }
 
-  /** `on`. */
+  /** Same as `on`. */
   override addListener<E extends EventEmitter.EventNames<Events>>(
     event: E,
     fn: Listener<Events, E>,
@@ -253,7 +253,7 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     return super.once(event, this.#isolate(event, fn), context);
   }
 
-  /** Takes a listener off; without one, all of the event. */
+  /** Removes a listener; without `fn`, all listeners of the event. */
   override off<E extends EventEmitter.EventNames<Events>>(
     event: E,
     fn?: Listener<Events, E>,
@@ -277,7 +277,7 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     fn: Listener<Events, E>,
   ): Listener<Events, E> {
     const listener = fn as AnyListener;
-    // eventemitter3 takes a listener for one call off by what it registered, the wrapper.
+    // eventemitter3 removes a one-time listener by the function that it registered, which is the wrapper.
     if (this.#wrappers.has(listener)) return fn;
     let isolated = this.#isolated.get(listener);
     if (isolated === undefined) {
@@ -305,7 +305,7 @@ function isolate(event: string, listener: AnyListener): AnyListener {
 
 const DURATIONS = ['waitedMs', 'heldMs', 'remainingMs', 'tookMs'] as const;
 
-/** Rounded down: a hold can be relied on for no longer than it says. Handles and errors are passed on as they are. */
+/** Rounds down, so that a hold never promises more time than it has. Handles and errors are passed on unchanged. */
 function inWholeMs(payload: unknown): unknown {
   if (typeof payload !== 'object' || payload === null) return payload;
   if (Object.getPrototypeOf(payload) !== Object.prototype) return payload;

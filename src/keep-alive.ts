@@ -1,17 +1,17 @@
-/** The longest interval that Node accepts. Its length does not matter: only that it is referenced. */
+/** The longest interval that Node accepts. Its length does not matter, only that the timer is referenced. */
 const TICK_MS = 2_147_483_647;
 
 let awaitedCalls = 0;
 let ticking: NodeJS.Timeout | undefined;
 
 /**
- * Keeps the process alive until the promise settles, and returns the promise's own result.
+ * Keeps the process alive until the promise settles, and returns the result of the promise.
  *
- * Timers of the library do not keep a process alive, and a driver that cannot connect has no open handle either. Without
- * this a process whose main function awaits a lock would end with exit code 0 while the store is down, and neither the
+ * Timers of the library do not keep a process alive, and a driver that cannot connect has no open handle. Without this
+ * function, a process whose main function awaits a lock while the store is down would end with exit code 0. Neither the
  * lines after the call nor its `catch` would run.
  *
- * One timer serves all calls: thousands of waiters cost a counter.
+ * One timer serves all calls, so a waiter costs no more than a counter.
  */
 export async function keepAlive<T>(promise: Promise<T>): Promise<T> {
   awaitedCalls += 1;

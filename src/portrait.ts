@@ -1,6 +1,6 @@
 /**
- * What `util.inspect` shows instead of an object: these facts, under this name of a class. Node prints it as it prints any
- * object, so that depth, colours and line breaks are those that the caller chose.
+ * What `util.inspect` shows for an object: these facts, under this class name. Node prints the result as it prints any
+ * object, so depth, colours and line breaks are those that the caller of `inspect` chose.
  */
 export function portrait(className: string, facts: object): object {
   const Shown = { [className]: class extends Object {} }[className] ?? Object;

@@ -1,3 +1,6 @@
+// The entry to the library. `provider` checks arguments and creates locks, `engine` connects the parts behind them, and
+// the other files of this folder serve all parts: errors, events, warnings, clocks.
+
 import type { EventEmitter } from 'eventemitter3';
 import type { Db } from 'mongodb';
 import type { RevokeResult } from './admin/inspector.js';
@@ -5,7 +8,7 @@ import { parseElectionOptions } from './election/election-options.js';
 import type { LeaderElectionOptions } from './election/election-options.js';
 import { LeaderElection } from './election/leader-election.js';
 import { Engine } from './engine.js';
-import { IsolatedEmitter, PROVIDER_SAYINGS } from './events.js';
+import { IsolatedEmitter, PROVIDER_WARNINGS } from './events.js';
 import type { LockProviderEvents, Report } from './events.js';
 import { keepAlive } from './keep-alive.js';
 import type { LockHandle } from './lease/holding/lock-handle.js';
@@ -39,12 +42,12 @@ import { isKnown } from './store/outcome.js';
 import { unavailable } from './store/unavailable.js';
 
 /**
- * Binds one collection of a MongoDB database and makes locks on it.
+ * Creates locks that are stored in one collection of a MongoDB database.
  *
  * One provider serves a whole process: all its locks share one change stream for wake-ups and one monitor that extends
- * every lease. It sends nothing until the first lock is asked for. Its write concern (majority, journal), read
- * preference and BSON options are its own, whatever the client's are; pool size, server selection and socket timeouts
- * are the client's.
+ * every lease. The provider sends nothing before the first lock is requested. Its write concern (majority, journal),
+ * read preference and BSON options are its own, whatever the options of the client are. Pool size, server selection and
+ * socket timeouts are those of the client.
  *
  * @example
  *   await using locks = new LockProvider(client.db('app'));
@@ -57,11 +60,11 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   #closed: Promise<void> | undefined;
 
   /**
-   * @throws `TypeError` or `RangeError` naming the option, the rule and the value; also for a client whose pool has
-   *   room for one connection only where a change stream is demanded.
+   * @throws `TypeError` or `RangeError` that names the option, the rule and the value; also if `wakeups` is
+   *   `change-stream` and the client's pool has room for one connection only.
    */
   constructor(db: Db, options?: LockProviderOptions) {
-    super(PROVIDER_SAYINGS);
+    super(PROVIDER_WARNINGS);
     const report: Report = (event, ...payload) => {
       this.emit(event, ...(payload as EventEmitter.EventArgs<LockProviderEvents, typeof event>));
     };
@@ -70,10 +73,11 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * A mutex of this name. Sends nothing; any number of objects of one name are the same lock.
+   * Creates a mutex object of this name. Sends nothing. All objects of one name are the same lock.
    *
    * @param name - 1 to 1,024 bytes of UTF-8; any character, case-sensitive, not normalised.
-   * @throws `TypeError` for a name that is no string or not well-formed, `RangeError` for one that is empty or longer.
+   * @throws `TypeError` if the name is not a string or not well-formed; `RangeError` if it is empty or longer; either
+   *   for a wrong option.
    */
   createMutex(name: string, options?: PrimitiveOptions): Mutex {
     const { requester, settings } = this.#engine;
@@ -83,7 +87,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * A reader-writer lock of this name. Sends nothing; any number of objects of one name are the same lock.
+   * Creates a reader-writer lock object of this name. Sends nothing. All objects of one name are the same lock.
    *
    * @throws As `createMutex`.
    */
@@ -91,16 +95,16 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     const { requester, settings } = this.#engine;
     const checkedName = parseName(name);
     const { terms, keepMs } = parsePrimitiveOptions(settings, 'createReaderWriterLock', options);
-    // Its seats are not kept: who may enter beside whom is for the server to say.
+    // A reader-writer lock keeps no seats: only the server can decide which readers and writers may hold it together.
     refuseKeepMs(keepMs, 'a reader-writer lock');
     return new ReaderWriterLockFace(requester, checkedName, terms);
   }
 
   /**
-   * A semaphore of this name. Sends nothing; any number of objects of one name are the same semaphore.
+   * Creates a semaphore object of this name. Sends nothing. All objects of one name are the same semaphore.
    *
-   * @param limit - How many permits there are: 1 to 2^31 − 1. Stored with the lock at its first use; afterwards the
-   *   stored one counts (see {@link SemaphoreOptions}).
+   * @param limit - The number of permits: 1 to 2^31 − 1. It is stored with the lock at the first use; afterwards the
+   *   stored limit counts (see {@link SemaphoreOptions}).
    * @throws As `createMutex`; `TypeError` or `RangeError` for a wrong limit.
    */
   createSemaphore(name: string, limit: number, options?: SemaphoreOptions): Semaphore {
@@ -111,10 +115,10 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * A candidate of the election of this name. Sends nothing before its start; any number of objects of one name, here
-   * and elsewhere, are candidates of the same election.
+   * Creates a candidate of the election of this name. Sends nothing before `start`. All objects of one name, in this
+   * process and in others, are candidates of the same election.
    *
-   * @throws As `createMutex`; for a wrong option.
+   * @throws As `createMutex`.
    */
   createLeaderElection(name: string, options?: LeaderElectionOptions): LeaderElection {
     const { elections, settings } = this.#engine;
@@ -126,27 +130,28 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * A job that the leader of an election runs, of this name unless another one is given. Sends nothing before its start;
-   * any number of objects of one name in other processes are the same job, and should have the same options.
+   * Creates a job of this name. The leader of an election runs it: of the election of the same name, unless the options
+   * give another one. Sends nothing before `start`. Objects of one name in other processes are the same job, and should
+   * have the same options.
    *
-   * @throws As `createMutex`; for a wrong option.
+   * @throws As `createMutex`.
    */
   createScheduledJob(name: string, options: ScheduledJobOptions): ScheduledJob {
     const parsed = parseJobOptions(options);
     return new ScheduledJob(this.#engine.elections, parseName(name), parsed, options.election);
   }
 
-  /** `createMutex(name).acquire(options)`. */
+  /** Same as `createMutex(name).acquire(options)`. */
   async acquireMutex(name: string, options?: AcquireOptions): Promise<LockHandle> {
     return await this.createMutex(name).acquire(options);
   }
 
-  /** `createMutex(name).tryAcquire(options)`. */
+  /** Same as `createMutex(name).tryAcquire(options)`. */
   async tryAcquireMutex(name: string, options?: AcquireOptions): Promise<LockHandle | null> {
     return await this.createMutex(name).tryAcquire(options);
   }
 
-  /** `createMutex(name).use(work, options)`. */
+  /** Same as `createMutex(name).use(work, options)`. */
   async useMutex<T>(
     name: string,
     work: (lock: LockHandle) => T | Promise<T>,
@@ -156,16 +161,19 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Acquires all of these locks, or none. They are taken one after the other in the order of their names, whatever the
-   * order in which they are given, so that callers who want the same locks never wait for each other in a circle; that
-   * does not cover what is upgraded later. `timeoutMs` and `signal` are those of the whole.
+   * Acquires all of these locks, or none.
+   *
+   * The locks are acquired one after the other in the order of their names, whatever the order of `requests`. So
+   * callers that want the same locks never wait for each other in a circle. This does not cover later upgrades.
+   * `timeoutMs` and `signal` are those of the whole call.
    *
    * @param requests - Locks of this provider, each once: `{ mutex }`, `{ read }`, `{ write }`, `{ upgradeableRead }` or
    *   `{ semaphore, permits? }`.
-   * @returns One handle for all; `handles` are in the order of the requests.
-   * @throws `TypeError` for an empty list, a lock that is named twice or of another provider; what the acquire of each
-   *   throws. Before that everything taken is given back; if the store is silent, the error comes at most a second later,
-   *   and giving back goes on in the background.
+   * @returns One handle for all locks; its `handles` are in the order of the requests.
+   * @throws `TypeError` for an empty list, for a lock that is named twice and for a lock of another provider; whatever
+   *   the acquire of each lock throws. All locks that were acquired are given back before the error is thrown. If the
+   *   store is silent, the error comes at most a second later, and the library continues to give back in the
+   *   background.
    */
   async acquireAll<const R extends readonly LockRequest[]>(
     requests: R,
@@ -174,7 +182,10 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     return await acquireAll(this.#engine.requester, requests, options, 'acquireAll');
   }
 
-  /** Like `acquireAll`, with one try of each unless `timeoutMs` says otherwise; `null` where that would time out. */
+  /**
+   * Like `acquireAll`, but makes one try for each lock unless `timeoutMs` says otherwise. Resolves with `null` instead
+   * of timing out.
+   */
   async tryAcquireAll<const R extends readonly LockRequest[]>(
     requests: R,
     options?: AcquireOptions,
@@ -183,9 +194,10 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * What a lock of any kind looks like now, by a majority's read; `null` if it is not stored.
+   * Reads the present state of a lock of any kind, with read concern majority; `null` if the lock is not stored.
    *
-   * @throws {@link CorruptLockDocumentError}, {@link StoreUnavailableError}, {@link UnsupportedServerError}, {@link ProviderClosedError}.
+   * @throws {@link CorruptLockDocumentError}, {@link StoreUnavailableError}, {@link UnsupportedServerError},
+   *   {@link ProviderClosedError}.
    */
   async inspect(name: string): Promise<LockSnapshot | null> {
     this.#engine.assertOpen();
@@ -193,8 +205,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * All stored locks in the order of their names, as `inspect` shows each. A corrupt one is reported as a `storeError`
-   * event and left out.
+   * Reads all stored locks in the order of their names, each as `inspect` shows it. A corrupt lock causes a
+   * `storeError` event and is left out.
    *
    * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError}, {@link ProviderClosedError}.
    */
@@ -204,16 +216,17 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Asks the holders of a lock to release: their `releaseRequested` aborts with an error that says who revoked and why,
-   * and their leases are not extended any more, so that each seat ends at its release or expiry. A holder whose provider
-   * has its change stream open hears of it at once, any other one at its next extension: within `extendEveryMs`, a third of
-   * a lease by default.
+   * Asks the holders of a lock to release it. The signal `releaseRequested` of each hold aborts with an error that says
+   * which provider revoked the hold, and why. The leases are not extended any more, so each seat becomes free at its
+   * release or at its expiry. If the provider of a holder has its change stream open, the holder learns of the request
+   * at once. Any other holder learns of it at its next extension: within `extendEveryMs`, a third of a lease by
+   * default.
    *
-   * With `force` the seats are emptied at once, and until the old holders hear of it, as late as that, only tokens protect.
-   * A hold that ends by its revocation, either way, is lost as `revoked`. If several revocations concern one lease, the
-   * first one says why, unless a later one uses `force`.
+   * With `force` the seats are emptied at once. Until the old holders learn of it, which takes just as long, only
+   * tokens protect the resource. A hold that ends by a revocation, with or without `force`, is lost as `revoked`. If
+   * several revocations concern one lease, the first one gives the reason, unless a later one uses `force`.
    *
-   * @throws `TypeError` or `RangeError` for a wrong option; as `inspect`.
+   * @throws `TypeError` or `RangeError` for a wrong option; otherwise as `inspect`.
    */
   async revoke(name: string, options?: RevokeOptions): Promise<RevokeResult> {
     this.#engine.assertOpen();
@@ -224,8 +237,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Makes the index that purges lock documents which nobody has used for the retention time. Also done in the
-   * background after the first grant; locks work without it.
+   * Creates the index that purges lock documents which were not used for the retention time. The provider also creates
+   * it in the background after the first grant, unless `createIndexes` is false. Locks work without the index.
    *
    * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the server refuses or does not answer.
    */
@@ -237,10 +250,10 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Ends the provider. New requests and waiters get {@link ProviderClosedError}; `releaseRequested` of every hold
-   * aborts; it resolves as soon as all are released. After `drainMs` (default 5,000) the signals of those still held
-   * abort, and their leases are left to expire: a lock is never given away under a running owner. Then streams, timers
-   * and listeners are gone. May be called again.
+   * Ends the provider. New requests and waiting requests are rejected with {@link ProviderClosedError}, and the signal
+   * `releaseRequested` of every hold aborts. The promise resolves as soon as all holds are released. After `drainMs`
+   * (default 5,000) the signals of the remaining holds abort, and their leases are left to expire: a lock is never
+   * given away under a running owner. Streams, timers and listeners are gone then. May be called again.
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
     const drainMs = parseDrain('close', options);
@@ -259,7 +272,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     };
   }
 
-  /** `close()`. */
+  /** Same as `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -3,70 +3,71 @@ import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import { shortened } from './errors.js';
 
-/** How an event that tells a failure is said as a process warning. */
-export interface Saying<Payload extends unknown[]> {
+/** How an event that reports a failure is worded as a process warning. */
+export interface FailureWarning<Payload extends unknown[]> {
   /** The `code` of the warning. */
   readonly code: `LEASEHOLD_${string}`;
-  /** One line that names the lock and what happened; `null` if it was expected. */
-  readonly say: (...payload: Payload) => string | null;
-  /** The error of the application's own code, whose stack the warning shows. */
+  /** Returns one line that names the lock and says what happened; `null` if the failure was expected. */
+  readonly message: (...payload: Payload) => string | null;
+  /** Returns the error of the application's own code, whose stack the warning shows. */
   readonly errorOf?: (...payload: Payload) => unknown;
 }
 
-/** The events of an emitter that tell failures. */
-export type Sayings<Events extends object> = {
-  readonly [E in keyof Events]?: Events[E] extends unknown[] ? Saying<Events[E]> : never;
+/** The events of an emitter that report failures, and the warning for each of them. */
+export type FailureWarnings<Events extends object> = {
+  readonly [E in keyof Events]?: Events[E] extends unknown[] ? FailureWarning<Events[E]> : never;
 };
 
 const PAGE = 'https://github.com/leasehold/leasehold/blob/main/docs/operations.md#warnings';
 
-/** A failure that repeats must not flood the log of the process. */
+/** Keeps a repeated failure from flooding the log of the process. */
 const ONE_A_MINUTE_MS = 60_000;
 
-/** What has been said of one event. */
-interface Said {
+/** The last warning about one event. */
+interface LastWarning {
   readonly atMs: number;
-  /** How many more there were since then. */
+  /** How many failures were left out since then. */
   leftOut: number;
 }
 
 /**
- * Says failures that nobody listens for as process warnings of the type `LeaseholdWarning`: at most one a minute for each
- * event of an emitter, and the next one says how many were left out. It has no timer, so it keeps no process alive.
+ * Reports a failure that has no listener as a process warning of the type `LeaseholdWarning`. Each event of an emitter
+ * causes at most one warning a minute, and the next warning says how many were left out. There is no timer that could
+ * keep the process alive.
  */
 export class UnheardFailures<Events extends object> {
-  readonly #sayings: Sayings<Events>;
+  readonly #warnings: FailureWarnings<Events>;
   readonly #clock: Clock;
-  readonly #said = new Map<keyof Events, Said>();
+  readonly #lastWarnings = new Map<keyof Events, LastWarning>();
 
-  constructor(sayings: Sayings<Events>, clock: Clock = systemClock) {
-    this.#sayings = sayings;
+  constructor(warnings: FailureWarnings<Events>, clock: Clock = systemClock) {
+    this.#warnings = warnings;
     this.#clock = clock;
   }
 
-  tell(event: keyof Events, payload: readonly unknown[]): void {
-    // The types of an event's payload and of its saying are the same, by `Sayings`.
-    const saying = this.#sayings[event] as Saying<unknown[]> | undefined;
-    const line = saying?.say(...payload) ?? null;
-    if (saying === undefined || line === null) return;
+  report(event: keyof Events, payload: readonly unknown[]): void {
+    // By `FailureWarnings`, the payload of an event and of its warning have the same type.
+    const warning = this.#warnings[event] as FailureWarning<unknown[]> | undefined;
+    const line = warning?.message(...payload) ?? null;
+    if (warning === undefined || line === null) return;
     const nowMs = this.#clock.nowMs();
-    const last = this.#said.get(event);
+    const last = this.#lastWarnings.get(event);
     if (last !== undefined && nowMs < last.atMs + ONE_A_MINUTE_MS) {
       last.leftOut += 1;
       return;
     }
-    this.#said.set(event, { atMs: nowMs, leftOut: 0 });
+    this.#lastWarnings.set(event, { atMs: nowMs, leftOut: 0 });
     const more =
       last === undefined || last.leftOut === 0 ? '' : `; ${String(last.leftOut)} more since the last warning`;
-    warn(`${line} (nobody listens for "${String(event)}"${more}; ${PAGE})`, {
+    warn(`${line} (no listener for "${String(event)}"${more}; ${PAGE})`, {
       type: 'LeaseholdWarning',
-      code: saying.code,
-      detail: stackOf(saying.errorOf?.(...payload)),
+      code: warning.code,
+      detail: stackOf(warning.errorOf?.(...payload)),
     });
   }
 }
 
-/** A listener threw or rejected. */
+/** Warns that a listener threw an error, or that the promise of a listener rejected. */
 export function warnOfListener(event: string, error: unknown): void {
   const detail = stackOf(error) ?? brief(error);
   warn(`A listener of the event "${event}" failed: ${detail}`, { type: 'LeaseholdListenerWarning' });
@@ -91,18 +92,18 @@ const CLOSED_CLIENT_ERRORS: ReadonlySet<string> = new Set([
   'MongoNotConnectedError',
 ]);
 
-/** Whether the driver says that the owner of the client has closed it. */
+/** Whether the driver says that the application has closed the client. */
 export const isOfClosedClient = (error: unknown): boolean =>
   error instanceof Error && CLOSED_CLIENT_ERRORS.has(error.name);
 
-/** An error in one line. Anything can be thrown, also what throws when it is looked at. */
+/** Shows an error in one line. Any value can be thrown, even one that throws when it is inspected. */
 export function brief(error: unknown): string {
-  const said = safely(() =>
+  const shown = safely(() =>
     error instanceof Error
       ? `${error.name}: ${error.message}`
       : inspect(error, { depth: 1, breakLength: Infinity }),
   );
-  return shortened((said ?? 'what was thrown cannot be shown').replaceAll(/\s+/g, ' '));
+  return shortened((shown ?? 'the thrown value cannot be shown').replaceAll(/\s+/g, ' '));
 }
 
 const stackOf = (error: unknown): string | undefined =>

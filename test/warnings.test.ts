@@ -31,9 +31,9 @@ interface Events {
 const failures = (clock: ManualClock): UnheardFailures<Events> =>
   new UnheardFailures<Events>(
     {
-      failed: { code: 'LEASEHOLD_FAILED', say: (what) => `It failed: ${what}` },
-      other: { code: 'LEASEHOLD_OTHER', say: (what) => `Another: ${what}` },
-      expected: { code: 'LEASEHOLD_EXPECTED', say: () => null },
+      failed: { code: 'LEASEHOLD_FAILED', message: (what) => `It failed: ${what}` },
+      other: { code: 'LEASEHOLD_OTHER', message: (what) => `Another: ${what}` },
+      expected: { code: 'LEASEHOLD_EXPECTED', message: () => null },
     },
     clock,
   );
@@ -43,22 +43,22 @@ describe('a failure that nobody listens for', () => {
     const warnings = captureWarnings();
     const clock = new ManualClock();
     const unheard = failures(clock);
-    unheard.tell('failed', ['first']);
-    unheard.tell('failed', ['second']);
-    unheard.tell('other', ['beside']);
+    unheard.report('failed', ['first']);
+    unheard.report('failed', ['second']);
+    unheard.report('other', ['beside']);
     clock.advance(59_999);
-    unheard.tell('failed', ['third']);
+    unheard.report('failed', ['third']);
     expect(warnings().map(([message]) => message.split(' (')[0])).toEqual([
       'It failed: first',
       'Another: beside',
     ]);
     clock.advance(1);
-    unheard.tell('failed', ['fourth']);
+    unheard.report('failed', ['fourth']);
     clock.advance(60_000);
-    unheard.tell('failed', ['fifth']);
+    unheard.report('failed', ['fifth']);
     const [, , fourth, fifth] = warnings();
     expect(fourth?.[0]).toMatch(
-      /^It failed: fourth \(nobody listens for "failed"; 2 more since the last warning; https:.*#warnings\)$/,
+      /^It failed: fourth \(no listener for "failed"; 2 more since the last warning; https:.*#warnings\)$/,
     );
     expect(fifth?.[0]).not.toContain('more since');
     expect(fourth?.[1]).toEqual({ type: 'LeaseholdWarning', code: 'LEASEHOLD_FAILED' });
@@ -68,25 +68,25 @@ describe('a failure that nobody listens for', () => {
     captureWarnings();
     const clock = new ManualClock();
     const unheard = failures(clock);
-    unheard.tell('failed', ['first']);
-    unheard.tell('failed', ['second']);
+    unheard.report('failed', ['first']);
+    unheard.report('failed', ['second']);
     expect(clock.alarms).toBe(0);
   });
 
   it('is no warning if it was expected, or is not one of those that are said', () => {
     const warnings = captureWarnings();
     const unheard = new UnheardFailures<Events>({
-      expected: { code: 'LEASEHOLD_EXPECTED', say: () => null },
+      expected: { code: 'LEASEHOLD_EXPECTED', message: () => null },
     });
-    unheard.tell('expected', ['this']);
-    unheard.tell('other', ['that']);
+    unheard.report('expected', ['this']);
+    unheard.report('other', ['that']);
     expect(warnings()).toEqual([]);
   });
 
   it('is no warning if somebody listens', () => {
     const warnings = captureWarnings();
     const emitter = new IsolatedEmitter<Events>({
-      failed: { code: 'LEASEHOLD_FAILED', say: (what) => what },
+      failed: { code: 'LEASEHOLD_FAILED', message: (what) => what },
     });
     const heard: string[] = [];
     emitter.on('failed', (what) => heard.push(what));
@@ -192,7 +192,7 @@ describe('of an election', () => {
     await election.start();
     await eventually('a warning', () => withCode(warnings(), 'LEASEHOLD_ELECTION_ERROR').length > 0);
     expect(withCode(warnings(), 'LEASEHOLD_ELECTION_ERROR')[0]?.[0]).toContain(
-      'what was thrown cannot be shown',
+      'the thrown value cannot be shown',
     );
     await election.stop();
   });

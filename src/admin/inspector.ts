@@ -1,3 +1,5 @@
+// Administration: what operators do with locks that other processes hold.
+
 import { CorruptLockDocumentError } from '../errors.js';
 import type { Report } from '../events.js';
 import { keepAlive } from '../keep-alive.js';
@@ -13,20 +15,20 @@ import type { LockCollection } from '../store/lock-collection.js';
 import { isKnown } from '../store/outcome.js';
 import { unavailable } from '../store/unavailable.js';
 
-/** What a revocation found: attempt ids, sorted into those asked, those already gone, and those evicted. */
+/** What a revocation did: attempt ids, sorted into the holds that were asked, those already gone, and those evicted. */
 export interface RevokeResult {
-  /** Asked to release. */
+  /** The holders that were asked to release. */
   readonly asked: string[];
-  /** Not held any more when the revocation came. */
+  /** The holds that had ended before the revocation. */
   readonly gone: string[];
-  /** Emptied by force. */
+  /** The holds whose seats were emptied by force. */
   readonly evicted: string[];
 }
 
 /** Lock documents may be large, and a caller may stop early. The server may cut a page shorter still, at 16 MB. */
 const PAGE_SIZE = 100;
 
-/** Looks at locks from outside, and takes them away. */
+/** Reads locks for operators, and revokes holds. */
 export class Inspector {
   readonly #collection: LockCollection;
   readonly #combiner: Combiner;
@@ -35,7 +37,7 @@ export class Inspector {
   readonly #by: string;
   readonly #whole: Fields;
 
-  /** @param by - The name that a holder is told of the process that revokes its lease. */
+  /** @param by - How a holder sees the process that revokes its lease. */
   constructor(
     collection: LockCollection,
     combiner: Combiner,
@@ -77,7 +79,7 @@ export class Inspector {
     }
   }
 
-  /** One bad document must not hide all that come after it from whoever looks for trouble. */
+  /** One corrupt document must not hide the documents after it from an operator. */
   #readOrReport(name: string, found: Readonly<Record<string, unknown>>): LockSnapshot | null {
     try {
       return this.#read(name, found);
@@ -90,7 +92,8 @@ export class Inspector {
   async revoke(name: string, { id, why, force = false }: RevokeOptions): Promise<RevokeResult> {
     const snapshot = await this.inspect(name);
     const held = (snapshot?.holders ?? []).map((holder) => holder.id);
-    // An id that is none of ours names nobody, and must not reach a pipeline, where it could be read as a path (E25).
+    // An id that the document does not have stands for no lease. It must not reach a pipeline, where the server could
+    // read it as a path (E25).
     const ids = id === undefined ? held : held.filter((each) => each === id);
     const absent = id !== undefined && ids.length === 0 ? [id] : [];
     const seats = this.#kinds.find(({ kind }) => kind === snapshot?.kind);

@@ -1,24 +1,25 @@
 import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
 import type { TermHandle } from './term-handle.js';
 
-/** Work of every term beside `onElected`, under a name of its own. */
+/** Work that is done in every term beside `onElected`, under a name of its own. */
 export interface Worker {
   readonly name: string;
-  /** Resolves when the work of this term has ended, for which its signal is the sign. Never rejects. */
+  /** Resolves when the work of this term has ended; the signal of the term tells it to end. Never rejects. */
   lead(term: TermHandle): Promise<unknown>;
 }
 
 /**
- * The callbacks of one candidate. The work of a term goes on together, `onElected` and that of the workers; its
- * `onDeposed` comes when all of it has ended. Nothing of the lease waits for them. What they throw is told as an error.
+ * The callbacks of one candidate. `onElected` and the workers of a term run at the same time, and `onDeposed` is called
+ * when all of them have ended. The lease does not wait for any of them. An error of theirs is reported as an error
+ * event.
  */
 export class Callbacks {
   readonly #options: Pick<ParsedElectionOptions, 'onElected' | 'onDeposed'>;
   readonly #onError: (error: unknown) => void;
   readonly #workers = new Set<Worker>();
-  /** What goes on: the work of the present term, or of the last one. */
+  /** The running work of the present term, or of the last one. */
   readonly #works = new Set<Promise<void>>();
-  /** What goes on under the name of a worker, also of one that is not attached any more. */
+  /** The running work under the name of a worker, which may have been detached meanwhile. */
   readonly #going = new Map<string, Promise<unknown>>();
   #term: TermHandle | undefined;
 
@@ -35,9 +36,10 @@ export class Callbacks {
   }
 
   /**
-   * From now on it works in every term, also in the present one. Returns what ends that; work that goes on ends by itself.
+   * Lets the worker work in every term from now on, including the present one. Returns a function that ends this; work
+   * that is running continues until it ends.
    *
-   * @throws `TypeError` if there is one of this name.
+   * @throws `TypeError` if a worker of this name is attached already.
    */
   attach(worker: Worker): () => void {
     if ([...this.#workers].some(({ name }) => name === worker.name)) {
@@ -52,18 +54,19 @@ export class Callbacks {
   }
 
   /**
-   * Nobody is elected while anything goes on: so the two callbacks alternate.
+   * Calls `onElected` and starts the workers. A candidate is not elected while work is running, so `onElected` and
+   * `onDeposed` alternate.
    *
-   * @param onFailure - Called when `onElected` has failed, after the error has been told.
+   * @param onFailure - Called when `onElected` has failed, after the error has been reported.
    */
   elected(term: TermHandle, onFailure: () => void): void {
-    // A worker that is attached from now on, for instance by what `onElected` does, begins by itself.
+    // A worker that is attached from now on, for example inside `onElected`, is started by `attach`.
     const workers = [...this.#workers];
     this.#term = term;
     void this.#begin(
       () => this.#options.onElected(term),
       (error) => {
-        // To end by throwing the reason of its signal is no failure.
+        // It is no failure if the callback ends by throwing the reason of its signal.
         if (term.signal.aborted && error === term.signal.reason) return;
         this.#onError(error);
         onFailure();
@@ -73,8 +76,10 @@ export class Callbacks {
   }
 
   /**
-   * Calls `onDeposed` when the work of the term has ended, and then `vacate`, which does not wait for the end of that and
-   * never rejects. If nothing goes on, both are called before this returns. Resolves with what `vacate` does.
+   * Calls `onDeposed` when the work of the term has ended, and then `vacate`, which does not wait for the end of
+   * `onDeposed` and never rejects. If no work is running, both are called before this returns.
+   *
+   * @returns Resolves with the result of `vacate`.
    */
   deposed<T>(term: TermHandle, why: WhyDeposed, vacate: () => Promise<T>): Promise<T> {
     this.#term = undefined;
@@ -88,18 +93,21 @@ export class Callbacks {
     return vacated;
   }
 
-  /** Resolves when what goes on now has ended, with all that belongs to its end. */
+  /** Resolves when the work that is running now has ended, together with its `onDeposed`. */
   async ended(): Promise<void> {
     await Promise.all(this.#works);
   }
 
-  /** Resolves when nothing goes on any more. */
+  /** Resolves when no work is running any more. */
   async idle(): Promise<true> {
     while (!this.isIdle) await Promise.all(this.#works);
     return true;
   }
 
-  /** One after the other under one name: a run may outlive its worker, whose name another one has then. */
+  /**
+   * Work under one name runs one after the other: a run may outlive its worker, and a new worker may have the same
+   * name.
+   */
   async #lead(worker: Worker, term: TermHandle): Promise<void> {
     const { name } = worker;
     for (let last = this.#going.get(name); last !== undefined; last = this.#going.get(name)) await last;
@@ -109,7 +117,7 @@ export class Callbacks {
     await work;
   }
 
-  /** Work that ends at once is over when this returns. */
+  /** Work that returns no promise is over when this returns. */
   #begin(work: () => unknown, onError = this.#onError): Promise<void> | undefined {
     try {
       const result = work();
@@ -126,6 +134,6 @@ export class Callbacks {
   }
 }
 
-/** Also one of another library, which may begin only when it is asked for its result. */
+/** Also a promise of another library, which may start its work only when its result is asked for. */
 const isPromise = (result: unknown): result is PromiseLike<unknown> =>
   typeof (result as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function';

@@ -11,28 +11,30 @@ import { TermHandle } from './term-handle.js';
 import { Term } from './term.js';
 import type { TermListener, TermParts } from './term.js';
 
-/** Hears what becomes of a candidacy. */
+/** Is told what happens to a candidacy. */
 export interface CandidacyListener extends TermListener {
   failed(error: unknown): void;
 }
 
-/** What a candidacy needs of its candidate. */
+/** The parts that a candidacy gets from its candidate. */
 export interface CandidacyParts extends Omit<TermParts, 'context'> {
   readonly requester: Requester;
   readonly name: string;
   readonly listener: CandidacyListener;
 }
 
-/** How long a candidate whose terms fail one after the other stays away: twice as long each time. */
+/** How long a candidate stays away when its terms fail one after the other. The time doubles with each failure. */
 const FIRST_ABSENCE_MS = 500;
 const MAX_ABSENCE_MS = 30_000;
 
 /**
- * One candidate from its start to its stop: it queues, leads, and queues again. It does not stand while work of its last
- * term goes on: elected, it could do nothing, and would keep those from leading who can.
+ * One candidate from its start to its stop: it queues, leads, and queues again. It does not queue while work of its
+ * last term is running: if elected, it could do nothing, and would keep out candidates that can.
  */
 export class Candidacy {
-  /** Resolves when the candidate has its place in the queue, or is stopped before; rejects if it is refused one. */
+  /**
+   * Resolves when the candidate has a place in the queue or is stopped; rejects if the candidate is refused a place.
+   */
   readonly queued: Promise<void>;
   readonly #requester: Requester;
   readonly #options: ParsedElectionOptions;
@@ -61,7 +63,7 @@ export class Candidacy {
       this.#resolveQueued = resolve;
       this.#rejectQueued = reject;
     });
-    // The caller that starts a candidate may not wait for it.
+    // A caller that starts a candidate may not wait for it.
     this.queued.catch(() => undefined);
     this.#target = {
       name,
@@ -82,12 +84,14 @@ export class Candidacy {
     };
   }
 
-  /** Why the store does not answer the request of this candidate; `undefined` if it did when it was asked last. */
+  /**
+   * Why the store does not answer the request of this candidate; `undefined` if the store answered the last request.
+   */
   get trouble(): unknown {
     return this.#trouble;
   }
 
-  /** Resolves when it is over. */
+  /** Resolves when the candidacy is over. */
   async run(): Promise<void> {
     const { clock } = this.#requester.context;
     const { signal } = this.#stopping;
@@ -107,22 +111,25 @@ export class Candidacy {
         failures += 1;
       }
     }
-    // Of one that was stopped before it was queued.
+    // The candidate may have been stopped before it was queued.
     this.#resolveQueued();
   }
 
-  /** Ends the candidacy, and its term if it leads. A term that ends already has no longer than that from now on. */
+  /**
+   * Ends the candidacy, and the term if the candidate leads. If the term is ending already, its work has at most
+   * `drainMs` from now on.
+   */
   stop(drainMs: number): void {
     this.#stopping.abort();
     this.#term?.stop(drainMs);
   }
 
-  /** Ends its term, if it leads. */
+  /** Ends the term, if the candidate leads. */
   async resign(drainMs: number): Promise<void> {
     await this.#term?.end('resigned', drainMs);
   }
 
-  /** Whether that candidate was there, and leads now. */
+  /** Resolves with whether the other candidate was in the queue and leads now. */
   async handOver(to: string, drainMs: number): Promise<boolean> {
     const term = this.#term;
     if (term === undefined) return false;
@@ -136,7 +143,7 @@ export class Candidacy {
     this.#resolveQueued();
   }
 
-  /** Told once, until the store answers again: a request is repeated several times a second. */
+  /** Reports a silent store once, until it answers again: a request is repeated several times a second. */
   #troubled(error: unknown): void {
     const isNew = this.#trouble === undefined;
     this.#trouble = error;
@@ -158,10 +165,10 @@ export class Candidacy {
     }
   }
 
-  /** False: its `onElected` failed, and the term was given up because of that. */
+  /** Resolves with false if `onElected` failed and the term was given up for that reason. */
   async #lead(handle: TermHandle): Promise<boolean> {
     this.#queuedNow();
-    // Granted in the very turn of the stop: nobody hears of it.
+    // The term was granted in the very turn of the stop, so it is not reported.
     if (this.#stopping.signal.aborted) {
       await handle.giveBack();
       return true;
@@ -181,7 +188,7 @@ export class Candidacy {
     if (term?.handle === handle) await term.end('resigned', DRAIN_MS);
   }
 
-  /** Another candidate leads meanwhile, if there is one. */
+  /** While this candidate stays away, another one leads, if there is one. */
   async #stayAway(failuresBefore: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#requester.context;
     const absenceMs = Math.min(FIRST_ABSENCE_MS * 2 ** Math.min(failuresBefore, 10), MAX_ABSENCE_MS);

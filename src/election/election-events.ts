@@ -2,22 +2,25 @@ import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { WhyDeposed } from './election-options.js';
 import type { LeaderInfo } from './leader-info.js';
 
-/** The events of a `LeaderElection`: one typed payload each. */
+/** The events of a `LeaderElection`, each with one typed payload. */
 export interface LeaderElectionEvents {
-  /** This candidate leads. */
+  /** This candidate is the leader now. */
   elected: [LockHandle];
-  /** It leads no more. */
+  /** This candidate is the leader no more. */
   deposed: [DeposedEvent];
-  /** Somebody else leads, or nobody; told while the candidate is started and somebody listens. */
+  /**
+   * The present leader, and then each next one; `null` if there is none. Emitted while the candidate is started and the
+   * event has a listener.
+   */
   leader: [LeaderInfo | null];
-  /** A callback failed, or a request, or the store does not answer one; the candidate goes on. */
+  /** A callback or a request failed, or the store does not answer a request. The candidate continues. */
   error: [unknown];
 }
 
 /** A term has ended. */
 export interface DeposedEvent {
-  /** The term. */
+  /** The handle of the term. */
   readonly term: LockHandle;
-  /** Which way it ended. */
+  /** How the term ended. */
   readonly why: WhyDeposed;
 }

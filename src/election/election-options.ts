@@ -6,43 +6,49 @@ import type { KeysOf } from '../options/unknown-keys.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 
 /**
- * Why a term ended: by `stop`, by closing the provider; by `resign`, a revocation, a release of the term itself; by
- * `handOverTo`; or because the hold was lost.
+ * Why a term ended. `stopped`: by `stop`, or because the provider was closed. `resigned`: by `resign`, by a revocation,
+ * or by a release of the term itself. `handed-over`: by `handOverTo`. `lost`: because the hold was lost.
  */
 export type WhyDeposed = 'stopped' | 'resigned' | 'handed-over' | 'lost';
 
-/** What follows when `onElected` fails. */
+/** What a candidate does when its `onElected` fails. */
 export type OnFailure = 'lead-on' | 'resign';
 
-/** Options of one candidate of an election. All are checked once, when it is made. */
+/** Options of one candidate of an election. All are checked once, when the candidate is created. */
 export interface LeaderElectionOptions {
-  /** The name of the candidate, as `handOverTo` and observers use it: 1 to 1,024 bytes of UTF-8. Default: the process id. */
+  /**
+   * The name of the candidate, as `handOverTo` and observers use it: 1 to 1,024 bytes of UTF-8. Default: the process
+   * id.
+   */
   candidateId?: string | undefined;
-  /** What the leader tells everybody, for instance its address: at most 1,024 bytes of UTF-8, default empty. */
+  /** A text that the leader publishes, for example its address: at most 1,024 bytes of UTF-8, default empty. */
   value?: string | undefined;
-  /** The lease of a term and of a place in the queue, in ms, instead of the provider's. */
+  /** The lease of a term and of a place in the queue, in ms. Default: that of the provider. */
   leaseMs?: number | undefined;
   /**
-   * For how long after the lease of a leader that fell silent only the same candidate may return, for a new term, in
-   * ms: an integer from 0, the default, to 24 h together with the lease.
+   * How long only the same candidate may return, for a new term, after the lease of a silent leader has ended. In ms:
+   * an integer from 0 (default); at most 24 h together with the lease.
    */
   transitionMs?: number | undefined;
   /**
-   * What follows when `onElected` throws or rejects: `resign` (default) gives the term up, so that another candidate
-   * leads, and queues again after a pause that grows from half a second to half a minute; `lead-on` goes on leading. It
-   * is an `error` event in any case.
+   * What the candidate does when `onElected` throws or rejects. `resign` (default): it gives up the term, so that
+   * another candidate leads, and queues again after a pause that grows from half a second to half a minute. `lead-on`:
+   * it continues to lead. Both emit an `error` event.
    */
   onFailure?: OnFailure | undefined;
   /**
-   * Begins a term. It may do its work here, in a promise that it returns, until `term.signal` aborts: nothing waits for it but the end of the term.
-   * Never called before the `onDeposed` of the term before has ended.
+   * Begins a term. It may do the work of the term in a promise that it returns, until `term.signal` aborts. Only the
+   * end of the term waits for this promise. It is never called before the `onDeposed` of the previous term has ended.
    */
   onElected?: ((term: LockHandle) => unknown) | undefined;
-  /** Ends a term, once its `onElected` and the runs of its jobs have ended. The seat is given back when this has been called. */
+  /**
+   * Ends a term. It is called when `onElected` and the runs of the jobs have ended. The seat is given back after the
+   * call.
+   */
   onDeposed?: ((term: LockHandle, why: WhyDeposed) => unknown) | undefined;
 }
 
-/** The options, checked. */
+/** The options after the checks. */
 export interface ParsedElectionOptions {
   readonly candidateId: string;
   readonly value: string;
@@ -88,7 +94,10 @@ export function parseCandidateId(given: unknown): string {
   return candidateId;
 }
 
-/** The document of an election outlives the transition, too, by no less than that of any lock outlives its lease. */
+/**
+ * The document of an election also outlives the transition, by no less than the document of any lock outlives its
+ * lease.
+ */
 function electionTerms(settings: Settings, leaseMs: number, transitionMs: number): LeaseTerms {
   const terms = leaseTerms(settings, leaseMs);
   const retentionMs = Math.max(terms.retentionMs, 2 * (leaseMs + transitionMs)) + transitionMs;

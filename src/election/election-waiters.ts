@@ -4,14 +4,16 @@ import { ProviderClosedError } from '../errors.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { ParsedWait } from '../options/request-options.js';
 
-/** The callers that wait for a candidate to be elected, which may not even have been started. */
+/**
+ * The calls of `untilElected` that wait for a candidate to be elected. The candidate may not even have been started.
+ */
 export class ElectionWaiters {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #closing: AbortSignal;
-  readonly #open = new Set<{
+  readonly #waiting = new Set<{
     readonly elected: (term: LockHandle) => void;
-    readonly dashed: (error: unknown) => void;
+    readonly reject: (error: unknown) => void;
   }>();
 
   constructor(name: string, clock: Clock, closing: AbortSignal) {
@@ -21,8 +23,8 @@ export class ElectionWaiters {
   }
 
   /**
-   * Resolves with the next term, unless the time is up or the signal aborts before. `tooLate` takes a moment to find out
-   * who leads: a term that begins meanwhile is returned, though late.
+   * Resolves with the next term; rejects when the time is up or the signal aborts first. When the time is up, `tooLate`
+   * takes a moment to find out which candidate leads. A term that begins in this moment is still returned.
    */
   async wait(
     { timeoutMs, signal }: ParsedWait,
@@ -31,7 +33,7 @@ export class ElectionWaiters {
     const startedMs = this.#clock.nowMs();
     let end!: () => void;
     const elected = new Promise<LockHandle>((resolve, reject) => {
-      const open = { elected: resolve, dashed: reject };
+      const waiting = { elected: resolve, reject };
       const forget = onAbort(signal, () => {
         reject(signal?.reason as Error);
       });
@@ -42,11 +44,11 @@ export class ElectionWaiters {
         void tooLate(this.#clock.nowMs() - startedMs).then(reject);
       };
       const timer = timeoutMs === Infinity ? undefined : this.#clock.at(startedMs + timeoutMs, onTime);
-      this.#open.add(open);
+      this.#waiting.add(waiting);
       this.#closing.addEventListener('abort', onClosing, { once: true });
       end = () => {
         timer?.cancel();
-        this.#open.delete(open);
+        this.#waiting.delete(waiting);
         forget();
         this.#closing.removeEventListener('abort', onClosing);
       };
@@ -59,10 +61,10 @@ export class ElectionWaiters {
   }
 
   elected(term: LockHandle): void {
-    for (const { elected } of this.#open) elected(term);
+    for (const { elected } of this.#waiting) elected(term);
   }
 
   fail(error: unknown): void {
-    for (const { dashed } of this.#open) dashed(error);
+    for (const { reject } of this.#waiting) reject(error);
   }
 }

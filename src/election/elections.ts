@@ -7,12 +7,15 @@ export interface Started {
   stop(options: DrainOptions): Promise<void>;
 }
 
-/** What elections and jobs need of their provider. */
+/** The parts that elections and jobs get from their provider. */
 export interface Elections {
   readonly requester: Requester;
   readonly leaderWatch: LeaderWatch;
   /** The provider stops them when it closes. */
   readonly started: Set<Started>;
-  /** The seats of work that outlived its time to end: the provider waits for them as for what is held. */
+  /**
+   * Settle when a seat has been given back whose work outlived its drain. The provider waits for them as it does for
+   * holds.
+   */
   readonly leftBehind: Set<Promise<unknown>>;
 }

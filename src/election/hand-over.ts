@@ -9,10 +9,10 @@ import type { Fields } from '../protocol/expressions.js';
 import { tokenGivenBack } from '../protocol/wake.js';
 import type { TermHandle } from './term-handle.js';
 
-/** How often a hand-over is repeated whose outcome is unknown. */
+/** How often a hand-over with an unknown outcome is repeated. */
 const MAX_REPEATS = 5;
 
-/** What is done with the seat of a term, other than giving it back. */
+/** Passes the seat of a term to another candidate, or leaves it to expire while work is running. */
 export class HandOver {
   readonly #context: AcquisitionContext;
   readonly #term: TermHandle;
@@ -24,7 +24,10 @@ export class HandOver {
     this.#terms = terms;
   }
 
-  /** Whether that candidate waits, and has a live place. Asked before the work of the term is ended for its sake. */
+  /**
+   * Whether the other candidate has a live place in the queue. This is asked before the work of the term is ended for
+   * it.
+   */
   async isPossible(candidateId: string): Promise<boolean> {
     const { collection } = this.#context;
     const { name } = this.#term;
@@ -37,10 +40,10 @@ export class HandOver {
   }
 
   /**
-   * Gives it to that candidate, if it still waits, or else to the first in line.
+   * Gives the seat to the other candidate if it still waits, and otherwise to the first waiter.
    *
-   * @param hurried - Once it aborts, one answer is awaited, and the rest goes on in the background.
-   * @returns Whether the candidate has it. A repeat whose first copy took effect finds the candidate in the seat.
+   * @param hurried - When it aborts, the method waits for one answer, and the rest happens in the background.
+   * @returns Whether the other candidate has the seat. If the first copy took effect, a repeat finds it in the seat.
    */
   async give(candidateId: string, hurried: AbortSignal): Promise<boolean> {
     const { combiner, clock } = this.#context;
@@ -52,11 +55,12 @@ export class HandOver {
       if (outcome.type === 'done') {
         const { wake, reply } = outcome.value;
         if ((tokenGivenBack(wake, id) ?? 0) > 0) {
-          // A copy of the term's own request may still arrive, and queue behind the candidate.
+          // A copy of the term's own request may still arrive, and would queue behind the new leader.
           if (this.#term.copies?.mayArrive === true) void this.leave();
           return true;
         }
-        // Of a repeat; but the seat may still be this term's own, and the candidate one of the same name.
+        // A repeat finds the candidate in the seat. The lease must be another one: the seat may still be this term's
+        // own, and a candidate of the same name may have it.
         if (reply?.leases.some((lease) => lease.id !== id && lease.candidateId === candidateId) === true)
           return true;
         break;
@@ -71,8 +75,8 @@ export class HandOver {
   }
 
   /**
-   * The work goes on though its time to end is up: nothing extends the lease any more, and the mark keeps the candidate
-   * from returning to the seat before the others.
+   * Stops the extensions of a term whose work outlives its drain. The `ask` marks the lease, so that the candidate
+   * cannot return to the seat before the others.
    */
   keep(): void {
     const { name, id } = this.#term;
@@ -80,7 +84,7 @@ export class HandOver {
     void this.#context.combiner.submit(name, electionSeats, { type: 'ask', ids: [id] }).outcome;
   }
 
-  /** Gives a seat back that was kept. If the store does not answer, that goes on in the background. */
+  /** Gives back a seat that was kept for its work. If the store does not answer, this continues in the background. */
   async leave(): Promise<void> {
     const { releases, clock, settings } = this.#context;
     const { name, id, copies } = this.#term;

@@ -3,19 +3,19 @@ import { AcquireTimeoutError, StoreUnavailableError } from '../errors.js';
 import type { Requester } from '../primitives/requester.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 
-/** How long a wait that is too late looks for the leader, so that its error can name it. */
+/** How long a request that has timed out looks for the leader, to name it in its error. */
 const LOOK_MS = 1_000;
 
-/** A candidate whose time to wait is up. */
+/** A candidate that was not elected in time. */
 export interface LateCandidate {
   readonly name: string;
   readonly candidateId: string;
   readonly waitedMs: number;
-  /** Why the store does not answer its request, if that is so. */
+  /** Why the store does not answer the request of the candidate, if it does not. */
   readonly trouble: unknown;
 }
 
-/** Looks for the leader of now: the last one that the candidate has heard of may have stopped. */
+/** Reads the present leader: the last one that the candidate has seen may have stopped. */
 export async function lateError(requester: Requester, late: LateCandidate): Promise<AcquireTimeoutError> {
   const { name, candidateId, waitedMs, trouble } = late;
   const { clock, process } = requester.context;

@@ -1,3 +1,6 @@
+// Elections: candidates queue in one document for the one seat of a leader. This folder has the candidate, its terms and
+// callbacks, and the observers of leaders.
+
 import type { EventEmitter } from 'eventemitter3';
 import { ProviderClosedError } from '../errors.js';
 import { IsolatedEmitter } from '../events.js';
@@ -20,33 +23,33 @@ import { lateError } from './late-error.js';
 import { readCandidates, readLeader } from './leader-info.js';
 import type { CandidateInfo, LeaderInfo } from './leader-info.js';
 import { PendingStops } from './pending-stops.js';
-import { sayingsOfElection } from './unheard-errors.js';
+import { electionWarnings } from './unheard-errors.js';
 
 /**
  * One candidate of an election.
  *
- * Candidates queue; the first leads until it stops, resigns, hands over, or is lost. A term is a hold like any other:
- * its token fences, and its signal aborts when it is over.
+ * Candidates queue. The first one leads until it stops, resigns, hands over or is lost. A term is a hold like any
+ * other: its token fences, and its signal aborts when the term is over.
  *
- * - `stopped` → `campaigning`, by `start`.
- * - `campaigning`: in the queue; or waiting to queue, for the end of work of its last term or after a failed one.
- *   → `leading`; → `stopping`.
- * - `leading` → `campaigning`, when the term ends otherwise than by a stop; → `stopping`.
- * - `stopping`: the term's work ends. → `stopped`, and on to `campaigning` if `start` was called after the last `stop`.
+ * - `stopped` → `campaigning`: by `start`.
+ * - `campaigning`: in the queue, or about to queue after the work of its last term or after a failed term. → `leading`;
+ *   → `stopping`.
+ * - `leading` → `campaigning`: the term ends other than by a stop. → `stopping`.
+ * - `stopping`: the work of the term ends. → `stopped`; → `campaigning` if `start` was called after the last `stop`.
  *
  * When calls of `start` and `stop` overlap, the last one decides.
  */
 export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implements AsyncDisposable {
-  /** The election: all candidates of this name stand in the same one. */
+  /** The name of the election. All candidates of one name stand in the same election. */
   readonly name: string;
-  /** The id under which this candidate stands. */
+  /** The name under which this candidate stands. */
   readonly candidateId: string;
   readonly #elections: Elections;
   readonly #options: ParsedElectionOptions;
   readonly #callbacks: Callbacks;
   readonly #waiters: ElectionWaiters;
   #state: 'stopped' | 'campaigning' | 'leading' | 'stopping' = 'stopped';
-  /** Whether the last call of `start` and `stop` was a start. */
+  /** Whether `start` was called after the last `stop`. */
   #isWanted = false;
   readonly #stops: PendingStops;
   #candidacy: Candidacy | undefined;
@@ -56,7 +59,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /** @internal */
   constructor(elections: Elections, name: string, options: ParsedElectionOptions) {
-    super(sayingsOfElection(name));
+    super(electionWarnings(name));
     this.name = name;
     this.candidateId = options.candidateId;
     this.#elections = elections;
@@ -69,30 +72,30 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     });
   }
 
-  /** What the candidate is doing. */
+  /** The present state of the candidate. */
   get state(): 'stopped' | 'campaigning' | 'leading' | 'stopping' {
     return this.#state;
   }
 
-  /** Whether its leadership can be relied on at this instant, by the clock; asks nobody. */
+  /** Whether the candidate can rely on its leadership at this instant, by the clock. Sends nothing. */
   get isLeader(): boolean {
     return this.term?.isHeld === true;
   }
 
-  /** The term, while it leads. */
+  /** The term, while the candidate leads; otherwise `null`. */
   get term(): LockHandle | null {
     return this.#term;
   }
 
   /**
-   * Stands for election. May be called again after a `stop`, also while that goes on, and while started, which changes
-   * nothing. While the store does not answer it is asked again and again.
+   * Stands for election. May be called again, also while a `stop` is going on. If the candidate is started, the call
+   * changes nothing. While the store does not answer, the request is repeated.
    *
-   * @returns Resolves when the candidate is queued, or leads; if work of an earlier term goes on, that is after its end.
-   *   Also when `stop` is called before.
+   * @returns Resolves when the candidate is queued or leads. If work of an earlier term is running, that is after its
+   *   end. Also resolves when `stop` is called first.
    * @throws {@link ProviderClosedError}, {@link LockKindMismatchError}, {@link QueueFullError},
-   *   {@link CorruptLockDocumentError}, {@link StoreUnavailableError} if the store refuses; the candidate is stopped
-   *   then. What happens later is an `error` event, and the candidate goes on. So is, once, a store that does not answer.
+   *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses. The candidate is then
+   *   stopped. A later failure is an `error` event, and the candidate continues. A silent store causes one such event.
    */
   async start(): Promise<void> {
     this.#assertOpen();
@@ -103,17 +106,18 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   async #start(): Promise<void> {
     while (this.#state === 'stopping') await this.#stopped;
     this.#assertOpen();
-    // A stop was called after this start.
+    // `stop` was called after this start.
     if (!this.#isWanted) return;
     if (this.#candidacy === undefined) this.#begin();
     await this.#candidacy?.queued;
   }
 
   /**
-   * Resolves with the term once this candidate leads; at once if it does. Of a stopped one it waits for the next start.
+   * Resolves with the term when this candidate leads, at once if it leads already. For a stopped candidate it waits for
+   * the next start.
    *
-   * @throws {@link AcquireTimeoutError} when `timeoutMs` is up, which names the leader, or says that the store does not
-   *   answer, within a second; the reason of `signal` when it aborts; {@link ProviderClosedError}; a `DOMException` named
+   * @throws {@link AcquireTimeoutError} at most a second after `timeoutMs`: it names the leader, or says that the store
+   *   does not answer; the reason of `signal` when it aborts; {@link ProviderClosedError}; a `DOMException` named
    *   `AbortError` when the candidate is stopped meanwhile.
    */
   async untilElected(options?: {
@@ -134,13 +138,13 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Leaves the election. A leader's term ends: its signal aborts (why `released`), its `onElected` has `drainMs`
-   * (default 5,000) to end, `onDeposed` is called, and the next candidate leads. Work that takes longer keeps the seat
-   * until it ends, or its lease is over, and its `onDeposed` is called then. A term that ends already, for whatever cause,
-   * has no longer than that from now on. A grant that is on its way is given back.
+   * Leaves the election. If the candidate leads, its term ends: the signal of the term aborts (why `released`),
+   * `onElected` has `drainMs` (default 5,000) to end, `onDeposed` is called, and the next candidate leads. Work that
+   * takes longer keeps the seat until it ends or its lease is over, and `onDeposed` is called then. A term that is
+   * ending already has at most `drainMs` from now on. A grant that is on its way is given back.
    *
-   * @returns Resolves when that is done, or `drainMs` is up; a store that does not answer may take `storeTimeoutMs` more.
-   *   Also if `start` is called meanwhile.
+   * @returns Resolves when that is done or `drainMs` is up; if the store does not answer, up to `storeTimeoutMs` later.
+   *   Also resolves if `start` is called meanwhile.
    */
   async stop(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('stop', options);
@@ -154,8 +158,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Ends the term as `stop` does, and goes to the end of the queue. Of a candidate that does not lead, nothing. If the
-   * term ends already, waits for that, no longer than `drainMs`.
+   * Ends the term as `stop` does, and goes to the end of the queue. Does nothing if the candidate does not lead. If the
+   * term is ending already, waits for its end for at most `drainMs`.
    */
   async resign(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('resign', options);
@@ -163,13 +167,13 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Ends the term as `stop` does, makes that candidate the next leader whatever its place, and goes to the end of the
-   * queue: one atomic change, so that nobody is elected in between.
+   * Ends the term as `stop` does, makes the other candidate the next leader whatever its place, and goes to the end of
+   * the queue. This is one atomic change, so no other candidate is elected in between.
    *
-   * @returns Whether that candidate got the seat. False, and nothing has changed, if this candidate does not lead, or that
-   *   one does not wait, or its place has lapsed. Should it leave while the work of the term ends, or that take longer than
-   *   `drainMs`, the first in line is next, and it is false, too.
-   * @throws {@link StoreUnavailableError} if nobody could say whether that candidate waits.
+   * @returns Whether the other candidate got the seat. False without any change: this candidate does not lead, or the
+   *   other one does not wait, or its place has lapsed. False after the end of the term: the other one left while the
+   *   work ended, or the work took longer than `drainMs`; the first candidate in the queue is next.
+   * @throws {@link StoreUnavailableError} if the store could not say whether the other candidate waits.
    */
   async handOverTo(candidateId: string, options?: DrainOptions): Promise<boolean> {
     const to = parseCandidateId(candidateId);
@@ -179,10 +183,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Who leads now, by a majority's read; `null` if nobody does. In the transition of a leader that fell silent it is
-   * that leader, whose `expiresAt` has passed. Needs no start.
-   *
-   * @throws {@link StoreUnavailableError}, {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
+   * Reads the present leader, with read concern majority; `null` if there is none. In the transition of a silent leader
+   * it is that leader, and its `expiresAt` has passed. Needs no start.
    */
   async leader(): Promise<LeaderInfo | null> {
     this.#assertOpen();
@@ -190,10 +192,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * The candidates as a majority's read shows them: the leader, if there is one, and then the others in the order of the
-   * queue. A candidate that died is shown until its lease is over. Needs no start.
-   *
-   * @throws {@link StoreUnavailableError}, {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
+   * Reads the candidates, with read concern majority: the leader, if there is one, and then the others in the order of
+   * the queue. A candidate that died is shown until its lease is over. Needs no start.
    */
   async candidates(): Promise<readonly CandidateInfo[]> {
     this.#assertOpen();
@@ -201,10 +201,10 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Who leads, from now on: first the present leader, or `null`, then each next one. Extensions are not shown, and
-   * leaders that follow each other faster than they can be read may be left out: of those that the caller has not taken yet,
-   * the last 100 are kept. Needs no start. Ends when `signal`
-   * aborts or the provider closes; `return` ends it at once, also while a `next` is pending.
+   * Iterates over the leaders: first the present one, or `null`, and then each next one. Extensions are not shown.
+   * Leaders that change faster than they can be read may be left out; up to 100 leaders wait for a slow caller. Needs
+   * no start. The iteration ends when `signal` aborts or the provider closes; `return` ends it at once, also while a
+   * `next` is pending.
    */
   observe(options?: { signal?: AbortSignal | undefined }): AsyncIterable<LeaderInfo | null> {
     const signal = parseSignal(record(options, 'observe', { signal: true }).signal);
@@ -212,7 +212,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this.#elections.leaderWatch.observe(this.name, signal, true);
   }
 
-  /** Calls the listener at every such event. What it throws reaches nobody else. */
+  /** Calls the listener for every such event. An error of the listener reaches nothing else. */
   override on<E extends EventEmitter.EventNames<LeaderElectionEvents>>(
     event: E,
     fn: EventEmitter.EventListener<LeaderElectionEvents, E>,
@@ -223,7 +223,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this;
   }
 
-  /** Calls the listener at the next such event. */
+  /** Calls the listener for the next such event. */
   override once<E extends EventEmitter.EventNames<LeaderElectionEvents>>(
     event: E,
     fn: EventEmitter.EventListener<LeaderElectionEvents, E>,
@@ -234,17 +234,17 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this;
   }
 
-  /** @internal Whether it was made by the provider of these. */
+  /** @internal Whether it was created by the provider of these elections. */
   isOneOf(elections: Elections): boolean {
     return this.#elections === elections;
   }
 
-  /** @internal How long a leader that falls silent is followed by nobody, in ms: its lease and the transition. */
+  /** @internal How long the seat of a silent leader stays taken, in ms: its lease and the transition. */
   get storedLeaseMs(): number {
     return storedLeaseMs(this.#options.terms);
   }
 
-  /** @internal Works in every term from now on. Returns what ends that; throws a `TypeError` for a name it has. */
+  /** @internal Lets the worker work in every term. Returns what ends this; throws a `TypeError` for a name in use. */
   attach(worker: Worker): () => void {
     return this.#callbacks.attach(worker);
   }
@@ -254,7 +254,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return { name, candidateId, state, fencingToken: this.#term?.fencingToken ?? null };
   }
 
-  /** `stop()`. */
+  /** Same as `stop()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
@@ -291,7 +291,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   #ended(): void {
-    // A caller that waits since the stop waits for the next start.
+    // A call that has waited since the stop waits for the next start.
     if (this.#state !== 'stopping')
       this.#waiters.fail(new DOMException('The candidate was refused', 'AbortError'));
     this.#candidacy = undefined;
@@ -301,7 +301,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     this.#following = undefined;
   }
 
-  /** The leaders are read only where somebody listens. */
+  /** Reads the leaders only while the event has a listener. */
   #follow(): void {
     if (this.#candidacy === undefined || this.#following !== undefined) return;
     if (this.listenerCount('leader') === 0) return;

@@ -6,49 +6,49 @@ import { legalProjection } from '../protocol/pipeline/extension.js';
 import type { Lease, Waiter } from '../protocol/lock-document.js';
 import type { LockCollection } from '../store/lock-collection.js';
 
-/** The leader of an election as it is stored. Times are the server's. */
+/** The leader of an election as it is stored. All times are the server's. */
 export interface LeaderInfo {
-  /** Which candidate leads. */
+  /** The name of the candidate that leads. */
   readonly candidateId: string;
-  /** `host:pid:random` of its provider. */
+  /** `host:pid:random` of the leader's provider. */
   readonly processId: string;
-  /** What it tells everybody. */
+  /** The text that the leader publishes. */
   readonly value: string;
   /** The token of its term. */
   readonly token: number;
   /** When the term began. */
   readonly electedAt: Date;
-  /** When its lease ends unless it is extended. */
+  /** When the lease of the leader ends unless it is extended. */
   readonly expiresAt: Date;
-  /** Until when only the same candidate may follow, should the lease end so; `null` without a transition. */
+  /** Until when only the same candidate may follow if the lease ends at `expiresAt`; `null` without a transition. */
   readonly transitionUntil: Date | null;
 }
 
 /** One candidate of an election as it is stored. */
 export interface CandidateInfo {
-  /** The candidate. */
+  /** The name of the candidate. */
   readonly candidateId: string;
-  /** `host:pid:random` of its provider. */
+  /** `host:pid:random` of the candidate's provider. */
   readonly processId: string;
-  /** What it tells everybody while it leads. */
+  /** The text that the candidate publishes while it leads. */
   readonly value: string;
-  /** When its term began, or when it was queued. The server's time. */
+  /** When the term began, or when the candidate was queued, by the server's clock. */
   readonly since: Date;
-  /** Whether it leads. */
+  /** Whether the candidate leads. */
   readonly isLeader: boolean;
 }
 
-/** What a read tells of one election. */
+/** One election as a read shows it. */
 export interface LeaderRead {
   readonly name: string;
   readonly leader: LeaderInfo | null;
-  /** How long the seat lasts unless its lease is extended, in ms; infinite if nobody has it. */
+  /** How long the seat stays taken without an extension, in ms; infinite if the seat is empty. */
   readonly leftMs: number;
 }
 
 const PROJECTION: Fields = { now: NOW, kind: 1, holder: 1, ...legalProjection(electionSeats) };
 
-/** Who leads these elections. What is no legal one, or not there, has no leader. */
+/** Reads the leaders of these elections. A missing or corrupt document has no leader. */
 export async function readLeaders(
   collection: LockCollection,
   names: readonly string[],
@@ -59,12 +59,12 @@ export async function readLeaders(
   return names.map((name) => leaderIn(name, found.get(name)));
 }
 
-/** Who leads this one. */
+/** Reads the leader of one election. */
 export async function readLeader(collection: LockCollection, name: string): Promise<LeaderInfo | null> {
   return leaderIn(name, await readElection(collection, name, PROJECTION)).leader;
 }
 
-/** The leader, if there is one, and then those who wait, in their order. */
+/** Reads the leader, if there is one, and then the waiters in their order. */
 export async function readCandidates(
   collection: LockCollection,
   name: string,
@@ -81,7 +81,7 @@ export async function readCandidates(
   ];
 }
 
-/** `undefined`: there is none of this name. */
+/** Resolves with `undefined` if there is no election of this name. */
 async function readElection(
   collection: LockCollection,
   name: string,

@@ -3,14 +3,14 @@ import type { LeaderInfo } from './leader-info.js';
 
 type Next = IteratorResult<LeaderInfo | null, undefined>;
 
-/** A caller that reads more slowly than leaders change misses the oldest of them: memory has a bound. */
+/** Bounds the memory: a caller that reads more slowly than leaders change misses the oldest of them. */
 const MAX_UNREAD = 100;
 
 const END: Next = { done: true, value: undefined };
 
 /**
- * One iteration: what it has been shown and has not taken yet. It begins with the first `next`, and its end settles
- * whatever waits for the next one.
+ * One iteration: the leaders that it was shown and the caller has not taken yet. The iteration begins with the first
+ * `next`. Its end settles every pending `next`.
  */
 export class LeaderIterator implements AsyncIterableIterator<LeaderInfo | null, undefined> {
   readonly #begin: () => void;
@@ -21,9 +21,9 @@ export class LeaderIterator implements AsyncIterableIterator<LeaderInfo | null, 
   #state: 'new' | 'observing' | 'over' = 'new';
 
   /**
-   * @param isAwaited - Whether a caller awaits what comes next, and the process is to live for that long.
-   * @param begin - Called once, before the first one is waited for.
-   * @param onEnd - Called once, if it has begun.
+   * @param isAwaited - Whether a caller awaits each leader, so that the process has to stay alive.
+   * @param begin - Called once, before the first leader is waited for.
+   * @param onEnd - Called once, if the iteration has begun.
    */
   constructor(isAwaited: boolean, begin: () => void, onEnd: () => void) {
     this.#isAwaited = isAwaited;

@@ -9,21 +9,22 @@ import { readLeaders } from './leader-info.js';
 import type { LeaderInfo, LeaderRead } from './leader-info.js';
 import { LeaderIterator } from './leader-iterator.js';
 
-/** What is known of one election that somebody observes. */
+/** The knowledge about one observed election. */
 interface Observed {
   readonly observers: Set<LeaderIterator>;
   readonly unwatch: () => void;
-  /** Nothing before the first look. */
+  /** `undefined` before the first look. */
   leader: LeaderInfo | null | undefined;
-  /** The highest token seen: a read that shows an older one was late. */
+  /** The highest token seen. A read that shows a lower one was late. */
   token: number;
-  /** When the seat ends unless it is extended: whoever falls silent causes no event. */
+  /** When the seat ends unless it is extended: a silent leader causes no event. */
   endsAtMs: number;
 }
 
 /**
- * Whoever observes elections through one provider: one change stream over their documents says when to look, and one
- * read looks at all of them. Where there is no stream, or not just now, it looks at the pace of polling.
+ * Finds out the leaders for all observers of one provider. One change stream over the documents of the observed
+ * elections says when to look, and one read looks at all of them. While there is no stream, it looks at the pace of
+ * polling.
  */
 export class LeaderWatch {
   readonly #collection: LockCollection;
@@ -52,9 +53,10 @@ export class LeaderWatch {
   }
 
   /**
-   * The leader of now, then every next one that a look finds; ends when either signal aborts.
+   * Iterates over the leaders: the present one, and then every next one that a look finds. The iteration ends when
+   * either signal aborts.
    *
-   * @param isAwaited - Whether a caller awaits each of them, and the process is to live for that long.
+   * @param isAwaited - Whether a caller awaits each leader, so that the process has to stay alive.
    */
   observe(name: string, signal: AbortSignal | undefined, isAwaited: boolean): LeaderIterator {
     const end = (): void => {
@@ -80,7 +82,7 @@ export class LeaderWatch {
     return observer;
   }
 
-  /** When the provider has closed, and so every observer has ended. */
+  /** Called when the provider has closed, so every observer has ended. */
   async close(): Promise<void> {
     this.#timer?.cancel();
     await this.#watch.close();
@@ -94,7 +96,7 @@ export class LeaderWatch {
       return;
     }
     const changed = (words: readonly string[] | null): void => {
-      // Only the leader of before can claim, and jobs claim often.
+      // Jobs claim often, and only the known leader can claim.
       if (words === null || !onlyClaims(words)) this.#look();
     };
     this.#observed.set(name, {
@@ -133,7 +135,7 @@ export class LeaderWatch {
   async #lookNow(): Promise<void> {
     const sentAtMs = this.#clock.nowMs();
     const reads = await readLeaders(this.#collection, [...this.#observed.keys()]);
-    // Told as an event by the collection; the next look comes at the pace of polling.
+    // The collection reports the failure as an event. The next look comes at the pace of polling.
     this.#hasFailed = reads instanceof Error;
     if (!(reads instanceof Error)) for (const read of reads) this.#seen(read, sentAtMs);
   }
@@ -156,7 +158,7 @@ export class LeaderWatch {
     const isTold = this.#watch.isStreaming && !this.#hasFailed;
     const dueMs = isTold ? Math.max(endsAtMs, nowMs + min) : nowMs + max;
     this.#timer?.cancel();
-    // A seat that nobody has ends by no silence.
+    // An empty seat never expires.
     if (dueMs === Infinity) return;
     this.#timer = this.#clock.at(dueMs, () => {
       this.#look();

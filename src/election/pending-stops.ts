@@ -11,10 +11,10 @@ export class PendingStops {
   }
 
   /**
-   * Resolves when the candidacy is over and the work of its terms has ended, or `drainMs` is up, or a later stop has
-   * resolved.
+   * Resolves when the candidacy is over and the work of its terms has ended, when `drainMs` is up, or when a later stop
+   * has resolved.
    *
-   * @param workEnded - Asked once the candidacy is over: work may have outlived an earlier end.
+   * @param workEnded - Called when the candidacy is over: work may have outlived an earlier end.
    */
   async wait(
     drainMs: number,

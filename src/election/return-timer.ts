@@ -5,13 +5,13 @@ import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { MIN_LEASE_MS } from '../protocol/lock-document.js';
 import type { Reply } from '../protocol/replies/reply.js';
 
-/** For the way of the reply, which makes the beginning of the transition look earlier than it is. */
+/** Allows for the way of the reply, which makes the transition seem to begin earlier than it does. */
 const MARGIN_MS = 20;
 const RETRY_MS = 200;
 
 /**
- * A candidate who waits behind its own last term may return in the transition, before all others. Nothing tells when
- * that begins, so it looks then: any transition of the document lets it in.
+ * A candidate that waits behind its own last term may return in the transition, before all others. No event tells it
+ * that the transition begins, so the candidate looks then: any transition of the document admits it.
  */
 export class ReturnTimer {
   readonly #context: AcquisitionContext;

@@ -4,7 +4,9 @@ import type { Holds } from '../lease/holding/holds.js';
 import { LeaseHandle } from '../lease/holding/lock-handle.js';
 import type { UnansweredCopies } from '../store/unanswered-copies.js';
 
-/** A term as its leader holds it. Its signal aborts at every end, also at one that the leader wanted. */
+/**
+ * The handle of a term, as the leader holds it. Its signal aborts at every end, also at an end that the leader wanted.
+ */
 export class TermHandle extends LeaseHandle {
   readonly #hold: HeldLease;
   readonly #holds: Holds;
@@ -19,50 +21,50 @@ export class TermHandle extends LeaseHandle {
   }
 
   /**
-   * The `resign` of its election: the seat goes back when the work of the term has ended, so that nobody else is elected
-   * while it goes on. Of a term that ends already it waits for the end.
+   * Resigns from the election: the seat is given back when the work of the term has ended, so no other candidate is
+   * elected while the work is running. If the term is ending already, waits for its end.
    *
-   * @returns Whether it was held until its leader wanted the end.
+   * @returns Whether the term was held until its leader ended it.
    */
   override release(): Promise<boolean> {
     this.#resigned ??= keepAlive(this.#resign(this).then(() => !this.isLost));
     return this.#resigned;
   }
 
-  /** @internal Gives the seat back now, whatever work goes on. */
+  /** @internal Gives the seat back now, whatever work is running. */
   giveBack(): Promise<boolean> {
     return super.release();
   }
 
-  /** @internal The work of the term is to end; the seat is still held, so that it can. */
+  /** @internal Tells the work of the term to end. The seat is still held, so that the work can. */
   end(): void {
-    // Also a signal that nobody has asked for yet: a caller that asks later finds it aborted.
+    // Also aborts a signal that was not read yet: a caller that reads it later finds it aborted.
     if (!this.signal.aborted) this.lost('released');
   }
 
-  /** @internal Nothing extends it any more, and nothing gives it back. */
+  /** @internal From now on, nothing extends the lease and nothing gives it back. */
   letExpire(): void {
     this.#holds.untrack(this);
     this.#holds.letExpire(this.#hold);
   }
 
-  /** @internal The copies of the request that it was granted to. */
+  /** @internal The unanswered copies of the request that was granted this term. */
   get copies(): UnansweredCopies | undefined {
     return this.#hold.grant.copies;
   }
 
-  /** @internal Calls back whenever somebody asks for a run of a job. Returns what ends that. */
+  /** @internal Calls `callback` whenever a run of a job is requested. Returns a function that ends this. */
   onCalled(callback: () => void): () => void {
     return this.#hold.onCalled(callback);
   }
 
-  /** @internal Which way it ended, if it has. */
+  /** @internal Whether the term has ended by a loss. */
   get isLost(): boolean {
     const { ended } = this.#hold;
     return ended !== undefined && ended !== 'released';
   }
 
-  /** @internal */
+  /** @internal Whether the term has ended. */
   get isOver(): boolean {
     return this.#hold.ended !== undefined;
   }

@@ -6,47 +6,47 @@ import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
 import { HandOver } from './hand-over.js';
 import type { TermHandle } from './term-handle.js';
 
-/** Hears what becomes of the terms of a candidate. */
+/** Is told what happens to the terms of a candidate. */
 export interface TermListener {
   elected(term: TermHandle): void;
-  /** The term is not to be relied on from now on; its work may go on for a while. */
+  /** The term cannot be relied on from now on, but its work may run for a while. */
   ending(): void;
   deposed(term: TermHandle, why: WhyDeposed): void;
 }
 
-/** What a term needs of its candidate. */
+/** The parts that a term gets from its candidate. */
 export interface TermParts {
   readonly context: AcquisitionContext;
   readonly options: ParsedElectionOptions;
   readonly callbacks: Callbacks;
   readonly listener: TermListener;
-  /** The seats of work that outlives its time to end: each settles when its seat has been given back. */
+  /** The seats of work that outlives its drain: each promise settles when its seat has been given back. */
   readonly leftBehind: Set<Promise<unknown>>;
 }
 
-/** How a term is to end. */
+/** How a term shall end. */
 interface Ending {
   readonly why: WhyDeposed;
   readonly drainMs: number;
-  /** The candidate that it is handed to. */
+  /** The candidate that the term is handed to. */
   readonly to: string | undefined;
 }
 
 /**
- * One term of a candidate. It ends in this order, whoever wants it to: its signal aborts; its work ends, for which it
- * has so long; its `onDeposed` is called; the seat is given back. So nobody else is elected between the two callbacks.
+ * One term of a candidate. Every term ends in the same order: its signal aborts; its work has `drainMs` to end;
+ * `onDeposed` is called; the seat is given back. So no other candidate is elected between the two callbacks.
  *
- * Work that takes longer keeps the seat until it ends, but no longer than the lease goes on: from the end of its time on
- * nothing extends that, so that work which never ends does not keep all others from leading.
+ * Work that takes longer than `drainMs` keeps the seat until it ends or the lease is over. The lease is not extended
+ * any more after `drainMs`, so work that never ends does not keep out all other candidates.
  */
 export class Term {
   readonly handle: TermHandle;
   readonly #parts: TermParts;
-  /** Resolves with how it is to end; `undefined`: it has ended. The first to say so decides. */
+  /** Resolves with how the term shall end; with `undefined` if the hold has ended. The first cause decides. */
   readonly #ends: Promise<Ending | undefined>;
-  /** Resolves when its end is over: with whether the candidate that it was to be handed to has it. */
+  /** Resolves when the end is over, with whether the other candidate of a hand-over has the seat. */
   readonly #over: Promise<boolean>;
-  /** Aborts when the time is up that a stop leaves an end which goes on already. */
+  /** Aborts when a later stop leaves no more time to an end that is going on already. */
   readonly #hurrying = new AbortController();
   #isEnding = false;
   #hasFailed = false;
@@ -64,23 +64,23 @@ export class Term {
         if (this.#isEnding) return;
         this.#isEnding = true;
         parts.listener.ending();
-        // The signal of a hold that is lost has aborted.
+        // The signal of a lost hold has aborted already.
         handle.end();
         resolve(ending);
       };
     });
   }
 
-  /** Whether its `onElected` failed, and it ends, or has ended, because of that. */
+  /** Whether `onElected` failed and the term ends, or has ended, for that reason. */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }
 
-  /** From the election to the end. */
+  /** Resolves when the term has ended. */
   async lead(): Promise<void> {
     const { handle } = this;
     const { callbacks, listener, options } = this.#parts;
-    // First: a hold that is over already ends its term as soon as it is watched.
+    // This comes first: a hold that is over already ends its term as soon as it is watched.
     listener.elected(handle);
     this.#watch();
     callbacks.elected(handle, () => {
@@ -93,7 +93,7 @@ export class Term {
     this.#hurrying.abort();
   }
 
-  /** Ends it, unless it ends already: then waits for that, no longer than `drainMs`. Gives what `#over` does. */
+  /** Ends the term. If it is ending already, waits for its end for at most `drainMs`. Resolves as `#over` does. */
   async end(why: WhyDeposed, drainMs: number, to?: string): Promise<boolean> {
     if (this.#isEnding) {
       await within(this.#parts.context.clock, drainMs, this.#over);
@@ -103,7 +103,7 @@ export class Term {
     return await this.#over;
   }
 
-  /** Ends it; if it ends already, its work has no longer than that from now on. */
+  /** Ends the term. If it is ending already, its work has at most `drainMs` from now on. */
   stop(drainMs: number): void {
     if (this.#isEnding) void this.#hurry(drainMs);
     else this.#end({ why: 'stopped', drainMs, to: undefined });
@@ -122,13 +122,13 @@ export class Term {
       this.#end(undefined);
     });
     handle.releaseRequested.addEventListener('abort', () => {
-      // By a revocation, after which nothing extends the lease. A provider that closes stops its elections itself.
+      // A revocation, after which nothing extends the lease. A provider that closes stops its elections itself.
       if (context.closing.aborted) return;
       this.#end({ why: 'resigned', drainMs: options.terms.leaseMs, to: undefined });
     });
   }
 
-  /** It was lost, or given back by something else than its own end. */
+  /** The hold was lost, or was given back by something other than this end. */
   #ended(): false {
     void this.#depose(this.handle.isLost ? 'lost' : 'resigned', () => Promise.resolve());
     return false;
@@ -146,7 +146,7 @@ export class Term {
       return false;
     }
     const isHanded = await this.#depose(why, () => this.#giveBack(to));
-    // The time is that of both callbacks.
+    // `drainMs` is the time of both callbacks together.
     await within(clock, Math.max(0, endMs - clock.nowMs()), callbacks.idle(), signal);
     return isHanded;
   }
@@ -163,7 +163,7 @@ export class Term {
     void vacated.then(() => leftBehind.delete(vacated));
   }
 
-  /** Resolves when its work has ended, `onDeposed` has been called, and the seat is given back. */
+  /** Resolves when the work has ended, `onDeposed` has been called, and the seat is given back. */
   #depose<T>(why: WhyDeposed, vacate: () => Promise<T>): Promise<T> {
     const { callbacks, listener } = this.#parts;
     const vacated = callbacks.deposed(this.handle, why, vacate);

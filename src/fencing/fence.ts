@@ -1,25 +1,28 @@
+// Fencing: writes to the application's own collections that compare the token of a hold, so that a former holder cannot
+// overwrite a newer one.
+
 import type { FencingEligibility } from '../lease/holding/fencing-eligibility.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { wrongType } from '../options/checks.js';
 
-/** What a resource compares: which lock, and how new its holder is. */
+/** The values that a resource compares: the lock, and how new its holder is. */
 export interface Fence {
   readonly lockName: string;
   readonly token: number;
-  /** Where its lock document is; `undefined` of a hold in several databases. */
+  /** The database of the lock document; `undefined` for a hold in several databases. */
   readonly databaseName: string | undefined;
 }
 
 /**
- * The fence of an exclusive hold, as it is at this moment: a change of mode brings another one. Whether the hold is over
- * is not asked, because the resource decides by the token alone.
+ * The fence of an exclusive hold at this moment; a change of mode brings another fence. The hold may be over: the
+ * resource decides by the token alone.
  *
- * Only a handle knows whether its hold is exclusive, so what does not say so is refused: to take a stranger for
- * exclusive would let two of them write.
+ * Only a handle knows whether its hold is exclusive, so an object that does not say so is refused. If a foreign object
+ * were taken for exclusive, two of them could write.
  */
 export function fenceOf(lock: LockHandle): Fence {
   if (isObject(lock) && 'handles' in lock) {
-    throw new TypeError('lock must be a LockHandle: of a CompositeHandle, give its handles');
+    throw new TypeError('lock must be a LockHandle; for a CompositeHandle, pass its handles');
   }
   if (!canFence(lock)) throw wrongType('lock', 'a LockHandle of this library', lock);
   const { name, fencingToken, databaseName } = lock;
@@ -29,8 +32,8 @@ export function fenceOf(lock: LockHandle): Fence {
 }
 
 /**
- * The fences of several holds, in the order of the names' code units: two who claim the same fences in the same order
- * do not abort each other for ever.
+ * The fences of several holds, in the order of the names' code units. Two callers that claim the same fences in the
+ * same order do not abort each other for ever.
  */
 export function fencesOf(locks: LockHandle | readonly LockHandle[]): readonly Fence[] {
   const all: readonly LockHandle[] = isList(locks) ? locks : [locks];

@@ -22,11 +22,13 @@ export interface FencedTransactionOptions {
   /** The collection of fence documents, one per lock. Default: `distributed.fences`. */
   collectionName?: string | undefined;
   /**
-   * The database that it is in. Default: the one that has the locks; for locks of a quorum, the client's own, which its
-   * connection string names.
+   * The database of that collection. Default: the database of the locks; for locks of a quorum, the database that the
+   * connection string of the client names.
    */
   databaseName?: string | undefined;
-  /** Of the transaction. Default: write concern majority, read concern snapshot, read preference primary. */
+  /**
+   * The options of the transaction. Default: write concern majority, read concern snapshot, read preference primary.
+   */
   transaction?: TransactionOptions | undefined;
 }
 
@@ -36,19 +38,19 @@ const OPTIONS: KeysOf<FencedTransactionOptions> = {
   transaction: true,
 };
 
-/** What is stored per lock. */
+/** The fence document of one lock. */
 interface FenceDocument {
   /** The name of the lock. */
   readonly _id: string;
-  /** The highest token that has claimed it. */
+  /** The highest token that has claimed the fence. */
   readonly token: number;
-  /** How often it was claimed: it makes each claim a change, also by the same token. */
+  /** How often the fence was claimed: it makes every claim a change, even one with the same token. */
   readonly claims: number;
-  /** When it was claimed last, by the server's clock: for people, and for an index that purges. */
+  /** When the fence was last claimed, by the server's clock: for people, and for an index that purges. */
   readonly claimedAt: Date;
 }
 
-/** Whatever the client's own are: what a failover could undo, fence and all, protects nothing. */
+/** These replace the client's own options: a fence that a failover could undo protects nothing. */
 const TRANSACTION = {
   writeConcern: { w: 'majority' },
   readConcern: { level: 'snapshot' },
@@ -57,35 +59,36 @@ const TRANSACTION = {
 
 const CLAIM = { $inc: { claims: 1 }, $currentDate: { claimedAt: true } } as const;
 
-/** The pause before another try grows up to this many times. */
+/** The pause before another try doubles at most this many times. */
 const MAX_DOUBLINGS = 3;
 
 /**
- * Works in a transaction that cannot commit once a newer holder of the lock has had one.
+ * Runs `work` in a transaction that cannot commit after a newer holder of the lock has had a fenced transaction.
  *
- * It guarantees that of all fenced transactions under one lock (and the same fence collection) those that commit are
- * serial, and that none with an older token commits after one with a newer. Before `work` is called, the transaction
- * writes one fence document per lock, in the order of the locks' names, and never without changing it: a write that
- * changes nothing would conflict with nobody ({@link https://jira.mongodb.org/browse/SERVER-77616 | SERVER-77616}). So
- * everything that `work` reads through its session is protected too. The documents of the locks are not touched, and
- * leases are extended while it runs.
+ * It guarantees that the committed ones of all fenced transactions under one lock (and the same fence collection) are
+ * serial, and that none with an older token commits after one with a newer token. Before `work` is called, the
+ * transaction writes one fence document per lock, in the order of the locks' names. Each of these writes changes its
+ * document: a write without a change would conflict with no other
+ * ({@link https://jira.mongodb.org/browse/SERVER-77616 | SERVER-77616}). So everything that `work` reads through its
+ * session is protected, too. The lock documents are not touched, and leases are extended while the transaction is open.
  *
- * On success it gives what `work` has returned, from the try that was committed. As in the driver's `withTransaction`,
- * `work` is called again if the transaction conflicts with another: it should change nothing but through its session.
+ * On success it returns what `work` returned in the try that was committed. As in the driver's `withTransaction`,
+ * `work` is called again if the transaction conflicts with another one, so it should change nothing outside its
+ * session.
  *
- * After a failure nothing was committed: what `work` throws comes out as it is, and a {@link StaleTokenError} means that
- * `work` was not called, or that all it did was undone. The one exception is an error of the driver with the label
- * `UnknownTransactionCommitResult`: no server has said how the commit ended.
+ * After a failure nothing was committed. An error of `work` is thrown as it is. A {@link StaleTokenError} means that
+ * `work` was not called, or that everything it did was undone. The one exception is an error of the driver with the
+ * label `UnknownTransactionCommitResult`: no server has said how the commit ended.
  *
- * It does not promise to be quick: while an older holder's transaction is open, a newer one's tries again, as long as
- * `withTransaction` does (120 s), and a server ends a transaction that is older than 60 s by default. It does not fence
- * what `work` does without its session, nor anybody who writes without such a transaction. Each call takes the token as it
- * is when it begins.
+ * It does not promise to be quick: while the transaction of an older holder is open, that of a newer holder is repeated
+ * for as long as `withTransaction` does so (120 s), and a server ends a transaction that is older than 60 s by default.
+ * It does not fence what `work` does without its session, nor writes outside of such transactions. Each call uses the
+ * token that the lock has when the call begins.
  *
  * @throws {@link StaleTokenError} with both tokens; {@link UnsupportedServerError} if the server has no transactions;
  *   what `work` throws; the driver's errors as they are.
- * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, an empty list,
- *   one lock named twice, locks of several databases without `databaseName`, or a wrong option.
+ * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, an empty
+ *   list, one lock named twice, locks of several databases without `databaseName`, or a wrong option.
  */
 export async function fencedTransaction<T>(
   client: MongoClient,
@@ -104,7 +107,7 @@ export async function fencedTransaction<T>(
   return await client.withSession((session) =>
     session.withTransaction(
       async () => {
-        // Nothing has been sent yet, so no transaction is open meanwhile. Older drivers repeat without a pause.
+        // Nothing has been sent yet, so no transaction is open during the pause. Older drivers repeat without a pause.
         if (tries > 0) await pauseBeforeRepeat(systemClock, Math.min(tries - 1, MAX_DOUBLINGS));
         tries += 1;
         for (const fence of fences) await claim(documents, fence, session);
@@ -115,7 +118,7 @@ export async function fencedTransaction<T>(
   );
 }
 
-/** All processes have to agree on the fences, and the database of the locks is what they agree on already. */
+/** All processes have to agree on the fences, and they already agree on the database of the locks. */
 function databaseOf(fences: readonly Fence[]): string | undefined {
   const names = [...new Set(fences.map(({ databaseName }) => databaseName))];
   if (names.length < 2) return names[0];
@@ -124,7 +127,7 @@ function databaseOf(fences: readonly Fence[]): string | undefined {
   );
 }
 
-/** From here on, only one can commit of this transaction and any other that claims the same fence at the same time. */
+/** After a claim, this transaction and any other that claims the same fence at the same time cannot both commit. */
 async function claim(
   documents: Collection<FenceDocument>,
   fence: Fence,
@@ -141,7 +144,10 @@ async function claim(
   }
 }
 
-/** What a standalone server says to the first command of a transaction; the driver may put words of its own before it. */
+/**
+ * The error of a standalone server for the first command of a transaction. The driver may wrap it in an error of its
+ * own.
+ */
 function isWithoutTransactions(error: unknown): boolean {
   const { originalError = error } = error as { originalError?: unknown };
   return (

@@ -10,11 +10,11 @@ import { parseField, storing } from './token-field.js';
 
 /** Options of a fenced update: those of the driver's `updateOne`, and where the token is stored. */
 export interface FencedUpdateOptions extends UpdateOptions {
-  /** The path of the field that has the token of the last fenced write. Default: `fencingToken`. */
+  /** The path of the field that stores the token of the last fenced write. Default: `fencingToken`. */
   field?: string | undefined;
 }
 
-/** Its own option, and the driver's, which are passed on. */
+/** The option of this function, and the options of the driver, which are passed on. */
 const OPTIONS: KeysOf<FencedUpdateOptions> = {
   field: true,
   arrayFilters: true,
@@ -50,26 +50,27 @@ const OPTIONS: KeysOf<FencedUpdateOptions> = {
 /**
  * Updates one document of your own, unless a newer holder of the lock has written it.
  *
- * It guarantees that the update is applied only if the stored token is missing or not above that of `lock`, which is then
- * stored with it: comparison and change are one atomic update, so no pause of this process, and no message that comes
- * late, can slip an older holder's write in after a newer one's. The token alone decides; a hold that was lost or
- * released may try.
+ * It guarantees that the update is applied only if the stored token is missing or not above the token of `lock`, which
+ * is then stored in the document. Comparison and change are one atomic update. So a write of an older holder never
+ * follows a write of a newer one, whether this process pauses or a message arrives late. The token alone decides: a
+ * hold that was lost or released may try, too.
  *
- * On success the result is that of the driver's `updateOne`. `matchedCount` 0: nothing that `filter` selects is there.
- * With `upsert`, which needs `_id` in the filter, a document that is not there is inserted with the token, once, however
- * many try.
+ * On success the result is that of the driver's `updateOne`. `matchedCount` 0: `filter` selects no document. With
+ * `upsert`, which needs `_id` in the filter, a missing document is inserted with the token, and only once, however many
+ * holders try.
  *
- * After a failure nothing was written, unless the error is the driver's own and leaves that open, as with any update.
+ * After a failure nothing was written, unless the error is the driver's own and leaves that open, as for any update.
  *
- * It does not protect what was read before it: begin a read-modify-write with a fenced write, `{ $set: {} }` will do
- * outside of transactions, and read after that. Nor does it guard against writes that compare no token, or outlive
- * what the write concern of the collection does not: below majority, a failover may undo it, token and all.
+ * It does not protect what was read before it. So begin a read-modify-write with a fenced write (outside of
+ * transactions `{ $set: {} }` is enough), and read after that. It does not protect against writes that compare no
+ * token. It lasts no longer than the write concern of the collection makes it: below majority, a failover may undo the
+ * update with its token.
  *
  * @throws {@link StaleTokenError} with both tokens, if a newer one is stored.
  * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, because the
- *   tokens of several readers or permits are live at a time; for a replacement document; for an `update` that writes the
- *   token itself; for `upsert` without `_id`; for an unacknowledged write concern. And, after the server has refused the
- *   update, for a `field` that holds something other than a number, which nobody can compare.
+ *   tokens of several readers or permits are live at a time; for a replacement document; for an `update` that writes
+ *   the token itself; for `upsert` without `_id`; for an unacknowledged write concern. After the server has refused the
+ *   update: for a `field` that holds something other than a number, which cannot be compared.
  */
 export async function fencedUpdateOne<T extends Document>(
   collection: Collection<T>,
@@ -89,12 +90,12 @@ export async function fencedUpdateOne<T extends Document>(
   if (driverOptions.upsert === true) refuseSecondDocument(filter, driverOptions);
   const isTransaction = driverOptions.session?.inTransaction() === true;
   if (!isTransaction && (driverOptions.writeConcern ?? collection.writeConcern)?.w === 0) {
-    throw wrongType('writeConcern', 'an acknowledged one, because a refusal must be heard of', { w: 0 });
+    throw wrongType('writeConcern', 'an acknowledged one, because a refusal must reach the caller', { w: 0 });
   }
   return await new GuardedUpdate(collection, filter, stored, field, fence, driverOptions).run();
 }
 
-/** An upsert beside the document that refuses it would be a way around the fence. */
+/** The server must not insert another document beside the one that refuses the update: that would bypass the fence. */
 function refuseSecondDocument(filter: Document, { collation }: UpdateOptions): void {
   if (!selectsOneId(filter)) {
     throw wrongType('filter', 'one with a value for _id where upsert is true', filter);
@@ -110,7 +111,9 @@ function refuseSecondDocument(filter: Document, { collation }: UpdateOptions): v
   }
 }
 
-/** Whether the filter has one value for `_id`: no operator, no pattern, nothing that turns into one when it is sent. */
+/**
+ * Whether the filter has one value for `_id`: no operator, no pattern, and nothing that becomes one when it is sent.
+ */
 function selectsOneId(filter: Document): boolean {
   if (typeof filter['toBSON'] === 'function') return false;
   const id: unknown = filter['_id'];

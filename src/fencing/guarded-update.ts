@@ -4,22 +4,28 @@ import { given } from '../options/checks.js';
 import type { Fence } from './fence.js';
 import { notAbove } from './token-field.js';
 
-/** An upsert that collides with somebody else's is an update the next time, unless the document is deleted meanwhile. */
+/**
+ * The most tries of an upsert that collides with another one. The next try is an update, unless the document is deleted
+ * meanwhile.
+ */
 const MAX_COLLISIONS = 10;
 
-/** How answers are decoded, whatever the client's options are: an error's code and key pattern have to be readable. */
+/**
+ * How answers are decoded, whatever the client's options are: the code and the key pattern of an error must be
+ * readable.
+ */
 const DECODING = { promoteValues: true, promoteLongs: true, useBigInt64: false, raw: false } as const;
 
-/** What is read with, whatever the collection's options are: the newest state, and numbers as numbers. */
+/** The options of reads, whatever the collection's options are: the newest state, and numbers as numbers. */
 const READING = { ...DECODING, readPreference: 'primary' } as const satisfies FindOptions;
 
-/** What is in the way of an update: the type of what is stored, and its value if that is a number. */
+/** The obstacle to an update: the type of the stored value, and the value itself if it is a number. */
 interface Obstacle {
   readonly type: string;
   readonly token: number | null;
 }
 
-/** One update that is applied unless a newer token is stored, its arguments checked. */
+/** One update that is applied unless a newer token is stored. Its arguments have been checked. */
 export class GuardedUpdate<T extends Document> {
   readonly #collection: Collection<T>;
   readonly #filter: Filter<T>;
@@ -66,13 +72,13 @@ export class GuardedUpdate<T extends Document> {
   }
 
   /**
-   * The upsert met a document of its `_id`: it is refused, or it has appeared in this very moment, and then the next try
-   * updates it. Returns if there is something to try again.
+   * The upsert collided with a document of its `_id`. Either that document refuses the update, or it was inserted at
+   * this very moment and the next try updates it. Returns if another try makes sense.
    */
   async #settleCollision(error: DuplicateId): Promise<void> {
-    // Without the session: the server has aborted its transaction.
+    // Without the session, because the server has aborted its transaction.
     await this.#throwIfRefused({ _id: this.#filter._id } as Filter<T>, undefined);
-    // What else the filter asks for is not so: to the server, too, that is a duplicate.
+    // The document does not match the other conditions of the filter. The server, too, calls that a duplicate.
     if ((await this.#read(this.#filter, undefined)) === null) throw error;
     if (this.#options.session?.inTransaction() !== true) return;
     error.addErrorLabel('TransientTransactionError');
@@ -94,12 +100,13 @@ export class GuardedUpdate<T extends Document> {
   async #read(filter: Filter<T>, session: UpdateOptions['session']): Promise<Obstacle | null> {
     const { collation, hint, let: variables, comment, maxTimeMS } = this.#options;
     const path = `$${this.#field}`;
-    // No double is as large as a decimal can be.
+    // No double is as large as a decimal can be, so such a decimal becomes infinite.
     const toDouble = { $convert: { input: path, to: 'double', onError: Infinity } };
     return await this.#collection.findOne<Obstacle>(filter, {
       ...given({ collation, hint, let: variables, comment, maxTimeMS, session }),
       ...READING,
-      // A transaction has one of its own. Elsewhere, what refused the update need not have reached a majority yet.
+      // A transaction has its own read concern. Elsewhere, the state that refused the update need not have reached a
+      // majority.
       ...(session?.inTransaction() === true ? {} : { readConcern: { level: 'local' } }),
       projection: { _id: 0, type: { $type: path }, token: { $cond: [{ $isNumber: path }, toDouble, null] } },
     });
@@ -114,11 +121,14 @@ const both = <T extends Document>(filter: Filter<T>, condition: Document): Filte
   ({ $and: [filter, condition] }) as unknown as Filter<T>;
 
 function inWords({ type, token }: Obstacle): string {
-  if (type === 'missing') return 'cannot be stored, because what is around it is no object';
+  if (type === 'missing') return 'cannot be stored, because its parent is not an object';
   return `is ${token === null ? `of the type ${type}` : String(token)}`;
 }
 
-/** The driver's error, as far as this is concerned. By code and not by class: there may be two copies of the driver. */
+/**
+ * The part of the driver's error that is used here. Recognised by its code, because there may be two copies of the
+ * driver.
+ */
 interface DuplicateId extends Error {
   addErrorLabel(label: string): void;
 }

@@ -1,10 +1,10 @@
 import type { Document } from 'mongodb';
 import { orElse, outOfRange, wrongType } from '../options/checks.js';
 
-/** Where documents have the token of their last fenced write, unless the caller says otherwise. */
+/** The default field for the token of the last fenced write. */
 const DEFAULT_FIELD = 'fencingToken';
 
-/** Checks the path of a field: what `$set` can create, and is not part of `_id`. */
+/** Checks the path of a field: `$set` can create it, and it is not part of `_id`. */
 export function parseField(given: string | undefined): string {
   const field: unknown = orElse(given, DEFAULT_FIELD);
   if (typeof field !== 'string') throw wrongType('field', 'a string', field);
@@ -17,9 +17,9 @@ export function parseField(given: string | undefined): string {
 /**
  * Selects the documents whose stored token is missing or not above this one.
  *
- * What is no number never passes: nobody knows what wrote it, or how new that was. `$lte` of a query compares numbers with
- * numbers alone, and NaN with none, but looks into arrays, so these are left out. No `$expr`, where null and NaN come
- * before all numbers, and which an upsert does not take.
+ * A value that is not a number never passes, because it is unknown what wrote it and how new that was. `$lte` of a
+ * query compares numbers with numbers alone, and NaN with none. It also looks into arrays, so arrays are excluded.
+ * `$expr` is no alternative: there null and NaN come before all numbers, and an upsert does not accept it.
  */
 export function notAbove(field: string, token: number): Document {
   const steps = field.split('.');
@@ -37,8 +37,9 @@ const missingOr = (path: string, condition: Document): Document => ({
 });
 
 /**
- * The update, which also stores the token. As a double, which holds every token exactly (they are below 2^53), compares
- * exactly with whatever number is stored, and is read back as a number, with `promoteLongs` false or `useBigInt64` too.
+ * The update, extended to store the token. The token is stored as a double: that holds every token exactly (tokens are
+ * below 2^53), compares exactly with any stored number, and is read back as a number even if `promoteLongs` is false or
+ * `useBigInt64` is true.
  */
 export function storing(update: unknown, field: string, token: number): Document | Document[] {
   if (Array.isArray(update)) {
@@ -55,7 +56,7 @@ export function storing(update: unknown, field: string, token: number): Document
     throw wrongType('update', 'operators or a pipeline, because a replacement loses the token', update);
   }
   for (const [operator, fields] of operators) {
-    // The driver takes a Map, too, but its entries would be lost beside the token.
+    // The driver also accepts a Map, but its entries would be lost when the token is added.
     const isObject = typeof fields === 'object' && fields !== null;
     if (!isObject || fields instanceof Map) throw wrongType(`update.${operator}`, 'a plain object', fields);
   }
@@ -83,13 +84,13 @@ const entriesOf = (value: unknown): readonly Entry[] => {
 const fieldsOf = (value: unknown): readonly Entry[] =>
   typeof value === 'object' && value !== null ? Object.entries(value) : [];
 
-/** The paths that an operator names; `$rename` writes those that it renames to as well. */
+/** The paths that an operator writes; `$rename` also writes its targets. */
 const writtenByOperator = ([operator, fields]: Entry): readonly string[] =>
   fieldsOf(fields).flatMap(([path, to]) =>
     operator === '$rename' && typeof to === 'string' ? [path, to] : [path],
   );
 
-/** The paths that a stage names. One that replaces the whole document names none: the token is stored after it. */
+/** The paths that a stage writes. A stage that replaces the whole document has none: the token is stored after it. */
 const writtenByStage = (stage: readonly Entry[]): readonly string[] =>
   stage.flatMap(([name, value]) => {
     switch (name) {

@@ -3,39 +3,45 @@ import type { LockKind } from '../protocol/lock-document.js';
 import { boolean, number, oneOf, optional, orElse, record, shortText, wrongType } from './checks.js';
 import type { KeysOf } from './unknown-keys.js';
 
-/** The longest that a close can be asked to wait. */
+/** The longest time that a close can be asked to wait. */
 const DAY_MS = 86_400_000;
 
-/** How long work has to end after it is told to, where nobody says otherwise. */
+/** The default of `drainMs`. */
 export const DRAIN_MS = 5_000;
 
-/** How long work has to end after it is told to. */
+/** How long work may take to end after it is told to. */
 export interface DrainOptions {
   /** In ms: 0 to 24 h, default 5,000. */
   drainMs?: number | undefined;
 }
 
-/** How long whatever ends waits for the work that goes on. @param of - The method that takes the options. */
+/**
+ * Checks `drainMs`.
+ * @param of - The method that takes the options.
+ */
 export const parseDrain = (of: string, given?: DrainOptions): number =>
   number('drainMs', orElse(record(given, of, { drainMs: true }).drainMs, DRAIN_MS), 0, DAY_MS);
 
 /** Options of a revocation. */
 export interface RevokeOptions {
-  /** Only the lease of this attempt; by default every lease of the lock. */
+  /** The attempt id of the one lease to revoke. Default: every lease of the lock. */
   id?: string | undefined;
-  /** What the revocation is for, which the holders are told. At most 1,024 bytes of UTF-8. */
+  /** The reason for the revocation, which the holders are told. At most 1,024 bytes of UTF-8. */
   why?: string | undefined;
-  /** Empties the seats at once instead of asking: until the old holders hear of it, only tokens protect. */
+  /**
+   * Empties the seats at once instead of asking the holders. Until the old holders learn of it, only tokens protect the
+   * resource.
+   */
   force?: boolean | undefined;
 }
 
-/** What `list` picks out. */
+/** Selects the locks that `list` returns. */
 export interface ListFilter {
   /** Only locks whose names begin with this. */
   prefix?: string | undefined;
   /** Only locks of this kind. */
   kind?: LockKind | undefined;
-  /** Only locks that somebody holds. */
+  /** Only locks that have a holder. */
   heldOnly?: boolean | undefined;
 }
 
@@ -49,7 +55,7 @@ export function parseRevokeOptions(given?: RevokeOptions): RevokeOptions {
   return { id, why: optional(why, (text) => shortText('why', text)), force: boolean('force', force) };
 }
 
-/** A filter, checked. */
+/** The filter after the checks. */
 export interface ParsedListFilter {
   readonly prefix: string;
   readonly kind: LockKind | undefined;

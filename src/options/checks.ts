@@ -22,7 +22,8 @@ export function number(option: string, value: unknown, low: number, high: number
   if (!(value >= low && value <= high)) {
     throw outOfRange(option, `between ${String(low)} and ${String(high)}`, value);
   }
-  // Negative zero becomes zero: the driver would store it as a double, which no other process takes for an integer.
+  // Turns negative zero into zero: the driver would store negative zero as a double, which no other process takes for
+  // an integer.
   return value + 0;
 }
 
@@ -48,14 +49,14 @@ export function shortText(option: string, value: unknown): string {
   return value;
 }
 
-/** The default stands for what is not given; `null` is given, and wrong. */
+/** The default replaces a missing value. `null` is not a missing value but a wrong one. */
 export const orElse = <T>(value: T | undefined, otherwise: T): T => (value === undefined ? otherwise : value);
 
 /**
- * An options object that has none but known keys; an empty one where none is given.
+ * Checks that an options object has known keys only; a missing object counts as an empty one.
  *
- * @param of - What takes the options: the method or class that the caller named.
- * @param option - The name of the argument that is the object.
+ * @param of - The method or class that takes the options, as the caller knows it.
+ * @param option - The name of the argument.
  */
 export function record<T extends object>(
   value: T | undefined,
@@ -68,7 +69,7 @@ export function record<T extends object>(
   return options;
 }
 
-/** An object whose keys are for somebody else to judge; an empty one where none is given. */
+/** Checks that a value is an object, but not its keys; a missing one counts as an empty object. */
 export function object<T extends object>(value: T | undefined, option = 'options'): Partial<T> {
   if (value === undefined) return {};
   if (typeof value !== 'object' || (value as T | null) === null) throw wrongType(option, 'an object', value);
@@ -84,7 +85,9 @@ function shown(value: unknown): string {
   return typeof value === 'bigint' ? String(value) : inspect(value, { depth: 0 });
 }
 
-/** The options that have a value: to the driver, one that is undefined is there, and takes a default's place. */
+/**
+ * The options that have a value. For the driver, an option that is `undefined` is given, so the default does not apply.
+ */
 export const given = <T extends object>(options: T): Given<T> =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;
 

@@ -1,3 +1,6 @@
+// Options: their public types and defaults. A caller's options are checked once, here; the other folders get checked
+// values.
+
 import { quoted } from '../errors.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 import {
@@ -18,22 +21,23 @@ import type { KeysOf } from './unknown-keys.js';
 /** How waiters learn of their grants. */
 export type Wakeups = 'change-stream' | 'polling';
 
-/** Options of a {@link LockProvider}. All are checked once, when the provider is made. */
+/** Options of a {@link LockProvider}. All are checked once, when the provider is created. */
 export interface LockProviderOptions {
-  /** The collection of the lock documents. Default `distributed.locks`. */
+  /** The collection of the lock documents. Default: `distributed.locks`. */
   collectionName?: string | undefined;
-  /** How long a lease lives without an extension, in ms: 100 ms to 24 h, default 30,000. */
+  /** How long a lease lasts without an extension, in ms: 100 ms to 24 h, default 30,000. */
   leaseMs?: number | undefined;
-  /** How often a lease is extended, in ms. Default, and at most, a third of the lease. */
+  /** How often a lease is extended, in ms. Default and upper bound: a third of the lease. */
   extendEveryMs?: number | undefined;
   /**
-   * How long before its expiry on the server a hold counts as lost here, in ms: room for the clocks of the replica
-   * set's members to differ at a failover. Less than half of the lease; default a tenth of it, at most 1,000.
+   * How long before the expiry on the server the process counts a hold as lost, in ms. At a failover the clocks of the
+   * replica set's members may differ by as much. Less than half of the lease; default: a tenth of the lease, at most
+   * 1,000.
    */
   clockAllowanceMs?: number | undefined;
-  /** The bound of one call to the store, in ms: 10 to 600,000, default 5,000. */
+  /** How long one call to the store may take, in ms: 10 to 600,000, default 5,000. */
   storeTimeoutMs?: number | undefined;
-  /** The shortest and the longest pause between two polls, in ms, where polling is in use. Default 10 and 800. */
+  /** The shortest and the longest pause between two polls, in ms, if polling is used. Default: 10 and 800. */
   pollMs?:
     | {
         /** The first pause of a wait, in ms. */
@@ -42,24 +46,28 @@ export interface LockProviderOptions {
         max?: number | undefined;
       }
     | undefined;
-  /** `auto` (default) waits by a change stream where the server has one, and polls where it has not. */
+  /**
+   * How waiters learn of their grants. `auto` (default): by a change stream if the server has change streams, and
+   * otherwise by polling.
+   */
   wakeups?: 'auto' | Wakeups | undefined;
   /**
-   * How long the change stream stays open after the last wait, and for who waits behind others in a queue that does not
-   * move, in ms: 0 to 24 h, default 10,000. Who waits without a stream looks once a second.
+   * How long the change stream stays open after the last wait, in ms: 0 to 24 h, default 10,000. The stream also closes
+   * after this time if every wait is behind others in a queue that does not move. A process that waits without a stream
+   * reads the lock once a second.
    */
   wakeIdleMs?: number | undefined;
   /** How long an unused lock document is kept, in ms: at least two leases, default 7 days. */
   retentionMs?: number | undefined;
-  /** The most holders and waiters that one lock may have: 1 to 100,000, default 10,000. */
+  /** The largest number of holders and waiters of one lock: 1 to 100,000, default 10,000. */
   maxMembers?: number | undefined;
-  /** Who holds, for people: shown beside the process id. At most 1,024 bytes of UTF-8. */
+  /** A name of the process for people, shown beside the process id. At most 1,024 bytes of UTF-8. */
   label?: string | undefined;
-  /** Whether the index that purges unused lock documents is made in the background. Default true. */
+  /** Whether the provider creates the index that purges unused lock documents, in the background. Default: true. */
   createIndexes?: boolean | undefined;
 }
 
-/** The provider's options with every default filled in. */
+/** The options of a provider, with all defaults filled in. */
 export interface Settings {
   readonly collectionName: string;
   readonly leaseMs: number;
@@ -68,7 +76,7 @@ export interface Settings {
   readonly storeTimeoutMs: number;
   readonly pollMs: { readonly min: number; readonly max: number };
   readonly wakeups: 'auto' | Wakeups;
-  /** Why it polls, where `wakeups` is polling. */
+  /** Why the provider polls, if `wakeups` is `polling`. */
   readonly pollingWhy: string;
   readonly wakeIdleMs: number;
   readonly retentionMs: number;
@@ -77,17 +85,17 @@ export interface Settings {
   readonly createIndexes: boolean;
 }
 
-/** What follows from the length of one lease. */
+/** The durations that follow from the length of one lease. */
 export interface LeaseTerms {
   readonly leaseMs: number;
   readonly extendEveryMs: number;
   readonly clockAllowanceMs: number;
   readonly retentionMs: number;
-  /** Of an election: how much longer the stored lease of a leader is than the one it counts on. */
+  /** For an election: how much longer the stored lease of a leader is than the lease that the leader counts on. */
   readonly transitionMs?: number;
 }
 
-/** The longest that what is stored under these terms lasts unless it is extended. */
+/** How long a lease or a place that is stored under these terms lasts at most without an extension. */
 export const storedLeaseMs = ({ leaseMs, transitionMs = 0 }: LeaseTerms): number => leaseMs + transitionMs;
 
 const DAY_MS = 86_400_000;
@@ -111,7 +119,7 @@ export function parseProviderOptions(given?: LockProviderOptions): Settings {
   return parseSettings(record(given, 'LockProvider', PROVIDER_OPTIONS));
 }
 
-/** Checks the values of options whose keys are known. */
+/** Checks the values of options whose keys have been checked already. */
 export function parseSettings(given: LockProviderOptions): Settings {
   const { leaseMs: lease = 30_000, pollMs, wakeups = 'auto', retentionMs, ...options } = given;
   const leaseMs = leaseLength('leaseMs', lease);
@@ -144,7 +152,7 @@ export function parseSettings(given: LockProviderOptions): Settings {
   return settings;
 }
 
-/** The terms of a lease of this length; a longer one than the provider's keeps its document longer too. */
+/** The terms of a lease of this length. A lease that is longer than the provider's keeps its document longer, too. */
 export function leaseTerms(settings: Settings, leaseMs: number): LeaseTerms {
   const { extendEveryMs = leaseMs / 3, clockAllowanceMs = Math.min(1_000, leaseMs / 10) } = settings;
   if (clockAllowanceMs >= leaseMs / 2) {
@@ -168,7 +176,7 @@ function collectionName(value: unknown): string {
   return value;
 }
 
-/** What a server takes as `database.collection`, from version 4.4. */
+/** The longest `database.collection` that a server accepts, from version 4.4. */
 const MAX_NAMESPACE_BYTES = 255;
 
 /** Checks that the server can have a collection of this name in this database. */

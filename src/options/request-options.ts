@@ -18,12 +18,12 @@ import type { KeysOf } from './unknown-keys.js';
 
 /** Options of one primitive. */
 export interface PrimitiveOptions {
-  /** The lease of this primitive's holds, in ms, instead of the provider's. */
+  /** The lease of this primitive's holds, in ms. Default: that of the provider. */
   leaseMs?: number | undefined;
   /**
-   * For how long a released seat is kept for this provider's next caller while nobody else waits, in ms: 0 to 24 h,
-   * default 0, not at all. Of a mutex or a semaphore only. Whoever tries elsewhere meanwhile is refused, as if the lock
-   * were held; whoever waits gets it at once.
+   * How long a released seat is kept for the next caller of this provider while no other process waits, in ms: 0 to 24
+   * h, default 0 (not kept). For a mutex or a semaphore only. While the seat is kept, a try of another process is
+   * refused as if the lock were held; a request that waits gets the seat at once.
    */
   keepMs?: number | undefined;
 }
@@ -31,25 +31,25 @@ export interface PrimitiveOptions {
 /** Options of one semaphore. */
 export interface SemaphoreOptions extends PrimitiveOptions {
   /**
-   * What to do if another limit is stored while the semaphore is in use, when this object first meets it: `throw`
-   * (default) a {@link SemaphoreLimitMismatchError}, `follow` the stored one, or `resize` it. A semaphore that nobody
-   * uses takes over the limit unless it is to be followed. Afterwards the object follows what is stored.
+   * What to do if the semaphore is in use with another limit when this object first meets it: `throw` (default) a
+   * {@link SemaphoreLimitMismatchError}, `follow` the stored limit, or `resize` the semaphore. An idle semaphore takes
+   * over the limit of this object, unless the option is `follow`. Afterwards the object follows the stored limit.
    */
   whenLimitDiffers?: WhenLimitDiffers | undefined;
 }
 
-/** What a semaphore does about another stored limit. */
+/** What a semaphore object does about a stored limit that differs from its own. */
 export type WhenLimitDiffers = 'throw' | 'follow' | 'resize';
 
 /** Options of one request. */
 export interface AcquireOptions {
-  /** How long to wait, in ms: 0 or more. Default: no bound for `acquire`, 0 (one try) for `tryAcquire`. */
+  /** How long to wait, in ms: 0 or more. Default: without a bound for `acquire`, 0 (one try) for `tryAcquire`. */
   timeoutMs?: number | undefined;
-  /** Ends the wait: the request rejects with the signal's reason. Has no effect on a lock already granted. */
+  /** Ends the wait: the request rejects with the reason of the signal. It has no effect once the lock is granted. */
   signal?: AbortSignal | undefined;
-  /** The lease of this hold, in ms, instead of the primitive's. */
+  /** The lease of this hold, in ms. Default: that of the primitive. */
   leaseMs?: number | undefined;
-  /** What the lock is wanted for, shown to whoever waits for it. At most 1,024 bytes of UTF-8. */
+  /** What the lock is wanted for. It is shown to processes that wait for the lock. At most 1,024 bytes of UTF-8. */
   why?: string | undefined;
 }
 
@@ -67,18 +67,18 @@ const ACQUIRE_OPTIONS: KeysOf<AcquireOptions> = { timeoutMs: true, signal: true,
 
 const PERMIT_OPTIONS: KeysOf<PermitOptions> = { ...ACQUIRE_OPTIONS, permits: true };
 
-/** The options of one primitive, checked. */
+/** The options of one primitive after the checks. */
 export interface ParsedPrimitiveOptions {
   readonly terms: LeaseTerms;
   readonly keepMs: number;
 }
 
-/** The options of one semaphore, checked. */
+/** The options of one semaphore after the checks. */
 export interface ParsedSemaphoreOptions extends ParsedPrimitiveOptions {
   readonly whenLimitDiffers: WhenLimitDiffers;
 }
 
-/** @param of - The method that makes the primitive. */
+/** @param of - The method that creates the primitive. */
 export const parsePrimitiveOptions = (
   settings: Settings,
   of: string,
@@ -103,31 +103,31 @@ const primitive = (settings: Settings, options: PrimitiveOptions): ParsedPrimiti
   keepMs: number('keepMs', orElse(options.keepMs, 0), 0, MAX_LEASE_MS),
 });
 
-/** @param of - Why this lock cannot keep seats: what it is. */
+/** @param of - The kind of lock, which cannot keep seats. */
 export function refuseKeepMs(keepMs: number, of: string): void {
   if (keepMs > 0) throw outOfRange('keepMs', `0 for ${of}`, keepMs);
 }
 
-/** How long to wait, checked. */
+/** How long to wait, after the checks. */
 export interface ParsedWait {
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** One request, checked. */
+/** The options of one request after the checks. */
 export interface ParsedAcquireOptions extends ParsedWait {
   readonly terms: LeaseTerms;
   readonly why: string | undefined;
-  /** Set if the caller's own chain of calls holds the lock already, and waits without a bound. */
+  /** Set if the request waits without a bound and the caller's own chain of calls already holds the lock. */
   readonly isNested?: boolean | undefined;
 }
 
-/** One request, and when its time to wait began. */
+/** One request, and when its wait began. */
 export interface BegunRequest extends ParsedAcquireOptions {
   readonly startedMs: number;
 }
 
-/** The methods that wait. One whose name begins with `try` makes one try, unless its options say otherwise. */
+/** The methods that wait. A method whose name begins with `try` makes one try unless its options say otherwise. */
 export type WaitingCall =
   'acquire' | 'tryAcquire' | 'acquireAll' | 'tryAcquireAll' | 'upgrade' | 'tryUpgrade' | 'untilElected';
 
@@ -145,7 +145,7 @@ export function parseAcquireOptions(
   };
 }
 
-/** An upgrade waits like a request; its lease and what it is for are those of the hold. */
+/** An upgrade waits like a request. It keeps the lease and the `why` of its hold, so these options are only checked. */
 export function parseUpgradeOptions(given: AcquireOptions | undefined, of: WaitingCall): ParsedWait {
   const { leaseMs, why, ...wait } = record(given, of, ACQUIRE_OPTIONS);
   optional(leaseMs, (ms) => leaseLength('leaseMs', ms));
@@ -153,7 +153,7 @@ export function parseUpgradeOptions(given: AcquireOptions | undefined, of: Waiti
   return parseWaitOf(wait, of);
 }
 
-/** How long to wait, where nothing else can be said. */
+/** The options of a method that waits and has no others. */
 type WaitOptions = Pick<AcquireOptions, 'timeoutMs' | 'signal'>;
 
 export const parseWait = (given: WaitOptions | undefined, of: WaitingCall): ParsedWait =>
@@ -174,10 +174,10 @@ export function parseSignal(signal: AbortSignal | undefined): AbortSignal | unde
 export const parseDowngrade = (to: Mode): 'upgradeable' | 'read' =>
   oneOf('to', to, ['upgradeable', 'read']) === 'read' ? 'read' : 'upgradeable';
 
-/** How many permits a semaphore has. */
+/** Checks the limit of a semaphore. */
 export const parseLimit = (limit: number): number => integer('limit', limit, 1, MAX_LIMIT);
 
-/** A request for permits: how many, and what any request says. */
+/** A request for permits after the checks: their number, and the options of any request. */
 export interface ParsedPermitOptions {
   readonly permits: number;
   readonly request: AcquireOptions;
@@ -192,6 +192,6 @@ export function parsePermitOptions(
   return { permits: parsePermits(permits, limit), request };
 }
 
-/** How many permits are asked for: no more than there are, as far as is known. */
+/** Checks the number of permits in a request, which is at most the known limit. */
 export const parsePermits = (permits: number | undefined, limit: number): number =>
   integer('permits', orElse(permits, 1), 1, limit);

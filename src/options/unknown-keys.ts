@@ -1,13 +1,13 @@
 /**
- * All keys of an options interface, of every variant if it is a union. A list of this type does not compile while it
- * lacks a key of the interface, so an option that is added later cannot be refused by mistake.
+ * All keys of an options interface, and of every variant of a union. A value of this type does not compile if it lacks
+ * a key, so an option that is added later cannot be refused by mistake.
  */
 export type KeysOf<T> = Readonly<Record<T extends unknown ? keyof T : never, true>>;
 
 /**
- * Refuses keys that an options object does not have: a misspelt option would silently leave its default in place. A key
- * whose value is `undefined` is refused too, or a misspelt one would pass until the day its value is set. Only own
- * enumerable string keys count, so instances of classes are fine.
+ * Refuses unknown keys of an options object: a misspelt option would silently leave the default in place. A key whose
+ * value is `undefined` is refused, too; otherwise a misspelt key would pass until its value is set one day. Only own
+ * enumerable string keys count, so instances of classes are accepted.
  */
 export function refuseUnknownKeys(options: object, of: string, known: Readonly<Record<string, true>>): void {
   for (const key of Object.keys(options)) {
@@ -16,8 +16,8 @@ export function refuseUnknownKeys(options: object, of: string, known: Readonly<R
 }
 
 /**
- * For options that are passed on to the driver: refuses a key that is similar to a known one. Any other may be an option
- * of a driver of another version, which is the driver's to judge.
+ * For options that are passed on to the driver: refuses a key that is similar to a known one. Any other key may be an
+ * option of another version of the driver, and the driver checks it.
  */
 export function refuseMisspeltKeys(options: object, of: string, known: Readonly<Record<string, true>>): void {
   const names = Object.keys(known);
@@ -36,7 +36,7 @@ function unknownOption(key: string, of: string, known: readonly string[]): TypeE
   return new TypeError(`unknown option ${JSON.stringify(shown)} of ${of}; ${hint}`);
 }
 
-/** The known key that was probably meant; `undefined` if none is similar. */
+/** The known key that the caller probably meant; `undefined` if no known key is similar. */
 function nearest(given: string, known: readonly string[]): string | undefined {
   const key = given.slice(0, MAX_SHOWN).toLowerCase();
   const [best] = known
@@ -46,10 +46,10 @@ function nearest(given: string, known: readonly string[]): string | undefined {
   return best?.candidate;
 }
 
-/** Two keys that begin with so many equal letters are similar, however they end. */
+/** Two keys that begin with this many equal letters are similar, however they end. */
 const SAME_BEGINNING = 4;
 
-/** How many edits lie between two keys; infinite if they are too different for one to be a slip for the other. */
+/** The number of edits between two keys; infinite if they are too different for a misspelling. */
 function similarity(a: string, b: string): number {
   const edits = editsBetween(a, b);
   const isSlip = edits <= Math.ceil(Math.min(a.length, b.length) / 3);

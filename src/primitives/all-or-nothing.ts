@@ -17,12 +17,12 @@ interface Taken {
   readonly handle: LockHandle;
 }
 
-/** How long the error waits for the releases to be answered. A timeout that is late already has less of it. */
+/** How long an error waits for the releases to be answered. A timeout that is already late waits less. */
 const GIVE_BACK_MS = 1_000;
 
 /**
- * Takes all or none, in the canonical order, each with what is left of the time. If one is lost while others are waited
- * for, everything is given back, and asked for again while there is time.
+ * Acquires all locks or none, in the order of their names. Each acquire has the time that is left. If a lock is lost
+ * while the call waits for another one, the call gives everything back, and starts again while there is time.
  */
 export async function acquireAll<const R extends readonly LockRequest[]>(
   requester: Requester,
@@ -37,17 +37,20 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
   const startedMs = clock.nowMs();
   const acquire = async (member: Member, held: readonly LockHandle[]): Promise<LockHandle> => {
     const remainingMs = Math.max(0, startedMs + timeoutMs - clock.nowMs());
-    // A single try would wait for a store that does not answer, though the time is up.
+    // With a timeout of 0 it would be a single try, which waits for a silent store although the time is up.
     if (remainingMs === 0 && timeoutMs > 0)
       throw new AcquireTimeoutError(member.name, { waitedMs: timeoutMs });
     return await whileHeld(held, signal, (either) =>
       member.acquire({ ...options, signal: either, timeoutMs: remainingMs }),
     );
   };
-  /** All at once, and no longer than a silent store may keep a caller that has given up: it goes on in the background. */
+  /**
+   * Releases all locks at once. If the store is silent, the caller waits for a bounded time, and the releases continue
+   * in the background.
+   */
   const giveBack = async (held: readonly LockHandle[]): Promise<void> => {
     const released = Promise.all(held.map((handle) => handle.release()));
-    // A single try has no time of its own to be late for.
+    // A single try has no timeout that it could be late for.
     const lateMs = timeoutMs === 0 ? 0 : Math.max(0, clock.nowMs() - startedMs - timeoutMs);
     await within(clock, Math.max(0, GIVE_BACK_MS - lateMs), released);
   };
@@ -62,7 +65,7 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
     } catch (error) {
       await giveBack(held());
       if (!(error instanceof LockLostError)) throw error;
-      // Whoever aborted is told their own reason, and not of a loss that came at the same time.
+      // If the caller has aborted, it gets its own reason and not a loss that happened at the same time.
       signal?.throwIfAborted();
       const waitedMs = clock.nowMs() - startedMs;
       if (waitedMs >= timeoutMs) throw new AcquireTimeoutError(error.lockName ?? '', { waitedMs });
@@ -70,7 +73,7 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
   }
 }
 
-/** By the code units of the names: the same for all callers, so that none of them wait for each other in a circle. */
+/** By the code units of the names: all callers use the same order, so they never wait for each other in a circle. */
 const byName = (a: Member, b: Member): number => (a.name < b.name ? -1 : 1);
 
 function composite<R extends readonly LockRequest[]>(
@@ -80,15 +83,16 @@ function composite<R extends readonly LockRequest[]>(
   const handleOf = new Map(taken.map(({ member, handle }) => [member, handle]));
   const handles = members.map((member) => handleOf.get(member));
   return new CompositeLeaseHandle<R>(
-    // Each member acquires what its request says, and so the handle has the type that follows from it.
+    // Each member acquires what its request says, so each handle has the type that follows from the request.
     handles as unknown as CompositeHandle<R>['handles'],
     taken.map(({ handle }) => handle),
   );
 }
 
 /**
- * Waits with a signal that also aborts when one of these is lost: then the rest is not worth waiting for. It does not
- * ask for the handles' own signals, which would keep them from ever being forgotten.
+ * Waits with a signal that also aborts when one of these handles is lost: the other locks are not worth waiting for
+ * then. It does not read the signals of the handles, because that would keep the handles from ever being found
+ * forgotten.
  */
 async function whileHeld<T>(
   held: readonly LockHandle[],
@@ -109,7 +113,7 @@ async function whileHeld<T>(
   try {
     return await wait(controller.signal);
   } finally {
-    // A signal of the caller's may outlive many requests.
+    // The signal of the caller may outlive many requests.
     forget();
     for (const end of unwatch) end();
   }

@@ -2,19 +2,25 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { AcquireTimeoutError, DeadlockError, LockLostError } from '../errors.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 
-/** What a chain of calls holds through `use…`, innermost last. */
+/** One lock that a chain of calls holds through `use…`. `outer` is the lock that encloses it. */
 interface ChainLink {
-  /** Whose lock it is: names are the same lock only within one provider. */
+  /** The requester of the lock: a name stands for the same lock only within one provider. */
   readonly owner: object;
   readonly lock: LockHandle;
   readonly outer: ChainLink | undefined;
-  /** The work has ended: what it started and did not await goes on within the chain, and the lock is given back. */
+  /**
+   * The work has ended, and the lock is given back. Calls that the work started and did not await are still in the
+   * chain.
+   */
   isOver: boolean;
 }
 
 const chain = new AsyncLocalStorage<ChainLink>();
 
-/** Acquires, works, releases; whoever asks for the same lock within the work is known to hold it. */
+/**
+ * Acquires, calls `work`, releases. A request for the same lock inside `work` can find out that its chain holds the
+ * lock.
+ */
 export async function useLock<L extends LockHandle, T>(
   owner: object,
   acquire: () => Promise<L>,
@@ -33,7 +39,7 @@ export async function useLock<L extends LockHandle, T>(
   }
 }
 
-/** What the caller's own chain of calls holds of this lock. */
+/** The holds of this lock that the caller's own chain of calls has. */
 export function heldByChain(owner: object, name: string): readonly LockHandle[] {
   const held: LockHandle[] = [];
   for (let link = chain.getStore(); link !== undefined; link = link.outer) {
@@ -44,10 +50,10 @@ export function heldByChain(owner: object, name: string): readonly LockHandle[] 
 }
 
 /**
- * Asks for a lock that the caller's own chain of calls may hold: then one try finds whether there is room all the same.
- * If there is none, waiting without a bound would never end, unless the chain has ended meanwhile.
+ * Requests a lock that the caller's own chain of calls may hold. If it does, one try finds out whether the lock can be
+ * granted all the same. If not, a wait without a bound would never end, unless the chain has ended meanwhile.
  *
- * @param isHopeless - Whether nobody but the caller's own chain could end the wait.
+ * @param isHopeless - Whether only the caller's own chain could end the wait.
  */
 export async function askWithinChain<T>(
   name: string,
@@ -65,8 +71,8 @@ export async function askWithinChain<T>(
 }
 
 /**
- * The work may have released the lock itself, on purpose: that is no loss. Nor is a suspended machine: such a hold is
- * asked for, and if nobody answers it was not known to be lost before the work ended.
+ * A work that has released the lock itself, on purpose, has lost nothing. After a suspension of the machine, the server
+ * is asked about the hold. If it does not answer, the hold was not known to be lost before the work ended.
  */
 async function throwLoss(lock: LockHandle): Promise<void> {
   try {

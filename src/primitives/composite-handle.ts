@@ -8,7 +8,7 @@ import type { ReaderWriterHandle } from '../lease/mode-change/reader-writer-hand
 import { portrait } from '../portrait.js';
 import type { LockRequest, PermitRequest, UpgradeableReadRequest, WriteRequest } from './lock-request.js';
 
-/** The handle that a request for one lock gives. */
+/** The type of the handle that a request for one lock returns. */
 export type HandleFor<R extends LockRequest> = R extends PermitRequest
   ? PermitHandle
   : R extends WriteRequest | UpgradeableReadRequest
@@ -16,8 +16,8 @@ export type HandleFor<R extends LockRequest> = R extends PermitRequest
     : LockHandle;
 
 /**
- * Several locks held as one: lost when any of them is, released in the reverse order of their acquiring. A loss releases
- * nothing: what is left is held until `release`.
+ * Several locks that are held as one. The composite is lost when one of its locks is lost. A loss releases nothing: the
+ * other locks are held until `release`, which releases in the reverse order of the acquiring.
  */
 export interface CompositeHandle<R extends readonly LockRequest[]> extends Hold {
   /** The handle of each request, in the order of the requests. */
@@ -32,7 +32,7 @@ export class CompositeLeaseHandle<R extends readonly LockRequest[]> implements C
   #releaseRequested: AbortSignal | undefined;
   #released: Promise<boolean> | undefined;
 
-  /** @param taken - The handles in the order in which they were acquired. */
+  /** @param taken - The handles in the order in which the locks were acquired. */
   constructor(handles: CompositeHandle<R>['handles'], taken: readonly LockHandle[]) {
     this.handles = handles;
     this.#taken = taken;
@@ -56,7 +56,7 @@ export class CompositeLeaseHandle<R extends readonly LockRequest[]> implements C
     return Math.min(...this.#taken.map(({ remainingMs }) => remainingMs));
   }
 
-  /** @internal For logs: the facts of this instant, and those of each handle. It starts nothing. */
+  /** @internal For logs: the present state of the composite and of each handle. Starts nothing. */
   toJSON(): object {
     const [shortest] = this.#taken.map(standingOf).sort((a, b) => a.remainingMs - b.remainingMs);
     return { ...(shortest && inFacts(shortest)), handles: this.handles };
@@ -88,7 +88,10 @@ export class CompositeLeaseHandle<R extends readonly LockRequest[]> implements C
 const standingOf = (handle: LockHandle): Standing =>
   handle instanceof LeaseHandle ? handle.standing() : { remainingMs: handle.remainingMs, why: undefined };
 
-/** Releases them in reverse, all of them whatever happens. @returns Whether all were still held. */
+/**
+ * Releases all handles in the reverse order, whatever happens.
+ * @returns Whether all were still held.
+ */
 async function releaseAll(taken: readonly LockHandle[]): Promise<boolean> {
   let wereHeld = true;
   for (const handle of taken.toReversed()) wereHeld = (await handle.release()) && wereHeld;
@@ -96,10 +99,11 @@ async function releaseAll(taken: readonly LockHandle[]): Promise<boolean> {
 }
 
 /**
- * Aborts with the first of these. Not by `AbortSignal.any`, whose signal keeps none of these alive.
+ * A signal that aborts with the first of these. `AbortSignal.any` does not do, because its signal keeps none of these
+ * alive.
  *
- * It refers to these, and so keeps their handles alive while it is reachable; they refer to it only while it has a
- * listener itself, so that handles which are forgotten together are found.
+ * The signal refers to these signals, so it keeps their handles alive while it is reachable. These signals refer to it
+ * only while it has a listener, so handles that are forgotten together are found.
  */
 function firstOf(signals: readonly AbortSignal[]): AbortSignal {
   const first = signals.find(({ aborted }) => aborted);

@@ -12,42 +12,42 @@ import type { Requester } from './requester.js';
 import { SemaphoreFace } from './semaphore.js';
 import type { Semaphore } from './semaphore.js';
 
-/** A mutex among locks that are acquired together. */
+/** A request for a mutex, as one of several locks. */
 export interface MutexRequest {
   /** The mutex to hold. */
   readonly mutex: Mutex;
 }
 
-/** A read among locks that are acquired together. */
+/** A request for a read, as one of several locks. */
 export interface ReadRequest {
   /** The lock to read under. */
   readonly read: ReaderWriterLock;
 }
 
-/** A write among locks that are acquired together. */
+/** A request for a write, as one of several locks. */
 export interface WriteRequest {
   /** The lock to write under. */
   readonly write: ReaderWriterLock;
 }
 
-/** An upgradeable read among locks that are acquired together. */
+/** A request for an upgradeable read, as one of several locks. */
 export interface UpgradeableReadRequest {
-  /** The lock to read under until it is upgraded. */
+  /** The lock to read under, until it is upgraded. */
   readonly upgradeableRead: ReaderWriterLock;
 }
 
-/** Permits among locks that are acquired together. */
+/** A request for permits, as one of several locks. */
 export interface PermitRequest {
-  /** The semaphore to take them from. */
+  /** The semaphore to take the permits from. */
   readonly semaphore: Semaphore;
-  /** How many: 1 to the limit, default 1. */
+  /** How many permits: 1 to the limit, default 1. */
   readonly permits?: number | undefined;
 }
 
-/** One of several locks that are acquired together, and how. */
+/** A request for one of several locks that are acquired together. */
 export type LockRequest = MutexRequest | ReadRequest | WriteRequest | UpgradeableReadRequest | PermitRequest;
 
-/** One request, checked. */
+/** One request after the checks. */
 export interface Member {
   readonly name: string;
   acquire(options: AcquireOptions): Promise<LockHandle>;
@@ -61,7 +61,7 @@ interface KeysOfRequests {
   readonly semaphore: KeysOf<PermitRequest>;
 }
 
-/** By the key that says how a lock is wanted. */
+/** The keys of each kind of request, by the key that names the lock. */
 const KEYS_OF_REQUESTS: KeysOfRequests = {
   mutex: { mutex: true },
   read: { read: true },
@@ -73,9 +73,9 @@ const KEYS_OF_REQUESTS: KeysOfRequests = {
 const WAYS = ['mutex', 'read', 'write', 'upgradeableRead', 'semaphore'] as const;
 
 /**
- * The requests, checked.
+ * Checks the requests.
  *
- * @throws `TypeError`, which names the request that is wrong.
+ * @throws `TypeError` that names the wrong request.
  */
 export function parseRequests(requester: Requester, requests: readonly LockRequest[]): readonly Member[] {
   if (!isList(requests)) throw new TypeError(`requests must be an array, got ${inspect(requests)}`);

@@ -11,36 +11,38 @@ import type { Requester, Target } from './requester.js';
 /**
  * A lock with a single holder, granted in the order of the requests.
  *
- * Not reentrant: a holder that asks again waits for itself. Two believe to hold it only if clocks differ at a failover
- * by more than `clockAllowanceMs`, or if a process goes on past a deadline without looking; the fencing token protects
- * beyond that.
+ * It is not reentrant: a holder that requests the lock again waits for itself. Two processes can both believe that they
+ * hold the lock only if clocks differ at a failover by more than `clockAllowanceMs`, or if a process continues past its
+ * deadline without a check. Beyond that, the fencing token protects the resource.
  */
 export interface Mutex {
-  /** As it was given to `createMutex`. */
+  /** The name that was given to `createMutex`. */
   readonly name: string;
 
   /**
-   * Waits until the lock is granted.
+   * Waits until the lock is granted. After any error nothing is held.
    *
    * @throws {@link AcquireTimeoutError} when `timeoutMs` is up (by default there is no bound); the reason of
    *   `options.signal` when it aborts; {@link ProviderClosedError}, {@link QueueFullError},
    *   {@link LockKindMismatchError}, {@link CorruptLockDocumentError}, {@link DeadlockError}; and
-   *   {@link StoreUnavailableError} if the store refuses, or, of a single try, does not answer within
-   *   `storeTimeoutMs`. A longer wait rides out trouble of the store. After any of them nothing is held.
+   *   {@link StoreUnavailableError} if the store refuses, or if a single try gets no answer within `storeTimeoutMs`. A
+   *   longer wait continues while the store does not answer.
    */
   acquire(options?: AcquireOptions): Promise<LockHandle>;
 
-  /** Like `acquire`, with one try unless `timeoutMs` says otherwise; `null` where that would time out. */
+  /**
+   * Like `acquire`, but makes one try unless `timeoutMs` says otherwise. Resolves with `null` instead of timing out.
+   */
   tryAcquire(options?: AcquireOptions): Promise<LockHandle | null>;
 
   /**
-   * Acquires, works, releases; the release is awaited also if the work fails.
+   * Acquires the lock, calls `work`, and releases the lock, also if `work` fails. Settles after the release.
    *
-   * @throws What the work throws; {@link LockLostError} if the hold was lost before the work ended.
+   * @throws As `acquire`; what `work` throws; {@link LockLostError} if the hold was lost before `work` ended.
    */
   use<T>(work: (lock: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 
-  /** What the lock looks like now; `null` if it has never been used, or not for the retention time. */
+  /** Reads the present state of the lock; `null` if the lock has never been used, or not for the retention time. */
   inspect(): Promise<LockSnapshot | null>;
 }
 

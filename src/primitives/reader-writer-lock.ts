@@ -12,59 +12,79 @@ import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Requester, Target } from './requester.js';
 
 /**
- * A lock that many read together, or one writes alone, granted in the order of the requests: all requests before the
- * first writer in the queue enter together. So a stream of readers keeps no writer away, nor writers a reader.
+ * A lock that many readers hold together, or one writer alone. It is granted in the order of the requests: all requests
+ * before the first writer in the queue enter together. So a stream of readers does not keep out a writer, and a stream
+ * of writers does not keep out a reader.
  *
- * An upgradeable read is a read of which there is one at a time, and which can become a write without letting go. Not
- * reentrant, as a {@link Mutex} is not; what that says about clocks and tokens holds here, too.
+ * An upgradeable read is a read that can become a write without a release in between. Only one hold at a time is
+ * upgradeable. The lock is not reentrant, and what {@link Mutex} says about clocks and tokens applies here, too.
  */
 export interface ReaderWriterLock {
-  /** As it was given to `createReaderWriterLock`. */
+  /** The name that was given to `createReaderWriterLock`. */
   readonly name: string;
 
   /**
-   * Waits until it is granted to read, beside other readers.
+   * Waits until a read is granted. Other readers may hold the lock at the same time.
    *
    * @throws As `acquire` of a {@link Mutex}; after any error nothing is held.
    */
   acquireRead(options?: AcquireOptions): Promise<LockHandle>;
 
-  /** Waits until it is granted to write, alone. It can be downgraded. @throws As `acquireRead`. */
+  /**
+   * Waits until a write is granted, which excludes all other holders. The hold can be downgraded.
+   * @throws As `acquireRead`.
+   */
   acquireWrite(options?: AcquireOptions): Promise<ReaderWriterHandle>;
 
   /**
-   * Waits until it is granted to read beside other readers, as the only one that can be upgraded.
+   * Waits until an upgradeable read is granted. Other readers may hold the lock at the same time, but no other
+   * upgradeable one.
    *
    * @throws As `acquireRead`.
    */
   acquireUpgradeableRead(options?: AcquireOptions): Promise<ReaderWriterHandle>;
 
-  /** Like `acquireRead`, with one try unless `timeoutMs` says otherwise; `null` where that would time out. */
+  /**
+   * Like `acquireRead`, but makes one try unless `timeoutMs` says otherwise. Resolves with `null` instead of timing
+   * out.
+   */
   tryAcquireRead(options?: AcquireOptions): Promise<LockHandle | null>;
 
-  /** Like `acquireWrite`, with one try unless `timeoutMs` says otherwise; `null` where that would time out. */
+  /**
+   * Like `acquireWrite`, but makes one try unless `timeoutMs` says otherwise. Resolves with `null` instead of timing
+   * out.
+   */
   tryAcquireWrite(options?: AcquireOptions): Promise<ReaderWriterHandle | null>;
 
-  /** Like `acquireUpgradeableRead`, with one try unless `timeoutMs` says otherwise; `null` where that would time out. */
+  /**
+   * Like `acquireUpgradeableRead`, but makes one try unless `timeoutMs` says otherwise. Resolves with `null` instead of
+   * timing out.
+   */
   tryAcquireUpgradeableRead(options?: AcquireOptions): Promise<ReaderWriterHandle | null>;
 
   /**
-   * Acquires to read, works, releases; the release is awaited also if the work fails.
+   * Acquires a read, calls `work`, and releases, also if `work` fails. Settles after the release.
    *
-   * @throws What the work throws; {@link LockLostError} if the hold was lost before the work ended.
+   * @throws As `acquireRead`; what `work` throws; {@link LockLostError} if the hold was lost before `work` ended.
    */
   useRead<T>(work: (lock: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 
-  /** Acquires to write, works, releases. @throws As `useRead`. */
+  /**
+   * Like `useRead`, with a write.
+   * @throws As `useRead`.
+   */
   useWrite<T>(work: (lock: ReaderWriterHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 
-  /** Acquires an upgradeable read, works, releases. @throws As `useRead`. */
+  /**
+   * Like `useRead`, with an upgradeable read.
+   * @throws As `useRead`.
+   */
   useUpgradeableRead<T>(
     work: (lock: ReaderWriterHandle) => T | Promise<T>,
     options?: AcquireOptions,
   ): Promise<T>;
 
-  /** What the lock looks like now; `null` if it has never been used, or not for the retention time. */
+  /** Reads the present state of the lock; `null` if the lock has never been used, or not for the retention time. */
   inspect(): Promise<LockSnapshot | null>;
 }
 

@@ -1,3 +1,6 @@
+// Primitives: the locks as users see them. Each one says what its requests ask for; acquiring, waiting and holding are
+// the same for all and belong to the folder `lease`.
+
 import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
 import { keepAlive } from '../keep-alive.js';
 import { Acquisition } from '../lease/acquiring/acquisition.js';
@@ -14,17 +17,20 @@ import type { Reply } from '../protocol/replies/reply.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { askWithinChain, heldByChain, useLock } from './call-chain.js';
 
-/** One lock, and how a primitive asks for it. */
+/** One lock, and how a primitive requests it. */
 export interface Target<H extends LockHandle> extends Wanted {
   readonly terms: LeaseTerms;
-  /** For how long a released seat is kept for this process's next caller. */
+  /** How long a released seat is kept for the next caller of this process. */
   readonly keepMs?: number;
   makeHandle(hold: HeldLease, owner: Holds, context: AcquisitionContext): H;
-  /** Whether nobody but the caller could end the wait, whose own chain of calls has these holds. By default, always. */
+  /** Whether only the caller could end the wait, because its own chain of calls has these holds. Default: always. */
   isHopeless?(held: readonly LockHandle[]): boolean;
 }
 
-/** What all primitives do alike: check the options, acquire, turn a timeout into `null`, run work under a lock. */
+/**
+ * What all primitives have in common: they check options, acquire, turn a timeout into `null`, and run work under a
+ * lock.
+ */
 export class Requester {
   readonly #context: AcquisitionContext;
   readonly #holds: Holds;
@@ -78,7 +84,10 @@ export class Requester {
     });
   }
 
-  /** Not an async function: of the ten lines of an error's stack, each of ours takes one from the caller. */
+  /**
+   * Not an async function: the stack of an error has ten lines, and each line of the library displaces one of the
+   * caller.
+   */
   #hold(target: Target<LockHandle>, request: BegunRequest): Promise<HeldLease> {
     const { name, seats, keepMs = 0 } = target;
     const lock = this.#seatCache.lock(name, seats, keepMs);
@@ -97,7 +106,7 @@ export class Requester {
   async #ask(wanted: Wanted, request: BegunRequest): Promise<HeldLease> {
     const acquisition = new Acquisition(this.#context, wanted, request);
     const grant = await acquisition.run();
-    // Closed in the very turn of the grant: nobody would see to this hold any more.
+    // The provider was closed in the very turn of the grant, so nothing would extend this hold any more.
     if (this.#context.closing.aborted) {
       acquisition.giveBack();
       throw new ProviderClosedError(wanted.name);
@@ -122,7 +131,7 @@ export class Requester {
   }
 }
 
-/** `null` where an acquire would time out. */
+/** Resolves with `null` if the acquire times out. */
 export async function nullAtTimeout<T>(acquired: Promise<T>): Promise<T | null> {
   try {
     return await acquired;

@@ -16,7 +16,7 @@ import { isKnown } from '../store/outcome.js';
 import type { Outcome } from '../store/outcome.js';
 import type { Answer } from '../store/updates/combiner.js';
 
-/** What the store has answered to a resize. */
+/** The answer of the store to a resize. */
 interface Resized {
   /** `null`: nothing is stored under this name. */
   readonly reply: Reply | null;
@@ -30,7 +30,10 @@ const cameTooLate = (reply: Reply | null, limit: number, notAfter: Date): boolea
   reply.limit !== limit &&
   reply.nowMs > notAfter.getTime();
 
-/** What one semaphore object knows of the limit: as it was given, until it has met what is stored, and that since. */
+/**
+ * What one semaphore object knows of the limit: the given one before the first contact with the store, and the stored
+ * one since then.
+ */
 export class SemaphoreLimit {
   readonly #context: AcquisitionContext;
   readonly #name: string;
@@ -52,7 +55,10 @@ export class SemaphoreLimit {
     return this.#known;
   }
 
-  /** What a request says of the limit: until the first contact what was given counts, as far as it was asked to. */
+  /**
+   * What a request says about the limit. Before the first contact it gives the limit of this object, to be used as
+   * `whenLimitDiffers` says.
+   */
   demand(permits: number): Demand {
     if (this.#hasMet) return { permits, limit: this.#known };
     return {
@@ -66,7 +72,7 @@ export class SemaphoreLimit {
   note({ sound, limit }: Reply): void {
     if (!sound || limit === undefined) return;
     this.#known = limit;
-    // A mismatch goes on being one until it is mended.
+    // Keep rejecting until the stored limit matches.
     if (this.#whenLimitDiffers !== 'throw' || limit === this.#given) this.#hasMet = true;
   }
 
@@ -85,7 +91,7 @@ export class SemaphoreLimit {
     const { collection, closing } = this.#context;
     if (closing.aborted) throw new ProviderClosedError(this.#name);
     const met = await collection.handshake();
-    // The question of what server this is changes nothing.
+    // The handshake only asks which server this is, so nothing was changed.
     if (met.type !== 'done') throw new StoreUnavailableError(this.#name, true, met.error);
     const outcome = await this.#sendResize(limit);
     if (outcome.type !== 'done') throw this.#unavailable(outcome);
@@ -99,8 +105,8 @@ export class SemaphoreLimit {
     if (!sound) throw new CorruptLockDocumentError(this.#name);
     if (kind !== 'semaphore') throw new LockKindMismatchError(this.#name, 'semaphore', kind);
     if (isLate)
-      throw new StoreUnavailableError(this.#name, true, new Error('it reached the server too late'));
-    // Otherwise the limit was set, though the reply may show that of another resize which came right after it.
+      throw new StoreUnavailableError(this.#name, true, new Error('the request reached the server too late'));
+    // Otherwise the limit was set, although the reply may show the limit of another resize that came right after it.
   }
 
   #unavailable(outcome: Exclude<Outcome<unknown>, { type: 'done' }>): StoreUnavailableError {
@@ -108,11 +114,11 @@ export class SemaphoreLimit {
   }
 
   /**
-   * Repeats the same request, its not-after included, until it is answered or can have no effect any more. A request that
-   * reached the server too late did nothing and its copies never will, so the next one has a new not-after: after a
-   * suspension the estimate of the server's clock is behind, and that answer has corrected it.
+   * Repeats the same request, with the same not-after, until it is answered or cannot take effect any more. A request
+   * that reached the server after its not-after did nothing, and its copies never will. So the next request has a new
+   * not-after: after a suspension the estimate of the server's clock is behind, and the late answer has corrected it.
    *
-   * After an answer it waits for the end of the copies that have none: one of them would undo the caller's next resize.
+   * After an answer, the method waits until no unanswered copy can arrive: a copy would undo the caller's next resize.
    */
   async #sendResize(limit: number): Promise<Outcome<Resized>> {
     const { clock, collection, settings } = this.#context;
@@ -138,7 +144,7 @@ export class SemaphoreLimit {
     }
   }
 
-  /** An idle lock of another kind is taken over. */
+  /** Takes over an idle lock of another kind. */
   async #submit(limit: number, notAfter: Date): Promise<Outcome<Answer>> {
     const { combiner } = this.#context;
     const operation = { type: 'resize', limit, notAfter } as const;

@@ -13,61 +13,65 @@ import type { Requester, Target } from './requester.js';
 import { SemaphoreLimit } from './semaphore-limit.js';
 
 /**
- * So many permits, given in the order of the requests: the first one in the queue enters when its permits are free, and
- * nobody passes it, so that a large request is not starved by small ones.
+ * A number of permits that are granted in the order of the requests. The first request in the queue enters when its
+ * permits are free, and no other request passes it, so small requests do not starve a large one.
  *
- * The limit is stored with the lock, and what is stored counts for everybody. Not reentrant, as a {@link Mutex} is not;
- * what that says about clocks holds here, too. Permits do not fence: several of their tokens are live at a time.
+ * The limit is stored with the lock, and the stored limit counts for all processes. A semaphore is not reentrant, and
+ * what {@link Mutex} says about clocks applies here, too. Permits do not fence, because several of their tokens are
+ * live at a time.
  */
 export interface Semaphore {
-  /** As it was given to `createSemaphore`. */
+  /** The name that was given to `createSemaphore`. */
   readonly name: string;
 
-  /** How many permits there are, as it was last seen in the store; before that, as it was given. */
+  /** The number of permits as this object last saw it in the store; before that, as it was given. */
   readonly limit: number;
 
   /**
-   * Waits until the permits are granted, all of them together.
+   * Waits until the permits are granted, all of them together. After any error nothing is held.
    *
    * @throws As `acquire` of a {@link Mutex}; `RangeError` for more permits than the known limit;
-   *   {@link SemaphoreLimitMismatchError} if another limit is stored while the semaphore is in use and `whenLimitDiffers`
-   *   is `throw`, or if the stored limit is, or has become, less than the permits asked for. After any error nothing is
-   *   held.
+   *   {@link SemaphoreLimitMismatchError} if another limit is stored while the semaphore is in use and
+   *   `whenLimitDiffers` is `throw`, or if the stored limit is, or becomes, less than the number of permits in the
+   *   request.
    */
   acquire(options?: PermitOptions): Promise<PermitHandle>;
 
-  /** Like `acquire`, with one try unless `timeoutMs` says otherwise; `null` where that would time out. */
+  /**
+   * Like `acquire`, but makes one try unless `timeoutMs` says otherwise. Resolves with `null` instead of timing out.
+   */
   tryAcquire(options?: PermitOptions): Promise<PermitHandle | null>;
 
   /**
-   * Acquires, works, releases; the release is awaited also if the work fails.
+   * Acquires permits, calls `work`, and releases the permits, also if `work` fails. Settles after the release.
    *
-   * @throws What the work throws; {@link LockLostError} if the hold was lost before the work ended.
+   * @throws As `acquire`; what `work` throws; {@link LockLostError} if the hold was lost before `work` ended.
    */
   use<T>(work: (lock: PermitHandle) => T | Promise<T>, options?: PermitOptions): Promise<T>;
 
   /**
-   * Sets the stored limit. More permits go to whoever waits, in the same update. Fewer take effect as permits come back:
-   * none is taken away. Requests that wait for more than the new limit get a {@link SemaphoreLimitMismatchError}. Where
-   * nothing is stored yet, it is the limit that this object will store.
+   * Sets the stored limit. A higher limit grants waiting requests in the same update. A lower limit takes no permit
+   * away, and takes effect as permits come back; a request that waits for more than the new limit gets a
+   * {@link SemaphoreLimitMismatchError}. If nothing is stored yet, this object will store the new limit.
    *
    * @param limit - 1 to 2^31 − 1.
-   * @returns Resolves when the limit is stored, and when no copy of the request can come to the server any more: if an
-   *   answer was lost, that is up to `storeTimeoutMs` later.
+   * @returns Resolves when the limit is stored and no copy of the request can reach the server any more. If an answer
+   *   was lost, that is up to `storeTimeoutMs` later.
    * @throws `TypeError`, `RangeError`; {@link LockKindMismatchError}, {@link CorruptLockDocumentError},
    *   {@link ProviderClosedError}; {@link StoreUnavailableError} if the store does not answer within `storeTimeoutMs`.
    */
   resize(limit: number): Promise<void>;
 
   /**
-   * How many permits nobody holds, by a majority's read; never negative, though a resize may have left more out than
-   * there are. Whoever waits comes first, so a request may wait all the same.
+   * Reads how many permits are free, with read concern majority. The number is never negative, although a resize may
+   * have left more permits taken than the limit. A new request may have to wait all the same, because waiters come
+   * first.
    *
    * @throws {@link LockKindMismatchError}, and as `inspect` of the provider.
    */
   available(): Promise<number>;
 
-  /** What the semaphore looks like now; `null` if it has never been used, or not for the retention time. */
+  /** Reads the present state of the semaphore; `null` if it has never been used, or not for the retention time. */
   inspect(): Promise<LockSnapshot | null>;
 }
 
@@ -145,7 +149,7 @@ export class SemaphoreFace implements Semaphore {
         this.#limit.note(reply);
       },
       makeHandle: (hold, holds) => new PermitLeaseHandle(hold, holds),
-      // Others may give back theirs; what the chain itself holds it cannot give back while it waits.
+      // Other holders may give back their permits, but the chain cannot give back its own while it waits.
       isHopeless: (held) => permitsOf(held) + permits > this.limit,
     };
   }

@@ -3,7 +3,7 @@ import type { EventEmitter } from 'eventemitter3';
 import type { Db } from 'mongodb';
 import { systemClock } from '../clock.js';
 import { Engine } from '../engine.js';
-import { IsolatedEmitter, PROVIDER_SAYINGS } from '../events.js';
+import { IsolatedEmitter, PROVIDER_WARNINGS } from '../events.js';
 import type {
   IndexErrorEvent,
   LockProviderEvents,
@@ -20,7 +20,7 @@ import { parseLimit, parsePrimitiveOptions, refuseKeepMs } from '../options/requ
 import type { PrimitiveOptions } from '../options/request-options.js';
 import type { Mutex } from '../primitives/mutex.js';
 import type { ReaderWriterLock } from '../primitives/reader-writer-lock.js';
-import type { Sayings } from '../warnings.js';
+import type { FailureWarnings } from '../warnings.js';
 import { ContendedLocks } from './contended-locks.js';
 import { Deployment } from './deployment.js';
 import { QuorumMutex, QuorumReaderWriterLock } from './quorum-locks.js';
@@ -50,11 +50,11 @@ export interface QuorumLockProviderEvents extends LockProviderEvents {
   indexError: [IndexErrorEvent & OfStore];
 }
 
-const SAYINGS: Sayings<QuorumLockProviderEvents> = {
-  ...PROVIDER_SAYINGS,
+const WARNINGS: FailureWarnings<QuorumLockProviderEvents> = {
+  ...PROVIDER_WARNINGS,
   storeError: {
-    ...PROVIDER_SAYINGS.storeError,
-    say: (event) => `Store ${String(event.store)}: ${PROVIDER_SAYINGS.storeError.say(event)}`,
+    ...PROVIDER_WARNINGS.storeError,
+    message: (event) => `Store ${String(event.store)}: ${PROVIDER_WARNINGS.storeError.message(event)}`,
   },
 };
 
@@ -85,7 +85,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
    * @throws `TypeError` or `RangeError` naming the option, the rule and the value.
    */
   constructor(dbs: readonly Db[], options?: QuorumLockProviderOptions) {
-    super(SAYINGS);
+    super(WARNINGS);
     const parsedDbs = parseDbs(dbs);
     const { settings, minValidityMs } = parseQuorumOptions(options);
     let processId: string | undefined;

@@ -3,16 +3,18 @@ import type { Clock } from '../clock.js';
 import type { AskForClaim } from './job-ledger.js';
 import type { ServerTime } from './server-time.js';
 
-/** The server's clock may be wrong for a moment: one that said it was too early is asked again after so long at most. */
+/** The longest pause after the answer "too early". The server's clock may be wrong for a moment. */
 const ASK_AGAIN_MS = 5_000;
 
-/** After what should not be: a claim that was refused, or a store that does not say what was claimed. */
+/**
+ * The pause after something that should not happen: a refused claim, or a store that does not tell what was claimed.
+ */
 export const RETRY_MS = 200;
 
-/** After a failure that a repeat will hardly mend. */
+/** The pause after a failure that a repeat is not likely to remove. */
 const AFTER_FAILURE_MS = 1_000;
 
-/** What asking for one claim needs. */
+/** The arguments of `settleClaim`. */
 export interface Claiming {
   readonly clock: Clock;
   readonly time: ServerTime;
@@ -25,17 +27,17 @@ export interface Claiming {
   readonly failed: (error: Error) => void;
 }
 
-/** What has become of a claim. */
+/** The outcome of a claim. */
 export type Settled = 'granted' | 'refused' | 'failed' | 'unknown';
 
 /**
- * Asks for a claim until it is settled, also after the term.
+ * Repeats a claim until its outcome is known, also after the term.
  *
- * - `granted`: the instant is this term's to start.
- * - `refused`: no copy of the claim has taken effect, or will.
- * - `unknown`: a copy may have taken effect. The time to ask was up; or another leader has claimed since, and what it
- *   claimed hides the answer.
- * - `failed`: as `refused`, by a store that may grant the next one.
+ * - `granted`: this term may start the run of the instant.
+ * - `refused`: no copy of the claim has taken effect or will.
+ * - `unknown`: a copy may have taken effect. Either the time to ask was up, or another leader has claimed since, and
+ *   its claim hides the answer.
+ * - `failed`: like `refused`, but the store may grant the next claim.
  */
 export async function settleClaim(claiming: Claiming): Promise<Settled> {
   const { clock, time, instantMs, ask, over, givingUp, failed } = claiming;
@@ -51,13 +53,13 @@ export async function settleClaim(claiming: Claiming): Promise<Settled> {
       isAnyUnanswered = true;
       await pauseBeforeRepeat(clock, repeats, givingUp);
     } else if (answer === 'early') {
-      // The server's clock is behind what was thought; by its answer it is known when it will be time.
+      // The server's clock is behind the estimate. The answer has corrected it, so the time to wait is known.
       await sleepUntil(clock, Math.min(time.toLocalMs(instantMs), clock.nowMs() + ASK_AGAIN_MS), over);
       if (over.aborted) return isAnyUnanswered ? 'unknown' : 'refused';
     } else {
       failed(answer);
       await sleepUntil(clock, clock.nowMs() + AFTER_FAILURE_MS, isAnyUnanswered ? givingUp : over);
-      // A copy that has no answer may still take effect: only a repeat under the same id tells.
+      // An unanswered copy may still take effect. Only a repeat under the same id can tell.
       if (!isAnyUnanswered) return 'failed';
     }
     if (givingUp.aborted) return 'unknown';

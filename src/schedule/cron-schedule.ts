@@ -2,21 +2,22 @@ import { Cron } from 'croner';
 import { outOfRange, wrongType } from '../options/checks.js';
 import type { MissedInstants, Schedule } from './schedule.js';
 
-/** So many missed instants are counted one by one: each takes up to a millisecond, in which nothing else goes on. */
+/** The most missed instants that are counted one by one: each takes up to a millisecond, which blocks the process. */
 export const MAX_COUNTED = 100;
 
 /**
- * At the times of a cron expression, in a time zone. Only the instants are the library's; the waiting is ours.
+ * The times of a cron expression in a time zone. The croner package computes the instants; this library does the
+ * waiting.
  *
- * @throws `TypeError` or `RangeError` for what is no expression, fits no instant, or no time zone.
+ * @throws `TypeError` or `RangeError` for an invalid expression, one that has no instant, and an unknown time zone.
  */
 export function cronSchedule(pattern: unknown, timeZone: unknown): Schedule {
   const cron = parseCron(pattern, parseTimeZone(timeZone));
   const after = (ms: number): number | null => cron.nextRun(new Date(ms))?.getTime() ?? null;
-  // "Before" is what the library knows; instants are whole seconds.
+  // croner looks for instants before a time, and instants are whole seconds.
   const upTo = (ms: number): number | null => cron.previousRuns(1, new Date(ms + 1))[0]?.getTime() ?? null;
   if (after(Date.now()) === null && upTo(Date.now()) === null) {
-    throw outOfRange('cron', 'an expression that fits some instant', pattern);
+    throw outOfRange('cron', 'an expression that has at least one instant', pattern);
   }
   const next: Schedule['next'] = ({ lastMs }, nowMs) => after(Math.max(lastMs, nowMs));
   return {
@@ -44,13 +45,14 @@ function parseCron(pattern: unknown, timezone: string): Cron {
   if (typeof pattern !== 'string') throw wrongType('cron', 'a string', pattern);
   let cron: Cron;
   try {
-    // A time of day that the clocks leave out, or have twice, is to have one run also where it is one of several.
+    // At a change of the clocks, a time of day that is skipped or comes twice has one run, even if it is one of
+    // several.
     cron = new Cron(pattern, { timezone, fixedTimeRule: 'no-wildcard' });
   } catch (error) {
     const why = error instanceof Error ? ` (${error.message})` : '';
     throw outOfRange('cron', `an expression of five to seven fields${why}`, pattern);
   }
-  // The library takes a date, too, for one run.
+  // croner also accepts a date, for one run.
   if (cron.getPattern() === undefined)
     throw outOfRange('cron', 'an expression of five to seven fields', pattern);
   return cron;

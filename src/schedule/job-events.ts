@@ -1,44 +1,51 @@
 import { quoted } from '../errors.js';
 import { brief } from '../warnings.js';
-import type { Sayings } from '../warnings.js';
+import type { FailureWarnings } from '../warnings.js';
 
 /** A run begins. */
 export interface JobRunEvent {
-  /** The instant of the schedule that it was claimed for, in the server's time. */
+  /** The instant of the schedule that the run was claimed for, by the server's clock. */
   readonly firedAt: Date;
   /** The token of the term. */
   readonly fencingToken: number;
 }
 
-/** A run has ended well. */
+/** A run has completed. */
 export interface JobCompletedEvent {
   /** The instant of the run. */
   readonly firedAt: Date;
-  /** From its beginning to its end, in ms. */
+  /** From the beginning of the run to its end, in ms. */
   readonly tookMs: number;
 }
 
-/** A run has failed, has not ended in time, or could not be claimed; the schedule goes on. */
+/** A run has failed, has not ended in time, or could not be claimed. The schedule continues. */
 export interface JobFailedEvent {
   /** The instant of the run. */
   readonly firedAt: Date;
-  /** What the run threw, that it ignores the signal of `maxRunMs`, or what kept it from being claimed. */
+  /**
+   * The error of the run, the error that kept the run from being claimed, or an error which says that the run ignores
+   * the signal of `maxRunMs`.
+   */
   readonly error: unknown;
 }
 
-/** There were instants at which no run could start. Each is told of once in the fleet, but for those that are `unknown`. */
+/**
+ * No run could start at some instants. Each instant is reported once by all processes together, except those that are
+ * `unknown`.
+ */
 export interface JobMissedEvent {
-  /** How many. Of a cron job no more than 100 are counted. */
+  /** The number of these instants. For a cron job, at most 100 are counted. */
   readonly count: number;
-  /** The oldest of them. */
+  /** The oldest of these instants. */
   readonly first: Date;
-  /** The newest of them: the one that `missed: 'run-once'` runs now. */
+  /** The newest of these instants. With `missed: 'run-once'` the job runs now for this one. */
   readonly last: Date;
   /**
-   * `overrun`: the leader was not done with the instant before, with its run or with a claim that took long. `no-leader`:
-   * nobody led, or the leader could not do anything; or its term ended just then, or the job was stopped. `unknown`: the
-   * store did not say before the job was stopped, or another process led, whether these instants were claimed here. They
-   * have not run here. If they were claimed, nobody runs them or tells of them again; otherwise the next leader does.
+   * `overrun`: the leader was still busy with the previous instant, with its run or with a claim that took long.
+   * `no-leader`: there was no leader, or the leader could not do anything, or its term ended at that moment, or the job
+   * was stopped. `unknown`: the job was stopped or another process led before the store could say whether these
+   * instants were claimed here. They did not run here. If they were claimed, no process runs or reports them again;
+   * otherwise the next leader does.
    */
   readonly why: WhyMissed;
 }
@@ -46,45 +53,45 @@ export interface JobMissedEvent {
 /** Why no run could start. */
 export type WhyMissed = 'no-leader' | 'overrun' | 'unknown';
 
-/** It is time for the next run, and the last one goes on; told once of each run. */
+/** The next run is due while the last one is still running. Emitted once for each run. */
 export interface JobOverrunEvent {
-  /** The instant of the run that goes on. */
+  /** The instant of the run that is still running. */
   readonly firedAt: Date;
-  /** The first one that is missed by it. */
+  /** The first instant that this run causes to be missed. */
   readonly nextAt: Date;
 }
 
-/** The events of a `ScheduledJob`: one typed payload each, in the process that runs it. */
+/** The events of a `ScheduledJob`, each with one typed payload, in the process that runs the job. */
 export interface ScheduledJobEvents {
   /** A run begins. */
   run: [JobRunEvent];
-  /** A run has ended well. */
+  /** A run has completed. */
   completed: [JobCompletedEvent];
   /** A run has failed, has not ended in time, or could not be claimed. */
   failed: [JobFailedEvent];
-  /** There were instants at which no run could start. */
+  /** No run could start at some instants. */
   missed: [JobMissedEvent];
-  /** A run takes longer than the time to the next one. */
+  /** A run is still running when the next one is due. */
   overrun: [JobOverrunEvent];
 }
 
-/** How a term of a job reports. */
+/** Emits an event of the job. */
 export type TellJob = <E extends keyof ScheduledJobEvents>(
   event: E,
   ...payload: ScheduledJobEvents[E]
 ) => void;
 
-/** The failures of a job of this name, as warnings. */
-export const sayingsOfJob = (name: string): Sayings<ScheduledJobEvents> => ({
+/** The process warnings for the failures of a job of this name. */
+export const jobWarnings = (name: string): FailureWarnings<ScheduledJobEvents> => ({
   failed: {
     code: 'LEASEHOLD_JOB_FAILED',
-    say: ({ firedAt, error }) =>
+    message: ({ firedAt, error }) =>
       `Job ${quoted(name)}: the run of ${firedAt.toISOString()} failed: ${brief(error)}`,
     errorOf: ({ error }) => error,
   },
   missed: {
     code: 'LEASEHOLD_JOB_MISSED',
-    say: ({ count, first, last, why }) => {
+    message: ({ count, first, last, why }) => {
       const instants = count === 1 ? '1 instant' : `${String(count)} instants`;
       const until = count === 1 ? '' : ` to ${last.toISOString()}`;
       return `Job ${quoted(name)} missed ${instants}, ${first.toISOString()}${until} (${why})`;

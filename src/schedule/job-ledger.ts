@@ -14,48 +14,49 @@ import { claimedBy } from './schedule.js';
 import type { Claimed } from './schedule.js';
 import { ServerTime } from './server-time.js';
 
-/** What has become of one asking for a claim. `unknown`: it may be asked again. */
+/** The answer to one sending of a claim. After `unknown` the claim may be sent again. */
 export type ClaimAnswer = Exclude<ClaimOutcome, 'full'> | 'unknown' | Error;
 
-/** Asks for one instant; every call is a repeat of the same claim. */
+/** Claims one instant. Every call repeats the same claim. */
 export type AskForClaim = () => Promise<ClaimAnswer>;
 
-/** What a claim is for. */
+/** The purpose of a claim. */
 export interface ClaimPurpose {
-  /** Whether a run begins with it; otherwise the instant is only taken account of. */
+  /** Whether a run begins with the claim; otherwise the claim only accounts for the instant. */
   readonly runs: boolean;
-  /** The number of the call that it answers. */
+  /** The number of the call that the claim answers. */
   readonly call?: number | undefined;
-  /** Where the series begins if it has not yet. */
+  /** Where the series begins, if it has not begun yet. */
   readonly anchorMs: number;
 }
 
-/** The numbers of the calls of a job: of the last one, and of the last one that was claimed. */
+/** The numbers of the calls of a job: of the last call, and of the last call that was claimed. */
 export interface CallNumbers {
   readonly asked: number;
   readonly claimed: number;
 }
 
-/** A call without an answer: it may be asked again. */
+/** A call without an answer. It may be sent again. */
 export interface Unanswered {
   readonly cause: unknown;
 }
 
 /**
- * - `nobody`: the election has no document, so nobody leads.
- * - `late`: it reached the server when its time was up. It did nothing, and no copy of it has done or will do anything.
+ * - `nobody`: the election has no document, so there is no leader.
+ * - `late`: the call reached the server after its time was up. It did nothing, and neither has any copy of it nor will
+ *   it.
  */
 export type CallAnswer = CallNumbers | 'nobody' | 'late' | Unanswered | Error;
 
-/** What is known of a job where it may run next. */
+/** The state of a job when its next run is decided. */
 export interface JobState {
-  /** What it claimed last; `null`: nothing yet. */
+  /** The last claim; `null`: there is none yet. */
   readonly claimed: Claimed | null;
-  /** The number of the call that waits for a run; 0: none does. */
+  /** The number of the call that waits for a run; 0: there is none. */
   readonly call: number;
 }
 
-/** What one job has claimed and what it is asked for, as it is stored in the document of its election, and the time there. */
+/** The claims and calls of one job, which are stored in the document of its election, and the server's time. */
 export class JobLedger {
   readonly time: ServerTime;
   readonly #context: AcquisitionContext;
@@ -71,7 +72,7 @@ export class JobLedger {
     this.#reads = reads;
   }
 
-  /** `undefined`: nobody can say just now. */
+  /** Resolves with `undefined` if the state cannot be read just now. */
   async read(): Promise<JobState | undefined> {
     const read = await this.#reads.read();
     if (read === undefined) return undefined;
@@ -82,7 +83,7 @@ export class JobLedger {
   }
 
   /**
-   * A claim of this instant for the term under this attempt id, which counts only if the job has claimed nothing since
+   * A claim of this instant for the term with this attempt id. It counts only if the job has claimed nothing since
    * `after`.
    */
   claim(id: string, instantMs: number, after: Claimed | null, purpose: ClaimPurpose): AskForClaim {
@@ -110,7 +111,7 @@ export class JobLedger {
     };
   }
 
-  /** Stores how the run ended that this term claimed for this instant. Tried once: it tells, and decides nothing. */
+  /** Stores how the run ended that this term claimed for this instant. Sent once: it informs, and decides nothing. */
   async conclude(id: string, instantMs: number, outcome: RunOutcome): Promise<void> {
     const conclusion = {
       type: 'conclude',
@@ -123,7 +124,10 @@ export class JobLedger {
     await this.#context.combiner.submit(this.#electionName, electionSeats, operation).outcome;
   }
 
-  /** Asks for a run that may be claimed until then, by the server's clock; without `since`, only for the numbers. */
+  /**
+   * Requests a run that may be claimed until `untilMs`, by the server's clock. Without `since`, it only reads the
+   * numbers.
+   */
   async call(since: number | null, untilMs: number): Promise<CallAnswer> {
     const { combiner } = this.#context;
     const nonce = newNonce();
@@ -138,7 +142,7 @@ export class JobLedger {
     return typeof answer === 'string' ? readCallNumbers(answer) : answer;
   }
 
-  /** The number of the last call that was claimed; `undefined`: nobody can say just now. */
+  /** The number of the last call that was claimed; `undefined` if it cannot be read just now. */
   async claimedCall(): Promise<number | undefined> {
     const { collection } = this.#context;
     const outcome = await collection.read([this.#electionName], { calls: callsOf(this.#job) }, 'majority');
@@ -151,12 +155,14 @@ export class JobLedger {
     if (reply !== null) this.time.learn(reply.nowMs, sentAtMs);
   }
 
-  /** What the update says of this nonce; `undefined`: there is no document, or another kind of lock is in its place. */
+  /** The answer of the update to this nonce; `undefined` if there is no document, or one of another kind of lock. */
   #read({ wake, reply }: Answer, nonce: string): string | Error | undefined {
     const answer = answerTo(wake, nonce);
     if (answer === CALLS_FULL) {
       return this.#unavailable(
-        new Error(`it has claims or calls of ${String(MAX_JOBS)} jobs, which is the most`),
+        new Error(
+          `the election already has claims or calls of ${String(MAX_JOBS)} jobs, the most it can have`,
+        ),
       );
     }
     if (answer !== undefined) return answer;

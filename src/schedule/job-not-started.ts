@@ -1,23 +1,23 @@
 import { LeaseholdError, quoted } from '../errors.js';
 
 /**
- * No leader started a job that `runNow` asked for. The request is over: no leader starts the run later, unless another
- * call of `runNow` asked for it as well.
+ * No leader started the run that `runNow` requested. The request is over: no leader starts the run later, unless
+ * another call of `runNow` requested it, too.
  */
 export class JobNotStartedError extends LeaseholdError {
   /** Always `JOB_NOT_STARTED`. */
   readonly code = 'JOB_NOT_STARTED';
 
-  /** The job; `lockName` is its election. */
+  /** The name of the job; `lockName` is the name of its election. */
   readonly jobName: string;
 
   /** How long the request waited, in ms. */
   readonly waitedMs: number;
 
-  /** The process that led the election at the end; `null` if nobody did, or nobody could say. */
+  /** The process that led the election at the end; `null` if there was no leader, or if it could not be read. */
   readonly leader: string | null;
 
-  /** Since when a run of the job went on at the end; `null` if none did. */
+  /** Since when a run of the job was going on at the end; `null` if there was none. */
   readonly runningSince: Date | null;
 
   /** @internal */
@@ -28,8 +28,9 @@ export class JobNotStartedError extends LeaseholdError {
     leader: string | null,
     runningSince: Date | null,
   ) {
-    const led = leader === null ? 'nobody leads its election' : `${leader} leads its election`;
-    const busy = runningSince === null ? '' : `, and runs the job since ${runningSince.toISOString()}`;
+    const led = leader === null ? 'its election has no leader' : `${leader} leads its election`;
+    const busy =
+      runningSince === null ? '' : `, and has been running the job since ${runningSince.toISOString()}`;
     super(
       lockName,
       `Job ${quoted(jobName)} was not started within ${(waitedMs / 1_000).toFixed(1)} s: ${led}${busy}`,

@@ -6,75 +6,81 @@ import { cronSchedule } from './cron-schedule.js';
 import { fixedDelay, fixedRate } from './schedule.js';
 import type { Schedule } from './schedule.js';
 
-/** What one run of a job is given. */
+/** The argument of `run`: one run of a job. */
 export interface JobRun {
-  /** Aborts when the term of the leader ends, when the run has taken `maxRunMs`, or when the job is stopped and it takes too long. */
+  /** Aborts when the term of the leader ends, when the run has taken `maxRunMs`, or when the job is stopped. */
   readonly signal: AbortSignal;
-  /** The term, whose token fences. */
+  /** The term of the leader, whose token fences. */
   readonly term: LockHandle;
-  /** The instant of the schedule that it was claimed for, in the server's time; of `runNow`, when it was claimed. */
+  /**
+   * The instant of the schedule that the run was claimed for, by the server's clock; for `runNow`, when it was claimed.
+   */
   readonly firedAt: Date;
 }
 
-/** Options of a scheduled job, whenever it is due. All are checked once, when it is made. */
+/** Options of a scheduled job, apart from its times. All are checked once, when the job is created. */
 export interface JobOptions {
-  /** The job; if it returns a promise, until that settles. What it throws is a `failed` event, and the schedule goes on. */
+  /**
+   * Does the work of one run; if it returns a promise, the run lasts until the promise settles. An error is a `failed`
+   * event, and the schedule continues.
+   */
   run: (run: JobRun) => unknown;
   /**
-   * What is done about instants at which no run could start: nothing (`skip`, the default), or one run for the newest of
-   * them (`run-once`). A `missed` event tells of them either way. A job that runs once a day should say `run-once`: with
-   * `skip` a crash just before its instant costs the whole day.
+   * What the leader does about instants at which no run could start: nothing (`skip`, default), or one run for the
+   * newest of them (`run-once`). Both emit a `missed` event. A job that runs once a day should use `run-once`: with
+   * `skip`, a crash just before its instant costs the whole day.
    */
   missed?: 'skip' | 'run-once' | undefined;
   /**
-   * How long a run may take, in ms: an integer from 1 to ten years. Then its `signal` aborts, with a `DOMException` named
-   * `TimeoutError`. If the run has not ended 5 s after that, the leader resigns and a `failed` event says so: another
-   * process leads when the lease is over, and this one stands again when the run has ended. A run that ignores its signal
-   * then goes on beside the next one of another process; only the token of `term` protects against that. Default: none.
+   * How long a run may take, in ms: an integer from 1 to ten years. Default: no bound. When the time is up, the
+   * `signal` of the run aborts with a `DOMException` named `TimeoutError`. If the run has not ended 5 s later, the
+   * leader resigns, and a `failed` event says so. Another process leads when the lease is over, and this process stands
+   * again when the run has ended. A run that ignores its signal may therefore overlap with the next run in another
+   * process; only the token of `term` protects against that.
    */
   maxRunMs?: number | undefined;
   /**
-   * The election whose leader runs the job. Default: one of the job's own, under its name. Several jobs of different names
-   * may share one; then each of its candidates should have all of them.
+   * The election whose leader runs the job. Default: an election of its own, under the name of the job. Several jobs of
+   * different names may share an election; each of its candidates should then have all of them.
    */
   election?: LeaderElection | undefined;
 }
 
-/** At the times of a cron expression. */
+/** The times of a cron expression. */
 export interface CronTimes {
-  /** Five fields (from minute to day of the week), six (with seconds before them) or seven (with years behind them). */
+  /** Five fields (from minute to day of the week), six (with seconds first) or seven (with years last). */
   cron: string;
-  /** The IANA name of the time zone that the expression is in. Default `UTC`, so that all processes agree. */
+  /** The IANA name of the time zone of the expression. Default: `UTC`, so that all processes agree. */
   timeZone?: string | undefined;
-  /** Of {@link PeriodicTimes}. */
+  /** An option of {@link PeriodicTimes}. */
   everyMs?: undefined;
-  /** Of {@link PeriodicTimes}. */
+  /** An option of {@link PeriodicTimes}. */
   pace?: undefined;
-  /** Of {@link PeriodicTimes}. */
+  /** An option of {@link PeriodicTimes}. */
   initialDelayMs?: undefined;
 }
 
-/** At a pace. */
+/** Times at a regular pace. */
 export interface PeriodicTimes {
-  /** From one instant to the next, or from the end of one run to the next instant, in ms: an integer from 10. */
+  /** The time from one instant to the next, or from the end of a run to the next instant, in ms: an integer from 10. */
   everyMs: number;
   /**
-   * `fixed-rate`, the default: instants are `everyMs` apart, counted from the first that was ever claimed. `fixed-delay`:
-   * the next one is `everyMs` after the end of a run.
+   * `fixed-rate` (default): instants are `everyMs` apart, counted from the first one that was ever claimed.
+   * `fixed-delay`: the next instant is `everyMs` after the end of a run.
    */
   pace?: 'fixed-rate' | 'fixed-delay' | undefined;
-  /** From the first term of the first leader to the first instant, in ms. Default 0. */
+  /** The time from the first term of the first leader to the first instant, in ms. Default: 0. */
   initialDelayMs?: number | undefined;
-  /** Of {@link CronTimes}. */
+  /** An option of {@link CronTimes}. */
   cron?: undefined;
-  /** Of {@link CronTimes}. */
+  /** An option of {@link CronTimes}. */
   timeZone?: undefined;
 }
 
 /** Options of a scheduled job: what it does, and when. */
 export type ScheduledJobOptions = JobOptions & (CronTimes | PeriodicTimes);
 
-/** The options, checked. */
+/** The options after the checks. */
 export interface ParsedJobOptions {
   readonly run: JobOptions['run'];
   readonly catchesUp: boolean;

@@ -9,12 +9,12 @@ import type { StoredCall } from '../protocol/jobs/job-calls.js';
 import type { StoredClaim } from '../protocol/jobs/job-claims.js';
 import type { LockCollection } from '../store/lock-collection.js';
 
-/** What is stored of the jobs of one election. */
+/** The stored claims and calls of all jobs of one election. */
 export interface JobsRead {
   readonly nowMs: number;
   readonly sentAtMs: number;
   readonly claims: ReadonlyMap<string, StoredClaim>;
-  /** The numbers of the calls that wait for a run. */
+  /** The numbers of the calls that wait for a run, by job. */
   readonly calls: ReadonlyMap<string, number>;
 }
 
@@ -33,8 +33,9 @@ const PROJECTION: Fields = {
 };
 
 /**
- * Reads what is stored of the jobs of one election. Jobs that share it look at the same moments: at the beginning of a
- * term, and when one of them is called. One read serves all that ask in one turn, so that the cost is linear in the jobs.
+ * Reads what is stored about the jobs of one election. Jobs that share an election look at the same moments: at the
+ * beginning of a term, and when one of them is called. One read serves all jobs that look in one turn, so the cost is
+ * linear in the number of jobs.
  */
 export class JobReads {
   readonly #collection: LockCollection;
@@ -46,7 +47,10 @@ export class JobReads {
     this.#electionName = electionName;
   }
 
-  /** `null`: there is no document; `undefined`: the store does not say, or the document is no legal one. */
+  /**
+   * Resolves with `null` if there is no document; with `undefined` if the store does not answer or the document is
+   * corrupt.
+   */
   read(): Promise<JobsRead | null | undefined> {
     this.#next ??= endOfTurn().then(() => {
       this.#next = undefined;
@@ -72,7 +76,7 @@ export class JobReads {
 
 const readsOf = new WeakMap<LeaderElection, JobReads>();
 
-/** Those of all jobs that share the election. */
+/** The reads that all jobs of one election share. */
 export function jobReads(election: LeaderElection, collection: LockCollection): JobReads {
   const known = readsOf.get(election);
   if (known !== undefined) return known;

@@ -2,10 +2,10 @@ import { sleepUntil } from '../clock.js';
 import type { Clock, Timer } from '../clock.js';
 import { DRAIN_MS } from '../options/admin-options.js';
 
-/** How long a run that was told to end by its signal has for it: the default drain of a stop. */
+/** How long a run may take to end after its signal has aborted: the default drain of a stop. */
 export const HUNG_AFTER_MS: number = DRAIN_MS;
 
-/** The signal of one run, and the bound of the time that it takes. */
+/** The signal of one run, and the bound of its duration. */
 export class RunSignal {
   readonly #controller = new AbortController();
   readonly #sources: readonly AbortSignal[];
@@ -25,7 +25,7 @@ export class RunSignal {
     return this.#controller.signal;
   }
 
-  /** Aborts when the run has taken so long, and calls back if it goes on for `HUNG_AFTER_MS` after that. */
+  /** Aborts when the run has taken `maxRunMs`, and calls `onHung` if the run has not ended `HUNG_AFTER_MS` later. */
   bound(clock: Clock, maxRunMs: number, onHung: () => void): void {
     this.#timer = clock.at(clock.nowMs() + maxRunMs, () => {
       const message = `The run has taken longer than maxRunMs = ${String(maxRunMs)}`;
@@ -34,38 +34,43 @@ export class RunSignal {
     });
   }
 
-  /** The run has ended. */
+  /** Called when the run has ended. */
   forget(): void {
     this.#timer?.cancel();
     for (const source of this.#sources) source.removeEventListener('abort', this.#abort);
   }
 }
 
-/** What a `failed` event tells of a run that does not end. */
+/** The error in the `failed` event of a run that does not end. */
 export const hungError = (maxRunMs: number): Error =>
   new Error(
     `The run has taken longer than maxRunMs = ${String(maxRunMs)}, and has not ended ${String(HUNG_AFTER_MS)} ms after its signal aborted; the leader resigns`,
   );
 
-/** What a run misses that goes on is told after so long, and then at pauses that double up to the other. */
+/**
+ * A run that is still running reports the instants that it misses: first after this time, and then after pauses that
+ * double up to the other one.
+ */
 const TELL_AFTER_MS = 5_000;
 const TELL_EVERY_MS = 600_000;
 
-/** What watching a run needs that may go on when it is time for the next. */
+/** The arguments of `watchOverrun`. */
 export interface OverrunWatch {
   readonly clock: Clock;
-  /** When it is time for the next, by the local clock. */
+  /** When the next run is due, by the local clock. */
   readonly atMs: number;
   /** Aborts when the run has ended. */
   readonly ended: AbortSignal;
   /** Aborts with the term, or when the job is stopped. */
   readonly over: AbortSignal;
   readonly overrun: () => void;
-  /** Takes account of what has been missed so far. False: another leader does that. */
+  /** Claims the instants that have been missed so far. False: another leader does that. */
   readonly account: () => Promise<boolean>;
 }
 
-/** Tells once that the run goes on, and again and again what it misses: a run that hangs must not be silent. */
+/**
+ * Reports once that the run is still running, and again and again what it misses: a run that hangs must not be silent.
+ */
 export async function watchOverrun({
   clock,
   atMs,

@@ -12,48 +12,49 @@ import type { Schedule } from './schedule.js';
 
 /** The last run that a job has claimed. */
 export interface JobClaim {
-  /** The instant of the schedule; of `runNow`, when it was claimed. */
+  /** The instant of the schedule; for `runNow`, when the run was claimed. */
   readonly firedAt: Date;
-  /** When it was claimed, by the server's clock. The run starts right after that. */
+  /** When the run was claimed, by the server's clock. The run starts right after that. */
   readonly startedAt: Date;
-  /** The candidate that led. */
+  /** The name of the candidate that led. */
   readonly candidateId: string;
-  /** `host:pid:random` of its provider. */
+  /** `host:pid:random` of the candidate's provider. */
   readonly processId: string;
 }
 
-/** What a job does, and has done, as it is stored. Times are the server's. */
+/** The present and the last run of a job, as they are stored. All times are the server's. */
 export interface JobStatus {
   /**
-   * The next instant of the schedule, at which the job runs if somebody leads. In the past: as soon as somebody leads.
-   * `null`: there is none; or only its leader can tell, which is so before the first claim of a periodic job, and while a
-   * job of a fixed delay runs.
+   * The next instant of the schedule, at which the job runs if there is a leader. If it is in the past, the job runs as
+   * soon as there is a leader. `null` if there is no next instant, or if only the leader knows it: before the first
+   * claim of a periodic job, and while a job with a fixed delay is running.
    */
   readonly nextFireAt: Date | null;
-  /** The last run; `null` if the job has claimed none yet. Instants that were only told as missed are none. */
+  /** The last run; `null` if the job has claimed none yet. Instants that were only reported as missed do not count. */
   readonly lastClaim: JobClaim | null;
   /**
-   * How the last run ended; `null` while it goes on, or if there was none. `missed`: it was claimed, and its term ended
-   * before it could start. `unknown`: its process died or lost its term, or could not store how the run ended.
+   * How the last run ended; `null` while it is running, or if there was none. `missed`: the run was claimed, and its
+   * term ended before the run could start. `unknown`: its process died, lost its term, or could not store how the run
+   * ended.
    */
   readonly lastOutcome: RunOutcome | 'unknown' | null;
-  /** From the claim of the last run to its end, in ms; `null` where that is not known. */
+  /** From the claim of the last run to its end, in ms; `null` if that is not known. */
   readonly lastDurationMs: number | null;
-  /** Since when the run goes on that goes on now; `null` if none does. One that outlives its term is not shown. */
+  /** Since when the present run is running; `null` if there is none. A run that outlives its term is not shown. */
   readonly runningSince: Date | null;
-  /** The process and the candidate that run it now; `null` if nobody does. */
+  /** The process and the candidate that run the job now; `null` if there are none. */
   readonly runningBy: JobRunner | null;
 }
 
 /** The leader that runs a job. */
 export interface JobRunner {
-  /** `host:pid:random` of its provider. */
+  /** `host:pid:random` of the leader's provider. */
   readonly processId: string;
-  /** Which candidate of the election it is. */
+  /** The name of the candidate. */
   readonly candidateId: string;
 }
 
-/** What is stored of one job, and who leads its election. */
+/** The stored state of one job, and the leader of its election. */
 export interface StoredJob {
   readonly now: Date;
   readonly kind: unknown;
@@ -63,7 +64,7 @@ export interface StoredJob {
 }
 
 /**
- * Reads what is stored of one job; `undefined` if its election has no document.
+ * Reads what is stored about one job; `undefined` if its election has no document.
  *
  * @throws {@link StoreUnavailableError}, {@link CorruptLockDocumentError}.
  */
@@ -88,7 +89,7 @@ export async function readJob(
   return { stored, sentAtMs: outcome.sentAt.ms };
 }
 
-/** The leader of the election, if its term goes on. */
+/** The leader of the election, if its term is going on. */
 export function leaderOf({ now, kind, holder }: StoredJob): Lease | undefined {
   if (kind !== electionSeats.kind || holder === null) return undefined;
   return holder.expiresAt.getTime() - (holder.transitionMs ?? 0) > now.getTime() ? holder : undefined;
@@ -103,7 +104,7 @@ const NEVER: JobStatus = {
   runningBy: null,
 };
 
-/** The status of a job of which this is stored. */
+/** The status of a job, from what is stored about it. */
 export function describeJob(schedule: Schedule, stored: StoredJob | undefined, nowMs: number): JobStatus {
   const [claim] = stored?.claims ?? [];
   const run = claim?.run;

@@ -12,29 +12,29 @@ import { RunSignal, hungError, watchOverrun } from './job-run.js';
 import { only, withInstant } from './schedule.js';
 import type { Claimed, MissedInstants } from './schedule.js';
 
-/** What a term needs of its job. */
+/** The parts that a term gets from its job. */
 export interface JobParts {
   readonly options: ParsedJobOptions;
   readonly ledger: Pick<JobLedger, 'time' | 'read' | 'claim' | 'conclude'>;
   readonly clock: Clock;
   readonly tell: TellJob;
-  /** Aborts when the job is stopped, and with it the signal of the run that goes on. */
+  /** Aborts when the job is stopped. The signal of the present run aborts with it. */
   readonly stopping: AbortSignal;
-  /** Ends the term for the sake of the schedule: a run hangs. */
+  /** Ends the term because a run hangs. */
   readonly resign: () => void;
 }
 
 /**
- * A wait of more than twice this is cut by a look at the server's time, from which the local clock drifts away. So no look
- * comes right before an instant, which would pass meanwhile.
+ * A wait longer than twice this is interrupted by a look at the server's time, from which the local clock drifts away.
+ * Twice, because no look may come right before an instant, which would pass during the look.
  */
 const LOOK_EVERY_MS = 600_000;
 
 /**
- * One job during one term of the leader: waits for the next instant, claims it, runs; again and again until the term is
- * over or the job stopped. Instants that are missed are claimed, too, the newest of them for all, or the next one for
- * those before it: so each is run or told as missed once in the fleet, whoever leads. A run out of turn is claimed like
- * an instant, at the time that it is.
+ * One job during one term of the leader. It waits for the next instant, claims it and runs, until the term is over or
+ * the job is stopped. Missed instants are claimed, too: a claim of the newest one counts for all of them, and the claim
+ * of an instant counts for those missed before it. So each instant is run or reported as missed once by all processes
+ * together. A run out of turn is claimed like an instant, at the present time.
  */
 export class JobTerm {
   readonly #job: JobParts;
@@ -43,36 +43,36 @@ export class JobTerm {
   readonly #settled: Promise<true>;
   #resolveDone!: (done: true) => void;
   #claimed: Claimed | null = null;
-  /** The call that waits for a run; 0: none does. */
+  /** The number of the call that waits for a run; 0: there is none. */
   #call = 0;
   #mustLook = false;
   #firstMs: number | null = null;
   #nextMs: number | null = null;
-  /** When the last claim was begun, if nothing but its run has taken time since: what is due from then on is overrun. */
+  /** When the last claim began, if only its run has taken time since. Instants after that are missed by an overrun. */
   #busySinceMs = Infinity;
-  /** Missed instants were claimed, and nothing has run since: where claims take long, that could go on for ever. */
-  #hasMadeUp = false;
+  /** Missed instants were claimed, and no run has started since. If claims take long, that could go on for ever. */
+  #hasClaimedMissed = false;
   #isRunning = false;
   /** Aborts with the term, or when the job is stopped. */
   readonly #over = new AbortController();
-  /** Aborts when a stop has waited for as long as it may: nobody asks any more what has become of a claim. */
+  /** Aborts when the drain of a stop is over: the outcome of a claim is not asked for any more. */
   readonly #abandoned = new AbortController();
   #claiming: Promise<unknown> | undefined;
   /** Ends the present wait for an instant. */
-  #nap = new AbortController();
+  #wait = new AbortController();
 
   constructor(job: JobParts, term: LockHandle) {
     this.#job = job;
     this.#term = term;
-    // Every job of the election listens for the end of its term; that many are no leak.
+    // Every job of the election listens to this signal, so a large number of listeners is no leak.
     setMaxListeners(0, term.signal);
     this.#done = new Promise((resolve) => {
       this.#resolveDone = resolve;
     });
     const end = (): void => {
       this.#over.abort();
-      this.#nap.abort();
-      this.#tellIfDone();
+      this.#wait.abort();
+      this.#resolveIfDone();
     };
     const ends = [term.signal, job.stopping];
     for (const signal of ends) signal.addEventListener('abort', end);
@@ -85,27 +85,27 @@ export class JobTerm {
   }
 
   /**
-   * Resolves when no run goes on, and none will; never rejects. After the term, what has become of a last claim may still
-   * be asked for: an instant that was claimed and cannot start has been missed.
+   * Resolves when no run is running and none will start; never rejects. The outcome of a last claim may still be asked
+   * for after the term: an instant that was claimed and cannot start has been missed.
    */
   get done(): Promise<true> {
     return this.#done;
   }
 
-  /** In the server's time; `null`: at none that is known. */
+  /** The next instant by the server's clock; `null` if none is known. */
   get nextMs(): number | null {
     return this.#isOver ? null : this.#nextMs;
   }
 
-  /** Somebody asks for a run out of turn, of this job or of another one of the election. */
+  /** A run out of turn was requested, of this job or of another one of the election. */
   called(): void {
     this.#mustLook = true;
-    this.#nap.abort();
+    this.#wait.abort();
   }
 
   /**
-   * When the job is stopped: the run that goes on, whose signal has aborted, has so long to end; and for so long the store
-   * is asked what has become of a claim. A claim that is not settled by then is told as missed, for an unknown cause.
+   * Called when the job is stopped. The present run, whose signal has aborted, has `drainMs` to end. For as long, the
+   * store is asked about an open claim. Without an answer its instants are reported as missed, cause `unknown`.
    */
   async drain(drainMs: number): Promise<void> {
     if ((await within(this.#job.clock, drainMs, this.#settled)) === true) return;
@@ -117,8 +117,8 @@ export class JobTerm {
     return this.#job.stopping.aborted || this.#term.signal.aborted;
   }
 
-  /** The term waits for no store, only for its run. */
-  #tellIfDone(): void {
+  /** The term waits for its run only, never for the store. */
+  #resolveIfDone(): void {
     if (!this.#isRunning && this.#term.signal.aborted) this.#resolveDone(true);
   }
 
@@ -128,34 +128,34 @@ export class JobTerm {
       if (!isKnown) await sleepUntil(this.#job.clock, this.#job.clock.nowMs() + RETRY_MS, this.#over.signal);
       while (isKnown) isKnown = await this.#serve();
       this.#busySinceMs = Infinity;
-      this.#hasMadeUp = false;
+      this.#hasClaimedMissed = false;
     }
   }
 
-  /** What the job has claimed, what is asked of it, and what time it is there. */
+  /** Reads the claims and calls of the job and the server's time. */
   async #look(): Promise<boolean> {
     this.#mustLook = false;
     const state = await this.#job.ledger.read();
     if (state === undefined) return false;
     const { claimed, call } = state;
-    // What is known here tells more: when the run ended.
+    // A known claim says more: when its run ended.
     if (claimed?.lastMs !== this.#claimed?.lastMs) this.#claimed = claimed;
     this.#call = call;
     return true;
   }
 
-  /** Sees to what is next. False: what is known of the claims, or of the time, is out of date. */
+  /** Does what is next. Resolves with false if what is known of the claims or of the time is out of date. */
   async #serve(): Promise<boolean> {
     if (this.#isOver) return false;
-    this.#nap = new AbortController();
+    this.#wait = new AbortController();
     if (this.#mustLook && !(await this.#look())) return false;
     const { schedule } = this.#job.options;
     const nowMs = this.#job.ledger.time.nowMs();
     const claimed = this.#claimed;
-    // Before what was missed, which may go on for ever; its run is then the one for that, too.
-    if (this.#call > 0) return await this.#answer(this.#call, nowMs);
-    const missed = this.#hasMadeUp ? undefined : this.#missedUntil(nowMs);
-    if (missed !== undefined) return await this.#makeUpFor(missed);
+    // A call comes before missed instants, which may never come to an end. Its run counts as the run for them, too.
+    if (this.#call > 0) return await this.#runCall(this.#call, nowMs);
+    const missed = this.#hasClaimedMissed ? undefined : this.#missedUntil(nowMs);
+    if (missed !== undefined) return await this.#claimMissed(missed);
     this.#nextMs =
       claimed === null ? (this.#firstMs ??= schedule.first(nowMs)) : schedule.next(claimed, nowMs);
     return await this.#waitFor(this.#nextMs, nowMs);
@@ -172,8 +172,8 @@ export class JobTerm {
     return await this.#claimAndRun(instantMs);
   }
 
-  /** A run out of turn. It does not move the series: where that has not begun, it begins as if there had been none. */
-  async #answer(call: number, nowMs: number): Promise<boolean> {
+  /** A run out of turn does not move the series: a series that has not begun begins as if there had been no such run. */
+  async #runCall(call: number, nowMs: number): Promise<boolean> {
     this.#call = 0;
     const instantMs = Math.max(nowMs, (this.#claimed?.lastMs ?? 0) + 1);
     this.#firstMs ??= this.#job.options.schedule.first(nowMs);
@@ -188,10 +188,10 @@ export class JobTerm {
     return true;
   }
 
-  async #makeUpFor(missed: MissedInstants): Promise<boolean> {
+  async #claimMissed(missed: MissedInstants): Promise<boolean> {
     const { catchesUp } = this.#job.options;
     if ((await this.#claim(missed.lastMs, missed, { runs: catchesUp })) !== 'granted') return false;
-    this.#hasMadeUp = true;
+    this.#hasClaimedMissed = true;
     if (catchesUp) await this.#run(missed.lastMs);
     return true;
   }
@@ -207,8 +207,8 @@ export class JobTerm {
   // ---- a claim
 
   /**
-   * Asks until it is settled, also after the term, and when the job is stopped until its drain is over. What is missed by
-   * it is told as soon as it is granted; all of it, and the instant itself, if nobody can say whether it was.
+   * Claims until the outcome is known, also after the term; after a stop, until its drain is over. Missed instants are
+   * reported as soon as the claim is granted. If the outcome stays unknown, they are reported with the instant itself.
    */
   async #claim(
     instantMs: number,
@@ -239,19 +239,19 @@ export class JobTerm {
 
   // ---- a run
 
-  /** False: the term has ended, or the job was stopped, and it did not begin. */
+  /** Resolves with false if the run did not begin because the term had ended or the job was stopped. */
   async #run(instantMs: number): Promise<boolean> {
     const term = this.#term;
     const { tell, clock, ledger } = this.#job;
     const { run, maxRunMs } = this.#job.options;
     const conclude = (outcome: RunOutcome): void => void ledger.conclude(term.id, instantMs, outcome);
-    // While a term that its leader ends is drained, its hold lasts, and its signal has aborted.
+    // While a term that its leader ends is drained, its hold is still held, but its signal has aborted.
     if (!term.isHeld || this.#isOver) {
       conclude('missed');
       return false;
     }
     this.#isRunning = true;
-    this.#hasMadeUp = false;
+    this.#hasClaimedMissed = false;
     const firedAt = new Date(instantMs);
     const runSignal = new RunSignal([term.signal, this.#job.stopping]);
     if (maxRunMs !== undefined) {
@@ -278,13 +278,13 @@ export class JobTerm {
       ended.abort();
     }
     const endedMs = ledger.time.nowMs();
-    this.#tellIfDone();
+    this.#resolveIfDone();
     await watched;
     if (this.#claimed !== null) this.#claimed = { ...this.#claimed, endedMs };
     return true;
   }
 
-  /** Tells what the run misses that goes on. */
+  /** Reports the instants that the present run misses. */
   async #watch(firedAt: Date, ended: AbortSignal): Promise<void> {
     const { options, ledger, clock, tell } = this.#job;
     const { time } = ledger;
@@ -299,7 +299,7 @@ export class JobTerm {
       },
       account: async () => {
         const all = this.#missedUntil(time.nowMs());
-        // The newest is left for the run that follows, where one is to.
+        // With `run-once` the newest one is left for the run that follows.
         const missed = catchesUp && all !== undefined ? this.#missedUntil(all.lastMs - 1) : all;
         if (missed === undefined) return true;
         const settled = await this.#claim(missed.lastMs, missed, { isBeside: true });
@@ -309,9 +309,9 @@ export class JobTerm {
     });
   }
 
-  /** Resolves at that local time, or when the term is over, the job stopped or called. */
+  /** Resolves at this local time, or when the term is over or the job is stopped or called. */
   async #sleepUntil(atMs: number): Promise<void> {
     const { clock } = this.#job;
-    if (atMs > clock.nowMs()) await sleepUntil(clock, atMs, this.#nap.signal);
+    if (atMs > clock.nowMs()) await sleepUntil(clock, atMs, this.#wait.signal);
   }
 }

@@ -5,25 +5,26 @@ import { JobNotStartedError } from './job-not-started.js';
 import type { CallNumbers, JobLedger } from './job-ledger.js';
 import { leaderOf, readJob } from './job-status.js';
 
-const TOO_LATE = new Error('it reached the server too late');
+const TOO_LATE = new Error('the request reached the server too late');
 
-/** What asking for a run needs. */
+/** The parts that a request for a run works with. */
 export interface RunRequestParts {
   readonly context: AcquisitionContext;
   readonly electionName: string;
   readonly job: string;
   readonly ledger: Pick<JobLedger, 'call' | 'claimedCall' | 'time'>;
-  /** How long a leader has for it. */
+  /** How long a leader has to claim the run. */
   readonly boundMs: number;
-  /** Tells the leader, if it is here, that the run is asked for. */
+  /** Tells a leader in this process that the run was requested. */
   readonly stored: () => void;
 }
 
 /**
- * One call of `runNow`: stores a numbered call in the document of the election, and waits until a leader has claimed it.
+ * One call of `runNow`: stores a numbered call in the document of the election, and waits until a leader has claimed
+ * it.
  *
- * The number of the last call is asked for first, by an update: a call with a higher number was made after that, whoever
- * made it, so that the run under it is one that this request asked for; and a repeat of the call is no other call.
+ * The request first reads the number of the last call, by an update. A call with a higher number was made after that,
+ * by this process or another, so its run also serves this request. And a repeat of the call is not another call.
  */
 export class RunRequest {
   readonly #parts: RunRequestParts;
@@ -44,7 +45,7 @@ export class RunRequest {
     const number = Math.min(asked, since + 1);
     if (claimed >= number) return;
     this.#parts.stored();
-    // By the server's clock it may be claimed until then, counted from when it was stored.
+    // Counted from now, because by the server's clock the call may be claimed for this long after it was stored.
     if (await this.#isClaimedUntil(number, clock.nowMs() + boundMs)) return;
     // A read may be older than the last claim; an update is not.
     const last = await this.#ask(null, clock.nowMs() + context.settings.storeTimeoutMs, true);
@@ -52,8 +53,8 @@ export class RunRequest {
   }
 
   /**
-   * Asked again and again until the time is up; a call is repeated with the end that it had, so that its copies do nothing
-   * once the caller has been told that it failed.
+   * Sends the call until it is answered or the time is up. A repeat keeps the end of the first sending, so no copy has
+   * an effect after the caller was told of the failure.
    *
    * @param isStored - Whether the call is stored already, so that its run may have been claimed.
    */
@@ -77,7 +78,7 @@ export class RunRequest {
         throw new StoreUnavailableError(electionName, false, answer.cause);
       if (answer instanceof Error) throw answer;
       if (answer !== 'nobody' && 'asked' in answer) return answer;
-      // A copy that nobody has answered may have taken effect, whatever is said of the next one.
+      // An unanswered copy may have taken effect, whatever the answer to the next one is.
       mayBeStored ||= since !== null && answer !== 'nobody';
       if (clock.nowMs() >= endMs) {
         if (answer === 'nobody') throw await this.#notStarted();

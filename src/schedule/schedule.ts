@@ -1,31 +1,32 @@
 import type { StoredClaim } from '../protocol/jobs/job-claims.js';
 
-/**
- * When a job is due, as a pure function of what it has claimed and of the time. All times are the server's, in ms.
- */
+/** When a job is due: a pure function of its claims and of the time. All times are the server's, in ms. */
 export interface Schedule {
-  /** The first instant of a job that has never claimed one; `null`: there is none. */
+  /** The first instant of a job that has no claim yet; `null`: there is none. */
   first(nowMs: number): number | null;
 
   /** The next instant to wait for; `null`: there is none any more. */
   next(claimed: Claimed, nowMs: number): number | null;
 
-  /** The next instant as a process that does not run the job can tell; `null`: there is none, or only its leader can. */
+  /**
+   * The next instant as far as a process can tell that does not run the job; `null`: there is none, or only the leader
+   * knows.
+   */
   expected(claimed: Claimed | null, nowMs: number): number | null;
 
-  /** When a run under the last claim goes on for too long; `null`: never. */
+  /** When a run under the last claim overlaps with the next instant; `null`: never. */
   overrunAt(claimed: Claimed, nowMs: number): number | null;
 
-  /** The instants since the last claim whose time has come; `undefined`: none. */
+  /** The instants between the last claim and now; `undefined`: there are none. */
   missed(claimed: Claimed, nowMs: number): MissedInstants | undefined;
 }
 
-/** What a job has claimed. */
+/** The claims of a job, as far as its schedule needs them. */
 export interface Claimed {
   readonly lastMs: number;
-  /** The first instant of its series: the first that it ever claimed, or the first one after a run out of turn. */
+  /** The first instant of the series: the first that was ever claimed, or the first one after a run out of turn. */
   readonly anchorMs: number;
-  /** When the run under the last claim ended, if that is known. */
+  /** When the run of the last claim ended, if that is known. */
   readonly endedMs?: number;
 }
 
@@ -40,21 +41,21 @@ export interface MissedInstants {
   readonly lastMs: number;
 }
 
-/** Just this one. */
+/** This one instant. */
 export const only = (instantMs: number): MissedInstants => ({
   count: 1,
   firstMs: instantMs,
   lastMs: instantMs,
 });
 
-/** These and this instant, which is the last of them or comes after them. */
+/** The missed instants with this one, which is the last of them or comes after them. */
 export function withInstant(missed: MissedInstants | undefined, instantMs: number): MissedInstants {
   if (missed === undefined) return only(instantMs);
   if (missed.lastMs === instantMs) return missed;
   return { count: missed.count + 1, firstMs: missed.firstMs, lastMs: instantMs };
 }
 
-/** Every so often, counted from the first instant, however long the runs take. */
+/** Every `everyMs`, counted from the first instant, however long the runs take. */
 export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
   // A run out of turn may come before the first instant.
   const after = ({ lastMs, anchorMs }: Claimed, sinceMs = lastMs): number =>
@@ -75,8 +76,8 @@ export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
 }
 
 /**
- * So long after each run. Nothing is due before that, so nothing is missed. A run may end before its beginning, where the
- * server's clock was set back meanwhile; no claim before the last one would ever be granted.
+ * `everyMs` after each run. Nothing is due before that, so no instant is missed. The end of a run may be before its
+ * beginning if the server's clock was set back meanwhile, but a claim before the last one would never be granted.
  */
 export function fixedDelay(everyMs: number, initialDelayMs: number): Schedule {
   const next = ({ lastMs, endedMs = lastMs }: Claimed): number => Math.max(lastMs, endedMs) + everyMs;

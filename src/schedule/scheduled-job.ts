@@ -1,3 +1,6 @@
+// Scheduled jobs: the leader of an election claims each instant of a schedule in the document of the election, and runs
+// the job for it.
+
 import type { EventEmitter } from 'eventemitter3';
 import { sleepUntil } from '../clock.js';
 import { parseElectionOptions } from '../election/election-options.js';
@@ -10,7 +13,7 @@ import { parseDrain } from '../options/admin-options.js';
 import type { DrainOptions } from '../options/admin-options.js';
 import { wrongType } from '../options/checks.js';
 import type { TermHandle } from '../election/term-handle.js';
-import { sayingsOfJob } from './job-events.js';
+import { jobWarnings } from './job-events.js';
 import type { ScheduledJobEvents } from './job-events.js';
 import { JobLedger } from './job-ledger.js';
 import type { ParsedJobOptions } from './job-options.js';
@@ -21,25 +24,25 @@ import { JobTerm } from './job-term.js';
 import { RunRequest } from './run-request.js';
 import type { Claimed } from './schedule.js';
 
-/** What goes on from a start to the end of its stop. */
+/** One activity of the job, from a start to the end of its stop. */
 interface Activity {
   /** Aborts when the job is stopped. */
   readonly ending: AbortController;
-  /** Takes it out of the terms of its election. */
+  /** Removes the job from the terms of its election. */
   readonly detach: () => void;
-  /** Resolves when it is over; `undefined` while the job is not stopped. */
+  /** Resolves when the activity is over; `undefined` before a stop. */
   stopping: Promise<void> | undefined;
 }
 
 /**
  * A job that one process of many runs: the leader of its election, at the instants of its schedule.
  *
- * Each run is claimed under its instant in the document of the election, by the server's clock, before it starts. So an
- * instant starts at most once in the fleet, whatever the clocks of the processes say and whoever leads; and within the
- * bounds of the clocks no two runs of one job go on at once. A run that a crash ends is not repeated.
+ * Each run is claimed before it starts: for its instant, in the document of the election, by the server's clock. So at
+ * most one process starts the run of an instant, whatever the clocks of the processes say and whichever process leads.
+ * Within the bounds of the clocks, no two runs of one job overlap. A run that a crash ends is not repeated.
  */
 export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements AsyncDisposable {
-  /** As it was given to `createScheduledJob`. */
+  /** The name that was given to `createScheduledJob`. */
   readonly name: string;
   /** @internal */
   readonly election: LeaderElection;
@@ -47,13 +50,13 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   readonly #options: ParsedJobOptions;
   readonly #hasOwnElection: boolean;
   readonly #ledger: JobLedger;
-  /** From a start to the end of its stop. */
+  /** Set from a start to the end of its stop. */
   #activity: Activity | undefined;
-  /** Whether the last call of `start` and `stop` was a start. */
+  /** Whether `start` was called after the last `stop`. */
   #isWanted = false;
-  /** What the job had claimed when this process last looked; `undefined`: it could not say. */
+  /** The last claim of the job when this process last looked; `undefined`: it could not be read. */
   #claimed: Claimed | null | undefined;
-  /** The last one, which may be over. */
+  /** The last term, which may be over. */
   #term: JobTerm | undefined;
 
   /** @internal */
@@ -63,7 +66,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     options: ParsedJobOptions,
     shared: LeaderElection | undefined,
   ) {
-    super(sayingsOfJob(name));
+    super(jobWarnings(name));
     this.name = name;
     this.#elections = elections;
     this.#options = options;
@@ -75,9 +78,9 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   /**
-   * The next instant of the schedule, in the server's time: when the leader runs it next, as far as this process knows;
-   * asks nobody. `null` while the job or its election is stopped, if there is none, and if only the leader knows: before
-   * the first claim of a periodic job, and of a fixed delay always.
+   * The next instant of the schedule, by the server's clock, at which the leader runs the job, as far as this process
+   * knows. Sends nothing. `null` while the job or its election is stopped; if there is no next instant; and if only the
+   * leader knows it: before the first claim of a periodic job, and always for a fixed delay.
    */
   get nextFireAt(): Date | null {
     if (this.#activity?.ending.signal.aborted !== false) return null;
@@ -87,8 +90,8 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   /**
-   * What the job does and has done, from any process, also one that has not started it: by a majority's read, and the
-   * schedule of this object.
+   * Reads what the job is doing and has done, with read concern majority, and computes the next instant by the schedule
+   * of this object. Works in any process, also in one that has not started the job.
    *
    * @throws {@link StoreUnavailableError}, {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
    */
@@ -101,16 +104,16 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   /**
-   * Asks the leader for a run now, out of turn, from any process. It is claimed like an instant, so it starts at most
-   * once, under this leader or a later one; it waits for a run that goes on, and runs asked for meanwhile are one. The series of
-   * instants stays as it is. A leader in this process hears at once, another one by its change stream if it has one open,
-   * and else at its next extension, after a third of the lease at most.
+   * Asks the leader, from any process, for a run out of turn. The run is claimed like an instant, so it starts at most
+   * once, under this leader or a later one. It waits for a run that is going on, and all requests made meanwhile get
+   * one run. The series of instants stays as it is. A leader in this process learns of the request at once, and another
+   * leader by its change stream if one is open; otherwise at its next extension, after at most a third of the lease.
    *
-   * @returns Resolves when a leader has claimed the run, which starts right then. It does not wait for its end. Should
-   *   the leader lose its term at that moment, the run is told as `missed` like any other.
-   * @throws {@link JobNotStartedError} if no leader claims it in time: twice the lease and transition of the election,
-   *   plus `storeTimeoutMs`. Nobody claims it later. {@link StoreUnavailableError}: with `outcomeKnown` false the run may
-   *   still start. {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
+   * @returns Resolves when a leader has claimed the run, which starts right then. Does not wait for the end of the run.
+   *   If the leader loses its term at that moment, the run is reported as `missed` like any other.
+   * @throws {@link JobNotStartedError} if no leader claims the run in time: twice the lease and transition of the
+   *   election, plus `storeTimeoutMs`. No leader claims it later. {@link StoreUnavailableError}: if `outcomeKnown` is
+   *   false, the run may still start. {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
    */
   async runNow(): Promise<void> {
     this.#assertOpen();
@@ -127,13 +130,13 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   /**
-   * Runs the job from now on whenever this process leads; starts the election, also a shared one. May be called again
-   * after a `stop`, also while that goes on, and while started, which changes nothing.
+   * From now on, runs the job whenever this process leads. Starts the election, also a shared one. May be called again,
+   * also while a `stop` is going on. If the job is started, the call changes nothing.
    *
-   * @returns Resolves when this process is a candidate; if a run of an earlier term goes on, that is after its end. Also
-   *   when `stop` is called before.
-   * @throws What the start of the election throws; the job is stopped then. `TypeError` if the shared election has a job
-   *   of this name.
+   * @returns Resolves when this process is a candidate. If a run of an earlier term is going on, that is after its end.
+   *   Also resolves when `stop` is called first.
+   * @throws As the start of the election; the job is then stopped. `TypeError` if the shared election has a job of this
+   *   name.
    */
   async start(): Promise<void> {
     this.#assertOpen();
@@ -144,13 +147,13 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   async #start(): Promise<void> {
     while (this.#activity?.stopping !== undefined) await this.#activity.stopping;
     this.#assertOpen();
-    // A stop was called after this start.
+    // `stop` was called after this start.
     if (!this.#isWanted) return;
     const activity = (this.#activity ??= this.#begin());
     try {
       await this.election.start();
     } catch (error) {
-      // A shared election may have been in a term.
+      // A shared election may have been in a term already.
       if (this.#activity === activity) await this.stop({ drainMs: 0 });
       throw error;
     }
@@ -158,11 +161,11 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   /**
-   * Begins no other run, and aborts the signal of the one that goes on, which has `drainMs` (default 5,000) to end; for
-   * as long the store is asked what has become of a claim that it has not answered. If the run goes on even then, the seat
-   * of the job's own election stays until the run ends, or the lease is over. A shared election goes on.
+   * Starts no other run, and aborts the signal of the present one, which has `drainMs` (default 5,000) to end. For as
+   * long, the store is asked about a claim that it has not answered. If the run has not ended by then, the seat of the
+   * job's own election stays taken until the run ends or the lease is over. A shared election continues.
    *
-   * @returns Resolves when that is done, or `drainMs` is up; also if `start` is called meanwhile.
+   * @returns Resolves when that is done or `drainMs` is up; also if `start` is called meanwhile.
    */
   async stop(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('stop', options);
@@ -175,7 +178,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     return { name, nextFireAt };
   }
 
-  /** `stop()`. */
+  /** Same as `stop()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
@@ -200,7 +203,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   async #drained(activity: Activity, drainMs: number): Promise<void> {
-    // At once: the time is that of both.
+    // Both at once: `drainMs` is the time of both together.
     const stopped = this.#hasOwnElection ? this.election.stop({ drainMs }) : Promise.resolve();
     await this.#term?.drain(drainMs);
     await stopped;
@@ -232,14 +235,14 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     forget();
   }
 
-  /** Nobody tells a standby of the first claim of a periodic job: it looks once a lease until there is one. */
+  /** A standby is not told of the first claim of a periodic job, so it looks once a lease until there is one. */
   async #learnSeries(ending: AbortSignal): Promise<void> {
     const { clock } = this.#elections.requester.context;
     do await sleepUntil(clock, clock.nowMs() + this.election.storedLeaseMs, ending);
     while (!ending.aborted && !this.#knowsSeries && !(await this.#lookAtSeries()));
   }
 
-  /** A store that does not answer now does not matter: only `nextFireAt` needs it. */
+  /** A store that does not answer now does no harm: only `nextFireAt` needs it. */
   async #lookAtSeries(): Promise<boolean> {
     const state = await this.#ledger.read();
     if (state !== undefined) this.#claimed = state.claimed;
@@ -260,7 +263,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     return nextMs === null || nextMs <= nowMs ? null : nextMs;
   }
 
-  /** The server's time; that of this machine, where no server has told it yet. */
+  /** The server's time; the time of this machine if no server has told its time yet. */
   #serverMs(): number {
     return this.#ledger.time.isKnown ? this.#ledger.time.nowMs() : Date.now();
   }

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.js';
 
 /**
- * The server's time as one job goes by it: the monotonic clock, and how far the server's is ahead of it. That is narrowed
- * by every answer, which was computed between its sending and its coming; of what is possible it takes the least, because
- * whoever claims too early has to claim twice.
+ * The server's time as one job uses it: the monotonic clock, and how far the server's clock is ahead of it. Every
+ * answer was computed between its sending and its arrival, and so narrows the estimate. Of the possible values the
+ * estimate takes the least, because a process that claims too early has to claim twice.
  */
 export class ServerTime {
   readonly #clock: Clock;
@@ -13,14 +13,14 @@ export class ServerTime {
     this.#clock = clock;
   }
 
-  /** Takes the server's time from an answer, right when it has come. */
+  /** Learns the server's time from an answer. Call it right after the answer has arrived. */
   learn(serverMs: number, sentAtMs: number): void {
     const leastMs = serverMs - this.#clock.nowMs();
     const mostMs = serverMs - sentAtMs;
     this.#aheadMs = Math.min(Math.max(this.#aheadMs ?? leastMs, leastMs), mostMs);
   }
 
-  /** Whether any answer has told it. */
+  /** Whether an answer has told the server's time. */
   get isKnown(): boolean {
     return this.#aheadMs !== undefined;
   }

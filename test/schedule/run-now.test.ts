@@ -144,7 +144,7 @@ describe('runNow', () => {
     const error = await rejection(job.runNow());
     expect(error).toBeInstanceOf(JobNotStartedError);
     expect(error).toMatchObject({ code: 'JOB_NOT_STARTED', lockName: 'job', jobName: 'job', leader: null });
-    expect(String(error)).toMatch(/Job "job" was not started within \d+\.\d s: nobody leads its election/);
+    expect(String(error)).toMatch(/Job "job" was not started within \d+\.\d s: its election has no leader/);
     // Also where the election has a document, in which the call is stored.
     await job.start();
     await untilLed(job);
