@@ -3,53 +3,53 @@ import type { LockKind } from './lock-document.js';
 import type { Operation, OwnOperation, Request } from './operation.js';
 
 /**
- * What differs between the primitives: how leases are stored, and how many of the first waiters may enter.
+ * What differs between the kinds of locks: how leases are stored, and how many of the first waiters may enter.
  *
- * Everything else of a transition (expiry, queue, tokens, wake-ups, purging) is the same for all of them. A primitive
- * adds one object of this shape and a thin face; nothing in the shared machinery asks for the kind.
+ * Everything else of a transition (expiry, queue, tokens, wake-ups, purging) is the same for all kinds, and the shared
+ * code never asks for the kind. A new kind of lock adds one object of this shape and a class for its callers.
  *
- * The same paths (`$holder` …) read the stored document and, between the stages of a transition, its state.
+ * The same paths (`$holder` …) read the stored document and, between the stages of a transition, the state.
  */
 export interface Seats {
   readonly kind: LockKind;
 
-  /** Whether a seat can be kept between the callers of its process. */
+  /** Whether a process can keep a seat between its callers. */
   readonly mayKeep: boolean;
 
-  /** Whether at most one enters by one admission. */
+  /** Whether one admission lets in at most one attempt. */
   readonly entersOne: boolean;
 
-  /** Whether somebody may enter who is not the first in line. */
+  /** Whether a waiter that is not the first of the queue may enter. */
   readonly mayOvertake: boolean;
 
-  /** What a waiter and its lease have beyond what all kinds have. */
+  /** The fields of a waiter and its lease that only this kind has. */
   readonly ownFields: readonly string[];
 
-  /** The field of a waiter by which its lease is longer once it is granted; `null`: the lease is the waiter's. */
+  /** The field of a waiter whose value a grant adds to the lease. With `null`, a grant keeps the waiter's lease. */
   readonly lengthenedBy: 'transitionMs' | null;
 
-  /** The seat fields of a lock that nobody holds, as these operations would create it. */
+  /** The seat fields of a vacant lock that these operations create. */
   vacant(operations: readonly Operation[]): Fields;
 
-  /** Whether the stored seat fields have the right types and ranges. Never fails, whatever is stored. */
+  /** Whether the stored seat fields have the right types and ranges. It never fails, whatever is stored. */
   readonly wellFormed: Expression;
 
-  /** Whether `$$this.v` has as a waiter what these seats compute with. */
+  /** Whether the waiter `$$this.v` has the fields that these seats compute with. */
   readonly isWaiter: readonly Expression[];
 
-  /** The seat fields of `$was` without the leases whose time is over. */
+  /** The seat fields of `$was` without the expired leases. */
   readonly live: Fields;
 
-  /** Fields that follow from the others, and are written anew by every transition. */
+  /** Fields that follow from other fields. Every transition writes them anew. */
   readonly derived: Fields;
 
-  /** The leases of a stored document as an array; whatever is stored there, if it is malformed. */
+  /** The leases of a stored document as an array. It is an array even if the document is malformed. */
   readonly stored: Expression;
 
-  /** What is stored where the leases are, unchecked. */
+  /** The values that are stored in place of leases, unchecked. */
   leasesIn(document: StoredFields): readonly unknown[];
 
-  /** The projection of a reply: the leases of these attempts, a few others, and what is counted over all of them. */
+  /** The projection of a reply: the leases of these attempts, a few others, and the counts over all leases. */
   shown(ids: readonly string[]): Fields;
 
   /** Reads what `shown` projected, unchecked. */
@@ -67,75 +67,79 @@ export interface Seats {
   /** The token of this attempt's lease, 0 if it has none. */
   tokenOf(id: string): Expression;
 
-  /** Who enters now: the first of `$queue`, an array of `{ k: attempt id, v: waiter }`; or a lease that changes its seat. */
+  /**
+   * The attempts that enter now, as an array of `{ k: attempt id, v: waiter }`: the first of `$queue`, or a lease that
+   * changes its seat.
+   */
   readonly entering: Expression;
 
   /** How many of `$entering` come from the queue. */
   readonly enteringFromQueue: Expression;
 
-  /** What a request must meet beyond what every request must, or it is refused. */
+  /** Further conditions of this kind: a request that does not meet them is refused. */
   conditions(request: Request): readonly Expression[];
 
-  /** What the request brings along beyond what all kinds have: of its waiter, and of its lease. */
-  demanded(request: Request): Fields;
+  /** The fields of this kind that the request gives its waiter and its lease. */
+  requestFields(request: Request): Fields;
 
-  /** What a request does before it is queued, if it is or not: `$isAccepted` says whether it met its conditions. */
+  /** Stages before a request is queued. `$isAccepted` says whether the request has met its conditions. */
   beforeQueued(request: Request): readonly Stage[];
 
-  /** Whether a newcomer would enter at once, given that nobody waits. */
+  /** Whether the request would enter at once if the queue is empty. */
   hasRoomFor(request: Request): Expression;
 
-  /** The seat fields once the leases at this path (an array) have entered. */
+  /** The seat fields after the leases at this path (an array) have entered. */
   occupy(leases: string): Fields;
 
-  /** The seat fields once the lease of this attempt is gone. */
+  /** The seat fields without the lease of this attempt. */
   vacate(id: string): Fields;
 
-  /** The seat fields once the leases of all these attempts are gone. */
+  /** The seat fields without the leases of these attempts. */
   evict(ids: readonly string[]): Fields;
 
-  /** The seat fields once those of these leases that are live, and not ending, have a lease from now. */
+  /** The seat fields with these leases extended, as far as they are live and not ending. */
   extend(ids: readonly string[]): Fields;
 
-  /** The seat fields once each of these leases has been marked as ending, and why. */
+  /** The seat fields with these leases marked as ending, for this reason. */
   markEnding(ids: readonly string[], why: string | undefined): Fields;
 
-  /** The lock that nobody else uses. */
-  readonly alone: Alone;
+  /** The fast paths of a lock that nobody else uses. */
+  readonly uncontended: Uncontended;
 
-  /** What only this kind can do. */
+  /** The stages of an operation that only one kind has; none if it is an operation of another kind. */
   own(operation: OwnOperation): readonly Stage[];
 }
 
 type Pairs = readonly (readonly [Expression, Expression])[];
 
-/** What the fast paths of a transition need to know. */
-export interface Alone {
-  /** What a lock that nobody holds is stored as. */
+/** What `fastPath` needs to know of a kind. */
+export interface Uncontended {
+  /** Paths, and the values that they have in a vacant lock. */
   readonly vacant: Pairs;
-  /** What else must be true of a vacant lock for this request to enter. */
+  /** What else must be true of a vacant lock so that this request enters. */
   conditions(request: Request): readonly Expression[];
   /** The seat fields of a vacant lock with this one lease. */
   taken(lease: Expression, request: Request): Fields;
-  /** The projection of the seat fields, of one lease at most. */
+  /** The projection of the seat fields, with one lease at most. */
   readonly fields: Fields;
-  /** What a lock is stored as that only this attempt holds. */
+  /** Paths, and the values that they have in a lock that only this attempt holds. */
   heldBy(id: Expression): Pairs;
-  /** Of the only lease. */
+  /** The token of the only lease. */
   readonly token: Expression;
+  /** The expiry of the only lease. */
   readonly expiresAt: Expression;
-  /** The seat fields without it. */
+  /** The seat fields without the only lease. */
   readonly vacated: Fields;
 }
 
 export type StoredFields = Readonly<Record<string, unknown>>;
 
-/** What a reply shows of the seats. Nothing in it can be trusted to have its type. */
+/** What a reply shows of the seats. No value in it is checked for its type. */
 export interface Shown {
   readonly leases: readonly unknown[];
-  /** Of all leases, also those that are not shown; `undefined`: as many as are shown. */
+  /** The number of all leases, shown or not. `undefined`: all leases are shown. */
   readonly count?: unknown;
-  /** The earliest expiry of all leases; `undefined`: of those shown. */
+  /** The earliest expiry of all leases. `undefined`: all leases are shown. */
   readonly earliest?: unknown;
   readonly limit?: unknown;
 }

@@ -13,9 +13,9 @@ import {
 import type { Expression, Fields } from './expressions.js';
 import { MAX_LEASE_MS, MIN_LEASE_MS } from './lock-document.js';
 
-/** Expressions about one stored lease. `at` is the path to it: a field, or the element of an array at hand. */
+// Expressions about one stored lease. `at` is the path to it: a field, or `$$this` for an element of an array.
 
-/** Whether it is one, with whatever its kind of lock demands beyond that. */
+/** Whether the value is a lease. `own` are further values that its kind of lock requires. */
 export const isLeaseAt = (at: string, own: readonly (readonly [Expression, Expression])[] = []): Expression =>
   all(
     match([
@@ -35,20 +35,20 @@ export const isLeaseAt = (at: string, own: readonly (readonly [Expression, Expre
 
 export const isOneOf = (at: string, ids: readonly string[]): Expression => isOneOfMany(`${at}.id`, ids);
 
-/** The token that it was granted with: it names the lease though changes of mode have brought others. */
+/** The token of the grant. It names the lease also after changes of mode, which replace the token. */
 export const firstTokenAt = (at: string): Expression => ({
   $ifNull: [`${at}.firstToken`, `${at}.token`],
 });
 
-/** Whether it may have more time. */
+/** Whether the lease may be extended. */
 export const isExtendable = (at: string): Expression =>
   all(isLive(`${at}.expiresAt`), { $ne: [`${at}.ending`, true] });
 
 export const extended = (at: string): Expression =>
   merge(at, { expiresAt: leaseFromNow(`${at}.expiresAt`, `${at}.leaseMs`) });
 
-/** With the mark of a lease that was asked for: it is not extended any more. What the first one said stays. */
-export const asked = (at: string, why: string | undefined): Expression => {
+/** The lease, marked as ending. A lease that is marked already keeps the reason of the first revocation. */
+export const markedEnding = (at: string, why: string | undefined): Expression => {
   const mark: Fields = {
     ending: true,
     ...(why === undefined ? {} : { endingWhy: literal(why) }),

@@ -2,25 +2,26 @@ import { all, bind, filter, when } from './expressions.js';
 import type { Expression } from './expressions.js';
 
 /**
- * The words of `wake`, which tells what the last update of a document did, each preceded by a space:
+ * The words of `wake`, each preceded by a space. They say what the last update of the document did:
  *
- * - `process:id:token`: granted, with this token; `process:id:0`: look again.
- * - `process:id:-1`: somebody waits behind this lease, whose process may keep it between its callers.
- * - `-id:token`: left, and gave back the lease with this token, or none.
- * - `~nonce`: somebody looked, so that this update changed something.
- * - `+nonce:outcome`: what became of a claim.
+ * - `process:id:token`: this attempt was granted a seat, with this token.
+ * - `process:id:0`: this attempt has to look again.
+ * - `process:id:-1`: a waiter is behind this lease, which its process may keep between its callers.
+ * - `-id:token`: this attempt left and gave back the lease with this token; 0 if it had no lease.
+ * - `~nonce`: a look or a raised fence. The nonce makes the update a real write.
+ * - `+nonce:outcome`: the outcome of a claim, a call or the end of a run.
  */
 
 /** This text with one more word for each of these members. */
-const withWords = (text: Expression, members: Expression, word: readonly Expression[]): Expression => ({
+const appendWords = (text: Expression, members: Expression, word: readonly Expression[]): Expression => ({
   $reduce: { input: members, initialValue: text, in: { $concat: ['$$value', ' ', ...word] } },
 });
 
-/** Each concatenation copies the whole text, so thousands of words are put together in portions. */
+/** Each concatenation copies the whole text so far, so thousands of words are put together in portions. */
 const PORTION = 100;
 
-/** `wake` with one more word for each of these members, which may be thousands. */
-const named = (members: Expression, word: readonly Expression[]): Expression =>
+/** `wake` with one more word for each of these members. They may be thousands. */
+const wakeWith = (members: Expression, word: readonly Expression[]): Expression =>
   bind(
     { members },
     {
@@ -28,7 +29,7 @@ const named = (members: Expression, word: readonly Expression[]): Expression =>
         input: { $range: [0, { $size: '$$members' }, PORTION] },
         initialValue: '$wake',
         in: {
-          $concat: ['$$value', withWords('', { $slice: ['$$members', '$$this', PORTION] }, word)],
+          $concat: ['$$value', appendWords('', { $slice: ['$$members', '$$this', PORTION] }, word)],
         },
       },
     },
@@ -42,65 +43,70 @@ const GRANTED: readonly Expression[] = [
   { $toString: '$$this.token' },
 ];
 
-/** Names each of these new leases, with its token. */
-export const granted = (leases: Expression): Expression => named(leases, GRANTED);
+/** `wake` with the grant of each of these leases. */
+export const granted = (leases: Expression): Expression => wakeWith(leases, GRANTED);
 
-/** The same for one lease at most. */
-export const grantedOne = (leases: Expression): Expression => withWords('$wake', leases, GRANTED);
+/** The same for at most one lease, with fewer expressions. */
+export const grantedOne = (leases: Expression): Expression => appendWords('$wake', leases, GRANTED);
 
-/** Tells those of these leases for which the condition on `$$this` holds to look again. */
+/** `wake` with “look again” for each of these leases that meets the condition on `$$this`. */
 export const holdersTold = (leases: Expression, cond: Expression): Expression =>
-  named(filter(leases, cond), ['$$this.process', ':', '$$this.id', ':0']);
+  wakeWith(filter(leases, cond), ['$$this.process', ':', '$$this.id', ':0']);
 
-/** Tells the keepers of these leases that somebody waits, if this holds; but for this process, which knows. */
+/**
+ * If the condition holds: `wake` with “a waiter is behind this lease” for the keepers among these, but not for `but`.
+ */
 export const keepersTold = (
   leases: Expression,
   condition: Expression,
   but: string | null = null,
 ): Expression => {
   const keepers = filter(leases, all({ $gt: ['$$this.keeps', 0] }, { $ne: ['$$this.process', but] }));
-  // The condition once, and not for each of hundreds of leases.
-  return named(when(condition, keepers, []), ['$$this.process', ':', '$$this.id', ':-1']);
+  // Outside the filter, so that the server evaluates the condition once and not for each of hundreds of leases.
+  return wakeWith(when(condition, keepers, []), ['$$this.process', ':', '$$this.id', ':-1']);
 };
 
-/** `holdersTold` for waiters, as `{ k: attempt id, v: waiter }`. */
+/** The same as `holdersTold`, for waiters as `{ k: attempt id, v: waiter }`. */
 export const waitersTold = (waiters: Expression, cond: Expression): Expression =>
-  named(filter(waiters, cond), ['$$this.v.process', ':', '$$this.k', ':0']);
+  wakeWith(filter(waiters, cond), ['$$this.v.process', ':', '$$this.k', ':0']);
 
+/** `wake` with the departure of this attempt. */
 export const left = (id: string, token: Expression, wake: Expression = '$wake'): Expression => ({
   $concat: [wake, ` -${id}:`, { $toString: token }],
 });
 
+/** `wake` with a nonce that no other update has. */
 export const looked = (nonce: string): Expression => ({ $concat: ['$wake', ` ~${nonce}`] });
 
-/** What has become of the operation with this nonce. */
+/** `wake` with the outcome of the operation that has this nonce. */
 export const answered = (nonce: string, outcome: Expression): Expression => ({
   $concat: ['$wake', ` +${nonce}:`, outcome],
 });
 
+/** The words of `wake`; none if it is no text. */
 export const readWake = (wake: unknown): readonly string[] =>
   typeof wake === 'string' ? wake.split(' ').filter((word) => word !== '') : [];
 
-/** Instead of a token: somebody waits behind a lease that is kept. */
+/** Stands in place of a token: a waiter is behind a lease that may be kept. */
 export const OTHERS_WAIT = -1;
 
-/** Whom a word of `wake` names, if it is an attempt of this process: its id and token, or what stands in its place. */
+/** The attempt of this process that a word of `wake` names, and the token; 0 and −1 have the meanings above. */
 export function readWakeWord(process: string, word: string): { id: string; token: number } | undefined {
   if (!word.startsWith(`${process}:`)) return undefined;
   const [id = '', token = ''] = word.slice(process.length + 1).split(':');
   return { id, token: Number(token) };
 }
 
-/** The token of the lease that a `leave` gave back; 0 if there was none, `undefined` if it did not take effect. */
+/** The token of the lease that a `leave` gave back: 0 if it found no lease, `undefined` if it was not applied. */
 export function tokenGivenBack(wake: readonly string[], id: string): number | undefined {
   const word = wake.find((entry) => entry.startsWith(`-${id}:`));
   return word === undefined ? undefined : Number(word.slice(id.length + 2));
 }
 
-/** Whose lease a `leave` has given back, if this word says so. */
+/** The attempt id, if this word says that a `leave` has given back a lease. */
 export const idGivenBack = (word: string): string | undefined => /^-([^:]+):(?!0$)/.exec(word)?.[1];
 
-/** What `answered` said of this nonce; `undefined` if the operation did not take effect. */
+/** The outcome of the operation with this nonce; `undefined` if it was not applied. */
 export function answerTo(wake: readonly string[], nonce: string): string | undefined {
   return wake.find((word) => word.startsWith(`+${nonce}:`))?.slice(nonce.length + 2);
 }

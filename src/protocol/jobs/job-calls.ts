@@ -19,12 +19,14 @@ import type { Call } from '../operation.js';
 import { answered, holdersTold } from '../wake.js';
 
 /**
- * The runs out of turn that were asked for: a list `calls` with one entry for each job.
+ * The last call of a job: an entry of the list `calls`.
  *
- * Calls are numbered, so that every process can tell whether the run that it asked for has been claimed, and that a
- * repeated call is none. A call is pending until a claim takes it, or until its time is up by the server's clock: asked
- * for again meanwhile, it is the same one. A number of their own and no field of the claims: a job may be called before
- * its first claim, and an older release would take a claim without an instant for a corrupt one.
+ * Calls are numbered. By the number, each process can tell whether its call was claimed, and a repeat adds no call. A
+ * call is pending until a claim takes it, or until its time is up by the server's clock. A new call in the meantime
+ * only prolongs the pending one.
+ *
+ * The calls are not a part of the claims: a job may be called before its first claim, and older releases would
+ * take a claim without an instant for corrupt.
  */
 export interface StoredCall {
   readonly job: string;
@@ -32,7 +34,7 @@ export interface StoredCall {
   readonly asked: number;
   /** The number of the last call that a claim has taken. */
   readonly claimed: number;
-  /** Until when the last call may be claimed. */
+  /** The server time until which the last call may be claimed. */
   readonly until: Date;
 }
 
@@ -52,7 +54,7 @@ export const hasSoundCalls: Expression = isSoundList('calls', IS_CALL);
 const isPending = (at: string): Expression =>
   all({ $gt: [`${at}.asked`, `${at}.claimed`] }, { $gt: [`${at}.until`, NOW] });
 
-/** Whether this call waits to be claimed. Calls of an illegal document are none. */
+/** Whether this call is pending. No call of an illegal document is. */
 export const isCallPending = (job: string, call: number): Expression =>
   not(
     equal(
@@ -64,7 +66,7 @@ export const isCallPending = (job: string, call: number): Expression =>
     ),
   );
 
-/** The calls once this one has been claimed. */
+/** The calls after this one has been claimed. */
 export const withCallClaimed = (job: string, call: number): Expression => ({
   $map: {
     input: storedList('calls'),
@@ -74,27 +76,28 @@ export const withCallClaimed = (job: string, call: number): Expression => ({
 
 const CALLS: Expression = when(hasType('$calls', 'array'), '$calls', []);
 
-/** The projection of the calls of a stored document that wait for a run. */
+/** The projection of the pending calls of a stored document. */
 export const PENDING_CALLS: Expression = filter(CALLS, isPending('$$this'));
 
-/** The projection of the calls of one job: one, or none. */
+/** The projection of the entry of one job, as an array with one element or none. */
 export const callsOf = (job: string): Expression => filter(CALLS, isOfJob(job));
 
-/** What becomes of a call that finds no room: `MAX_JOBS` jobs have been called. */
+/** The answer to a call of a new job when `MAX_JOBS` jobs have been called. */
 export const CALLS_FULL = 'full';
 
-/** What becomes of a call that reaches the server when its time is up. */
+/** The answer to a call that reaches the server after its `until`. */
 export const CALL_LATE = 'late';
 
-/** The numbers in the answer to a call: of the last one, and of the last one that was claimed. */
+/** The numbers in the answer to a call: the last call, and the last call that a claim has taken. */
 export function readCallNumbers(answer: string): { readonly asked: number; readonly claimed: number } {
   const [asked, claimed] = answer.split('/');
   return { asked: Number(asked), claimed: Number(claimed) };
 }
 
 /**
- * Asks for a run, or only for the numbers if `since` is `null`. A call that is pending is the same one for longer; one
- * whose time is up does nothing. The mark in the lease and the word in `wake` tell the leader, whose next extension shows the mark in any case.
+ * Asks for a run, or only for the numbers if `since` is `null`. If a call is pending, it stays pending until the later
+ * of both times. A call that arrives after its `until` does nothing. The word in `wake` tells the leader at once. If
+ * the leader misses it, the read after its next extension shows the nonce in the lease.
  */
 export function call({ job, since, until, nonce }: Call): readonly Stage[] {
   const number = (field: string): Expression => ({ $ifNull: [{ $first: `$own.${field}` }, 0] });

@@ -21,27 +21,28 @@ import type { Claim, Conclude, RunOutcome } from '../operation.js';
 import { answered } from '../wake.js';
 
 /**
- * The instants that the jobs of an election have claimed: a list `claims` with one entry for each job.
+ * The last claim of a job: an entry of the list `claims`.
  *
- * The claims are no part of the seats: every transition, and other kinds of locks, leave them as they are.
+ * The claims are not a part of the seats: transitions without a claim leave them as they are, also while the document
+ * is that of another kind of lock.
  */
 export interface StoredClaim {
   readonly job: string;
-  /** The last instant that was claimed. */
+  /** The last claimed instant. */
   readonly instant: Date;
-  /** Names that claim: by it a repeat is known. */
+  /** Names the claim, so that a repeat is recognized. */
   readonly claimId: string;
-  /** The first instant that was ever claimed: a fixed rate counts from it. */
+  /** The first instant that the job ever claimed. A fixed rate counts from it. */
   readonly anchor: Date;
-  /** The last run; `undefined`: only missed instants were claimed, or an older release claimed last. */
+  /** The last run; `undefined`: all claimed instants were missed, or an older release claimed last. */
   readonly run?: StoredRun;
 }
 
-/** The last run of a job. Without an outcome it goes on, or its process could not store how it ended. */
+/** The last run of a job. A run without an outcome goes on, or its process could not store how it ended. */
 export interface StoredRun {
-  /** The instant that it was claimed for. */
+  /** The instant for which it was claimed. */
   readonly instant: Date;
-  /** When it was claimed, by the server's clock. */
+  /** The server time of the claim. */
   readonly startedAt: Date;
   /** The attempt id of the leader's term. */
   readonly term: string;
@@ -52,18 +53,18 @@ export interface StoredRun {
 }
 
 /**
- * What becomes of a claim.
+ * The outcome of a claim.
  *
- * - `claimed`: the instant is this term's to start, by this claim or an earlier copy of it.
- * - `outdated`: the last claim of the job is another one than the claim says.
- * - `deposed`: the lease is not that of a live term, or it was asked for. No copy of the claim has taken effect, or will.
- * - `early`: by the server's clock, the instant is still to come.
- * - `uncalled`: the call that it answers is not there any more.
- * - `full`: a new job, and there are `MAX_JOBS`.
+ * - `claimed`: this claim, or an earlier copy of it, was applied. The term may start the run.
+ * - `outdated`: the last claim of the job is not the one that the claim names.
+ * - `deposed`: the attempt has no live term, or its lease is ending. No copy of the claim was or will be applied.
+ * - `early`: the server's clock has not reached the instant.
+ * - `uncalled`: the call that the claim answers is not pending any more.
+ * - `full`: the job is new, and there are `MAX_JOBS` jobs already.
  */
 export type ClaimOutcome = 'claimed' | 'outdated' | 'deposed' | 'early' | 'uncalled' | 'full';
 
-/** Between the two, processes can compute with it, and write it down. */
+/** Whether a date is in the range with which processes can compute, and which they can print. */
 const isInstant = (at: string): Expression =>
   all({ $gte: [at, new Date(0)] }, { $lt: [at, new Date('9999-01-01T00:00:00Z')] });
 
@@ -96,10 +97,10 @@ const IS_CLAIM: Expression = all(
   any(hasType('$$this.run', 'missing'), IS_RUN),
 );
 
-/** Whether what is stored of the jobs can be computed with. Never fails. */
+/** Whether the stored claims and calls are well-formed. It never fails, whatever is stored. */
 export const hasSoundJobs: Expression = all(isSoundList('claims', IS_CLAIM), hasSoundCalls);
 
-/** The term of this attempt goes on, by the server's clock and without the transition, and nobody asks for its end. */
+/** Whether the term of this attempt goes on by the server's clock, its transition excluded, and is not ending. */
 const isTermOf = (id: string): Expression =>
   all(
     equal('$holder.id', idText(id)),
@@ -109,13 +110,13 @@ const isTermOf = (id: string): Expression =>
 
 const isRepeated = (claimId: string): Expression => isIn(literal(claimId), '$own.claimId');
 
-/** The first of these that holds. A repeat is answered as its first copy was, whatever has happened since. */
+/** The first branch whose condition holds. A repeat gets the answer of its first copy, whatever has happened since. */
 function outcomeOf({ id, job, after, instant, claimId, call }: Claim): Expression {
   const last: Expression = { $ifNull: [{ $first: '$own.instant' }, null] };
   const branches: readonly (readonly [Expression, ClaimOutcome])[] = [
     [isRepeated(claimId), 'claimed'],
-    // By what the claim says of the last one nothing can be claimed, or told as missed, a second time. Judged before the
-    // term: so `deposed` says that no earlier copy of the claim took effect.
+    // A claim names the last one, so no instant is claimed, or reported as missed, a second time. This is judged before
+    // the term, so that `deposed` proves that no earlier copy of the claim was applied.
     [any(not(equal(last, after)), { $gte: [last, instant] }), 'outdated'],
     [not(isTermOf(id)), 'deposed'],
     [{ $gt: [instant, NOW] }, 'early'],
@@ -126,7 +127,7 @@ function outcomeOf({ id, job, after, instant, claimId, call }: Claim): Expressio
   return { $switch: { branches: cases, default: 'claimed' satisfies ClaimOutcome } };
 }
 
-/** The claims with this one in the place of the job's last. What else the entry says stays, the last run for instance. */
+/** The claims with this one in place of the job's last. Other fields of the entry stay, such as the last run. */
 function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Claim): Expression {
   const run: Fields = {
     instant,
@@ -150,9 +151,9 @@ function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Cl
 
 export function claim(operation: Claim): readonly Stage[] {
   const { job, claimId, call, nonce } = operation;
-  // A repeat writes nothing of the claim: its term may be over, and its run may have ended.
+  // A repeat leaves the entry as it is: its term may be over, and its run may have ended.
   const isTaken = all(equal('$outcome', 'claimed'), not(isRepeated(claimId)));
-  // A claim that answers a call is refused unless that call is pending, so its list is stored.
+  // A claim that answers a call is applied only if that call is pending, so the list `calls` is stored.
   const calls: Fields =
     call === undefined ? {} : { 'was.calls': when(isTaken, withCallClaimed(job, call), '$was.calls') };
   return [
@@ -168,22 +169,22 @@ export function claim(operation: Claim): readonly Stage[] {
   ];
 }
 
-/** Stores how a run ended, unless another run has been claimed since. Needs no term: the run may have outlived it. */
+/** Stores how a run ended, unless another run has been claimed since. The term may be over: a run may outlive it. */
 export function conclude({ id, job, instant, outcome, nonce }: Conclude): readonly Stage[] {
-  const isIt = all(
+  const isThisRun = all(
     isOfJob(job),
     equal('$$this.run.instant', instant),
     equal('$$this.run.term', idText(id)),
     hasType('$$this.run.outcome', 'missing'),
   );
   const concluded = merge('$$this', { run: merge('$$this.run', { outcome, endedAt: NOW }) });
-  const isAny = all('$ok', hasType('$was.claims', 'array'));
+  const hasClaims = all('$ok', hasType('$was.claims', 'array'));
   return [
     {
       $set: {
         'was.claims': when(
-          isAny,
-          { $map: { input: '$was.claims', in: when(isIt, concluded, '$$this') } },
+          hasClaims,
+          { $map: { input: '$was.claims', in: when(isThisRun, concluded, '$$this') } },
           '$was.claims',
         ),
         wake: answered(nonce, CONCLUDED),
@@ -194,6 +195,6 @@ export function conclude({ id, job, instant, outcome, nonce }: Conclude): readon
 
 const CONCLUDED = 'concluded';
 
-/** Whether an update did nothing but grant claims, or store how their runs ended, as far as its words tell. */
+/** Whether an update, by its words, did nothing but grant claims and store how runs ended. */
 export const onlyClaims = (words: readonly string[]): boolean =>
   words.length > 0 && words.every((word) => /^\+[^:]+:(claimed|concluded)$/.test(word));

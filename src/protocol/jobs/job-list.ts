@@ -2,12 +2,13 @@ import { all, any, equal, hasType, literal, not, filter, when } from '../express
 import type { Expression } from '../expressions.js';
 
 /**
- * A list in the document of an election with one entry for each job, missing before the first entry. An array, because job
- * names may have any characters, so they are values and no field names.
+ * This folder has what an election stores of its jobs: two lists with one entry per job, of claims and of calls. A list
+ * is missing before its first entry. It is an array, because a job name may have characters that a field name may not
+ * have.
  */
 export type JobList = 'claims' | 'calls';
 
-/** Whether the stored list can be computed with: each of its values is an entry, and no job has two. Never fails. */
+/** Whether each value of the stored list is an entry, and no job has two. It never fails, whatever is stored. */
 export const isSoundList = (list: JobList, isEntry: Expression): Expression =>
   any(
     hasType(`$${list}`, 'missing'),
@@ -18,17 +19,17 @@ export const isSoundList = (list: JobList, isEntry: Expression): Expression =>
     ),
   );
 
-/** Whether an entry is that of this job. */
+/** Whether the entry `$$this` is of this job. */
 export const isOfJob = (job: string): Expression => equal('$$this.job', literal(job));
 
-/** The list as the update found it; empty if there is none. */
+/** The stored list; empty if it is missing. */
 export const storedList = (list: JobList): Expression => ({ $ifNull: [`$was.${list}`, []] });
 
-/** The entry of this job in an array: one, or none. Those of an illegal document are none. */
+/** An array with the entry of this job, or without one. It is empty if the document is illegal. */
 export const ownEntry = (list: JobList, job: string): Expression =>
   filter(when('$ok', storedList(list), []), isOfJob(job));
 
-/** The list with this entry in the place of the job's own, which `$own` shows, or at the end if it has none. */
+/** The list with this entry in place of the job's entry in `$own`, or at the end if `$own` is empty. */
 export const withEntry = (list: JobList, job: string, entry: Expression): Expression =>
   when(
     equal('$own', []),

@@ -11,7 +11,7 @@ import { left } from '../wake.js';
 
 const holder = leaseSlot('holder');
 
-/** Whether a lease or a waiter has what elections compute with, and what they tell. */
+/** Whether a lease or a waiter has the fields that elections compute with and publish. */
 const isCandidate = (at: string): Expression =>
   all(
     hasType(`${at}.candidateId`, 'string'),
@@ -21,24 +21,25 @@ const isCandidate = (at: string): Expression =>
     { $lte: [`${at}.transitionMs`, MAX_LEASE_MS] },
   );
 
-/** A grant would otherwise make a lease that is longer than any may be, and the document corrupt. */
+/** Otherwise a grant would make a lease longer than `MAX_LEASE_MS`, and the document corrupt. */
 const hasRoomForTransition: Expression = {
   $lte: [{ $add: ['$$this.v.leaseMs', '$$this.v.transitionMs'] }, MAX_LEASE_MS],
 };
 
-/** The leader has been silent for its lease, and nobody has asked it to go: it alone may return. */
+/** The leader has not extended its lease, and it was not asked to release: only its candidate may return. */
 const isInTransition: Expression = all(
   { $lte: [{ $subtract: ['$holder.expiresAt', '$holder.transitionMs'] }, NOW] },
   { $ne: ['$holder.ending', true] },
 );
 
+/** The waiters of this candidate. */
 const standingAs = (candidateId: Expression): Expression =>
   filter('$queue', equal('$$this.v.candidateId', candidateId));
 
 /**
- * The seat of a mutex, whose stored lease ends with a transition: for so long after the term's own deadline only the
- * candidate who had it may enter, before all who wait, and for a new term. A waiter has the lease alone, so that a
- * dead one lapses when its last sign of life does; the grant adds the transition.
+ * The seat of a mutex whose stored lease ends with a transition. In the transition only the candidate of that lease may
+ * enter; it jumps the queue and gets a new term. The lease of a waiter has no transition, so that a dead waiter lapses
+ * one lease after its last look. The grant adds the transition.
  */
 export const electionSeats: Seats = {
   ...mutexSeats,
@@ -52,12 +53,12 @@ export const electionSeats: Seats = {
   entering: {
     $slice: [when(holder.isEmpty, '$queue', when(isInTransition, standingAs('$holder.candidateId'), [])), 1],
   },
-  demanded: ({ candidateId = '', value = '', transitionMs = 0 }) => ({
+  requestFields: ({ candidateId = '', value = '', transitionMs = 0 }) => ({
     candidateId: literal(candidateId),
     value: literal(value),
     transitionMs,
   }),
-  alone: { ...mutexSeats.alone, conditions: () => [hasSoundJobs] },
+  uncontended: { ...mutexSeats.uncontended, conditions: () => [hasSoundJobs] },
   own: (operation) => {
     switch (operation.type) {
       case 'handOver':
@@ -75,7 +76,7 @@ export const electionSeats: Seats = {
   },
 };
 
-/** The named one goes before all others, and the seat is left: the admission that follows lets it in. */
+/** Puts the candidate's waiter at the head of the queue and empties the seat. The admission that follows seats it. */
 function handOver({ id, candidateId }: HandOver): readonly Stage[] {
   const isHanded: Expression = all(equal('$holder.id', idText(id)), { $ne: ['$named', []] });
   return [

@@ -13,29 +13,29 @@ import {
 } from '../expressions.js';
 import type { Expression } from '../expressions.js';
 import type { Shown } from '../seats.js';
-import { asked, extended, isExtendable, isLeaseAt, isOneOf } from '../stored-lease.js';
+import { extended, isExtendable, isLeaseAt, isOneOf, markedEnding } from '../stored-lease.js';
 
-/** Expressions about a seat field that holds any number of leases; their order means nothing. */
+/** Expressions about a seat field that has any number of leases. Their order has no meaning. */
 export interface LeaseList {
   readonly isEmpty: Expression;
-  /** `own`: what a lease must be beyond what every lease is, said of `$$this`. */
+  /** `own`: further conditions on each lease, `$$this`. */
   wellFormed(...own: readonly Expression[]): Expression;
-  /** Those of `$was` whose time is not over. */
+  /** The leases of `$was` that have not expired. */
   readonly live: Expression;
-  /** Empty if it is no array. */
+  /** The stored leases; empty if the stored value is no array. */
   readonly stored: Expression;
   readonly count: Expression;
-  /** For a reply: those of these attempts and a few more, the number of all, and their earliest expiry. */
+  /** For a reply: the leases of these attempts, a few others, the number of all leases and their earliest expiry. */
   shown(ids: readonly string[]): Expression;
   has(id: string): Expression;
   tokenOf(id: string): Expression;
   without(id: string): Expression;
   withoutAll(ids: readonly string[]): Expression;
   extended(ids: readonly string[]): Expression;
-  asked(ids: readonly string[], why: string | undefined): Expression;
+  markedEnding(ids: readonly string[], why: string | undefined): Expression;
 }
 
-/** So many leases of others a reply shows, for whoever asks who holds the lock; a list may hold thousands. */
+/** How many leases of others a reply shows. It names some holders to a caller; a list may have thousands. */
 const MAX_SHOWN = 10;
 
 export function leaseList(field: string): LeaseList {
@@ -63,8 +63,8 @@ export function leaseList(field: string): LeaseList {
       ),
     has: (id) => isIn(idText(id), `${at}.id`),
     tokenOf: (id) => ({ $sum: bind({ found: filter(at, isOneOf('$$this', [id])) }, '$$found.token') }),
-    // The last one takes the place of the one that leaves: a release among 100 is logged as two small changes instead
-    // of everything behind it (0.3 KB of oplog).
+    // The last lease takes the position of the one that leaves. So the oplog entry of a release among 100 has two small
+    // changes (0.3 KB), and not all leases behind it.
     without: (id) =>
       when(
         isIn(idText(id), `${at}.id`),
@@ -78,42 +78,43 @@ export function leaseList(field: string): LeaseList {
       ),
     withoutAll: (ids) => filter(at, not(isOneOf('$$this', ids))),
     extended: (ids) => extendedOf(at, ids),
-    asked: (ids, why) => each(isOneOf('$$this', ids), asked('$$this', why)),
+    markedEnding: (ids, why) => each(isOneOf('$$this', ids), markedEnding('$$this', why)),
   };
 }
 
-/** In a projection, the server makes a hashed set of a constant once; in an update it would for each lease. */
+/** For a projection only: there the server makes a hashed set of the constant once, in an update for each lease. */
 const isShown = (ids: readonly string[]): Expression => ({ $setIsSubset: [['$$this.id'], literal(ids)] });
 
 /**
- * A look at thousands of waiters names them all, and thousands may have been seated since. The sets that the server
- * makes for the whole list show which of the names are among the leases: mostly none of them, or they are all of these.
+ * A look of a process with thousands of waiters names all of them, and thousands may have been seated since. Two sets,
+ * which the server makes once for the whole list, show which of the ids have a lease. Mostly none of them has one, or
+ * they have all leases.
  */
 const extendedOf = (at: string, ids: readonly string[]): Expression => {
-  const each = (isMeant: Expression): Expression => ({
-    $map: { input: at, in: when(all(isMeant, isExtendable('$$this')), extended('$$this'), '$$this') },
+  const each = (isConcerned: Expression): Expression => ({
+    $map: { input: at, in: when(all(isConcerned, isExtendable('$$this')), extended('$$this'), '$$this') },
   });
-  if (ids.length <= FEW) return each(isOneOf('$$this', ids));
+  if (ids.length <= MAX_WITHOUT_SET) return each(isOneOf('$$this', ids));
   return bind(
     {
-      meant: { $setIntersection: [`${at}.id`, literal(ids)] },
+      concerned: { $setIntersection: [`${at}.id`, literal(ids)] },
       others: { $setDifference: [`${at}.id`, literal(ids)] },
     },
     when(
-      { $lte: [{ $size: '$$meant' }, { $size: '$$others' }] },
-      when(equal('$$meant', []), at, each(isIn('$$this.id', '$$meant'))),
+      { $lte: [{ $size: '$$concerned' }, { $size: '$$others' }] },
+      when(equal('$$concerned', []), at, each(isIn('$$this.id', '$$concerned'))),
       each(not(isIn('$$this.id', '$$others'))),
     ),
   );
 };
 
-/** So many names are compared with each lease sooner than a set of them is made. */
-const FEW = 8;
+/** Up to so many ids it takes less time to compare each with each lease than to make the sets. */
+const MAX_WITHOUT_SET = 8;
 
-/** An array as it is; what is none, as one element that no reader takes for a lease. */
+/** An array as it is. Any other value becomes one element, which no reader takes for a lease. */
 export const arrayOf = (stored: unknown): readonly unknown[] => (Array.isArray(stored) ? stored : [stored]);
 
-/** What `shown` projected. */
+/** Reads what `shown` projected: first the leases of the attempts that were asked for. */
 export function readShownList(shown: unknown): Shown {
   if (typeof shown !== 'object' || shown === null) return { leases: [shown] };
   const { mine, some, count, earliest } = shown as Readonly<Record<string, unknown>>;

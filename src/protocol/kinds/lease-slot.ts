@@ -1,23 +1,23 @@
 import { all, any, equal, hasType, idText, isLive, when } from '../expressions.js';
 import type { Expression } from '../expressions.js';
-import { asked, extended, isExtendable, isLeaseAt, isOneOf } from '../stored-lease.js';
+import { extended, isExtendable, isLeaseAt, isOneOf, markedEnding } from '../stored-lease.js';
 
-/** Expressions about a seat field that holds one lease, or null. */
+/** Expressions about a seat field that has one lease or null. */
 export interface LeaseSlot {
   readonly isEmpty: Expression;
   readonly wellFormed: Expression;
-  /** That of `$was`, unless its time is over. */
+  /** The lease of `$was`, or null if it has expired. */
   readonly live: Expression;
-  /** As an array; empty, whatever is stored, unless it is a lease. */
+  /** The stored lease as an array; empty if the stored value is no object. */
   readonly stored: Expression;
-  /** As an array. */
+  /** The lease of the state as an array. */
   readonly leases: Expression;
   readonly count: Expression;
   has(id: string): Expression;
   tokenOf(id: string): Expression;
   without(ids: readonly string[]): Expression;
   extended(ids: readonly string[]): Expression;
-  asked(ids: readonly string[], why: string | undefined): Expression;
+  markedEnding(ids: readonly string[], why: string | undefined): Expression;
 }
 
 export function leaseSlot(
@@ -44,6 +44,6 @@ export function leaseSlot(
     tokenOf: (id) => when(has(id), `${at}.token`, 0),
     without: (ids) => when(isOneOf(at, ids), null, at),
     extended: (ids) => when(all(isOneOf(at, ids), isExtendable(at)), extended(at), at),
-    asked: (ids, why) => when(isOneOf(at, ids), asked(at, why), at),
+    markedEnding: (ids, why) => when(isOneOf(at, ids), markedEnding(at, why), at),
   };
 }

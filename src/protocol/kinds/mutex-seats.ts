@@ -4,7 +4,10 @@ import type { Seats } from '../seats.js';
 
 const holder = leaseSlot('holder');
 
-/** One seat: `holder` is a lease or null, and the first waiter enters when it is null. */
+/**
+ * This folder has what differs between the kinds of locks: one object of the shape of `Seats` for each. The mutex has
+ * one seat: `holder` is a lease or null, and the first waiter enters when it is null.
+ */
 export const mutexSeats: Seats = {
   kind: 'mutex',
   mayKeep: true,
@@ -28,16 +31,16 @@ export const mutexSeats: Seats = {
   entering: { $slice: ['$queue', when(holder.isEmpty, 1, 0)] },
   enteringFromQueue: { $size: '$entering' },
   conditions: () => [],
-  demanded: () => ({}),
+  requestFields: () => ({}),
   beforeQueued: () => [],
   hasRoomFor: () => holder.isEmpty,
   occupy: (leases) => ({ holder: { $ifNull: [{ $first: leases }, '$holder'] } }),
   vacate: (id) => ({ holder: holder.without([id]) }),
   evict: (ids) => ({ holder: holder.without(ids) }),
   extend: (ids) => ({ holder: holder.extended(ids) }),
-  markEnding: (ids, why) => ({ holder: holder.asked(ids, why) }),
-  alone: {
-    // By type: among the elements of an array a missing field equals null, and corrupt is never free (E26).
+  markEnding: (ids, why) => ({ holder: holder.markedEnding(ids, why) }),
+  uncontended: {
+    // By type: among the elements of an array a missing field equals null, and a corrupt lock is never free (E26).
     vacant: [[typeOf('$holder'), 'null']],
     conditions: () => [],
     taken: (lease) => ({ holder: lease }),

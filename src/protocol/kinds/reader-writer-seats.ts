@@ -21,7 +21,7 @@ import type { Exchange, Request } from '../operation.js';
 import type { Seats } from '../seats.js';
 import { firstTokenAt } from '../stored-lease.js';
 
-const READING: readonly Mode[] = ['read', 'upgradeable'];
+const READ_MODES: readonly Mode[] = ['read', 'upgradeable'];
 
 const readers = leaseList('readers');
 const writer = leaseSlot('writer', [['mode', 'write']]);
@@ -30,12 +30,15 @@ const isFree: Expression = all(writer.isEmpty, readers.isEmpty);
 
 const hasUpgradeable: Expression = isIn('upgradeable', '$readers.mode');
 
-/** A reader waits for the others to leave, to write: until then nobody new comes in (L1). */
+/**
+ * An upgrade waits for the other readers to leave. Until then nobody enters, so the upgrade does not wait for ever
+ * (L1).
+ */
 const isUpgrading: Expression = isIn(true, '$readers.upgrading');
 
-/** Only the upgradeable one can be upgrading. */
-const isReading: Expression = all(
-  isIn('$$this.mode', READING),
+/** Only an upgradeable lease may be upgrading. */
+const hasReadMode: Expression = all(
+  isIn('$$this.mode', READ_MODES),
   any(equal('$$this.mode', 'upgradeable'), { $ne: ['$$this.upgrading', true] }),
 );
 
@@ -43,11 +46,12 @@ const hasOneUpgradeableAtMost: Expression = {
   $lte: [{ $size: filter('$readers', equal('$$this.mode', 'upgradeable')) }, 1],
 };
 
+/** Whether there is only one reader. */
 const isAlone: Expression = equal({ $size: '$readers' }, 1);
 
 /**
- * How many of the first waiters may read together: all before the first writer, up to a second upgradeable. Behind the
- * modes of the queue stand one of each end, so that each is always found.
+ * How many of the first waiters may read together: all before the first writer, up to a second upgradeable one. The
+ * list of modes ends with one writer and two upgradeable ones, so that every search finds one.
  */
 const readingPrefix: Expression = bind(
   { modes: { $concatArrays: ['$queue.v.mode', ['write', 'upgradeable', 'upgradeable']] } },
@@ -66,14 +70,14 @@ const readingPrefix: Expression = bind(
 
 const isWriterFirst: Expression = equal({ $first: '$queue.v.mode' }, 'write');
 
-/** What a lease keeps of the token at this path, which is about to change. */
+/** Keeps the token of the grant in a lease whose token is about to change. */
 const rememberedAt = (at: string): Fields => ({ firstToken: firstTokenAt(at) });
 
 const upgraded: Expression = bind({ reader: { $first: '$readers' } }, [
   { k: '$$reader.id', v: merge('$$reader', { mode: 'write', ...rememberedAt('$$reader') }) },
 ]);
 
-/** An upgrade stands before the queue: it enters when the other readers are gone, and nobody with it. */
+/** An upgrade jumps the queue: it enters alone, when the other readers are gone. */
 const entering: Expression = when(
   isUpgrading,
   when(isAlone, upgraded, []),
@@ -82,24 +86,24 @@ const entering: Expression = when(
   }),
 );
 
-/** Readers together, one of them upgradeable, or one writer alone. */
+/** Any number of readers, at most one of them upgradeable, or one writer alone. */
 export const readerWriterSeats: Seats = {
   kind: 'reader-writer',
-  // An upgrade takes along whatever its lease has.
   mayKeep: false,
   entersOne: false,
   mayOvertake: false,
+  // An upgrade is a grant, and a grant copies these fields only: without them here, its lease would lose them.
   ownFields: ['mode', 'change', 'firstToken', 'ending', 'endingWhy'],
   lengthenedBy: null,
   vacant: () => ({ readers: [], writer: null, writerWaiting: false }),
   wellFormed: all(
     hasType('$writerWaiting', 'bool'),
     writer.wellFormed,
-    readers.wellFormed(isReading),
+    readers.wellFormed(hasReadMode),
     hasOneUpgradeableAtMost,
     any(writer.isEmpty, readers.isEmpty),
   ),
-  isWaiter: [isIn('$$this.v.mode', [...READING, 'write'])],
+  isWaiter: [isIn('$$this.v.mode', [...READ_MODES, 'write'])],
   live: { readers: readers.live, writer: writer.live },
   derived: { writerWaiting: any(isIn('write', '$queue.v.mode'), isUpgrading) },
   stored: { $concatArrays: [readers.stored, writer.stored] },
@@ -110,7 +114,7 @@ export const readerWriterSeats: Seats = {
   shown: (ids) => ({ readers: readers.shown(ids), writer: 1 }),
   readShown: (document) => {
     const shown = readShownList(document['readers']);
-    // Where there is a writer, there are no readers.
+    // With a writer there are no readers.
     return document['writer'] === null ? shown : { leases: [...shown.leases, document['writer']] };
   },
   leases: { $concatArrays: ['$readers', writer.leases] },
@@ -120,7 +124,7 @@ export const readerWriterSeats: Seats = {
   entering,
   enteringFromQueue: when(isUpgrading, 0, { $size: '$entering' }),
   conditions: () => [],
-  demanded: ({ mode = 'write' }) => ({ mode }),
+  requestFields: ({ mode = 'write' }) => ({ mode }),
   beforeQueued: () => [],
   hasRoomFor,
   occupy: (leases) => {
@@ -133,8 +137,11 @@ export const readerWriterSeats: Seats = {
   vacate: (id) => ({ readers: readers.without(id), writer: writer.without([id]) }),
   evict: (ids) => ({ readers: readers.withoutAll(ids), writer: writer.without(ids) }),
   extend: (ids) => ({ readers: readers.extended(ids), writer: writer.extended(ids) }),
-  markEnding: (ids, why) => ({ readers: readers.asked(ids, why), writer: writer.asked(ids, why) }),
-  alone: {
+  markEnding: (ids, why) => ({
+    readers: readers.markedEnding(ids, why),
+    writer: writer.markedEnding(ids, why),
+  }),
+  uncontended: {
     vacant: [
       ['$readers', []],
       [typeOf('$writer'), 'null'],
@@ -144,7 +151,7 @@ export const readerWriterSeats: Seats = {
     taken: (lease, { mode = 'write' }) => (mode === 'write' ? { writer: lease } : { readers: [lease] }),
     fields: { readers: { $slice: 1 }, writer: 1 },
     heldBy: (id) => [
-      // Well-formed, it has either readers or a writer.
+      // A well-formed lock has either readers or a writer.
       [{ $ifNull: ['$writer.id', '$readers.id'] }, when(writer.isEmpty, [id], id)],
       ['$writerWaiting', false],
     ],
@@ -172,36 +179,36 @@ function hasRoomFor({ mode }: Request): Expression {
 
 const NEXT_TOKEN: Expression = { $add: [{ $max: ['$fence', CLOCK_TOKEN] }, 1] };
 
-/** Whether the lease at this path is that of the exchange, and has not seen a later one. */
-const isMeant = (at: string, { id, change }: Exchange): Expression =>
+/** Whether the exchange concerns the lease at this path, which has seen no change with this number or a later one. */
+const isTarget = (at: string, { id, change }: Exchange): Expression =>
   all(equal(`${at}.id`, idText(id)), { $lt: [{ $ifNull: [`${at}.change`, 0] }, change] });
 
-/** The readers, with what the exchange changes in the upgradeable one that it means. */
+/** The readers, with these fields changed in the upgradeable lease that the exchange concerns. */
 const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
   $map: {
     input: '$readers',
     in: when(
-      all(equal('$$this.mode', 'upgradeable'), isMeant('$$this', exchange)),
+      all(equal('$$this.mode', 'upgradeable'), isTarget('$$this', exchange)),
       merge('$$this', { change: exchange.change, ...changed }),
       '$$this',
     ),
   },
 });
 
-/** The change is counted though a try finds other readers: a late copy of it must not write (S2). */
+/** A try counts as a change even if it finds other readers: a late copy of it must not make a writer (S2). */
 function upgrade(exchange: Exchange): readonly Stage[] {
   const { change, waits, knownToken = 0 } = exchange;
   const upgrading = waits ? true : isAlone;
-  // A higher token than the known one is that of an earlier upgrade, whose grant may be told by an event as well.
+  // A token above the known one comes from an earlier upgrade. An event may tell of the same grant, so the token stays.
   const token = when({ $lte: ['$writer.token', knownToken] }, NEXT_TOKEN, '$writer.token');
   return [
     {
       $set: {
         readers: readersWith(exchange, { upgrading }),
-        // It may be the writer already, by an earlier upgrade or because a downgrade never arrived. It is counted all the
-        // same: a cancel or a downgrade that is still on its way must do nothing.
+        // The lease may be the writer already: an earlier upgrade was granted, or a downgrade never arrived. The change
+        // counts all the same, so that a cancel or a downgrade that is still on its way does nothing.
         writer: when(
-          isMeant('$writer', exchange),
+          isTarget('$writer', exchange),
           merge('$writer', { change, token, ...rememberedAt('$writer') }),
           '$writer',
         ),
@@ -214,9 +221,9 @@ function upgrade(exchange: Exchange): readonly Stage[] {
 function downgrade(exchange: Exchange, to: Mode): readonly Stage[] {
   const token = NEXT_TOKEN;
   const weaker = { mode: to, upgrading: false };
-  const isWriter = isMeant('$writer', exchange);
+  const isWriter = isTarget('$writer', exchange);
   const changed = { change: exchange.change, ...weaker, token, ...rememberedAt('$writer') };
-  // The cancel of an upgrade changes no mode, and keeps the token.
+  // The cancel of an upgrade leaves the lease upgradeable and keeps its token.
   const reader = readersWith(
     exchange,
     to === 'read' ? { ...weaker, token, ...rememberedAt('$$this') } : weaker,
@@ -228,7 +235,7 @@ function downgrade(exchange: Exchange, to: Mode): readonly Stage[] {
         writer: when(isWriter, null, '$writer'),
       },
     },
-    // Every other token is below the fence.
+    // The new token is the highest: all others are at most the fence.
     { $set: { fence: { $max: ['$fence', { $max: '$readers.token' }] } } },
   ];
 }

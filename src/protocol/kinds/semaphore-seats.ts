@@ -15,13 +15,14 @@ const isCount = (path: string): Expression =>
 
 const permitsOf = ({ permits = 1 }: Request): number => permits;
 
-/** The limit that counts once this request has been accepted. */
+/** The limit that is stored after this request has been accepted. */
 const limitFor = ({ mustMatch, setsLimit, limit }: Request): Expression =>
   (mustMatch === true || setsLimit === true) && limit !== undefined ? limit : '$limit';
 
 /**
- * How many of the first waiters fit: the first one that does not ends it, so that a large request is not starved by
- * small ones (L3). Nobody takes less than one permit, so no more waiters than there are free permits are looked at.
+ * How many of the first waiters fit into the free permits. The first waiter that does not fit blocks those behind it,
+ * so that small requests do not starve a large one (L3). Each takes at least one permit, so it is enough to count as
+ * many waiters as there are free permits.
  */
 const fitting: Expression = bind(
   { free: { $max: [0, { $subtract: ['$limit', inUse] }] } },
@@ -50,7 +51,7 @@ const fitting: Expression = bind(
   ),
 );
 
-/** A set of holders, whose permits together are at most the limit. The head of the queue enters when it fits. */
+/** A list of holders. No grant makes their permits exceed the limit. The head of the queue enters when it fits. */
 export const semaphoreSeats: Seats = {
   kind: 'semaphore',
   mayKeep: true,
@@ -74,8 +75,8 @@ export const semaphoreSeats: Seats = {
   entering: { $slice: ['$queue', fitting] },
   enteringFromQueue: { $size: '$entering' },
   conditions,
-  demanded: (request) => ({ permits: permitsOf(request) }),
-  // Where the limits must match, only an idle lock can have another one.
+  requestFields: (request) => ({ permits: permitsOf(request) }),
+  // If the limits must match, `$isAccepted` is true with another stored limit only where the lock is idle.
   beforeQueued: (request) => {
     const limit = limitFor(request);
     return typeof limit === 'number' ? resize('$isAccepted', limit) : [];
@@ -85,8 +86,8 @@ export const semaphoreSeats: Seats = {
   vacate: (id) => ({ holders: holders.without(id) }),
   evict: (ids) => ({ holders: holders.withoutAll(ids) }),
   extend: (ids) => ({ holders: holders.extended(ids) }),
-  markEnding: (ids, why) => ({ holders: holders.asked(ids, why) }),
-  alone: {
+  markEnding: (ids, why) => ({ holders: holders.markedEnding(ids, why) }),
+  uncontended: {
     vacant: [['$holders', []]],
     conditions: (request) => [isCount('$limit'), { $lte: [permitsOf(request), limitFor(request)] }],
     taken: (lease, request) => ({ holders: [lease], limit: limitFor(request) }),
@@ -101,14 +102,14 @@ export const semaphoreSeats: Seats = {
 };
 
 function conditions(request: Request): readonly Expression[] {
-  // Whoever asks for more than there will be would keep the queue waiting for ever.
+  // A request for more permits than the limit would block the queue for ever.
   const fits: Expression = { $lte: [permitsOf(request), limitFor(request)] };
   if (request.mustMatch !== true) return [fits];
   const isIdle = all(equal('$queue', []), holders.isEmpty);
   return [fits, any(equal('$limit', limitFor(request)), isIdle)];
 }
 
-/** A new document has the limit of whoever makes it. */
+/** A new document has the limit of the operation that creates it. */
 function firstLimit(operations: readonly Operation[]): number {
   for (const operation of operations) {
     if (operation.type === 'resize') return operation.limit;
@@ -117,7 +118,7 @@ function firstLimit(operations: readonly Operation[]): number {
   return 1;
 }
 
-/** Permits that are held stay held. A waiter who asks for more than there will ever be is removed, and told. */
+/** Permits that are held stay held. A waiter that asks for more than the limit is removed and named in `wake`. */
 function resize(condition: Expression, limit: number): readonly Stage[] {
   const asksTooMuch: Expression = all(condition, { $gt: ['$$this.v.permits', limit] });
   return [
@@ -128,7 +129,7 @@ function resize(condition: Expression, limit: number): readonly Stage[] {
         queue: filter('$queue', not(asksTooMuch)),
       },
     },
-    // Permits that are kept and not in use come back at once, those in use at their release.
+    // The keepers give back idle permits at once, and the others at their release.
     { $set: { wake: keepersTold('$holders', all(condition, { $gt: [inUse, '$limit'] })) } },
   ];
 }

@@ -6,27 +6,31 @@ import { granted, grantedOne, keepersTold } from '../wake.js';
 
 const EVERYTHING = 2_147_483_647;
 
-/** What a lease has from the waiter that it was. */
+/** The fields that a lease takes over from its waiter, in every kind of lock. */
 const TAKEN_OVER = ['process', 'label', 'why'] as const;
 
 const mostKept = (path: string): Expression => ({ $ifNull: [{ $max: path }, 0] });
 
-/** From the token of one to that of the next who enters in the same update: as many as the most that any reserves. */
+/**
+ * The distance between the tokens of two attempts that enter by the same update. The attempt that reserves the most
+ * tokens decides it.
+ */
 const STRIDE: Expression = { $add: [mostKept('$entering.v.keeps'), 1] };
 
-/** A time of the waiter as its lease has it. */
+/** The value of this field in the lease of a waiter. */
 const lengthened = ({ lengthenedBy }: Seats, field: 'leaseMs' | 'expiresAt'): Expression => {
   const path = `$$this.v.${field}`;
   return lengthenedBy === null ? path : { $add: [path, `$$this.v.${lengthenedBy}`] };
 };
 
 /**
- * Gives free seats to the first in line, in order. A grant takes over the expiry that the waiter had and never
- * extends it: the grant of a dead waiter ends when its own last sign of life does (E5). The transition of an election
- * comes after that expiry, and is no part of what the leader counts on.
+ * Gives free seats to the first waiters, in the order of the queue. A grant keeps the expiry of the waiter: a dead
+ * waiter sends no look, so its grant ends when its place would have lapsed (E5). In an election the transition comes
+ * after that expiry, and the leader does not rely on it.
  */
 export function admit(seats: Seats, requested: readonly string[]): readonly Stage[] {
-  // Field by field, because a strict API version 1 has no `$unsetField`; what the waiter lacks, the lease does.
+  // Field by field, because a strict API version 1 has no `$unsetField`. A field that the waiter lacks is not in the
+  // lease.
   const taken = [...TAKEN_OVER, ...(seats.mayKeep ? ['keeps'] : []), ...seats.ownFields].map(
     (field): [string, Expression] => [field, `$$this.v.${field}`],
   );
@@ -38,11 +42,12 @@ export function admit(seats: Seats, requested: readonly string[]): readonly Stag
     token: { $add: [{ $max: ['$fence', CLOCK_TOKEN] }, ...index, 1] },
     acquiredAt: NOW,
   });
-  // Whoever this very update has queued learns of its grant by the reply, or by the repeat of its request. One that was
-  // queued before is named though its request is here: this may be a late copy, whose reply nobody awaits (E2).
-  const isTold = all(isIn('$$this.k', requested), not(isIn('$$this.k', '$before.k')));
+  // An attempt that this update itself has queued learns of its grant from the reply, or from the reply to a repeat. An
+  // attempt that was queued before is named even if its request is here: the request may be a late copy, and nobody
+  // awaits its reply (E2).
+  const learnsFromReply = all(isIn('$$this.k', requested), not(isIn('$$this.k', '$before.k')));
   const fromQueue: Expression = { $slice: ['$entering', seats.enteringFromQueue] };
-  const told: Fields = requested.length === 0 ? {} : { told: filter(fromQueue, isTold) };
+  const told: Fields = requested.length === 0 ? {} : { told: filter(fromQueue, learnsFromReply) };
   const leases = seats.entersOne
     ? { $map: { input: '$entering', in: leaseAt([]) } }
     : inOrder(leaseAt([seats.mayKeep ? { $multiply: ['$$index', '$$stride'] } : '$$index']));
@@ -71,7 +76,7 @@ export function admit(seats: Seats, requested: readonly string[]): readonly Stag
   ];
 }
 
-/** The lease of each who enters, with its index: thousands may enter at once, so none of them is searched for. */
+/** The lease of each attempt that enters. By index and not by a search: thousands may enter at once. */
 const inOrder = (lease: Expression): Expression => ({
   $map: {
     input: indexesOf('$entering'),
@@ -80,10 +85,10 @@ const inOrder = (lease: Expression): Expression => ({
   },
 });
 
-/** Whoever is not let in tells those who keep their seats between their callers: they give up what they do not use. */
+/** A request that has to wait names the keepers in `wake`, so that they give back the seats that they do not use. */
 export function tellKeepers(seats: Seats, operation: Operation): readonly Stage[] {
   if (!seats.mayKeep || !('request' in operation)) return [];
   const { id, process, notAfter } = operation.request;
-  const isShutOut = all(not(seats.isHeldBy(id)), { $lte: [NOW, notAfter] });
-  return [{ $set: { wake: keepersTold(seats.leases, isShutOut, process) } }];
+  const hasToWait = all(not(seats.isHeldBy(id)), { $lte: [NOW, notAfter] });
+  return [{ $set: { wake: keepersTold(seats.leases, hasToWait, process) } }];
 }

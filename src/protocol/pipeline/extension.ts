@@ -8,13 +8,13 @@ import { purgeAfter } from './purging.js';
 import { isWellFormed } from './transition.js';
 
 /**
- * The pipeline that extends one process's leases in a whole batch of documents, each by its own stored lease.
+ * The pipeline that extends the leases of one process in a batch of documents, each by its own stored `leaseMs`.
  *
- * It is no transition: it expires and admits nobody. It empties `wake`, because small documents are logged whole and
- * the last wake-up would be seen again, and raises `purgeAt`, because a hold may outlast it. Malformed documents stay
- * as they are: an expression that failed on one would stop the batch.
+ * It is no transition: it drops and admits nobody. It empties `wake`: small documents are logged whole, so the change
+ * stream would show the last wake-up again. It raises `purgeAt`, because a hold may outlast it. Malformed documents
+ * stay as they are: an expression that fails on one document would stop the batch.
  *
- * @param kinds - The seats of every kind of lock in the batch.
+ * @param kinds - The seats of each kind of lock in the batch.
  * @param leaseMs - The longest lease among `ids`.
  */
 export function extension(
@@ -34,25 +34,25 @@ export function extension(
   return [{ $replaceWith: extended }];
 }
 
-/** What a read tells of one document. */
+/** What a read shows of one document. */
 export interface LeasesRead {
   readonly name: string;
   readonly nowMs: number;
-  /** Those of this process, live and well-formed ones only. */
+  /** The leases of this process that are live and well-formed. */
   readonly leases: readonly Lease[];
-  /** Whether other processes wait, if that was asked for. */
+  /** Whether other processes wait; false if the projection does not ask for it. */
   readonly othersWait: boolean;
   /** The records of revocations, unchecked: for `revocationOf`. */
   readonly revoked: unknown;
 }
 
-/** What a poll tells of one document. */
+/** What a poll shows of one document. */
 export interface Poll extends LeasesRead {
   /** The attempts of this process in the queue, in their order. */
   readonly waiting: readonly string[];
-  /** Of the first of them, 0 for the head; -1 if there is none. */
+  /** The place of the first of them: 0 for the head, −1 if there is none. */
   readonly place: number;
-  /** All waiters, also those of other processes. */
+  /** The number of all waiters, of this process and others. */
   readonly waiters: number;
   /** See `readMark`. */
   readonly mark: string;
@@ -75,16 +75,16 @@ export function readPoll(document: Readonly<Record<string, unknown>>): Poll {
   return { ...readLeases(document), ...queue, mark: readMark(document) };
 }
 
-/** What is another one after every grant, and after whatever takes a waiter out of the queue against its will. */
+/** A cheap version stamp: it changes with every grant, and whenever a smaller limit removes a waiter. */
 export const readMark = ({ fence, limit }: Readonly<Record<string, unknown>>): string =>
   `${String(fence)} ${String(limit)}`;
 
-/** Whether each of the documents is a legal one, of any of these kinds. */
+/** The projection of a verdict: whether the document is legal for one of these kinds. */
 export const legalProjection = (...kinds: readonly Seats[]): Fields => ({
   legal: any(...kinds.map((seats) => isWellFormed(seats))),
 });
 
-/** What a process computes with. The texts of a lease are left out: thousands of them would not fit into one answer. */
+/** The fields that a process computes with. Texts are left out: thousands of leases would not fit into one answer. */
 const FIELDS_READ: readonly (keyof Lease)[] = [
   ...(['id', 'process', 'token', 'leaseMs', 'acquiredAt', 'expiresAt'] as const),
   ...(['mode', 'permits', 'transitionMs', 'ending', 'called'] as const),
@@ -93,9 +93,9 @@ const FIELDS_READ: readonly (keyof Lease)[] = [
 const fieldsRead: Expression = Object.fromEntries(FIELDS_READ.map((field) => [field, `$$this.${field}`]));
 
 /**
- * The projection of a read that tells which leases are still this process's, and live.
+ * The projection of a read that shows the live leases of this process.
  *
- * @param ids - Those that were extended, and no others are shown; `undefined`: all of the process.
+ * @param ids - Show these leases only; `undefined`: all leases of the process.
  */
 export const leasesProjection = (
   kinds: readonly Seats[],
@@ -119,7 +119,7 @@ export const leasesProjection = (
   },
 });
 
-/** The same for leases that may be kept: also whether a waiter of another process is behind them. */
+/** The same for seats that may be kept: it also shows whether a waiter of another process is in the queue. */
 export const keptLeasesProjection = (
   kinds: readonly Seats[],
   process: string,
@@ -134,10 +134,10 @@ export const keptLeasesProjection = (
   },
 });
 
-/** The projection of a mark: plain fields, which cost the server half of what a poll of a hundred waiters does. */
+/** The projection of a mark. Its plain fields cost the server half of a poll of a hundred waiters. */
 export const MARK_PROJECTION: Fields = { fence: 1, limit: 1 };
 
-/** The projection of a poll: also which of this process's attempts wait, and where the first of them stands. */
+/** The projection of a poll: it also shows which attempts of this process wait, and the place of the first of them. */
 export const pollProjection = (kinds: readonly Seats[], process: string): Fields => ({
   ...leasesProjection(kinds, process),
   ...MARK_PROJECTION,

@@ -22,35 +22,35 @@ import { purgeAfter } from './purging.js';
 import { left, readWake } from '../wake.js';
 
 /**
- * The fast paths of the two transitions of a lock that nobody else uses: into a vacant lock with an empty queue, and
- * out of one that holds nothing else. Each either does exactly what the transition would, or leaves the document as it
- * is, and then the transition has to be sent.
+ * The fast path of an operation on a lock that nobody else uses: enter a vacant lock with an empty queue, or leave a
+ * lock that has no other holder and no waiter. It either does exactly what the transition would do, or leaves the
+ * document as it is, and then the process sends the transition.
  *
- * What a pipeline costs is the number of its expressions (0.5 to 1 µs each, most of it for reading them): these have a
- * quarter, and take the cost of an acquire over a bare write from a half to a fifth.
+ * The cost of a pipeline follows from the number of its expressions: 0.5 to 1 µs each, most of it for parsing. A fast
+ * path has a quarter of them. It lowers the cost of an acquire above that of a bare write from a half to a fifth.
  */
 export interface FastPath {
   readonly pipeline: readonly Stage[];
   readonly fields: Fields;
-  /** What the answer would be had the transition been sent; `undefined`: the fast path did not apply. */
+  /** The answer that the transition would have had; `undefined`: the update changed nothing. */
   read(document: StoredFields): FastPathAnswer | undefined;
 }
 
 export interface FastPathAnswer {
   readonly wake: readonly string[];
   readonly reply: Reply | null;
-  /** The server's time of the update. */
+  /** The server's time at the update. */
   readonly nowMs: number | undefined;
 }
 
-/** `undefined`: the operation has no fast path. */
+/** The fast path of this operation; `undefined`: it has none. */
 export function fastPath(seats: Seats, operation: Operation): FastPath | undefined {
   if (operation.type === 'leave') return leaving(seats, operation.id);
   if (operation.type !== 'enqueue' && operation.type !== 'try') return undefined;
   return entering(seats, operation.request);
 }
 
-/** The queue is empty and the common fields are legal. */
+/** The queue is empty, the common fields are legal, and the further values of the kind are as expected. */
 const isUncontended = (
   seats: Seats,
   own: readonly (readonly [Expression, Expression])[],
@@ -79,26 +79,26 @@ function entering(seats: Seats, request: Request): FastPath {
     ...(label === undefined ? {} : { label: literal(label) }),
     ...(why === undefined ? {} : { why: literal(why) }),
     ...(keeps === undefined ? {} : { keeps }),
-    ...seats.demanded(request),
+    ...seats.requestFields(request),
     token: '$$token',
     acquiredAt: NOW,
   };
   const fence: Expression = keeps === undefined ? '$$token' : { $add: ['$$token', keeps] };
   const taken = merge('$$ROOT', {
     fence,
-    ...seats.alone.taken(lease, request),
+    ...seats.uncontended.taken(lease, request),
     wake: '',
     purgeAt: purgeAfter(request.leaseMs + retentionMs, '$purgeAt', fence),
   });
   const condition = all(
-    ...isUncontended(seats, seats.alone.vacant),
+    ...isUncontended(seats, seats.uncontended.vacant),
     { $lte: [NOW, notAfter] },
-    ...seats.alone.conditions(request),
+    ...seats.uncontended.conditions(request),
   );
   const token = { $add: [{ $max: ['$fence', CLOCK_TOKEN] }, 1] };
   return {
     pipeline: [{ $replaceWith: when(condition, bind({ token }, taken), '$$ROOT') }],
-    fields: { _id: 0, now: NOW, fence: 1, ...seats.alone.fields },
+    fields: { _id: 0, now: NOW, fence: 1, ...seats.uncontended.fields },
     read: (document) => readTaken(seats, document, id),
   };
 }
@@ -106,7 +106,7 @@ function entering(seats: Seats, request: Request): FastPath {
 function readTaken(seats: Seats, document: StoredFields, id: string): FastPathAnswer | undefined {
   const { now, fence, limit } = document;
   const [lease, ...others] = seats.leasesIn(document);
-  // Granted by this very update: what an earlier one did, an isolated old primary may show.
+  // Believed only if this very update granted the lease: an isolated old primary may show the effect of an earlier one.
   const isTaken =
     isLease(lease) &&
     others.length === 0 &&
@@ -132,17 +132,17 @@ function readTaken(seats: Seats, document: StoredFields, id: string): FastPathAn
 }
 
 function leaving(seats: Seats, id: string): FastPath {
-  const { alone } = seats;
+  const { uncontended } = seats;
   const condition = all(
-    ...isUncontended(seats, alone.heldBy(idText(id))),
+    ...isUncontended(seats, uncontended.heldBy(idText(id))),
     seats.wellFormed,
-    isLive(alone.expiresAt),
+    isLive(uncontended.expiresAt),
   );
-  const vacated = merge('$$ROOT', { ...alone.vacated, wake: left(id, alone.token, '') });
+  const vacated = merge('$$ROOT', { ...uncontended.vacated, wake: left(id, uncontended.token, '') });
   return {
     pipeline: [{ $replaceWith: when(condition, vacated, '$$ROOT') }],
     fields: LEAVE_PROJECTION,
-    // The word of an earlier leave would look the same: a repeat must be the whole transition.
+    // The word of an earlier leave looks the same, so a repeat must be the whole transition.
     read: (document) => {
       const wake = readWake(document['wake']);
       const isLeft = wake.length === 1 && wake[0]?.startsWith(`-${id}:`) === true;

@@ -23,29 +23,29 @@ import type { Seats } from '../seats.js';
 
 const SEAT_FIELDS = ['holder', 'readers', 'writer', 'writerWaiting', 'holders', 'limit'] as const;
 
-/** What is no member at all: a seat field that another kind does not have, or an empty seat. */
+/** Whether the field has no lease: the kind of the document does not have it, or the seat is empty. */
 const isAbsent = (field: string): Expression => isIn(typeOf(field), ['missing', 'null']);
 
 const isLeaseOrNull = (field: string): Expression => isIn(typeOf(field), ['object', 'null']);
 
-/** Whether the seats are what their kind says; those that it does not have count as well, if they are there. */
-const hasItsSeats: Expression = any(
+/** Whether the seat fields of the document's own kind have their types. */
+const hasSeatsOfItsKind: Expression = any(
   all(isIn('$kind', ['mutex', 'election']), isLeaseOrNull('$holder')),
   all(equal('$kind', 'reader-writer'), hasType('$readers', 'array'), isLeaseOrNull('$writer')),
   all(equal('$kind', 'semaphore'), hasType('$holders', 'array')),
 );
 
-const isShaped = (field: string, type: string): Expression => any(isAbsent(field), hasType(field, type));
+const isAbsentOr = (field: string, type: string): Expression => any(isAbsent(field), hasType(field, type));
 
-/** Whether the common fields and whatever seats there are have their types. Corrupt is never free (E26). */
+/** Whether the common fields and all seat fields, of any kind, have their types. A corrupt lock is never free (E26). */
 const isShapedLikeALock: Expression = all(
   match(COMMON_SHAPE),
   ...FENCE_IN_RANGE,
-  hasItsSeats,
-  isShaped('$holder', 'object'),
-  isShaped('$writer', 'object'),
-  isShaped('$readers', 'array'),
-  isShaped('$holders', 'array'),
+  hasSeatsOfItsKind,
+  isAbsentOr('$holder', 'object'),
+  isAbsentOr('$writer', 'object'),
+  isAbsentOr('$readers', 'array'),
+  isAbsentOr('$holders', 'array'),
   hasSoundJobs,
 );
 
@@ -60,18 +60,22 @@ const MEMBERS: Expression = {
   ],
 };
 
-const isOver: Expression = all(hasType('$$this.expiresAt', 'date'), not(isLive('$$this.expiresAt')));
+const hasExpired: Expression = all(hasType('$$this.expiresAt', 'date'), not(isLive('$$this.expiresAt')));
 
-/** Whether nothing in the document is live. What has no readable expiry counts as live. */
-const isIdle: Expression = equal(filter(MEMBERS, not(isOver)), []);
+/** Whether nothing in the document is live. A member without a readable expiry counts as live. */
+const isIdle: Expression = equal(filter(MEMBERS, not(hasExpired)), []);
 
-/** Makes an idle lock of another kind a vacant one of this kind. Its fence stays, so its tokens go on rising (S3). */
+/** Turns an idle lock of another kind into a vacant one of this kind. Its fence stays, so tokens go on rising (S3). */
 export function takeOverKind(seats: Seats, operations: readonly Operation[]): Stage {
   const otherKinds = LOCK_KINDS.filter((kind) => kind !== seats.kind);
-  const rest = {
+  const withoutSeats = {
     $arrayToObject: filter({ $objectToArray: '$$ROOT' }, not(isIn('$$this.k', SEAT_FIELDS))),
   };
-  const takenOver = merge(rest, { kind: seats.kind, ...seats.vacant(operations), queue: EMPTY_OBJECT });
+  const takenOver = merge(withoutSeats, {
+    kind: seats.kind,
+    ...seats.vacant(operations),
+    queue: EMPTY_OBJECT,
+  });
   const mayTakeOver = all(isIn('$kind', otherKinds), isShapedLikeALock, isIdle);
   return { $replaceWith: when(mayTakeOver, takenOver, '$$ROOT') };
 }

@@ -3,17 +3,17 @@ import type { Expression } from '../expressions.js';
 
 const HALF_DAY_MS = 43_200_000;
 
-/** A multiplier that is coprime to half a day, so that tokens which follow each other come to lie far apart. */
+/** A multiplier that is coprime to half a day, so that consecutive tokens give margins that are far apart. */
 const SPREAD = 48_271;
 
-/** Between half a day and a day; by the fence, so that locks which were used together are not purged together. */
+/** Between half a day and a day. It follows from the fence, so that locks used together are not purged together. */
 const marginOf = (fence: Expression): Expression => ({
   $add: [HALF_DAY_MS, { $mod: [{ $multiply: [{ $mod: [fence, HALF_DAY_MS] }, SPREAD] }, HALF_DAY_MS] }],
 });
 
 /**
- * The date from which a document may be purged, which is needed so many ms from now on. It stays as it is while it covers
- * that, so that its index is rarely touched; else it is raised by a margin that lasts for half a day at least.
+ * The date from which a document may be purged. The document is needed for `ms` from now. A stored date that covers
+ * this stays, so that the index is rarely touched. Otherwise the date rises, with a margin of at least half a day.
  */
 export const purgeAfter = (ms: number, purgeAt: Expression, fence: Expression): Expression =>
   bind(

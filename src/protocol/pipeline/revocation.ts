@@ -5,25 +5,25 @@ import type { Seats } from '../seats.js';
 import { firstTokenAt, isOneOf } from '../stored-lease.js';
 
 /**
- * What a lock document keeps of the revocations of its leases: `revoked`, an array that is missing until the first one.
- * It tells a process why its lease is marked as ending, or is gone, and nothing else depends on it. So no check looks at
- * it: a wrong record makes no document corrupt, and is not believed.
+ * A record in `revoked`, the array of a document's last revocations. The field is missing before the first one. It
+ * tells a process why its lease is marked as ending or gone, and nothing else depends on it. So a malformed record does
+ * not make the document corrupt; the reader ignores it.
  *
- * A record names its leases by the tokens that they were granted with, of which no two leases of a lock have the same, and
- * which no change of mode changes. It has the same size for thousands of leases, and is dropped when they would have ended
- * and another revocation comes.
+ * A record names its leases by the tokens of their grants: no two leases of a lock have the same one, and no change of
+ * mode changes it. So it has the same size for thousands of leases. A revocation drops the records whose leases have
+ * all ended.
  */
 interface StoredRevocation {
-  /** The lowest and the highest of the tokens that the leases which were revoked had first. */
+  /** The lowest and the highest token of the grants of the revoked leases. */
   readonly from: number;
   readonly to: number;
-  /** Who revoked: the label and the process id of a provider. */
+  /** The label and the process id of the provider that revoked. */
   readonly by: string;
   readonly why?: string;
   readonly forced: boolean;
 }
 
-/** With more revocations than this within one lease, the reason of the oldest is lost. */
+/** With more revocations than this within one lease, the reason of the oldest one is lost. */
 const MAX_RECORDS = 8;
 
 const IS_CURRENT: Expression = all(
@@ -36,7 +36,7 @@ const IS_CURRENT: Expression = all(
   { $gt: ['$$this.until', NOW] },
 );
 
-/** Records that these leases are revoked, before anything is done to them. */
+/** Records the revocation of these leases. It comes before the stages that mark or evict them. */
 export function record(seats: Seats, { ids, by, why }: Revoking, forced: boolean): readonly Stage[] {
   if (by === undefined) return [];
   const entry: Expression = {
@@ -53,7 +53,7 @@ export function record(seats: Seats, { ids, by, why }: Revoking, forced: boolean
     $slice: [{ $concatArrays: [current, [bind({ tokens }, entry)]] }, -MAX_RECORDS],
   };
   const isAsked = isOneOf('$$this', ids);
-  // What the first polite one said stays, however often it is repeated.
+  // The record of the first polite revocation stays, however often it is repeated.
   const isVictim = forced ? isAsked : all(isAsked, { $ne: ['$$this.ending', true] });
   return [
     { $set: { victims: filter(seats.leases, isVictim) } },
@@ -62,8 +62,8 @@ export function record(seats: Seats, { ids, by, why }: Revoking, forced: boolean
 }
 
 /**
- * Why the lease that was granted with this token was revoked; `undefined`: nothing says that it was. If several revocations concern it, the
- * last one by force counts, because that one has ended the lease; if there is none, the first one.
+ * Why the lease that was granted with this token was revoked; `undefined`: there is no record of it. If there are
+ * several, the last one by force counts, because it has ended the lease. If none was by force, the first one counts.
  */
 export function revocationOf(revoked: unknown, token: number): Revocation | undefined {
   if (!Array.isArray(revoked)) return undefined;

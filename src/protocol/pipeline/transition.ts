@@ -35,15 +35,16 @@ import { isOneOf } from '../stored-lease.js';
 import { holdersTold, left, looked } from '../wake.js';
 
 /**
- * The pipeline of one atomic change: expire once → for each operation: operate, admit → publish once.
+ * This folder builds the updates of lock documents and the projections of their replies. This function builds the
+ * pipeline of one transition: expire once → operate and admit for each operation → publish once.
  *
- * Between the stages the document is taken apart: `was` is what is stored, `ok` whether it may be changed, `before`
- * its queue as an array; and beside them stand the fence, the seats, the queue of now as an array, and what `wake` will
- * say. A document that is corrupt or of another kind counts as an empty queue into which nothing is put, so that no
- * expression can fail on bad data, and comes out exactly as it went in.
+ * Between the stages the document is a state: `was` is the stored document, `ok` says whether it may be changed, and
+ * `before` is its queue as an array. Beside them are the fence, the seats, the present queue as an array, and the new
+ * `wake`. A document that is corrupt or of another kind comes out exactly as it went in. The stages see it as an empty
+ * queue, which takes no waiter, so no expression fails on bad data.
  *
- * `takingOver` takes over the document of an idle lock of another kind first: asked for by whoever found one, in a
- * second update, because as a part of every transition it would cost each of them.
+ * @param takingOver - Take over the document of an idle lock of another kind first. The process asks for it in a second
+ *   update, after it has found such a document: its expressions would make every transition more expensive.
  */
 export function transition(
   seats: Seats,
@@ -71,7 +72,7 @@ export const mayCreate = (operations: readonly Operation[]): boolean =>
 
 const isNew: Expression = equal('$$ROOT', { _id: '$_id' });
 
-/** Whether the stored document is legal for these seats. Never fails, whatever is stored. */
+/** Whether the stored document is legal for these seats. It never fails, whatever is stored. */
 export const isWellFormed = (seats: Seats, waiters: Expression = { $objectToArray: '$queue' }): Expression =>
   all(
     match([['$kind', seats.kind], ...COMMON_SHAPE]),
@@ -80,7 +81,7 @@ export const isWellFormed = (seats: Seats, waiters: Expression = { $objectToArra
     equal(filter(waiters, not(all(...isWaiter(seats)))), []),
   );
 
-/** Looks at what transitions compute with; by the order of BSON values, what is missing is out of range. */
+/** The fields that transitions compute with. A missing field is out of range, by the order of BSON types. */
 const IS_WAITER: readonly Expression[] = [
   match([
     [typeOf('$$this.v.process'), 'string'],
@@ -93,12 +94,12 @@ const IS_WAITER: readonly Expression[] = [
 
 const isWaiter = (seats: Seats): readonly Expression[] => [
   ...IS_WAITER,
-  ...(seats.mayKeep ? [MAY_KEEP] : []),
+  ...(seats.mayKeep ? [KEEPS_IN_RANGE] : []),
   ...seats.isWaiter,
 ];
 
-/** Tokens are computed with it. */
-const MAY_KEEP: Expression = any(
+/** Tokens are computed with `keeps`. */
+const KEEPS_IN_RANGE: Expression = any(
   hasType('$$this.v.keeps', 'missing'),
   all(
     hasType('$$this.v.keeps', 'int'),
@@ -107,7 +108,7 @@ const MAY_KEEP: Expression = any(
   ),
 );
 
-/** Takes the document apart and drops every lease and waiter whose time is over. */
+/** Makes the state out of the document, and drops every expired lease and waiter. */
 function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[] {
   const mayBeNew = mayCreate(operations);
   const taken: Fields = {
@@ -116,7 +117,7 @@ function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[
     legal: isWellFormed(seats, '$$before'),
     ...(mayBeNew ? { new: isNew } : {}),
   };
-  // With hundreds of waiters, to make an array of them costs as much as a plain update, and so does each filter.
+  // With hundreds of waiters, each filter costs as much as a plain update, and so does making an array of them.
   const isAnyOver: Expression = { $lte: [{ $min: '$before.v.expiresAt' }, NOW] };
   return [
     { $replaceWith: bind({ before: STORED_WAITERS }, taken) },
@@ -124,7 +125,7 @@ function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[
       $set: {
         ok: mayBeNew ? any('$legal', '$new') : '$legal',
         fence: when('$legal', '$was.fence', { $toLong: 0 }),
-        ...unlessIllegal(seats, operations),
+        ...liveSeats(seats, operations),
         before: when('$legal', '$before', []),
         wake: '',
       },
@@ -133,8 +134,8 @@ function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[
   ];
 }
 
-/** The live leases; none of an illegal document, whose types no later expression could trust. */
-function unlessIllegal(seats: Seats, operations: readonly Operation[]): Fields {
+/** The seat fields with the live leases. An illegal document counts as vacant: no stage could trust its types. */
+function liveSeats(seats: Seats, operations: readonly Operation[]): Fields {
   const vacant = seats.vacant(operations);
   const live = Object.entries(seats.live);
   return Object.fromEntries(
@@ -151,7 +152,7 @@ function operate(seats: Seats, operation: Operation): readonly Stage[] {
     case 'enqueue':
       return enqueue(seats, operation.request, []);
     case 'try': {
-      // Only into an empty queue and an open seat, so that the admission which follows always lets it in (L3).
+      // Only into an empty queue and a free seat, so that the admission that follows always lets it in (L3).
       const { request } = operation;
       return enqueue(seats, request, [equal('$queue', []), seats.hasRoomFor(request)]);
     }
@@ -184,8 +185,8 @@ function operate(seats: Seats, operation: Operation): readonly Stage[] {
 }
 
 /**
- * The queue with this request at its end; as it was if the id is known already, comes too late, finds no room among the
- * members, or does not meet what its kind or these conditions demand.
+ * Puts the request at the end of the queue. The queue stays as it is if the id is known already, the request comes
+ * after its not-after, the lock is full, or a condition of its kind or of this call is not met.
  */
 function enqueue(seats: Seats, request: Request, conditions: readonly Expression[]): readonly Stage[] {
   const { id, notAfter, maxMembers } = request;
@@ -218,7 +219,7 @@ function waiterOf(seats: Seats, request: Request): Fields {
     leaseMs,
     since: NOW,
     expiresAt: { $add: [NOW, leaseMs] },
-    ...seats.demanded(request),
+    ...seats.requestFields(request),
     ...(label === undefined ? {} : { label: literal(label) }),
     ...(why === undefined ? {} : { why: literal(why) }),
     ...(keeps === undefined ? {} : { keeps }),
@@ -226,8 +227,8 @@ function waiterOf(seats: Seats, request: Request): Fields {
 }
 
 /**
- * The word in `wake` tells the one who leaves which lease it gave back, and makes the update a real write: an update
- * that changed nothing is acknowledged even by an isolated old primary.
+ * The word in `wake` tells the process which lease it gave back. It also makes the update a real write: even an
+ * isolated old primary acknowledges an update that changes nothing.
  */
 const leave = (seats: Seats, id: string): Fields => ({
   ...seats.vacate(id),
@@ -235,7 +236,7 @@ const leave = (seats: Seats, id: string): Fields => ({
   wake: left(id, seats.tokenOf(id)),
 });
 
-/** Extends places in the queue and leases alike; whoever is gone stays gone. */
+/** Extends leases and places in the queue. An attempt that has neither stays absent. */
 function extend(seats: Seats, ids: readonly string[], nonce: string): Fields {
   const [id, ...others] = ids;
   const queue =
@@ -249,7 +250,7 @@ const EXTENDED: Expression = merge('$$this', {
   v: merge('$$this.v', { expiresAt: leaseFromNow('$$this.v.expiresAt', '$$this.v.leaseMs') }),
 });
 
-/** One pass over the queue, however many places are extended: one process may have thousands. */
+/** One pass over the queue, however many places are extended: a process may have thousands. */
 const queueWithExtended = (ids: readonly string[]): Expression =>
   bind(
     { marks: bind({ marks: marked({ $arrayToObject: '$queue' }, ids) }, '$$marks.v') },
@@ -265,19 +266,19 @@ const queueWithExtended = (ids: readonly string[]): Expression =>
     },
   );
 
-/** The reply shows the lease and the fence, and so whether it was raised. */
+/** The reply shows the lease and the fence, and so whether the fence was raised. */
 const raiseFence = (seats: Seats, { id, token, nonce }: RaiseFence): Fields => ({
   fence: when(seats.isHeldBy(id), { $max: ['$fence', { $toLong: token }] }, '$fence'),
   wake: looked(nonce),
 });
 
-/** Each of these leases is told to look again. */
+/** `wake` with “look again” for each of these leases. */
 const tell = (seats: Seats, ids: readonly string[]): Expression =>
   holdersTold(seats.leases, isOneOf('$$this', ids));
 
 /**
- * Puts the document together again. `purgeAt` only ever rises, to cover whatever lease these operations may have
- * given; the leases that were there before are covered by the value they came with (E11).
+ * Makes the document out of the state. `purgeAt` only rises. It covers each lease that these operations may have given;
+ * the stored value covers the leases that were there before (E11).
  */
 function publish(seats: Seats, operations: readonly Operation[]): Stage {
   const lifetimesMs = operations.flatMap(lifetimeMs);

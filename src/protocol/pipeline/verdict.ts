@@ -6,11 +6,12 @@ import type { Seats, StoredFields } from '../seats.js';
 import { isWellFormed } from './transition.js';
 
 /**
- * Whether the document of a reply is legal. Only the server can tell: it sees fields that a reply does not show, and
- * types that the driver does not keep apart. An unsound reply teaches nothing, and the request that it answers fails.
+ * The projection of the verdict: whether the document of a reply is legal. Only the server can tell: it sees fields
+ * that a reply does not show, and types that the driver does not keep apart. Nothing is believed of an unsound reply,
+ * and its request fails.
  *
- * An operation with a nonce needs no check of its own. An update leaves an illegal document untouched, so a nonce in
- * `wake` proves that the document was legal.
+ * An operation with a nonce needs no verdict: an update leaves an illegal document untouched, so the nonce in `wake`
+ * proves that the document was legal.
  */
 export function verdictProjection(seats: Seats, operations: readonly Operation[]): Fields {
   if (nonceOf(seats, operations) !== undefined) return {};
@@ -18,7 +19,7 @@ export function verdictProjection(seats: Seats, operations: readonly Operation[]
   return { legal: any(isOfAnotherKind, ...justQueued(operations), isWellFormed(seats)) };
 }
 
-/** The reply; unsound, if the server did not find the document legal. The seats of another kind are not judged. */
+/** The reply, marked as unsound if the document is not legal. A document of another kind is not judged. */
 export function judged(
   seats: Seats,
   operations: readonly Operation[],
@@ -30,7 +31,7 @@ export function judged(
   return isLegal || kind !== seats.kind ? reply : { ...reply, sound: false };
 }
 
-/** The nonce that a legal document shows after these operations; an operation of another kind of lock leaves none. */
+/** A nonce that a legal document shows after these operations. An operation of another kind of lock leaves none. */
 function nonceOf(seats: Seats, operations: readonly Operation[]): string | undefined {
   for (const operation of operations) {
     if (!('nonce' in operation)) continue;
@@ -40,13 +41,13 @@ function nonceOf(seats: Seats, operations: readonly Operation[]): string | undef
   return undefined;
 }
 
-/** The word of a look, or that of a claim. */
+/** Whether there is a word with this nonce: of a look, or of a claim, a call or the end of a run. */
 const shows = (wake: readonly string[], nonce: string): boolean =>
   wake.some((word) => word === `~${nonce}` || word.startsWith(`+${nonce}:`));
 
-/** A request that this very update has queued proves the same, and spares a look at every waiter of a long queue. */
+/** A request that this very update has queued proves it too, and spares the check of every waiter of a long queue. */
 function justQueued(operations: readonly Operation[]): readonly Expression[] {
   const [first] = operations.flatMap((operation) => ('request' in operation ? [operation.request.id] : []));
-  // Only an id that we made can be part of a path.
+  // Only an id of the form that this library draws can be part of a path (E25).
   return first !== undefined && /^w[0-9a-f]+$/.test(first) ? [equal(`$queue.${first}.since`, NOW)] : [];
 }

@@ -17,7 +17,7 @@ import type { Request } from '../operation.js';
 import type { Seats, StoredFields } from '../seats.js';
 import { readWake } from '../wake.js';
 
-/** One of this process's own places in the queue. */
+/** One place of this process in the queue. */
 export interface Place {
   readonly id: string;
   readonly expiresAt: Date;
@@ -25,52 +25,54 @@ export interface Place {
   readonly place: number;
 }
 
-/** What a transition left behind, as far as this process is concerned. Times are the server's, in ms. */
+/**
+ * This folder reads what the server returns: the reply to a transition, and whole documents for `inspect` and `list`. A
+ * reply shows what a transition has left behind, as far as it concerns this process. Its times are the server's, in ms.
+ */
 export interface Reply {
   readonly nowMs: number;
   readonly kind: LockKind;
-  /** False: what the reply shows is no legal lock document. Malformed waiters of others are not shown. */
+  /** False: the document is not legal, by what the reply shows (`readReply`) or by the server's verdict (`judged`). */
   readonly sound: boolean;
   readonly fence: number;
   readonly wake: readonly string[];
-  /** Those of the attempts concerned, and a few others. */
+  /** The leases of the attempts concerned, and a few others. */
   readonly leases: readonly Lease[];
-  /** How many leases there are. */
+  /** The number of all leases. */
   readonly seated: number;
-  /** Of a semaphore. */
+  /** Semaphore only. */
   readonly limit: number | undefined;
-  /** Those of the attempts concerned, in the order of the queue. */
+  /** The places of the attempts concerned, in the order of the queue. */
   readonly places: readonly Place[];
-  /** All waiters, also those of other processes. */
+  /** The number of all waiters, of this process and others. */
   readonly waiters: number;
-  /** How many of them are this process's, if that was asked for. */
+  /** The number of waiters of this process; `undefined` if the projection did not ask for it. */
   readonly ownWaiters: number | undefined;
-  /** The earliest expiry in the way of the first of `places`: of a seat, or of a waiter before it. */
+  /** The earliest expiry of all leases and of the waiters before the first of `places`. */
   readonly earliestMs: number | null;
 }
 
-/** What became of one attempt. */
+/** What a reply shows of one attempt. */
 export type Fate =
   | { readonly type: 'granted'; readonly lease: Lease }
   | { readonly type: 'queued'; readonly place: Place }
   | { readonly type: 'absent' };
 
 /**
- * Why a request was not let in, and not queued either. `unexplained`: what the reply shows is no reason, because the
- * same update has changed what was in the way: by another operation, or by an heir that followed a silent leader.
+ * Why a request was neither let in nor queued. `unexplained`: the reply shows no reason, because the same update has
+ * removed it: by another operation, or by the return of a leader in the transition of its election.
  */
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt' | 'unexplained';
 
 /**
- * The projection with which a transition that concerns these attempts is sent. The server computes it, so a reply stays
- * small: it shows no other waiter, because one process may have thousands in a queue. One attempt is the common case and
- * costs least.
+ * The projection of the reply to a transition that concerns these attempts. The server computes it, so the reply stays
+ * small: it shows no other waiters, of which a queue may have thousands. The common case of one attempt costs least.
  *
- * @param counted - The process whose waiters are counted: a process that keeps seats has to know whether others wait.
+ * @param counted - Count the waiters of this process: a keeper has to know whether other processes wait.
  */
 export function replyProjection(seats: Seats, ids: readonly string[], counted?: string): Fields {
   const [id] = ids;
-  // Only an id that we made can be part of a path.
+  // Only an id of the form that this library draws can be part of a path (E25).
   const isOnlyOne = ids.length === 1 && id !== undefined && /^w[0-9a-f]+$/.test(id);
   const mine = isOnlyOne ? [placeOf(id)] : placesOf(ids);
   const ahead: Expression = { $slice: ['$$waiters.v.expiresAt', { $max: [0, { $first: '$$mine.place' }] }] };
@@ -100,9 +102,9 @@ const placeOf = (id: string): Expression => ({
   place: { $indexOfArray: ['$$waiters.k', id] },
 });
 
-/** One pass over the queue, however many attempts. */
+/** One pass over the queue, however many attempts there are. */
 function placesOf(ids: readonly string[]): Expression {
-  // A name of a field has no null byte, so such an id is in no queue.
+  // A field name has no null byte, so an id with one is in no queue.
   const names = ids.filter((id) => !id.includes('\0'));
   if (names.length === 0) return [];
   const queue = when(hasType('$queue', 'object'), '$queue', null);
@@ -120,13 +122,13 @@ function placesOf(ids: readonly string[]): Expression {
   );
 }
 
-/** What a departure that finds no lease has to tell besides. */
+/** The records of revocations. A leave that finds no lease, and a read after an extension, look up the reason there. */
 export const REVOKED_PROJECTION: Fields = { revoked: 1 };
 
-/** The projection for operations that only leave: `wake` tells what they gave back. */
+/** The projection for an update that only has leaves: `wake` tells what they gave back. */
 export const LEAVE_PROJECTION: Fields = { _id: 0, wake: 1, now: NOW, ...REVOKED_PROJECTION };
 
-/** The document as `replyProjection` gives it; nothing in it can be trusted to have its type. */
+/** The document as `replyProjection` gives it. The fields that are not declared here may have any type. */
 interface Projected extends Readonly<Record<string, unknown>> {
   readonly now: Date;
   readonly queue: {
@@ -140,7 +142,7 @@ interface Projected extends Readonly<Record<string, unknown>> {
 export function readReply(seats: Seats, document: StoredFields): Reply {
   const { now, kind, v, fence, wake, queue } = document as Projected;
   const nowMs = now.getTime();
-  // The seats of another kind are not ours to judge.
+  // These seats cannot judge the leases of another kind.
   const shown = kind === seats.kind ? seats.readShown(document) : { leases: [] };
   const leases = shown.leases.filter(isLease);
   const { count = leases.length, earliest, limit } = shown;
@@ -151,7 +153,7 @@ export function readReply(seats: Seats, document: StoredFields): Reply {
     Number.isSafeInteger(fence) &&
     Number.isSafeInteger(count) &&
     leases.length === shown.leases.length &&
-    // A transition leaves nothing behind whose time is over, so this document did not go through one.
+    // A transition drops all expired leases, so a document with one did not go through it.
     leases.every(({ expiresAt }) => expiresAt.getTime() > nowMs);
   return {
     nowMs,
@@ -169,14 +171,14 @@ export function readReply(seats: Seats, document: StoredFields): Reply {
   };
 }
 
-/** Finds by id in what a reply shows: a reply about thousands of attempts is asked about each of them. */
+/** Finds the leases and places of a reply by id: a reply about thousands of attempts is searched for each of them. */
 class ById<T extends { readonly id: string }> {
   readonly #indexes = new WeakMap<readonly T[], ReadonlyMap<string, T>>();
 
   find(all: readonly T[], id: string): T | undefined {
     let index = this.#indexes.get(all);
     if (index === undefined) {
-      // Of two with one id, the first counts.
+      // If two have the same id, the first one counts.
       index = new Map([...all].reverse().map((one) => [one.id, one]));
       this.#indexes.set(all, index);
     }
@@ -187,9 +189,9 @@ class ById<T extends { readonly id: string }> {
 const leasesById = new ById<Lease>();
 const placesById = new ById<Place>();
 
-/** An upgrade in progress is a place before the queue: granted when the lease has another token. */
+/** What the reply shows of this attempt. An upgrade that waits counts as queued at place 0. */
 export function fateOf(reply: Reply, id: string): Fate {
-  // What a corrupt document shows is not believed.
+  // Nothing that a corrupt document shows is believed.
   if (!reply.sound) return { type: 'absent' };
   const lease = leasesById.find(reply.leases, id);
   if (lease !== undefined && lease.expiresAt.getTime() > reply.nowMs) {
@@ -203,7 +205,7 @@ export function fateOf(reply: Reply, id: string): Fate {
   return { type: 'absent' };
 }
 
-/** Why this request is in neither seats nor queue, from what the reply shows. */
+/** Why the request has neither a seat nor a place, as far as the reply shows. */
 export function refusalOf(reply: Reply, seats: Seats, type: 'enqueue' | 'try', request: Request): Refusal {
   if (!reply.sound) return 'corrupt';
   if (reply.kind !== seats.kind) return 'other-kind';
@@ -221,7 +223,7 @@ function isOverLimit({ limit }: Reply, request: Request): boolean {
   return permits > most || (mustMatch && limit !== wanted);
 }
 
-/** The server's time, in ms, of an update whose projection has it. */
+/** The server's time of an update in ms; `undefined` if the projection does not have it. */
 export const timeOf = ({ now }: StoredFields): number | undefined =>
   now instanceof Date ? now.getTime() : undefined;
 

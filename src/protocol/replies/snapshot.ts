@@ -3,56 +3,56 @@ import type { Lease, LockKind, Mode, Waiter } from '../lock-document.js';
 import { isLease } from './reply.js';
 import type { Seats } from '../seats.js';
 
-/** One lease as it is stored. Times are the server's. */
+/** One live lease as it is stored. All dates are by the server's clock. */
 export interface LeaseInfo {
-  /** The attempt id, which the handle has too. */
+  /** The attempt id, the same as the `id` of the handle. */
   readonly id: string;
-  /** `host:pid:random` of the provider that holds it. */
+  /** The process id of the provider that holds it: `host:pid:random`. */
   readonly process: string;
-  /** The label of that provider. */
+  /** The `label` of that provider. */
   readonly label?: string | undefined;
-  /** What the lock was asked for. */
+  /** The `why` of the request. */
   readonly why?: string | undefined;
   /** The fencing token. */
   readonly token: number;
-  /** Of a reader-writer lock: how it is held. */
+  /** Reader-writer lock only: the mode in which it is held. */
   readonly mode?: Mode | undefined;
-  /** Of a semaphore: how many permits are held. */
+  /** Semaphore only: how many permits this lease has. */
   readonly permits?: number | undefined;
   /**
-   * Of a seat that its process may keep between its callers: how many tokens beyond `token` are reserved for them. All
-   * else is that of the first of them.
+   * Only if the process may keep the seat between its callers (`keepMs`): how many tokens beyond `token` are reserved
+   * for them. The other fields are then those of the first of these callers.
    */
   readonly keeps?: number | undefined;
-  /** Of an election: which candidate leads. */
+  /** Election only: the candidate that leads. */
   readonly candidateId?: string | undefined;
-  /** Of an election: what the leader tells everybody. */
+  /** Election only: the value that the leader publishes. */
   readonly value?: string | undefined;
-  /** When it was granted. */
+  /** When the lease was granted. */
   readonly acquiredAt: Date;
-  /** When it was last extended; the time of the grant, or before it, if never. */
+  /** When it was last extended. If it never was: when its attempt was queued or last looked, at most `acquiredAt`. */
   readonly extendedAt: Date;
-  /** When it ends unless it is extended. */
+  /** When it expires unless it is extended. */
   readonly expiresAt: Date;
 }
 
 /** One waiter as it is stored, in the order of the queue. */
 export interface WaiterInfo {
-  /** The attempt id, which becomes that of the lease. */
+  /** The attempt id. After the grant it is the id of the lease. */
   readonly id: string;
-  /** `host:pid:random` of the provider that waits. */
+  /** The process id of the provider that waits: `host:pid:random`. */
   readonly process: string;
-  /** The label of that provider. */
+  /** The `label` of that provider. */
   readonly label?: string | undefined;
-  /** What the lock is wanted for. */
+  /** The `why` of the request. */
   readonly why?: string | undefined;
-  /** Of a reader-writer lock: how it is wanted. */
+  /** Reader-writer lock only: the mode that is asked for. */
   readonly mode?: Mode | undefined;
-  /** Of a semaphore: how many permits are wanted. */
+  /** Semaphore only: how many permits are asked for. */
   readonly permits?: number | undefined;
-  /** Of an election: which candidate waits. */
+  /** Election only: the candidate that waits. */
   readonly candidateId?: string | undefined;
-  /** Of an election: what the candidate will tell everybody when it leads. */
+  /** Election only: the value that the candidate will publish when it leads. */
   readonly value?: string | undefined;
   /** When it was queued. */
   readonly since: Date;
@@ -60,19 +60,22 @@ export interface WaiterInfo {
   readonly expiresAt: Date;
 }
 
-/** What a lock looked like at one moment. Only live holders and waiters are listed. */
+/**
+ * A lock at one moment, `asOf`. It lists the holders and waiters that are live then by the server's clock. Any of them
+ * may have left since, so no process may conclude from a snapshot that it holds the lock.
+ */
 export interface LockSnapshot {
   /** The name of the lock. */
   readonly name: string;
-  /** What it is used as. */
+  /** What the lock is used as. */
   readonly kind: LockKind;
-  /** The server's time of the look. */
+  /** The server's time of the read. */
   readonly asOf: Date;
-  /** Of a semaphore: how many permits there are. */
+  /** Semaphore only: how many permits there are. */
   readonly limit?: number | undefined;
-  /** Who holds it. */
+  /** The live leases. Their order has no meaning. */
   readonly holders: readonly LeaseInfo[];
-  /** Who waits for it, first come first. */
+  /** The live waiters, in the order of the queue. */
   readonly waiters: readonly WaiterInfo[];
 }
 
@@ -105,7 +108,7 @@ export const describeWaiter = (id: string, waiter: Waiter): WaiterInfo => ({
   expiresAt: waiter.expiresAt,
 });
 
-/** Reads a stored document; `null` if it is none that this version understands. */
+/** Reads a stored document; `null` if it is corrupt or of an unknown kind or version. */
 export function readSnapshot(
   kinds: readonly Seats[],
   name: string,
