@@ -1,10 +1,10 @@
 /**
- * What is stored for a lock, and which updates may change it: pure values, without driver and clock. This file has the
- * shape of the document. The fields, the rules of an update and the invariants S1 to R2 stand in docs/protocol.md.
+ * This folder says what is stored for a lock, and which updates may change it: pure values, without driver and clock.
+ * This file has the shape of the document. Its fields, its rules and the invariants S1 to R2 are in docs/protocol.md.
  */
 
 /**
- * What a lock is used as. The kind is stored with the lock. Only an idle lock can change its kind: a request for
+ * The use of a lock. The kind is stored with the lock. Only an idle lock can change its kind: a request for
  * another kind fails with a `LockKindMismatchError` as long as somebody holds the lock or waits for it.
  */
 export type LockKind = 'mutex' | 'reader-writer' | 'semaphore' | 'election';

@@ -1,6 +1,6 @@
 import type { Mode } from './lock-document.js';
 
-/** What one attempt asks for. Its id names the waiter in the queue, and then the lease until the release. */
+/** The request of one attempt. Its id names the waiter in the queue, and then the lease until the release. */
 export interface Request extends Demand {
   readonly id: string;
   readonly process: string;
@@ -42,7 +42,7 @@ export interface Revoking extends Revocation {
   readonly ids: readonly string[];
 }
 
-/** Who revokes a lease, and why. The document records it only if `by` is given. */
+/** The revoker and the reason of a revocation. The document records it only if `by` is given. */
 export interface Revocation {
   /** The label and the process id of a provider. */
   readonly by?: string | undefined;

@@ -3,7 +3,7 @@ import type { LockKind } from './lock-document.js';
 import type { Operation, OwnOperation, Request } from './operation.js';
 
 /**
- * What differs between the kinds of locks: how leases are stored, and how many of the first waiters may enter.
+ * The differences between the kinds of locks: how leases are stored, and how many of the first waiters may enter.
  *
  * Everything else of a transition (expiry, queue, tokens, wake-ups, purging) is the same for all kinds, and the shared
  * code never asks for the kind. A new kind of lock adds one object of this shape and a class for its callers.
@@ -112,11 +112,11 @@ export interface Seats {
 
 type Pairs = readonly (readonly [Expression, Expression])[];
 
-/** What `fastPath` needs to know of a kind. */
+/** The parts of a kind that `fastPath` needs. */
 export interface Uncontended {
   /** Paths, and the values that they have in a vacant lock. */
   readonly vacant: Pairs;
-  /** What else must be true of a vacant lock so that this request enters. */
+  /** Further conditions on a vacant lock so that this request enters. */
   conditions(request: Request): readonly Expression[];
   /** The seat fields of a vacant lock with this one lease. */
   taken(lease: Expression, request: Request): Fields;
@@ -134,7 +134,7 @@ export interface Uncontended {
 
 export type StoredFields = Readonly<Record<string, unknown>>;
 
-/** What a reply shows of the seats. No value in it is checked for its type. */
+/** The part of a reply about the seats. No value in it is checked for its type. */
 export interface Shown {
   readonly leases: readonly unknown[];
   /** The number of all leases, shown or not. `undefined`: all leases are shown. */

@@ -34,7 +34,7 @@ export function extension(
   return [{ $replaceWith: extended }];
 }
 
-/** What a read shows of one document. */
+/** One document, as a read shows it. */
 export interface LeasesRead {
   readonly name: string;
   readonly nowMs: number;
@@ -46,7 +46,7 @@ export interface LeasesRead {
   readonly revoked: unknown;
 }
 
-/** What a poll shows of one document. */
+/** One document, as a poll shows it. */
 export interface Poll extends LeasesRead {
   /** The attempts of this process in the queue, in their order. */
   readonly waiting: readonly string[];

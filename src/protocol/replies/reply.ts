@@ -52,7 +52,7 @@ export interface Reply {
   readonly earliestMs: number | null;
 }
 
-/** What a reply shows of one attempt. */
+/** The state of one attempt in a reply. */
 export type Fate =
   | { readonly type: 'granted'; readonly lease: Lease }
   | { readonly type: 'queued'; readonly place: Place }
@@ -189,7 +189,7 @@ class ById<T extends { readonly id: string }> {
 const leasesById = new ById<Lease>();
 const placesById = new ById<Place>();
 
-/** What the reply shows of this attempt. An upgrade that waits counts as queued at place 0. */
+/** The state of this attempt in the reply. An upgrade that waits counts as queued at place 0. */
 export function fateOf(reply: Reply, id: string): Fate {
   // Nothing that a corrupt document shows is believed.
   if (!reply.sound) return { type: 'absent' };

@@ -67,7 +67,7 @@ export interface WaiterInfo {
 export interface LockSnapshot {
   /** The name of the lock. */
   readonly name: string;
-  /** What the lock is used as. */
+  /** The kind of the lock. */
   readonly kind: LockKind;
   /** The server's time of the read. */
   readonly asOf: Date;
