@@ -1,5 +1,5 @@
-// Four processes run examples/mutex.ts on a real replica set. The demo kills the process that holds the lock and shows which
-// one takes over, and when. It ends by itself, with exit code 0 only if everything that it showed is right.
+// Four processes run examples/mutex.ts on a real replica set. The demo kills the process that holds the lock and shows
+// which one takes over, and when. It ends by itself, with exit code 0 only if everything that it showed is right.
 import { randomBytes } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { constants } from 'node:os';
@@ -50,7 +50,7 @@ try {
   console.error(`\nleasehold: ${message.replace(/^leasehold: /, '')}`);
 }
 await Promise.race([cleanUp(), sleep(5_000)]);
-process.exit(exitCode); // an interrupted demo may still wait for something
+process.exit(exitCode); // after an interrupt, the demo may still wait for something
 
 async function play(): Promise<boolean> {
   server = await connectOrStart();
@@ -108,7 +108,7 @@ function howGranted({ askedMs, grantedMs }: Hold, before: Hold | undefined): str
   return `from ${before.worker.name} in ${pc.bold(inMs(tookMs))}  ${waited}`;
 }
 
-/** Kills the holder; on a terminal, counts down the rest of its lease. Resolves with the time at which the lease expires. */
+/** Kills the holder; on a terminal, counts down the rest of its lease. Returns the time at which the lease expires. */
 async function showDeath(hold: Hold, locks: LockProvider): Promise<number> {
   const { name, pid, kill, ended } = hold.worker;
   kill();
@@ -159,7 +159,7 @@ function summarise(killed: Hold, next: Hold, expiresMs: number, endings: readonl
   return Object.values(checks).every(Boolean);
 }
 
-/** Throws away a server that the demo has started; on another server, drops the database of the demo. */
+/** Stops a server that the demo has started; on another server, drops the database of the demo. */
 async function cleanUp(): Promise<void> {
   for (const { kill } of workers) kill();
   await Promise.all(workers.map(({ ended }) => ended));

@@ -1,5 +1,5 @@
-// Loaded before the example in each process of the demo: sends every line that the example prints to the demo, with the time
-// of a clock that all processes of the machine share.
+// Loaded before the example in each process of the demo: sends every line that the example prints to the demo, with the
+// time of a clock that all processes of the machine share.
 export const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 export type Report = readonly [line: string, atMs: number];

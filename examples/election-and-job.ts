@@ -1,5 +1,5 @@
-// An election and a job. Of all processes that run this program one leads, and its leader runs the job. When the leader
-// stops or dies, another process leads and goes on with the schedule. Each instant of the schedule runs at most once.
+// An election and a job. One of the processes that run this program leads, and the leader runs the job. When the leader
+// stops or dies, another process leads and continues the schedule. Each instant of the schedule runs at most once.
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockProvider } from 'leasehold';

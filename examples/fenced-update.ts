@@ -1,5 +1,5 @@
-// A fenced update. A process stands still for longer than its lease, goes on, and still believes that it holds the lock.
-// MongoDB compares the fencing tokens in the update itself and refuses the older one.
+// A fenced update. A process stands still for longer than its lease, continues, and still believes that it holds the
+// lock. MongoDB compares the fencing tokens in the update itself and refuses the older one.
 import { fencedUpdateOne, LockProvider, StaleTokenError } from 'leasehold';
 import type { LockHandle } from 'leasehold';
 import { MongoClient } from 'mongodb';

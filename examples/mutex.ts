@@ -1,4 +1,4 @@
-// A mutex. Of all processes that run this program, one at a time works; the others queue in the order in which they asked.
+// A mutex. One of the processes that run this program works at a time; the others queue in the order of their requests.
 // Start it in several terminals. Kill the process that holds the lock: the next one gets it when the lease expires.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockProvider } from 'leasehold';

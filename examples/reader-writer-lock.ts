@@ -1,5 +1,5 @@
-// A reader-writer lock. Readers share it, a writer holds it alone. An upgradeable read looks first, and then becomes the
-// writer without a release, so nothing changes between the look and the write.
+// A reader-writer lock. Readers share it, a writer holds it alone. An upgradeable read looks first, and then becomes
+// the writer without a release, so nothing changes between the look and the write.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockProvider } from 'leasehold';
 import { MongoClient } from 'mongodb';
