@@ -157,7 +157,7 @@ export class LockCollection {
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
 
-  /** Whether `meet` has had its answer. */
+  /** Whether `handshake` has had its answer. */
   get isMet(): boolean {
     return this.#serverKind !== undefined;
   }
