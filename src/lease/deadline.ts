@@ -5,10 +5,10 @@ import { countedLeftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
 
 /**
- * The earliest end of a lease that an answer shows, by the clock of this process.
+ * The earliest instant at which a lease in an answer can end, on the clock of this process.
  *
- * The server read its clock after the request was sent. So the lease lasts at least until the sending plus the time that
- * the server saw left, however long the answer took.
+ * The server reads its clock after the process has sent the request. So the lease lasts at least for the time that the
+ * server saw left, counted from `sentAt`. How long the answer took does not matter.
  *
  * @param nowMs - The server's time in the answer.
  */
@@ -16,16 +16,16 @@ export const earliestEnd = (lease: Lease, nowMs: number, sentAt: Moment): Moment
   after(sentAt, countedLeftMs(lease, nowMs));
 
 /**
- * Until when a process counts on a lease or a place that lasts until `end`. The allowance covers how far the server's
- * clock may get ahead of this one meanwhile (B1).
+ * The deadline of a lease or a place that lasts until `end`: the process relies on it until then. The clock allowance
+ * covers how far the server's clock may get ahead of this clock in the meantime (B1).
  */
 export const deadlineBefore = (end: Moment, { clockAllowanceMs }: LeaseTerms): Moment =>
   after(end, -clockAllowanceMs);
 
-/** Until when a process counts on a lease that an answer shows. */
+/** The deadline of a lease that an answer shows. */
 export const deadlineOf = (lease: Lease, nowMs: number, sentAt: Moment, terms: LeaseTerms): Moment =>
   deadlineBefore(earliestEnd(lease, nowMs, sentAt), terms);
 
-/** Whether a grant leaves its caller a third of the lease; a grant with less is extended first (E7). */
+/** Whether a grant leaves its caller at least a third of the lease. The process first extends one with less (E7). */
 export const leavesEnough = (deadline: Moment, clock: Clock, { leaseMs }: LeaseTerms): boolean =>
   deadline.ms - clock.nowMs() >= leaseMs / 3;

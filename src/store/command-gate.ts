@@ -1,29 +1,29 @@
-/** Beside the one connection that is left for a command that does not wait here. */
-const LEFT_FREE = 1;
+/** How many connections of the pool transitions leave free for other commands. */
+const RESERVED = 1;
 
 /**
- * Lets as many transitions of one provider be on their way at once as the client's pool has connections, less one. The
- * others wait here and not in the pool, which serves first come first: there thousands of requests and looks would be in
- * the way of the extensions, and leases would end meanwhile. No other command waits here.
+ * Bounds how many transitions of one provider are in flight: one less than the client's pool has connections. The other
+ * transitions wait here and not in the pool, which serves its queue first come, first served. There, thousands of
+ * requests and looks would delay the extensions until leases expire. No other command waits here.
  */
 export class CommandGate {
   readonly #limit: number;
   readonly #waiting = new Set<() => void>();
-  #passing = 0;
+  #inFlight = 0;
 
-  /** @param poolSize - Of the client; 0: it has no bound. */
+  /** @param poolSize - The pool size of the client; 0 means unbounded. */
   constructor(poolSize: number) {
-    this.#limit = poolSize === 0 ? Infinity : Math.max(1, poolSize - LEFT_FREE);
+    this.#limit = poolSize === 0 ? Infinity : Math.max(1, poolSize - RESERVED);
   }
 
   /**
-   * Runs the command when its turn has come.
+   * Runs `send` when its turn comes.
    *
-   * @param signal - Ends the wait; then the command is not sent, and this rejects with the reason.
+   * @param signal - Ends the wait. Then the command is not sent, and this method rejects with the reason.
    */
   async pass<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
-    if (this.#passing >= this.#limit) await this.#turn(signal);
-    else this.#passing += 1;
+    if (this.#inFlight >= this.#limit) await this.#waitForSlot(signal);
+    else this.#inFlight += 1;
     try {
       return await send();
     } finally {
@@ -31,8 +31,8 @@ export class CommandGate {
     }
   }
 
-  /** Resolves when one that has passed hands its place over. */
-  async #turn(signal: AbortSignal): Promise<void> {
+  /** Resolves when a command that is done passes its slot on. */
+  async #waitForSlot(signal: AbortSignal): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const enter = (): void => {
         signal.removeEventListener('abort', giveUp);
@@ -50,7 +50,7 @@ export class CommandGate {
   #leave(): void {
     const [next] = this.#waiting;
     if (next === undefined) {
-      this.#passing -= 1;
+      this.#inFlight -= 1;
       return;
     }
     this.#waiting.delete(next);

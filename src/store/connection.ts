@@ -8,19 +8,19 @@ import type {
 } from 'mongodb';
 import { troubleOf } from './trouble.js';
 
-/** Whether one command can have reached a server. */
+/** Follows one command, to tell whether it can have reached a server. */
 export interface Sending {
-  /** False only if no server could be reached from the beginning of the call until now. */
+  /** False only if no server was reachable at any time from the beginning of the call until now. */
   mayHaveBeenSent(): boolean;
 }
 
 const connections = new WeakMap<MongoClient, Connection>();
 
 /**
- * The way of one client to its servers: what the driver's monitors know of them, and a new start for a client that could
- * not connect.
+ * The connection of one client to its servers: what the driver's monitors know of them, and a second attempt to connect
+ * after a first one that failed.
  *
- * One for all providers of a client: Node warns of a leak at the eleventh listener.
+ * All providers of a client share one, because Node warns of a leak at the eleventh listener.
  */
 export class Connection {
   readonly #client: MongoClient;
@@ -28,19 +28,19 @@ export class Connection {
     this.#changed(event);
   };
   #users = 0;
-  /** The last one that the driver told; `undefined`: it has told none yet. */
+  /** The last description that the driver reported; `undefined` before the first one. */
   #description: TopologyDescription | undefined;
-  /** How often the driver has begun to look for its servers. */
-  #openings = 0;
-  /** How often a change showed a server that a command can be sent to. */
-  #sightings = 0;
+  /** How often the driver has begun to search for its servers. */
+  #searches = 0;
+  /** How many reported changes showed a reachable server. */
+  #reachableReports = 0;
   #reconnecting: Promise<void> | undefined;
 
   private constructor(client: MongoClient) {
     this.#client = client;
   }
 
-  /** The connection of this client, until `leave`. */
+  /** Returns the shared connection of this client. Call `leave` when it is not used any more. */
   static join(client: MongoClient): Connection {
     const connection = connections.get(client) ?? new Connection(client);
     connections.set(client, connection);
@@ -53,28 +53,36 @@ export class Connection {
     this.#users -= 1;
     if (this.#users > 0) return;
     this.#client.off('topologyDescriptionChanged', this.#listen);
-    // Changes from now on are not heard.
+    // Later changes are not reported here, so the description would become stale.
     this.#description = undefined;
   }
 
-  /** Why no server can be asked just now, in the words of the driver's monitors; `undefined`: they have not said. */
+  /**
+   * Why no server is reachable now, according to the driver's monitors; `undefined` if they have not reported a reason.
+   */
   get trouble(): string | undefined {
     return this.#description === undefined ? undefined : troubleOf(this.#description, this.#client.options);
   }
 
-  /** Begins to follow one call. */
+  /** Begins to follow one command. */
   sending(): Sending {
-    const [openings, sightings, wasReachable] = [this.#openings, this.#sightings, this.#mayReach];
+    const [searches, reachableReports, wasReachable] = [
+      this.#searches,
+      this.#reachableReports,
+      this.#mayReach,
+    ];
     return {
       mayHaveBeenSent: () =>
-        this.#mayReach || this.#sightings > sightings || (wasReachable && this.#openings === openings),
+        this.#mayReach ||
+        this.#reachableReports > reachableReports ||
+        (wasReachable && this.#searches === searches),
     };
   }
 
   /**
-   * Runs a command as `db.command` does. A driver connects by itself at its first command, and only then: if that fails,
-   * every later command fails with a `MongoTopologyClosedError`, also when the server is there again. So the connection is
-   * begun anew then.
+   * Runs a command as `db.command` does, and connects the client again if that is necessary. A driver connects by
+   * itself only at its first command. If that fails, every later command fails with a `MongoTopologyClosedError`, even
+   * when the server is back.
    */
   async command(db: Db, command: Document, options: RunCommandOptions & Aborting): Promise<Document> {
     try {
@@ -82,14 +90,14 @@ export class Connection {
     } catch (error) {
       if (!(error instanceof Error && error.name === 'MongoTopologyClosedError')) throw error;
       await this.#reconnect();
-      // Not every version of the driver looks at the signal.
+      // Some versions of the driver ignore the signal.
       options.signal.throwIfAborted();
       return await db.command(command, options);
     }
   }
 
   async #reconnect(): Promise<void> {
-    // A client that its owner has closed has no topology. It stays closed, and says so itself when it is asked again.
+    // A client that its owner has closed has no topology. It stays closed, and the repeated command says so.
     if ('topology' in this.#client && this.#client.topology === undefined) return;
     this.#reconnecting ??= this.#client
       .connect()
@@ -98,16 +106,16 @@ export class Connection {
     await this.#reconnecting;
   }
 
-  /** Whether a command that is sent now may find a server; also if nobody has told. */
+  /** Whether a command that is sent now may reach a server; true if the driver has not reported anything. */
   get #mayReach(): boolean {
     return this.#description === undefined || isReachable(this.#description);
   }
 
   #changed({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
     this.#description = newDescription;
-    // A client that begins to look for its servers comes from a description without any.
-    if (previousDescription.servers.size === 0) this.#openings += 1;
-    if (isReachable(newDescription)) this.#sightings += 1;
+    // A client that begins to search for its servers had a description without servers before.
+    if (previousDescription.servers.size === 0) this.#searches += 1;
+    if (isReachable(newDescription)) this.#reachableReports += 1;
   }
 }
 
@@ -115,7 +123,7 @@ interface Aborting {
   readonly signal: AbortSignal;
 }
 
-/** What the driver's monitors call a server that has not answered them. */
+/** The server types that the driver's monitors use for a server that has not answered them. */
 const UNANSWERED: ReadonlySet<string> = new Set(['Unknown', 'PossiblePrimary']);
 
 const isReachable = ({ servers }: TopologyDescription): boolean =>

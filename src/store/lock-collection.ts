@@ -10,22 +10,22 @@ import type { Outcome } from './outcome.js';
 import { ServerClock } from './server-clock.js';
 import { readWhole } from './whole-read.js';
 
-/** Whatever the client's own are (E20): a lock that a failover could roll back is none. */
+/** Overrides the client's own options (E20): a lock that a failover can roll back protects nothing. */
 const WRITE_CONCERN = { w: 'majority', j: true } as const;
 
-/** Names are compared byte by byte, also in a collection that was made with another collation. */
+/** Names are compared byte by byte, even if the collection was created with another collation. */
 const COLLATION = { locale: 'simple' } as const;
 
-/** How long an idle change stream lets the server wait before it answers that nothing has happened. */
+/** How long the server may wait before it answers an idle change stream that nothing has happened. */
 export const AWAIT_MS = 1_000;
 
-/** MongoDB 5.0: `$setField`, `$dateTrunc`, and updates that the oplog holds as differences. */
+/** MongoDB 5.0: `$setField`, `$dateTrunc`, and oplog entries that store an update as a difference. */
 const MIN_WIRE_VERSION = 13;
 
-/** Unauthorized, in words of several servers. */
-const MAY_NOT_ASK: ReadonlySet<number> = new Set([13, 323, 8000]);
+/** The codes that several servers return for a command that the user may not run. */
+const FORBIDDEN_CODES: ReadonlySet<number> = new Set([13, 323, 8000]);
 
-/** How long a client gives one call. */
+/** The client options that bound one call. */
 interface Bounds {
   readonly socketTimeoutMS?: number | undefined;
   readonly timeoutMS?: number | undefined;
@@ -34,19 +34,22 @@ interface Bounds {
 /** One transition of a lock document. */
 export interface Update {
   readonly pipeline: readonly Stage[];
-  /** What is shown of the document that it leaves behind. */
+  /** The projection of the updated document that the reply shows. */
   readonly fields: Fields;
-  /** Whether it makes a document where there is none. */
+  /** Whether it creates the document if there is none. */
   readonly upsert: boolean;
 }
 
-/** What one `hello` tells. */
+/** What the handshake finds out about the server. */
 export interface ServerKind {
   /** Whether the server has change streams: a replica set member or a router. */
   readonly hasChangeStreams: boolean;
 }
 
-/** The gateway to the collection of lock documents: concerns, bounded calls, three-valued outcomes. */
+/**
+ * The gateway to the collection of lock documents: it sets the concerns, bounds each call, and returns one of three
+ * outcomes. This folder is the only one that sends commands for locks to MongoDB.
+ */
 export class LockCollection {
   readonly name: string;
   readonly serverClock: ServerClock;
@@ -55,7 +58,7 @@ export class LockCollection {
   readonly #clock: Clock;
   readonly #calls: StoreCalls;
   #serverKind: ServerKind | undefined;
-  #meeting: Promise<Outcome<ServerKind>> | undefined;
+  #handshaking: Promise<Outcome<ServerKind>> | undefined;
 
   constructor(db: Db, settings: Settings, clock: Clock, report: Report) {
     this.name = settings.collectionName;
@@ -66,20 +69,20 @@ export class LockCollection {
     this.serverClock = new ServerClock(clock);
   }
 
-  /** The time that a call has. */
+  /** The time bound of one call, in ms. */
   get boundMs(): number {
     return this.#settings.storeTimeoutMs;
   }
 
-  /** After the last call. */
+  /** Call it after the last call to the store. */
   close(): void {
     this.#calls.close();
   }
 
   /**
-   * Applies one update to one document and returns what it left behind; `null` if there is none.
+   * Applies one update to one document and returns the updated document; `null` if there is none.
    *
-   * @param make - Called when its turn to be sent has come, if it ever does.
+   * @param make - Makes the update just before it is sent. Not called if the command is never sent.
    */
   async transition(name: string, make: () => Update): Promise<Outcome<Document | null>> {
     const command = (): Document => {
@@ -101,7 +104,7 @@ export class LockCollection {
     return { ...outcome, value };
   }
 
-  /** Applies one pipeline to each of these documents. */
+  /** Applies one pipeline to each of the named documents. */
   async updateMany(
     names: readonly string[],
     pipeline: readonly Stage[],
@@ -116,7 +119,7 @@ export class LockCollection {
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
 
-  /** Reads these documents, all of those that are there. */
+  /** Reads the named documents, all of those that exist. */
   async read(
     names: readonly string[],
     projection: Fields,
@@ -145,33 +148,35 @@ export class LockCollection {
     return { ...outcome, value: firstBatch };
   }
 
-  /** Makes the index that purges unused documents. Correctness must not depend on it, so a failure is an event. */
+  /**
+   * Creates the TTL index that purges unused documents. Correctness does not depend on it, so a failure is an event.
+   */
   async ensureIndex(): Promise<Outcome<null>> {
     const command = {
       createIndexes: this.name,
       indexes: [{ key: { purgeAt: 1 }, name: 'purgeAt_1', expireAfterSeconds: 0 }],
       writeConcern: WRITE_CONCERN,
     };
-    // A build waits for transactions that use the collection, which may take longer than a call of ours.
+    // An index build waits for transactions that use the collection, which may take longer than a normal call.
     const outcome = await this.#calls.run('index', null, () => command, 10 * this.#settings.storeTimeoutMs);
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
 
-  /** Whether `handshake` has had its answer. */
+  /** Whether `handshake` has succeeded. */
   get isMet(): boolean {
     return this.#serverKind !== undefined;
   }
 
-  /** What kind of server this is and what time it has there. Asked once; an answer is remembered. */
+  /** Finds out the kind of the server, and its time. Sent once at a time; a successful answer is remembered. */
   async handshake(): Promise<Outcome<ServerKind>> {
     if (this.#serverKind !== undefined) {
       return { type: 'done', value: this.#serverKind, sentAt: momentNow(this.#clock) };
     }
-    this.#meeting ??= this.#meet().finally(() => (this.#meeting = undefined));
-    return await this.#meeting;
+    this.#handshaking ??= this.#sendHello().finally(() => (this.#handshaking = undefined));
+    return await this.#handshaking;
   }
 
-  async #meet(): Promise<Outcome<ServerKind>> {
+  async #sendHello(): Promise<Outcome<ServerKind>> {
     const [outcome, capped] = await Promise.all([
       this.#calls.run('hello', null, () => ({ hello: 1 }), this.#settings.storeTimeoutMs),
       this.#isCapped(),
@@ -193,8 +198,8 @@ export class LockCollection {
   }
 
   /**
-   * A capped collection throws documents away with whoever holds their locks (S2). Who may not ask what the collection
-   * is like does without this check: it asks for a privilege that locks do not need.
+   * Whether the collection is capped. A capped collection deletes documents of held locks (S2). The check needs a
+   * privilege that locks do not need, so it is skipped for a user without it.
    */
   async #isCapped(): Promise<Outcome<boolean>> {
     const command = { listCollections: 1, filter: { name: this.name, 'options.capped': true } };
@@ -203,7 +208,7 @@ export class LockCollection {
       null,
       () => command,
       this.#settings.storeTimeoutMs,
-      MAY_NOT_ASK,
+      FORBIDDEN_CODES,
     );
     if (outcome.type === 'refused') return { type: 'done', value: false, sentAt: momentNow(this.#clock) };
     if (outcome.type !== 'done') return outcome;
@@ -212,14 +217,14 @@ export class LockCollection {
   }
 
   /**
-   * A change stream over the collection, opened at its first use, and its session, which has to be ended after it. Of
-   * our own: the driver ends one that it has made as soon as an answer finds the stream closed, and then no longer sends
-   * what kills the cursor, if that still waits for a connection (R1).
+   * A change stream over the collection, which opens at its first use, and its session, which the caller must end after
+   * it. The session is explicit because the driver ends an implicit one as soon as an answer finds the stream closed.
+   * If `killCursors` is still waiting for a connection then, the driver does not send it, and the cursor leaks (R1).
    */
   watch(pipeline: Document[]): { readonly stream: ChangeStream; readonly session: ClientSession } {
-    // Some versions of the driver bound every call by `timeoutMS`, others have it no more.
+    // Some versions of the driver bound every call by `timeoutMS`; others do not have it.
     const { socketTimeoutMS, timeoutMS } = this.#db.client.options as Bounds;
-    // The server answers an idle stream after this long; a client that gives up sooner would break it each time (E37).
+    // The server answers an idle stream after this long. A client that gives up sooner would break it each time (E37).
     const bounds = [socketTimeoutMS ?? 0, timeoutMS ?? 0].filter((bound) => bound > 0);
     const maxAwaitTimeMS = Math.min(AWAIT_MS, ...bounds.map((bound) => bound / 2));
     const session = this.#db.client.startSession({ causalConsistency: false });
@@ -235,12 +240,12 @@ export class LockCollection {
     }
   }
 
-  /** Calls back once when another primary follows the one of now. Returns what ends that. */
+  /** Calls back once when another primary replaces the present one. Returns a function to unsubscribe. */
   onFollowed(callback: (error: Error) => void): () => void {
     return this.#calls.onFollowed(callback);
   }
 
-  /** The lock documents that this selects, in the order of their names, at most `limit` of them. */
+  /** Reads the lock documents that match the filter, ordered by name, at most `limit` of them. */
   async page(filter: Document, projection: Fields, limit: number): Promise<Outcome<readonly Document[]>> {
     return await this.#find(
       { filter, projection, sort: { _id: 1 }, limit, readConcern: { level: 'majority' } },
@@ -248,12 +253,14 @@ export class LockCollection {
     );
   }
 
-  /** That the store has not answered within so long, or until now, and why not, as far as the driver knows. */
+  /**
+   * The error that the store has not answered within `boundMs`, or until now, with the reason if the driver knows it.
+   */
   unanswered(boundMs?: number): Error {
     return this.#calls.unanswered(boundMs);
   }
 
-  /** The error as it is told: short, and with what a user lacks who may not do this. */
+  /** The error as it is reported: short, and for an unauthorized user with the missing privileges. */
   brief(error: unknown, actions: string): unknown {
     return this.#calls.brief(error, actions);
   }

@@ -3,10 +3,10 @@ import type { Moment } from '../clock.js';
 /**
  * How a call to the store ended.
  *
- * - `done`: the server did it, and a majority has it. `sentAt` is the moment just before sending.
- * - `refused`: the server answered no. Nothing was changed, and asking again is of no use.
- * - `unknown`: no answer, or one that does not tell. It may have been applied (`maybeApplied`); the same request by
- *   the same id may be repeated.
+ * - `done`: the server has applied it, and a majority has acknowledged it. `sentAt` is the moment just before sending.
+ * - `refused`: the server answered no. Nothing was changed, and a repeat is of no use.
+ * - `unknown`: there is no answer, or none that can be relied on. The call may have been applied (`maybeApplied`). The
+ *   caller may repeat the same request under the same id.
  */
 export type Outcome<T> = Done<T> | Refused | Unknown;
 
@@ -19,7 +19,7 @@ export interface Done<T> {
 export interface Refused {
   readonly type: 'refused';
   readonly error: unknown;
-  /** False: it was the driver that refused, because the client is closed or the call is wrong. */
+  /** False if the driver refused: the client is closed, or the call is invalid. */
   readonly byServer: boolean;
 }
 
@@ -29,11 +29,11 @@ export interface Unknown {
   readonly maybeApplied: boolean;
 }
 
-/** Whether it is known what a call has changed: all that it asked for, or nothing. */
+/** Whether the caller knows what a call has changed: everything that it asked for, or nothing. */
 export const isKnown = (outcome: Outcome<unknown>): boolean =>
   outcome.type !== 'unknown' || !outcome.maybeApplied;
 
-/** What a server says while it changes its role, is overloaded or shuts down, and what a later try may be spared. */
+/** Errors of a server that changes its role, is overloaded or shuts down, and others that a later try may not meet. */
 const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   6, // HostUnreachable
   7, // HostNotFound
@@ -44,21 +44,21 @@ const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   89, // NetworkTimeout
   91, // ShutdownInProgress
   100, // UnsatisfiableWriteConcern: members are down
-  94, // NotYetInitialized: a member that has not got its configuration yet
+  94, // NotYetInitialized: a member that does not have its configuration yet
   112, // WriteConflict
-  117, // ConflictingOperationInProgress: of the collection's catalog, a drop or a build, that ends
+  117, // ConflictingOperationInProgress: a drop or an index build in the catalog, which will end
   133, // FailedToSatisfyReadPreference: a shard without a primary
   134, // ReadConcernMajorityNotAvailableYet
   150, // StaleEpoch
   175, // QueryPlanKilled
   189, // PrimarySteppedDown
   202, // NetworkInterfaceExceededTimeLimit
-  211, // KeyNotFound: of the cluster's signing keys
-  215, // DatabaseDropPending: until the drop is done, then the next request makes the collection anew
+  211, // KeyNotFound: a signing key of the cluster
+  215, // DatabaseDropPending: after the drop, the next request creates the collection again
   234, // RetryChangeStream
-  246, // SnapshotUnavailable: a majority's read while the collection is dropped and made anew
-  249, // StaleDbVersion: a router that has to ask again where the database is
-  261, // TooManyLogicalSessions: until the server forgets those of clients that have ended
+  246, // SnapshotUnavailable: a majority read while the collection is dropped and created again
+  249, // StaleDbVersion: a router must ask again where the database is
+  261, // TooManyLogicalSessions: until the server drops the sessions of clients that have ended
   262, // ExceededTimeLimit
   317, // ConnectionPoolExpired
   365, // TemporarilyUnavailable
@@ -75,19 +75,20 @@ const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   13436, // NotPrimaryOrSecondary
 ]);
 
-/** Of those, the ones that are said before anything is applied. */
+/** The transient codes that a server returns before it applies anything. */
 const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([
   ...[94, 112, 215, 249, 261, 462],
   ...[10058, 10107, 11000, 13388, 13435, 13436],
 ]);
 
 /**
- * The driver's errors that say that the caller is at fault, or that the client's owner has closed it; a repeat would fail
- * the same.
+ * Errors of the driver for an invalid call, or for a client that its owner has closed. A repeat would fail the same
+ * way.
  *
- * Only `MongoNotConnectedError` is said of a closed client alone. A `MongoTopologyClosedError` is also what every command
- * gets after a first connect has failed; and a `MongoClientClosedError` meets a command on its way, which may have been
- * applied. After both, the same command is sent once more, and then a closed client says `MongoNotConnectedError`.
+ * Of the errors of a closed client, only `MongoNotConnectedError` is in the list, because only a closed client raises
+ * it. `MongoTopologyClosedError` also meets every command after a first connect that failed. `MongoClientClosedError`
+ * meets a command in flight, which may have been applied. After either of the two, the same command is sent once more,
+ * and a closed client then raises `MongoNotConnectedError`.
  */
 const PERMANENT_DRIVER_ERRORS: ReadonlySet<string> = new Set([
   'MongoAPIError',
@@ -100,7 +101,7 @@ const PERMANENT_DRIVER_ERRORS: ReadonlySet<string> = new Set([
   'MongoParseError',
 ]);
 
-/** The driver's errors before a command reached a connection. */
+/** Errors of the driver before a command reaches a connection. */
 const NOT_SENT_ERRORS: ReadonlySet<string> = new Set([
   'MongoPoolClearedError',
   'MongoServerSelectionError',
@@ -109,8 +110,8 @@ const NOT_SENT_ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sorts an error. By name and code, not by class: an application may hold two copies of the driver, and then
- * `instanceof` of ours fails for theirs.
+ * Sorts an error into an outcome. By name and code, not by class: an application may have two copies of the driver, and
+ * `instanceof` fails across copies.
  */
 export function outcomeOfError(error: unknown): Refused | Unknown {
   const name = error instanceof Error ? error.name : '';
@@ -125,10 +126,10 @@ export function outcomeOfError(error: unknown): Refused | Unknown {
   return { type: 'unknown', error, maybeApplied: !notApplied };
 }
 
-/** What the driver says when the owner closes the client, though not of a closed client alone. */
+/** Errors of the driver that a close of the client raises, and other events as well. */
 const CLOSING_ERRORS: ReadonlySet<string> = new Set(['MongoClientClosedError', 'MongoTopologyClosedError']);
 
-/** Whether the client may be closed, or the call is wrong for the driver: the next command tells. */
+/** Whether the client may be closed, or the call invalid. The next command shows which. */
 export const mayBeRefusedByDriver = (error: unknown): boolean => {
   const outcome = outcomeOfError(error);
   if (outcome.type === 'refused') return !outcome.byServer;
@@ -136,8 +137,8 @@ export const mayBeRefusedByDriver = (error: unknown): boolean => {
 };
 
 /**
- * What a server says to a command, or to an option of one, that it does not have: it speaks MongoDB's protocol and is
- * another product.
+ * Errors for a command, or an option of one, that the server does not implement: another product that speaks MongoDB's
+ * protocol.
  */
 const NOT_IMPLEMENTED_CODES: ReadonlySet<number> = new Set([
   59, // CommandNotFound
@@ -147,7 +148,9 @@ const NOT_IMPLEMENTED_CODES: ReadonlySet<number> = new Set([
 
 export const isNotImplemented = (error: unknown): boolean => NOT_IMPLEMENTED_CODES.has(codeOf(error) ?? 0);
 
-/** What the server will say to the next change stream, too; after anything else another one is opened. */
+/**
+ * Errors that every further change stream would meet as well. After any other error the process opens another stream.
+ */
 const STREAM_REFUSAL_CODES: ReadonlySet<number> = new Set([
   9, // FailedToParse
   13, // Unauthorized
@@ -161,21 +164,21 @@ const STREAM_REFUSAL_CODES: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * Whether there will be no change stream, ever. Other codes than those of a command: most errors end a stream, and hardly
- * any says that the next one will not open.
+ * Whether no change stream will ever open. The codes differ from those of a command: most errors end a stream, and
+ * hardly any of them means that the next one will not open.
  */
 export const isStreamRefused = (error: unknown): boolean => STREAM_REFUSAL_CODES.has(codeOf(error) ?? 0);
 
 const isTransient = (error: unknown, code: number | undefined): boolean =>
   code === undefined ||
-  (TRANSIENT_CODES.has(code) && !isTakenForGood(error)) ||
+  (TRANSIENT_CODES.has(code) && !isPermanentDuplicate(error)) ||
   hasLabel(error, 'RetryableWriteError');
 
 /**
- * A key that no repeat will find free: of a name that the collection's collation does not tell from another, or in an
- * index of somebody else's. Two upserts that race collide on `_id` alone.
+ * Whether a duplicate key will stay taken at every repeat: the collection's collation does not distinguish two names,
+ * or the key is in an index of another owner. Two racing upserts collide on `_id` alone.
  */
-function isTakenForGood(error: unknown): boolean {
+function isPermanentDuplicate(error: unknown): boolean {
   const { code, keyPattern, errorResponse } = error as {
     code?: unknown;
     keyPattern?: object;

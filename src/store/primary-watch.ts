@@ -1,8 +1,8 @@
 import type { MongoClient, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
 
-/** A call that has not been answered. */
+/** A call without an answer so far. */
 interface Call {
-  /** Whom it was sent to; `null`: it waits for a primary; `undefined`: nobody has told. */
+  /** The primary that it was sent to; `null`: it waits for a primary; `undefined`: the driver has not reported one. */
   primary: string | null | undefined;
   readonly onFollowed: (error: Error) => void;
 }
@@ -10,11 +10,11 @@ interface Call {
 const watches = new WeakMap<MongoClient, PrimaryWatch>();
 
 /**
- * Tells whoever waits for an answer of a primary that another one has followed it. A primary that stands still closes no
- * connection, and a driver goes on waiting for it, though its monitors have long heard of the election: without this,
- * the first grant after it comes a whole `storeTimeoutMs` late.
+ * Ends the calls that wait for an answer from a primary that another one has replaced. A primary that stands still
+ * closes no connection, and the driver goes on waiting for it, although its monitors know of the election. Without this
+ * watch, the first grant after the election would come a whole `storeTimeoutMs` late (E17).
  *
- * One for all providers of a client: Node warns of a leak at the eleventh listener.
+ * All providers of a client share one, because Node warns of a leak at the eleventh listener.
  */
 export class PrimaryWatch {
   readonly #client: MongoClient;
@@ -29,7 +29,7 @@ export class PrimaryWatch {
     this.#client = client;
   }
 
-  /** The watch of this client, until `leave`. */
+  /** Returns the shared watch of this client. Call `leave` when it is not used any more. */
   static join(client: MongoClient): PrimaryWatch {
     const watch = watches.get(client) ?? new PrimaryWatch(client);
     watches.set(client, watch);
@@ -42,11 +42,11 @@ export class PrimaryWatch {
     this.#users -= 1;
     if (this.#users > 0) return;
     this.#client.off('topologyDescriptionChanged', this.#listen);
-    // What changes from now on is not heard.
+    // Later changes are not reported here, so this would become stale.
     this.#primary = undefined;
   }
 
-  /** Calls back once if another primary follows the one that is asked now. Returns what ends that. */
+  /** Calls back once when another primary replaces the present one. Returns a function to unsubscribe. */
   asking(onFollowed: (error: Error) => void): () => void {
     const call: Call = { primary: this.#primary, onFollowed };
     this.#calls.add(call);
@@ -67,7 +67,7 @@ export class PrimaryWatch {
 
   #followed(call: Call, primary: string, next: string): void {
     this.#calls.delete(call);
-    call.onFollowed(new Error(`no answer of ${primary}, and ${next} is the primary now`));
+    call.onFollowed(new Error(`no answer from ${primary}, and ${next} is the primary now`));
   }
 }
 

@@ -3,18 +3,18 @@ import type { Clock, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { LockCollection } from './lock-collection.js';
 
-/** Long enough that making the index does not compete with what the first lock was taken for. */
+/** Long enough that building the index does not compete with the work under the first lock. */
 const DELAY_MS = 1_000;
 
-/** How long closing waits for an index in the making. */
+/** How long a close waits for an index build in progress. */
 const CLOSE_MS = 500;
 
-/** A failed index is tried again at the next grant after this long. */
+/** After a failure, the first grant after this long tries again. */
 const RETRY_MS = 60_000;
 
 /**
- * Makes the index that purges unused lock documents, in the background after the first grant. Correctness must not
- * depend on it: without it documents stay, and that is all.
+ * Creates the TTL index that purges unused lock documents, in the background after the first grant (E38). Correctness
+ * does not depend on it: without the index, unused documents stay.
  */
 export class PurgeIndex {
   readonly #collection: LockCollection;
@@ -30,7 +30,7 @@ export class PurgeIndex {
     this.#report = report;
   }
 
-  /** A lock was granted: there is something to purge one day. */
+  /** Called at every grant: from then on there is a document to purge one day. */
   wanted(): void {
     const nowMs = this.#clock.nowMs();
     if (this.#timer !== undefined || nowMs < this.#nextTryMs) return;
@@ -38,8 +38,8 @@ export class PurgeIndex {
   }
 
   /**
-   * Makes it now if it is still to come, because a process that never lives long would otherwise never do; but a close
-   * does not wait for long.
+   * Starts a pending build now, because a process that always ends early would otherwise never build the index. Waits
+   * for it for a bounded time.
    */
   async close(): Promise<void> {
     if (this.#timer !== undefined) void this.#make();
@@ -51,7 +51,7 @@ export class PurgeIndex {
   async #make(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    // Infinite: not again, unless it fails.
+    // Never again, unless the build fails.
     this.#nextTryMs = Infinity;
     this.#making = this.#collection.ensureIndex().then((outcome) => {
       this.#making = undefined;

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 
-/** An estimate of the server's clock, from the time that its replies carry. */
+/** An estimate of the server's clock, from the times in its replies. */
 export class ServerClock {
   readonly #clock: Clock;
   #serverMs = 0;
@@ -10,18 +10,18 @@ export class ServerClock {
     this.#clock = clock;
   }
 
-  /** Takes the server's time from a reply to what was sent then. */
+  /** Takes the server's time from the reply to a command that was sent at `sentAtMs`. */
   learn(serverMs: number, sentAtMs: number): void {
     this.#serverMs = serverMs;
     this.#sentAtMs = sentAtMs;
   }
 
-  /** The server's time now, at most one round trip ahead of it. */
+  /** The server's time now. The estimate is at most one round trip ahead of the server's clock. */
   nowMs(): number {
     return this.#serverMs + this.#clock.nowMs() - (this.#sentAtMs ?? this.#clock.nowMs());
   }
 
-  /** When it will be that time on the server, in ours; early by at most one round trip. */
+  /** The local time at which the server's clock will show `serverMs`; at most one round trip too early. */
   toLocalMs(serverMs: number): number {
     return this.#clock.nowMs() + serverMs - this.nowMs();
   }

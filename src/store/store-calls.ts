@@ -10,7 +10,7 @@ import type { Done, Outcome, Refused, Unknown } from './outcome.js';
 import { PrimaryWatch } from './primary-watch.js';
 import { brief } from './trouble.js';
 
-/** What replies are read with, whatever the client's own BSON options are. */
+/** How replies are decoded, whatever the client's own BSON options are. */
 export const BSON_OPTIONS = {
   promoteLongs: true,
   promoteValues: true,
@@ -23,12 +23,12 @@ export const BSON_OPTIONS = {
   checkKeys: false,
 } as const;
 
-/** `db.command` takes none of the client's options, and is never retried by the driver: our own repeat by id is. */
+/** The driver applies none of the client's options to `db.command` and never retries it. The library repeats by id. */
 const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const satisfies RunCommandOptions;
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** Single commands to the store: each bounded, with an outcome of three values. */
+/** Sends single commands to the store, each with a time bound and one of three outcomes. */
 export class StoreCalls {
   readonly #db: Db;
   readonly #collectionName: string;
@@ -48,18 +48,18 @@ export class StoreCalls {
     this.#gate = new CommandGate(db.client.options.maxPoolSize);
   }
 
-  /** After the last call. */
+  /** Call it after the last call to the store. */
   close(): void {
     this.#primary.leave();
     this.#connection.leave();
   }
 
-  /** Calls back once when another primary follows the one of now. Returns what ends that. */
+  /** Calls back once when another primary replaces the present one. Returns a function to unsubscribe. */
   onFollowed(callback: (error: Error) => void): () => void {
     return this.#primary.asking(callback);
   }
 
-  /** That there is no answer, and why, as far as the driver knows. */
+  /** The error that the store has not answered, with the reason if the driver knows it. */
   unanswered(boundMs?: number): Error {
     const { trouble } = this.#connection;
     if (boundMs === undefined) return new Error(trouble ?? 'no answer yet');
@@ -67,19 +67,19 @@ export class StoreCalls {
     return new Error(trouble === undefined ? silence : `${silence}: ${trouble}`);
   }
 
-  /** The error as it is told: short, and with what a user lacks who may not do this. */
+  /** The error as it is reported: short, and for an unauthorized user with the missing privileges. */
   brief(error: unknown, actions: string): unknown {
     const namespace = `${this.#db.databaseName}.${this.#collectionName}`;
     return brief(error, this.#db.client.options, { namespace, actions });
   }
 
   /**
-   * Runs one command, bounded by a timer of our own: a driver waits for ever on a stopped primary (socketTimeoutMS
-   * is 0 by default), and `maxTimeMS` alone binds only a server that runs. It also ends when another primary follows. A
-   * transition waits for its turn first, within its bound.
+   * Runs one command, bounded by a timer of the library: a driver waits for ever for a stopped primary (socketTimeoutMS
+   * is 0 by default), and `maxTimeMS` alone bounds only a server that runs. The call also ends when another primary
+   * replaces the present one. A transition first waits for its turn; that wait counts towards the bound.
    *
-   * @param make - The command, made just before it is sent: times in it are counted from then.
-   * @param expected - Codes of errors that are no trouble, so that no event tells of them.
+   * @param make - Makes the command just before it is sent, because times in it are counted from then.
+   * @param expected - The codes of expected errors, which no event reports.
    */
   async run(
     during: string,
@@ -115,13 +115,13 @@ export class StoreCalls {
           { ...command, ...(during === 'hello' ? {} : { maxTimeMS: Math.ceil(boundMs) }) },
           { ...COMMAND_OPTIONS, signal: giveUp.signal },
         );
-        // Whichever loses the race must not be an unhandled rejection (R2).
+        // The promise that loses the race must not become an unhandled rejection (R2).
         running.catch(() => undefined).finally(() => (hasEnded = true));
         return { type: 'done', value: await Promise.race([running, unanswered]), sentAt: at };
       };
       unanswered.catch(() => undefined);
       const done = await (during === 'transition' ? this.#gate.pass(giveUp.signal, send) : send());
-      throwReported(done.value);
+      throwIfReplyFailed(done.value);
       return done;
     } catch (error) {
       const failure = this.#failureOf(error, during);
@@ -129,10 +129,11 @@ export class StoreCalls {
         this.#report('storeError', { lockName, during, error: failure.error });
       }
       if (failure.type === 'refused') return failure;
-      // Its turn never came.
+      // The gate never let the command through.
       if (sentAt === undefined) return { ...failure, maybeApplied: false };
       if (sending.mayHaveBeenSent()) return failure;
-      // A driver that does not look at the signal sends the command all the same when a server comes.
+      // A driver that ignores the signal would still send the command when a server appears. So the command counts as
+      // not sent only if it has ended.
       await endOfTurn();
       return { ...failure, maybeApplied: failure.maybeApplied && !hasEnded };
     } finally {
@@ -141,23 +142,23 @@ export class StoreCalls {
     }
   }
 
-  /** Sorts an error as it came, before it is made short. */
+  /** Sorts the original error, and shortens it afterwards. */
   #failureOf(error: unknown, during: string): Refused | Unknown {
     const failure = outcomeOfError(error);
-    const told = this.brief(error, during === 'index' ? 'createIndex' : 'find, insert and update');
-    if (failure.type === 'unknown' || !isNotImplemented(error)) return { ...failure, error: told };
-    const why = told instanceof Error ? told.message : String(told);
+    const short = this.brief(error, during === 'index' ? 'createIndex' : 'find, insert and update');
+    if (failure.type === 'unknown' || !isNotImplemented(error)) return { ...failure, error: short };
+    const why = short instanceof Error ? short.message : String(short);
     return {
       ...failure,
-      error: new UnsupportedServerError(null, `The server lacks what locks need: ${why}`, told),
+      error: new UnsupportedServerError(null, `The server lacks what locks need: ${why}`, short),
     };
   }
 }
 
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A command may succeed and still report that a majority did not follow, or that a document could not be written. */
-function throwReported(reply: Document): void {
+/** A command may succeed and still report a missed write concern or a document that could not be written (E16). */
+function throwIfReplyFailed(reply: Document): void {
   const { writeConcernError, writeErrors } = reply as {
     writeConcernError?: { code?: number; errmsg?: string };
     writeErrors?: readonly { code?: number; errmsg?: string }[];

@@ -1,22 +1,22 @@
 import type { MongoClientOptions, TopologyDescription } from 'mongodb';
 import { shortened } from '../errors.js';
 
-/** What a description of a client's servers needs of the client's options. */
+/** The client's options that explain a description of its servers. */
 type Seeds = Pick<MongoClientOptions, 'replicaSet'> & { readonly hosts: readonly unknown[] };
 
-/** More servers than this say nothing new. */
+/** More messages than this add nothing. */
 const MAX_ERRORS = 3;
 
 /**
- * Why no server could be asked, as the driver's monitors found out; `undefined` if they have not found anything yet. The
- * driver's own message often says only that the selection timed out.
+ * Why no server is reachable, according to the driver's monitors; `undefined` if they do not know yet. The driver's own
+ * message often says only that the server selection timed out.
  */
 export function troubleOf(
   { servers, type, compatibilityError }: TopologyDescription,
   { hosts, replicaSet }: Seeds,
 ): string | undefined {
   if (compatibilityError !== undefined) return compatibilityError;
-  // The driver strikes out servers of another replica set, or of none.
+  // The driver removes servers that belong to another replica set or to none.
   if (servers.size === 0) {
     const where = hosts.map(String).join(', ');
     return `no member of replica set ${JSON.stringify(replicaSet)} was found at ${where}`;
@@ -30,19 +30,19 @@ export function troubleOf(
   return `no primary among ${known.map((server) => `${server.address} (${server.type})`).join(', ')}`;
 }
 
-/** What a refusal by the server says of what the user lacks. */
+/** The privileges that an unauthorized user is missing. */
 export interface Needs {
   /** `database.collection`. */
   readonly namespace: string;
-  /** The actions that a user needs there. */
+  /** The actions that the user needs on it. */
   readonly actions: string;
 }
 
 const PRIVILEGES_PAGE = 'https://github.com/leasehold/leasehold/blob/main/docs/operations.md#privileges';
 
 /**
- * An error of the driver, or of the server, without what makes it long. A server repeats the command that it refuses,
- * and a driver lists all that it knows of its servers: pages of output that hide the one sentence.
+ * A short copy of an error of the driver or the server. A server repeats the whole command that it refuses, and a
+ * driver lists everything that it knows about its servers: pages of output that hide the one sentence that matters.
  */
 class BriefError extends Error {
   readonly code?: number | string;
@@ -59,11 +59,11 @@ class BriefError extends Error {
 interface DriverError extends Error {
   readonly code?: number | string;
   readonly codeName?: string;
-  /** What a server selection that failed knew of the servers. */
+  /** The servers as a failed server selection saw them. */
   readonly reason?: TopologyDescription;
 }
 
-/** The same error as it is told: name, code and codeName stay, and a message that says what to do. */
+/** Shortens an error: name, code and codeName stay, and the message says what is wrong or what to do. */
 export function brief(error: unknown, options: Seeds, needs: Needs): unknown {
   if (!(error instanceof Error)) return error;
   const original: DriverError = error;
@@ -87,6 +87,6 @@ export function brief(error: unknown, options: Seeds, needs: Needs): unknown {
 const missing = ({ namespace, actions }: Needs): string =>
   `not authorized: needs ${actions} on ${namespace}; see ${PRIVILEGES_PAGE}`;
 
-/** In words of several servers: 13 is Unauthorized, 8000 what Atlas answers to most that it does not allow. */
+/** As several servers put it: 13 is Unauthorized, and 8000 is what Atlas answers to most commands that it forbids. */
 const isUnauthorized = ({ code, message }: DriverError): boolean =>
   code === 13 || (code === 8000 && /not (authorized|allowed)/i.test(message));

@@ -1,9 +1,9 @@
 import type { ServerClock } from './server-clock.js';
 
-/** By how much the estimate of the server's clock may be early. */
+/** By how much the estimate of the server's clock may be too early. */
 const ARRIVAL_SLACK_MS = 100;
 
-/** Of no copies at all: they are over. */
+/** The not-after when there are no copies: always in the past. */
 const never = (): number => -Infinity;
 
 const always =
@@ -12,13 +12,13 @@ const always =
     ms;
 
 /**
- * The copies of one request that nobody has answered. Each of them may still reach the server, and take a seat or a place
- * for a caller that has gone, until the request's not-after is past by the server's clock (E2). Asked when it matters:
- * what was known when the request was given up may have changed since.
+ * The unanswered copies of one request. Each of them may still reach the server and take a seat or a place for a caller
+ * that has gone, until the request's not-after has passed by the server's clock (E2). Users read this object when they
+ * need the answer, because it may change after the request was given up.
  */
 export class UnansweredCopies {
   readonly #serverClock: ServerClock;
-  /** The not-after, in ms, as far as it matters: a hold keeps this object, and must not keep its request. */
+  /** Returns the not-after in ms. A hold keeps this object, which must not keep the request longer than necessary. */
   #notAfterMs: () => number = never;
   #inFlight = 0;
   #isAnyLost = false;
@@ -28,16 +28,20 @@ export class UnansweredCopies {
   }
 
   /**
-   * A copy goes out.
+   * A copy is about to be sent.
    *
-   * @param notAfter - That of the request, which is made when it is sent; asked at the earliest when it matters.
+   * @param notAfter - Returns the not-after of the request. Called later, because the request is made when it is sent.
    */
   sent(notAfter: () => Date): void {
     this.#inFlight += 1;
     this.#notAfterMs = () => notAfter().getTime();
   }
 
-  /** It was answered, or never reached the server. `mayArrive`: nobody can tell, and it may do so later. */
+  /**
+   * A copy was answered, or has surely never reached the server, or its fate is unknown.
+   *
+   * @param mayArrive - Whether its fate is unknown, so that it may still reach the server.
+   */
   settled(mayArrive: boolean): void {
     this.#inFlight -= 1;
     this.#isAnyLost ||= mayArrive;
@@ -45,17 +49,17 @@ export class UnansweredCopies {
     this.#notAfterMs = this.#isAnyLost ? always(this.#notAfterMs()) : never;
   }
 
-  /** Whether there are any. */
+  /** Whether a copy may still reach the server. */
   get mayArrive(): boolean {
     return this.#inFlight > 0 || this.#isAnyLost;
   }
 
-  /** When they do nothing any more, on the clock of this process, as far as it can tell. */
+  /** When the copies can do nothing any more, on the clock of this process, by its estimate of the server's clock. */
   get overAtMs(): number {
     return this.#serverClock.toLocalMs(this.#notAfterMs()) + ARRIVAL_SLACK_MS;
   }
 
-  /** Whether they do nothing any more at this time of the server. */
+  /** Whether the copies can do nothing any more at the server time `serverMs`. */
   areOver(serverMs: number): boolean {
     return serverMs > this.#notAfterMs();
   }

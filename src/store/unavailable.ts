@@ -1,6 +1,6 @@
 import { LeaseholdError, StoreUnavailableError } from '../errors.js';
 
-/** The error for the caller of a request that failed. An error of this library names its cause, and stays as it is. */
+/** The error for the caller of a failed request. An error of this library already names its cause, so it stays. */
 export const unavailable = (
   lockName: string | null,
   outcomeKnown: boolean,

@@ -2,8 +2,8 @@ import type { Document } from 'mongodb';
 import type { Outcome } from './outcome.js';
 
 /**
- * Reads these documents, however large they are. The server cuts an answer at 16 MB without a word, so a document that is
- * not shown counts as missing only when a read that asked for nothing but such documents has shown none of them.
+ * Reads the named documents, however large they are. The server silently cuts an answer at 16 MB. So documents count as
+ * missing only after a read that asked for nothing but them has shown none of them.
  */
 export async function readWhole(
   names: readonly string[],

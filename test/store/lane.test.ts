@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { mutexSeats } from '../../src/protocol/kinds/mutex-seats.js';
 import { semaphoreSeats } from '../../src/protocol/kinds/semaphore-seats.js';
 import { Lane, MAX_OPERATIONS } from '../../src/store/updates/lane.js';
-import type { Asked } from '../../src/store/updates/lane.js';
+import type { QueuedOperation } from '../../src/store/updates/lane.js';
 import { drawSeed } from '../support/seed.js';
 
-interface Named extends Asked {
+interface Named extends QueuedOperation {
   readonly name: string;
 }
 

@@ -40,7 +40,7 @@ describe('whoever waits for an answer of a primary', () => {
     const { told } = call();
     changes('a', 'b');
     changes('b', 'c');
-    expect(told).toEqual(['no answer of a, and b is the primary now']);
+    expect(told).toEqual(['no answer from a, and b is the primary now']);
   });
 
   it('is told also if there was none for a while in between', () => {
@@ -66,7 +66,7 @@ describe('whoever waits for an answer of a primary', () => {
     changes(null, 'b');
     expect(told).toEqual([]);
     changes('b', 'c');
-    expect(told).toEqual(['no answer of b, and c is the primary now']);
+    expect(told).toEqual(['no answer from b, and c is the primary now']);
   });
 
   it('is told also of the first change that is heard, but not of the first primary', () => {

@@ -2,11 +2,11 @@
 export interface Due {
   /** Changed by the queue alone while the element is in it. */
   dueMs: number;
-  /** Where the queue has it; -1: it is in no queue. */
-  place: number;
+  /** The index in the heap; -1 if the element is in no queue. */
+  index: number;
 }
 
-/** A binary heap: the element that is due first is at hand, and each change costs the logarithm of the length. */
+/** A binary heap ordered by `dueMs`: reading the first element is O(1), and each change is O(log n). */
 export class DueQueue<D extends Due> {
   readonly #heap: D[] = [];
 
@@ -15,57 +15,57 @@ export class DueQueue<D extends Due> {
     return this.#heap[0];
   }
 
-  /** Puts the element in, or moves it if it is in already. */
+  /** Adds the element, or moves it if it is already in the queue. */
   set(element: D, dueMs: number): void {
     element.dueMs = dueMs;
-    if (element.place < 0) {
+    if (element.index < 0) {
       this.#put(element, this.#heap.length);
     }
     this.#rise(element);
     this.#sink(element);
   }
 
-  /** Takes the element out; without effect if it is not in. */
+  /** Removes the element; no effect if it is not in the queue. */
   delete(element: D): void {
-    const { place } = element;
-    if (place < 0) return;
-    element.place = -1;
+    const { index } = element;
+    if (index < 0) return;
+    element.index = -1;
     const last = this.#heap.pop();
     if (last === undefined || last === element) return;
-    this.#put(last, place);
+    this.#put(last, index);
     this.#rise(last);
     this.#sink(last);
   }
 
   clear(): void {
-    for (const element of this.#heap) element.place = -1;
+    for (const element of this.#heap) element.index = -1;
     this.#heap.length = 0;
   }
 
-  #put(element: D, place: number): void {
-    this.#heap[place] = element;
-    element.place = place;
+  #put(element: D, index: number): void {
+    this.#heap[index] = element;
+    element.index = index;
   }
 
   #rise(element: D): void {
     for (;;) {
-      const { place } = element;
-      const parent = this.#heap[(place - 1) >> 1];
-      if (place === 0 || parent === undefined || parent.dueMs <= element.dueMs) return;
-      this.#put(element, parent.place);
-      this.#put(parent, place);
+      const { index } = element;
+      const parent = this.#heap[(index - 1) >> 1];
+      if (index === 0 || parent === undefined || parent.dueMs <= element.dueMs) return;
+      this.#put(element, parent.index);
+      this.#put(parent, index);
     }
   }
 
   #sink(element: D): void {
     for (;;) {
-      const { place } = element;
-      const left = this.#heap[2 * place + 1];
-      const right = this.#heap[2 * place + 2];
+      const { index } = element;
+      const left = this.#heap[2 * index + 1];
+      const right = this.#heap[2 * index + 2];
       const child = right !== undefined && left !== undefined && right.dueMs < left.dueMs ? right : left;
       if (child === undefined || element.dueMs <= child.dueMs) return;
-      this.#put(element, child.place);
-      this.#put(child, place);
+      this.#put(element, child.index);
+      this.#put(child, index);
     }
   }
 }

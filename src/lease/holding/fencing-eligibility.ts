@@ -1,13 +1,13 @@
 import type { Mode } from '../../protocol/lock-document.js';
 
-/** What every handle of this library tells beside its interface: whether its token can fence. */
+/** Internal to every handle of this library: whether its token can fence. */
 export interface FencingEligibility {
-  /** In which way it is held, if several such tokens can be live; `undefined`: at this moment the hold is exclusive. */
+  /** Why the hold is not exclusive: several such tokens can be live. `undefined`: it is exclusive at this moment. */
   whyShared(): string | undefined;
-  /** The database of its provider; `undefined` of a hold in several. */
+  /** The database of its provider; `undefined` for a hold in several databases. */
   readonly databaseName: string | undefined;
 }
 
-/** Only a writer is alone: an upgradeable read has readers beside it. */
+/** Only a write is exclusive: readers may hold the lock beside an upgradeable read. */
 export const sharedMode = (mode: Mode): string | undefined =>
   mode === 'write' ? undefined : `${mode}, and the tokens of several readers are live at a time`;

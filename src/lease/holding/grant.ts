@@ -3,21 +3,20 @@ import type { LossCause } from '../../errors.js';
 import type { LeaseTerms } from '../../options/provider-options.js';
 import type { Demand } from '../../protocol/operation.js';
 import type { Seats } from '../../protocol/seats.js';
-import type { HeldLease } from './held-lease.js';
 import type { UnansweredCopies } from '../../store/unanswered-copies.js';
 
-/** What a grant tells its process. */
+/** What a process learns of one grant. */
 export interface Grant {
   readonly name: string;
   readonly seats: Seats;
   readonly id: string;
   readonly token: number;
   readonly terms: LeaseTerms;
-  /** How much of the lock was asked for. */
+  /** How much of the lock the request asked for. */
   readonly demand: Demand;
-  /** When the hold counts as lost here: what was left of the lease when the request was sent, less the allowance. */
+  /** When this process counts the hold as lost: the lease, counted from just before the request, less the allowance. */
   readonly deadline: Moment;
-  /** Of a seat that is passed on within this process; `undefined`: every release gives it back. */
+  /** Set if the process may keep the seat between its callers; `undefined`: every release gives the seat back. */
   readonly kept?: KeptSeat | undefined;
   /** The copies of the request; `undefined`: all of them are answered. */
   readonly copies?: UnansweredCopies | undefined;
@@ -26,30 +25,39 @@ export interface Grant {
 /** A seat that a process keeps between its callers. */
 export interface KeptSeat {
   readonly keeper: SeatKeeper;
-  /** How many holds of it came before this one: the stored token is that of the first. */
+  /** How many earlier holds used this seat. The stored token is the token of the first one. */
   readonly passes: number;
-  /** How many more tokens are reserved for it. */
+  /** How many more tokens the grant has reserved for this seat. */
   readonly tokensLeft: number;
 }
 
-/** Whoever holds the object in memory; told at most once of each. */
+/** The handle of a hold, as the hold sees it. Each method is called at most once. */
 export interface HoldObserver {
   lost(why: LossCause): void;
   releaseRequestedNow(): void;
 }
 
-/** Who keeps seats between the callers of a process. */
+/**
+ * A hold, as a {@link SeatKeeper} sees it. It is always a HeldLease, whose file imports this one and not vice versa.
+ */
+export interface KeepableHold {
+  readonly grant: Grant;
+  readonly remainingMs: number;
+  readonly wasAskedToRelease: boolean;
+}
+
+/** Keeps the seats of one lock between the callers of this process. */
 export interface SeatKeeper {
-  /** How many tokens beyond its own a grant of it reserves. */
+  /** How many tokens beyond its own token a grant reserves. */
   readonly keeps: number;
   /** The server has granted a seat. */
-  taken(): void;
-  /** Whether the seat of this hold, which is about to end, may be passed on. */
-  mayFollow(hold: HeldLease): boolean;
-  /** This hold, which nobody has yet, follows one that was released. */
-  follows(idle: HeldLease): void;
-  /** The seat of this hold is given back, or lost. */
-  gone(hold: HeldLease): void;
-  /** Somebody waits for it. */
+  seatGranted(): void;
+  /** Whether the seat of this hold, which its caller is releasing, may stay in the process. */
+  mayKeep(hold: KeepableHold): boolean;
+  /** Takes the seat of a released hold, as a new hold that no caller uses yet. */
+  keepIdle(idle: KeepableHold): void;
+  /** The seat of this hold is given back or lost. */
+  seatEnded(hold: KeepableHold): void;
+  /** Another process waits for the lock. */
   othersWait(): void;
 }

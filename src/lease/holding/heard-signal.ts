@@ -1,24 +1,24 @@
 import { getEventListeners } from 'node:events';
 
-/** What is known of a signal that tells whether it is heard. */
+/** What is known of the listeners of one signal. */
 interface Watch {
-  /** Of the signal when it was made. One more: another signal has been derived from it. */
+  /** How many own keys the signal had when it was made. A further key means that a signal has been derived from it. */
   readonly ownKeys: number;
-  /** Listeners that do not count. */
-  silent: number;
+  /** The number of listeners that do not count. */
+  uncounted: number;
   isHeard: boolean;
   isCheckDue: boolean;
   readonly changed: (isHeard: boolean) => void;
 }
 
-/** Weak by the signal: while it can be reached, so can whatever `changed` refers to. */
+/** Keyed weakly: while a signal is reachable, so is everything that its `changed` refers to. */
 const watches = new WeakMap<AbortSignal, Watch>();
 
 /**
- * The prototype of such signals. Every way of listening calls one of these: `addEventListener` itself, `onabort =`, and
- * those to whom a signal is given (`fetch`, streams, timers, child processes, the driver). `AbortSignal.any` registers
- * otherwise: it asks whether the signal has aborted and then leaves a field in it, so a check follows that question. Node 24
- * does so when code begins to listen to the derived signal, and Node 20 and 22 at once.
+ * The prototype of the watched signals. Nearly every way of listening calls one of its two methods: `addEventListener`
+ * itself, `onabort =`, and code that takes a signal (`fetch`, streams, timers, child processes, the driver).
+ * `AbortSignal.any` is the exception: it reads `aborted` and then adds a field to the signal, so reading `aborted`
+ * schedules a check. Node 24 adds the field when code begins to listen to the derived signal, Node 20 and 22 at once.
  */
 class HeardSignal extends AbortSignal {
   override get aborted(): boolean {
@@ -41,7 +41,7 @@ function check(signal: AbortSignal): void {
   const watch = watches.get(signal);
   if (watch === undefined) return;
   const isDerivedFrom = Reflect.ownKeys(signal).length > watch.ownKeys;
-  const isHeard = isDerivedFrom || getEventListeners(signal, 'abort').length > watch.silent;
+  const isHeard = isDerivedFrom || getEventListeners(signal, 'abort').length > watch.uncounted;
   if (isHeard === watch.isHeard) return;
   watch.isHeard = isHeard;
   watch.changed(isHeard);
@@ -51,7 +51,7 @@ function checkLater(signal: AbortSignal): void {
   const watch = watches.get(signal);
   if (watch === undefined || watch.isCheckDue) return;
   watch.isCheckDue = true;
-  // The signal is not collected before that, because this refers to it.
+  // The microtask refers to the signal, so the signal is not collected before the check.
   queueMicrotask(() => {
     watch.isCheckDue = false;
     check(signal);
@@ -59,15 +59,15 @@ function checkLater(signal: AbortSignal): void {
 }
 
 /**
- * A controller whose signal tells when code begins to listen to it, and when none listens any more. While the signal can
- * be reached, so can whatever `changed` refers to, and not the other way round.
+ * Makes a controller that calls `changed` when code begins to listen to its signal, and when no code listens any more.
+ * While the signal is reachable, so is everything that `changed` refers to; the reverse does not hold.
  *
- * A signal that another one has been derived from counts as heard for good, and so does every signal where the runtime
- * does not show what this relies on.
+ * A signal from which another one has been derived counts as heard for ever. So does every signal on a runtime that
+ * does not show what this module relies on.
  */
 export function heardController(changed: (isHeard: boolean) => void): AbortController {
   const controller = watched(changed);
-  if (!isShown) changed(true);
+  if (!canDetectListeners) changed(true);
   return controller;
 }
 
@@ -76,21 +76,21 @@ function watched(changed: (isHeard: boolean) => void): AbortController {
   const { signal } = controller;
   Object.setPrototypeOf(signal, HeardSignal.prototype);
   const ownKeys = Reflect.ownKeys(signal).length;
-  watches.set(signal, { ownKeys, silent: 0, isHeard: false, isCheckDue: false, changed });
+  watches.set(signal, { ownKeys, uncounted: 0, isHeard: false, isCheckDue: false, changed });
   return controller;
 }
 
-/** Aborts the controller when the signal does. Does not count as a listener, and keeps neither of the two alive. */
+/** Aborts the controller when the signal aborts. It does not count as a listener, and keeps neither of them alive. */
 export function followSilently(signal: AbortSignal, controller: AbortController): void {
   const follower = new WeakRef(controller);
   const watch = watches.get(signal);
-  if (watch !== undefined) watch.silent += 1;
+  if (watch !== undefined) watch.uncounted += 1;
   const onAbort = (): void => follower.deref()?.abort(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
 }
 
-/** Whether this runtime tells of each way of listening; tried once. */
-const isShown: boolean = isHeardBy(
+/** Whether this runtime shows each way of listening; tried once, when the module is loaded. */
+const canDetectListeners: boolean = isHeardBy(
   (signal) => {
     signal.addEventListener('abort', () => undefined);
   },
@@ -107,7 +107,7 @@ function isHeardBy(...ways: readonly ((signal: AbortSignal) => void)[]): boolean
     const seen = { isHeard: false };
     const { signal } = watched((isHeard) => (seen.isHeard = isHeard));
     listen(signal);
-    // What the question of `any` is followed by, now.
+    // Run the check now that `AbortSignal.any` has scheduled as a microtask.
     if (watches.get(signal)?.isCheckDue === true) check(signal);
     return seen.isHeard;
   });

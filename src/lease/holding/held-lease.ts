@@ -5,26 +5,26 @@ import type { Revocation } from '../../protocol/operation.js';
 import type { Grant, HoldObserver, KeptSeat } from './grant.js';
 import type { Standing } from './loss.js';
 
-/** Clocks that are slewed, and read one after the other, drift apart by less without any suspension. */
+/** Without a suspension, the two clocks differ by less, even if they are slewed and read one after the other. */
 const MIN_SUSPENSION_MS = 100;
 
-/** Who sees to how a hold ends. */
+/** Handles how holds end. */
 export interface HoldOwner {
-  /** @param mayBeStored - It was lost by its own deadline, and the server may still have the lease. */
+  /** @param mayBeStored - Whether only the deadline has passed, so that the server may still have the lease. */
   lost(hold: HeldLease, why: LossCause, mayBeStored: boolean): void;
-  /** The hold has to be confirmed before it can be relied on again. */
+  /** The process cannot rely on the hold until the server has confirmed it. */
   doubtful(hold: HeldLease): void;
 }
 
 /**
  * One hold, as this process believes it.
  *
- * - `held` until its deadline, which only an extension moves, and only forwards.
- * - `lost`: the deadline passed, or the server said so. Final: an extension that succeeds later does not revive it.
+ * - `held` until its deadline. Only an extension moves the deadline, and only forwards.
+ * - `lost`: the deadline has passed, or the server has said so. Final: a later extension does not revive the hold.
  * - `released`: by its owner. Final.
  *
- * The deadline is asked at every look, so a blocked event loop cannot make a dead hold look alive; the timer at the
- * deadline is only the early notice (L4), and needs no reply from anybody.
+ * Every question compares the clock with the deadline, so a blocked event loop cannot make a dead hold look alive
+ * (E18). The timer at the deadline only reports the loss early (L4), and needs no reply from the server.
  */
 export class HeldLease {
   readonly grant: Grant;
@@ -42,7 +42,7 @@ export class HeldLease {
   #revocation: Revocation | undefined;
   #ended: LossCause | undefined;
   #foundGone: LossCause | undefined;
-  // Weak, so that a handle that everybody has forgotten can be collected and given back.
+  // Weak, so that a handle which no code refers to can be collected. Its lock is then released.
   #observer: WeakRef<HoldObserver> | undefined;
   #kept: HoldObserver | undefined;
   readonly #onEnded = new Set<() => void>();
@@ -68,46 +68,46 @@ export class HeldLease {
     return this.grant.name;
   }
 
-  /** The fencing token: another one after each change of mode. */
+  /** The fencing token. Each change of mode brings a new one. */
   get token(): number {
     return this.#token;
   }
 
-  /** What its lease is stored with. */
+  /** The token that its lease is stored with. */
   get storedToken(): number {
     return this.#token - (this.grant.kept?.passes ?? 0);
   }
 
-  /** What its lease was granted with. */
+  /** The token that its lease was granted with. */
   get firstToken(): number {
     return this.grant.token - (this.grant.kept?.passes ?? 0);
   }
 
-  /** Whether it is kept for whoever comes next, and nobody has it yet. */
+  /** Whether the seat is kept for the next caller, and no caller uses it yet. */
   get isIdle(): boolean {
     return this.#isIdle;
   }
 
-  /** Somebody has it from now on. */
-  begin(): void {
+  /** A caller uses the seat from now on. */
+  beginUse(): void {
     this.#isIdle = false;
     this.#kept = undefined;
     this.#heldSinceMs = this.#clock.nowMs();
   }
 
-  /** The same seat, with the next of its tokens, for whoever follows. */
-  follower({ keeper, passes, tokensLeft }: KeptSeat): HeldLease {
+  /** A new hold of the same seat, with the next token of its block, for the next caller. */
+  nextHold({ keeper, passes, tokensLeft }: KeptSeat): HeldLease {
     const kept = { keeper, passes: passes + 1, tokensLeft: tokensLeft - 1 };
     const grant = { ...this.grant, token: this.#token + 1, deadline: this.#deadline, kept };
     return new HeldLease(grant, this.#clock, this.#owner);
   }
 
-  /** Whether the hold can be relied on at this instant. */
+  /** Whether the process can rely on the hold at this instant. */
   get isHeld(): boolean {
     return this.remainingMs > 0;
   }
 
-  /** How long it can be relied on without an extension, in ms. */
+  /** How long the process can rely on the hold without an extension, in ms. Has a doubtful hold confirmed, once. */
   get remainingMs(): number {
     const { remainingMs, why } = this.standing();
     if (why === 'suspended' && !this.#isDoubted) {
@@ -117,15 +117,15 @@ export class HeldLease {
     return remainingMs;
   }
 
-  /** As it can be relied on, without asking the server about a hold in doubt. */
+  /** Whether and how long the process can rely on the hold. Never sends anything, even if the hold is doubtful. */
   standing(): Standing {
-    // Past the deadline the loss is told now, though the timer that would tell it is late.
+    // Past the deadline this reports the loss now, because the timer may be late.
     const why = this.ended ?? (this.#isDoubtful ? 'suspended' : undefined);
     const remainingMs = why === undefined ? Math.max(0, this.#deadline.ms - this.#clock.nowMs()) : 0;
     return { remainingMs, why };
   }
 
-  /** Neither released nor lost: worth extending. Past the deadline it is not, though the timer may be late. */
+  /** Neither released nor lost. Past the deadline it is not open, even if the timer is late. */
   get isOpen(): boolean {
     return this.#state === 'held' && this.#clock.nowMs() < this.#deadline.ms;
   }
@@ -142,51 +142,52 @@ export class HeldLease {
     return this.#releaseRequested;
   }
 
-  /** Who revoked it, and why; `undefined`: nobody, as far as is known. */
+  /** The revocation of this hold; `undefined` while none is known. */
   get revocation(): Revocation | undefined {
     return this.#revocation;
   }
 
-  /** Why the hold is over; `undefined` while it is not. */
+  /** Why the hold is over; `undefined` while it is not. Past the deadline, reading this loses the hold. */
   get ended(): LossCause | undefined {
     if (this.#state === 'held' && this.#clock.nowMs() >= this.#deadline.ms) this.lose('expired');
     return this.#ended;
   }
 
   /**
-   * Whether this is the lease of the hold, by an answer that was asked for when its token was `tokenThen`. Under one id
-   * the token only rises, by changes of mode: one between then and now was read on the way, and one above what is known
-   * is that of a change whose answer is still to come. A seat that is passed on keeps the token of its grant.
+   * Whether `lease` is the lease of this hold. The answer that shows it was requested when the stored token was
+   * `tokenThen`. Under one id the token only rises, by changes of mode. So a token between the two was read in between,
+   * and a token above the known one comes from a change whose answer has not arrived. A seat that is passed on keeps
+   * the stored token of its grant.
    */
   recognises({ id, token }: Lease, tokenThen: number): boolean {
     return id === this.id && token >= tokenThen && (this.#isChanging || token <= this.storedToken);
   }
 
-  /** A change of mode is on its way: the stored token may be a higher one than is known here. */
+  /** A change of mode is in flight: the stored token may be higher than the one known here. */
   changing(): void {
     this.#isChanging = true;
   }
 
-  /** The last change of mode is settled, with this token. */
+  /** The last change of mode is settled; `token` is the token after it. */
   changed(token: number): void {
     this.#isChanging = false;
     this.#token = Math.max(this.#token, token);
   }
 
-  /** Calls back when the hold is over, whichever way; at once if it is. Returns what ends that. */
+  /** Calls back when the hold is over, or at once if it is over already. Returns a function to unsubscribe. */
   onEnded(callback: () => void): () => void {
     if (this.ended !== undefined) callback();
     else this.#onEnded.add(callback);
     return () => this.#onEnded.delete(callback);
   }
 
-  /** Calls back whenever somebody asks the leader who holds this for a run of a job. Returns what ends that. */
+  /** Calls back whenever a process calls for a run of a job (`runNow`). Returns a function to unsubscribe. */
   onCalled(callback: () => void): () => void {
     this.#onCalled.add(callback);
     return () => this.#onCalled.delete(callback);
   }
 
-  /** The mark of the last call, as the stored lease has it. */
+  /** Takes the mark of the last call from the stored lease. */
   noteCall(called: string): void {
     if (called !== this.#called) for (const callback of this.#onCalled) callback();
     this.#called = called;
@@ -196,7 +197,7 @@ export class HeldLease {
     this.#observer = new WeakRef(observer);
   }
 
-  /** Keeps the observer from being forgotten, until it is let go or the hold ends. */
+  /** Keeps a strong reference to the observer, until `letGo` or the end of the hold. */
   keep(observer: HoldObserver): void {
     if (this.#state === 'held') this.#kept = observer;
   }
@@ -206,8 +207,9 @@ export class HeldLease {
   }
 
   /**
-   * An extension was confirmed. Without effect on a hold that is over, or past its deadline (final). The doubt of a
-   * suspension goes only if the extension was sent after it: the deadline brings the clocks of its sending along.
+   * The server has confirmed an extension. No effect on a hold that is over or past its deadline, because both are
+   * final. A suspension stops counting only if the extension was sent after it: `deadline` carries the clock readings
+   * of the sending.
    */
   extendTo(deadline: Moment): void {
     if (!this.isOpen) return;
@@ -217,8 +219,8 @@ export class HeldLease {
   }
 
   /**
-   * Ends the hold against its owner's will. A lease that was revoked ends by its expiry or by force: either way that is
-   * what ended the hold.
+   * Ends the hold against its owner's will. A revoked lease ends by its expiry or by force; either way the cause is
+   * `revoked`.
    */
   lose(cause: Exclude<LossCause, 'released' | 'revoked'>, revocation?: Revocation): void {
     if (this.#state !== 'held') return;
@@ -227,13 +229,13 @@ export class HeldLease {
     const why = isRevoked ? 'revoked' : cause;
     const observer = this.#kept ?? this.#observer?.deref();
     this.#end('lost', why);
-    // Whoever works under the lock first.
+    // The code that works under the lock hears of the loss first.
     observer?.lost(why);
     this.#tellEnded();
     this.#owner.lost(this, why, cause === 'expired');
   }
 
-  /** Ends the hold by its owner's will. False: it was over before. */
+  /** Ends the hold by its owner's will. Returns false if it was already over. */
   release(): boolean {
     if (this.ended !== undefined) return false;
     this.#end('released', 'released');
@@ -241,20 +243,20 @@ export class HeldLease {
     return true;
   }
 
-  /** The release came too late: the server had no lease any more, and this is why. */
-  wasGone(why: LossCause): void {
+  /** The release came too late: the server had no lease any more, for this reason. */
+  releasedTooLate(why: LossCause): void {
     this.#foundGone = why;
   }
 
-  /** Why the release of this hold found no lease; `undefined`: it found one, or has not been answered. */
+  /** Why the release of this hold found no lease; `undefined`: it found one, or there is no answer yet. */
   get foundGone(): LossCause | undefined {
     return this.#foundGone;
   }
 
   /**
-   * Asks for the lock politely. True: its holder is told so now.
+   * Asks the holder to release the lock. Returns true if this call has told the holder so.
    *
-   * @param revocation - `undefined`: the provider closes.
+   * @param revocation - `undefined`: the provider is closing.
    */
   requestRelease(revocation?: Revocation): boolean {
     if (this.#state !== 'held') return false;
@@ -286,8 +288,8 @@ export class HeldLease {
   }
 
   /**
-   * The wall clock ran ahead of the monotonic one: the process was suspended, and the monotonic clock may have stood
-   * still meanwhile (E19). The hold cannot be relied on until it is confirmed. A wall clock set back means nothing.
+   * Whether the wall clock has run ahead of the monotonic one. Then the process was suspended, the monotonic clock may
+   * have stood still meanwhile (E19), and the server must confirm the hold. A wall clock set back means nothing.
    */
   get #isDoubtful(): boolean {
     const wallAheadMs = this.#clock.wallMs() - this.#clock.nowMs();

@@ -11,17 +11,20 @@ import type { HoldOwner } from './held-lease.js';
 import type { Confirmation } from './lease-extender.js';
 import type { LeaseMonitor } from './lease-monitor.js';
 import type { HandleOwner } from './lock-handle.js';
-import type { Left, ReleaseQueue } from './release-queue.js';
+import type { LeaveResult, ReleaseQueue } from './release-queue.js';
 
 /**
- * Of all providers of the process: Node 20 never cleans up a registry again, nor any other, if one was collected itself
- * just before its turn (seen with 20.20).
+ * One registry for all providers of the process. Node 20 stops cleaning up every registry for ever if one registry is
+ * itself collected just before its turn (seen with 20.20).
  */
-const forgotten = new FinalizationRegistry<() => void>((abandon) => {
+const forgottenHandles = new FinalizationRegistry<() => void>((abandon) => {
   abandon();
 });
 
-/** Everything this process holds, and how each hold ends. */
+/**
+ * Everything this process holds, and how each hold ends. This folder extends leases, reports losses to handles, and
+ * gives back what a process does not use any more.
+ */
 export class Holds implements HandleOwner, HoldOwner {
   readonly databaseName: string;
   readonly #settings: Settings;
@@ -50,11 +53,11 @@ export class Holds implements HandleOwner, HoldOwner {
   take(grant: Grant): HeldLease {
     const hold = new HeldLease(grant, this.#clock, this);
     this.#monitor.add(hold);
-    grant.kept?.keeper.taken();
+    grant.kept?.keeper.seatGranted();
     return hold;
   }
 
-  /** Somebody has it from now on. */
+  /** A caller uses the hold from now on. */
   acquired(hold: HeldLease, waitedMs: number): void {
     this.#report('acquired', { ...eventOf(hold), waitedMs });
   }
@@ -62,9 +65,9 @@ export class Holds implements HandleOwner, HoldOwner {
   lost(hold: HeldLease, why: LossCause, mayBeStored: boolean): void {
     this.#remove(hold);
     if (!hold.isIdle) this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why });
-    // The next in line need not wait for the rest of a lease that nobody uses. Final: nothing revives the hold.
-    // A leader's stays: by its deadline work is only told to end, and what is left is the time in which it can.
-    // No copy of its request outlasts its lease.
+    // Give back a lease that no caller uses, so that the next waiter does not wait for the rest of it: the hold is lost
+    // for good. The lease of a leader stays: at its deadline its work is only told to end, and the rest of the lease is
+    // the time for that. No copy of a leader's request outlasts its lease.
     const isLeader = hold.grant.terms.transitionMs !== undefined;
     if (mayBeStored ? !isLeader : this.#mayComeBack(hold)) void this.#giveBack(hold);
   }
@@ -73,7 +76,7 @@ export class Holds implements HandleOwner, HoldOwner {
     void this.#monitor.ask(hold);
   }
 
-  /** Asks the server about this hold, and waits for the answer no longer than for any call to the store. */
+  /** Asks the server about this hold. Waits no longer than `storeTimeoutMs`, as any call to the store. */
   async confirm(hold: HeldLease): Promise<Confirmation> {
     const { storeTimeoutMs } = this.#settings;
     const confirmation = await within(this.#clock, storeTimeoutMs, this.#monitor.ask(hold));
@@ -81,27 +84,27 @@ export class Holds implements HandleOwner, HoldOwner {
     return { type: 'unknown', error: new Error(`no answer within ${String(storeTimeoutMs)} ms`) };
   }
 
-  /** Somebody says that this lease was asked for, or taken away. */
+  /** A wake-up or an operator of this process says that this lease was revoked. Asks the server about it. */
   async look(id: string): Promise<void> {
     const hold = this.#monitor.get(id);
     if (hold !== undefined) await this.confirm(hold);
   }
 
-  /** The collection was dropped or renamed: all holds are looked at now instead of at their next turn. */
+  /** The collection was dropped or renamed. Asks about all holds now, instead of when they are due. */
   lookAtAll(): void {
     this.#monitor.askAboutAll();
   }
 
   async release(hold: HeldLease): Promise<boolean> {
     const { kept } = hold.grant;
-    const isKept = kept?.keeper.mayFollow(hold) === true;
+    const isKept = kept?.keeper.mayKeep(hold) === true;
     if (!hold.release()) return false;
     if (isKept) {
-      const idle = hold.follower(kept);
+      const idle = hold.nextHold(kept);
       this.#monitor.replace(hold, idle);
       const { heldMs } = hold;
-      // First, because a listener may close the provider, which gives up what is idle.
-      kept.keeper.follows(idle);
+      // Before the report, because a listener may close the provider, and a close gives up idle seats.
+      kept.keeper.keepIdle(idle);
       this.#report('released', { ...eventOf(hold), heldMs, confirmed: true });
       return true;
     }
@@ -110,7 +113,7 @@ export class Holds implements HandleOwner, HoldOwner {
     const { heldMs } = hold;
     if (left?.token === 0) {
       const why = this.#whyGone(hold, left);
-      hold.wasGone(why);
+      hold.releasedTooLate(why);
       this.#report('lost', { ...eventOf(hold), heldMs, why });
       return false;
     }
@@ -118,14 +121,14 @@ export class Holds implements HandleOwner, HoldOwner {
     return true;
   }
 
-  /** Gives a seat back that nobody has. */
+  /** Gives back an idle seat. */
   discard(idle: HeldLease): void {
     if (!idle.release()) return;
     this.#remove(idle);
     void this.#giveBack(idle);
   }
 
-  /** Its owner is done with it, but not what was begun under it: the seat stays until its lease is over. */
+  /** The owner ends the hold, but work that began under it still runs. The seat stays taken until its lease expires. */
   letExpire(hold: HeldLease): void {
     if (!hold.release()) return;
     this.#remove(hold);
@@ -136,11 +139,11 @@ export class Holds implements HandleOwner, HoldOwner {
     const abandon = (): void => {
       this.#abandon(hold);
     };
-    forgotten.register(handle, abandon, handle);
+    forgottenHandles.register(handle, abandon, handle);
   }
 
   untrack(handle: object): void {
-    forgotten.unregister(handle);
+    forgottenHandles.unregister(handle);
   }
 
   requestReleaseOfAll(): void {
@@ -149,7 +152,7 @@ export class Holds implements HandleOwner, HoldOwner {
     }
   }
 
-  /** Resolves when nothing is held any more. */
+  /** Resolves when this process holds nothing any more. */
   async emptied(): Promise<void> {
     if (this.#monitor.isEmpty) return;
     await new Promise<void>((resolve) => {
@@ -157,7 +160,7 @@ export class Holds implements HandleOwner, HoldOwner {
     });
   }
 
-  /** Stops vouching for what is still held. It is left to expire: a lock is never given away under a running owner. */
+  /** Loses all holds here and lets their leases expire, because a lock is never given away under a running owner. */
   loseAll(): void {
     for (const hold of this.#monitor.holds) hold.lose('provider-closed');
   }
@@ -171,32 +174,32 @@ export class Holds implements HandleOwner, HoldOwner {
 
   #remove(hold: HeldLease): void {
     this.#monitor.remove(hold);
-    hold.grant.kept?.keeper.gone(hold);
+    hold.grant.kept?.keeper.seatEnded(hold);
     if (this.#monitor.isEmpty) this.#onEmpty?.();
   }
 
-  #giveBack(hold: HeldLease): Promise<Left | undefined> {
+  #giveBack(hold: HeldLease): Promise<LeaveResult | undefined> {
     const { grant, deadlineMs } = hold;
     const { name, seats, id, terms, copies } = grant;
     const untilMs = deadlineMs + terms.clockAllowanceMs + storedLeaseMs(terms);
     return this.#releases.giveBack({ name, seats, id, untilMs, copies });
   }
 
-  /** Why a leave has found nothing. Past the deadline of the hold its lease may have run out before the leave arrived. */
-  #whyGone({ firstToken, revocation, deadlineMs }: HeldLease, { revoked, nowMs }: Left): LossCause {
+  /** Why a leave found no lease. Past the deadline of the hold, its lease may have expired before the leave arrived. */
+  #whyGone({ firstToken, revocation, deadlineMs }: HeldLease, { revoked, nowMs }: LeaveResult): LossCause {
     if ((revocationOf(revoked, firstToken) ?? revocation) !== undefined) return 'revoked';
-    // Without a document the leave has no time either.
+    // The reply has a time only if there is a document.
     if (nowMs === undefined) return 'document-missing';
     return this.#clock.nowMs() < deadlineMs ? 'evicted' : 'expired';
   }
 
-  /** A copy of its request may still arrive, and be granted a seat that nobody knows of (E2). */
+  /** Whether a copy of its request may still arrive and take a seat for nobody (E2). */
   #mayComeBack({ grant: { copies } }: HeldLease): boolean {
     return copies?.mayArrive === true && copies.overAtMs > this.#clock.nowMs();
   }
 
-  /** A release does not wait for a store that does not answer; the background goes on. */
-  async #boundedGiveBack(hold: HeldLease): Promise<Left | undefined> {
+  /** Bounds how long a release waits for the store. After that, giving back goes on in the background. */
+  async #boundedGiveBack(hold: HeldLease): Promise<LeaveResult | undefined> {
     return await within(this.#clock, this.#settings.storeTimeoutMs, this.#giveBack(hold));
   }
 }

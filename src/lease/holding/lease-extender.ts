@@ -14,29 +14,29 @@ import type { Outcome } from '../../store/outcome.js';
 import { deadlineOf } from '../deadline.js';
 import type { HeldLease } from './held-lease.js';
 
-/** What asking the server about one hold told. */
+/** The result of asking the server about one hold. */
 export type Confirmation =
   | { readonly type: 'extended' }
   | { readonly type: 'lost' }
-  /** No answer: it may still be ours, and is lost only at its own deadline. */
+  /** No answer. The hold may still be live, and is lost only at its own deadline. */
   | { readonly type: 'unknown'; readonly error: unknown };
 
-/** What became of the holds of one batch, in their order. */
+/** The results for the holds of one batch, in their order. */
 export interface Answers {
   readonly confirmations: readonly Confirmation[];
-  /** The server answered no, perhaps because of one of the documents. */
+  /** Whether the server refused the batch, perhaps because of one of its documents. */
   readonly isRefused: boolean;
 }
 
-/** However long the update took, its read gets a chance: without it the update was for nothing. */
+/** The read gets at least this long, however long the update took: without the read, the update is of no use. */
 const MIN_READ_MS = 50;
 
-/** One document as the read showed it. */
+/** One document, as the read shows it. */
 interface DocumentRead extends LeasesRead {
   readonly byId: ReadonlyMap<string, Lease>;
 }
 
-/** Extends a batch of holds on the server, and applies what the answer tells to them. */
+/** Extends a batch of holds on the server and applies the answer to each hold. */
 export class LeaseExtender {
   readonly #collection: LockCollection;
   readonly #process: string;
@@ -53,14 +53,15 @@ export class LeaseExtender {
   /**
    * One update and one read, bounded together.
    *
-   * @param names - Those of the holds, each once.
-   * @param presentOf - The hold that has the seat when the answer is there: it may have been passed on, lease and all.
+   * @param names - The lock names of the holds, each once.
+   * @param currentOf - Finds the hold that uses the seat when the answer arrives, because a seat may have been passed
+   *   on.
    */
   async extend(
     names: readonly string[],
     holds: readonly HeldLease[],
     boundMs: number,
-    presentOf: (hold: HeldLease) => HeldLease | undefined,
+    currentOf: (hold: HeldLease) => HeldLease | undefined,
   ): Promise<Answers> {
     const tokens = holds.map(({ storedToken }) => storedToken);
     const read = await this.#send(names, holds, boundMs);
@@ -74,7 +75,7 @@ export class LeaseExtender {
     const documents = new Map(read.value.map((document) => [document.name, document]));
     const confirmations = holds.map((hold, index) => {
       const { [index]: tokenThen = hold.storedToken } = tokens;
-      return this.#apply(presentOf(hold) ?? hold, tokenThen, documents.get(hold.name), read.sentAt);
+      return this.#apply(currentOf(hold) ?? hold, tokenThen, documents.get(hold.name), read.sentAt);
     });
     return { confirmations, isRefused: false };
   }
@@ -94,7 +95,7 @@ export class LeaseExtender {
     if (updated.type !== 'done') return updated;
     const mayBeKept = holds.some(({ grant }) => grant.kept !== undefined);
     const projection = (mayBeKept ? keptLeasesProjection : leasesProjection)(kinds, this.#process, ids);
-    // A local read: the update was acknowledged by a majority, and a majority's read may be older than it.
+    // A local read: a majority has acknowledged the update, but a majority read may still show an older state.
     const leftToReadMs = Math.max(endMs - this.#clock.nowMs(), MIN_READ_MS);
     const read = await this.#collection.read(names, projection, 'local', leftToReadMs);
     return read.type === 'done' ? { ...read, value: read.value.map(readDocument) } : read;
@@ -106,7 +107,7 @@ export class LeaseExtender {
     document: DocumentRead | undefined,
     sentAt: Moment,
   ): Confirmation {
-    // Released or lost meanwhile: there is nothing to be told any more.
+    // The hold was released or lost in the meantime, so the answer does not matter.
     if (hold.ended !== undefined) return { type: 'lost' };
     const { grant } = hold;
     const lease = document?.byId.get(hold.id);
@@ -116,17 +117,17 @@ export class LeaseExtender {
       return { type: 'lost' };
     }
     hold.extendTo(deadlineOf(lease, document.nowMs, sentAt, grant.terms));
-    this.#tell(hold, lease, document);
+    this.#emit(hold, lease, document);
     if (lease.called !== undefined) hold.noteCall(lease.called);
     if (document.othersWait) grant.kept?.keeper.othersWait();
     return { type: 'extended' };
   }
 
-  #tell(hold: HeldLease, { ending }: Lease, { revoked }: DocumentRead): void {
+  #emit(hold: HeldLease, { ending }: Lease, { revoked }: DocumentRead): void {
     const { id, name, grant } = hold;
     const event = { lockName: name, kind: grant.seats.kind, id, fencingToken: hold.token };
     if (ending !== true) {
-      // Nobody has an idle seat, so nobody wants to hear of it.
+      // No caller uses an idle seat, so no event reports its extension.
       if (hold.isIdle) return;
       this.#report('extended', { ...event, remainingMs: hold.remainingMs });
     } else if (hold.requestRelease(revocationOf(revoked, hold.firstToken) ?? {})) {

@@ -14,77 +14,78 @@ import type { Confirmation } from './lease-extender.js';
 import { lossOf, requestOf } from './loss.js';
 import type { Standing } from './loss.js';
 
-/** Something held, until it is released or lost. */
+/** A hold of one lock or of several, until it is released or lost. */
 export interface Hold extends AsyncDisposable {
   /**
-   * Aborts once, with a {@link LockLostError} as its reason, at the moment the hold is lost: when the server says so,
-   * or when the local deadline passes, which needs no answer from anybody. Never because of a release, except that
-   * the term of a leader aborts before it is given back.
+   * Aborts once, with a {@link LockLostError} as its reason, when the hold is lost: when the server says so, or when
+   * the local deadline passes, which needs no answer from the server. A release does not abort it, with one exception:
+   * the signal of a leader's term aborts before the term is given back.
    */
   readonly signal: AbortSignal;
 
   /**
-   * Aborts when somebody asks for the lock politely: by `revoke`, or by closing the provider. After a revocation the
-   * reason is an error whose message says who revoked, and why.
+   * Aborts when the holder is asked to release the lock: by `revoke`, or because its provider closes. The lock is still
+   * held. After a revocation the reason is an error whose message names the operator and the reason, if they are known.
    */
   readonly releaseRequested: AbortSignal;
 
-  /** Whether the hold can be relied on at this instant, by the clock; asks nobody. */
+  /** Whether the caller can rely on the hold at this instant, by the local clock. Does not wait for the server. */
   readonly isHeld: boolean;
 
-  /** How long the hold can be relied on without another extension, in ms; 0 when it is over. */
+  /** How long the caller can rely on the hold without another extension, in ms; 0 when it is over or doubtful. */
   readonly remainingMs: number;
 
   /**
-   * Throws {@link LockLostError} unless the hold can be relied on at this instant. It says nothing about the next one:
-   * what must not be overtaken is written with the fencing token.
+   * Throws {@link LockLostError} unless the caller can rely on the hold at this instant. It promises nothing about the
+   * next instant: protect a write that must not be overtaken by the fencing token.
    */
   assertHeld(): void;
 
   /**
-   * Asks the server now, and extends the lease.
+   * Asks the server whether the lock is still held, and extends the lease.
    *
-   * @throws {@link LockLostError} if it is not held any more.
-   * @throws {@link StoreUnavailableError} if nobody answered; the hold stays until its deadline.
+   * @throws {@link LockLostError} if the lock is not held any more.
+   * @throws {@link StoreUnavailableError} if the store refused, or did not answer within `storeTimeoutMs`. The hold then
+   *   stays until its deadline.
    */
   confirm(): Promise<void>;
 
   /**
-   * Gives the lock back; the next waiter has it in the same update. Bounded, never rejects. May be called again: every
-   * call tells the same.
+   * Releases the lock; the same update grants it to the next waiter. Waits at most `storeTimeoutMs` for the store, and
+   * never rejects. Further calls return the same result.
    *
-   * @returns Whether it was still held. If the store did not answer, giving back goes on in the background and the
-   *   lease ends by itself.
+   * @returns Whether the lock was still held. If the store does not answer in time, the release goes on in the
+   *   background, and the lease expires by itself at the latest.
    */
   release(): Promise<boolean>;
 }
 
-/** One lock held. */
+/** A hold of one lock. */
 export interface LockHandle extends Hold {
   /** The name of the lock. */
   readonly name: string;
 
-  /** The attempt id: what the lease is stored under. */
+  /** The attempt id, under which the lease is stored. */
   readonly id: string;
 
-  /** Higher than every token granted under this name before; below 2^53. A change of mode brings a new one. */
+  /** Higher than every earlier token of this name, and below 2^53. A change of mode brings a new token. */
   readonly fencingToken: number;
 }
 
-/** What a handle asks of what it stands for: one lease, or a majority of several. */
+/** What a handle needs of its hold, which is one lease or a majority of several. */
 export interface Held {
   readonly name: string;
   readonly id: string;
   readonly token: number;
   readonly isHeld: boolean;
   readonly remainingMs: number;
-  /** Why it is over; `undefined` while it is not. */
+  /** Why the hold is over; `undefined` while it is not. */
   readonly ended: LossCause | undefined;
   readonly wasAskedToRelease: boolean;
-  /** Who revoked it, and why, as far as is known. */
+  /** The revocation of the hold, if one is known. */
   readonly revocation?: Revocation | undefined;
   readonly grant: Pick<Grant, 'demand'> & { readonly seats: Pick<Grant['seats'], 'kind'> };
-  /** How it stands; asking starts nothing. */
+  /** The state of the hold. Reading it sends nothing. */
   standing(): Standing;
   observe(observer: HoldObserver): void;
   keep(observer: HoldObserver): void;
@@ -94,27 +95,27 @@ export interface Held {
 
 /** What a handle needs of its provider. */
 export interface HandleOwner<H = HeldLease> {
-  /** The database that it holds in; `undefined`: in several. */
+  /** The database of the lock; `undefined` for a hold in several databases. */
   readonly databaseName: string | undefined;
   confirm(hold: H): Promise<Confirmation>;
   release(hold: H): Promise<boolean>;
-  /** Watches for the handle to be forgotten. */
+  /** Releases the lock if no code refers to the handle any more. */
   track(handle: object, hold: H): void;
   untrack(handle: object): void;
 }
 
-/** What is shown of it: whether it is held, or why not, and for how many whole ms. */
+/** The state of a hold for logs: whether it is held or why not, and for how many whole ms. */
 export const inFacts = ({ remainingMs, why }: Standing): object => ({
   isHeld: remainingMs > 0,
   ...(why !== undefined && { why }),
   remainingMs: Math.floor(remainingMs),
 });
 
-/** The object that the caller holds. Nothing in the library refers to it strongly. */
+/** The handle of a caller. The library keeps no strong reference to it, unless code listens to one of its signals. */
 export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, FencingEligibility, HoldObserver {
   readonly #hold: H;
   readonly #owner: HandleOwner<H>;
-  // Made when first asked for: thousands of holds need none.
+  // Made at the first use, because most of thousands of holds need none.
   #lossSignal: AbortController | undefined;
   #requestSignal: AbortController | undefined;
   /** How many of the two have a listener. */
@@ -149,7 +150,7 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Fenc
   }
 
   get signal(): AbortSignal {
-    // Asked first: a loss that is due is told to a signal that exists already.
+    // Read before the signal is made: if the deadline has passed, this reports the loss to an existing signal.
     const { ended } = this.#hold;
     if (this.#lossSignal === undefined) {
       this.#lossSignal = this.#newSignal();
@@ -200,17 +201,19 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Fenc
     return sharedMode(this.#hold.grant.demand.mode ?? 'write');
   }
 
-  /** @internal Like a listener of `signal`, but it does not keep the handle. Returns what ends that. */
+  /**
+   * @internal Like a listener of `signal`, but it does not keep the handle alive. Returns a function to unsubscribe.
+   */
   onEnded(callback: () => void): () => void {
     return this.#hold.onEnded(callback);
   }
 
-  /** @internal How it stands; asking starts nothing. */
+  /** @internal The state of the hold. Reading it sends nothing. */
   standing(): Standing {
     return this.#hold.standing();
   }
 
-  /** @internal For logs: the facts of this instant. It starts nothing, not even a confirmation. */
+  /** @internal The facts of this instant, for logs. It sends nothing, not even a confirmation. */
   toJSON(): object {
     const { name, grant } = this.#hold;
     const { kind } = grant.seats;
@@ -218,7 +221,7 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Fenc
     return { name, kind, ...mode, fencingToken: this.fencingToken, ...inFacts(this.standing()) };
   }
 
-  /** @internal The interface that users know it by. */
+  /** @internal The name of the public interface. */
   protected shownAs(): string {
     return 'LockHandle';
   }
@@ -237,9 +240,10 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Fenc
   }
 
   /**
-   * The handle, and so the lock, is never given up under work that could still hear of the loss (S2). While the signal is
-   * reachable, so is the handle. While it has a listener, or another signal is derived from it, the hold keeps the handle:
-   * a listener alone keeps neither. Otherwise no code can hear of the loss once both are forgotten.
+   * The library never gives up a handle, and so its lock, while work could still hear of the loss (S2). While the
+   * signal is reachable, so is the handle. While the signal has a listener, or another signal is derived from it, the
+   * hold keeps the handle: a listener alone would keep neither alive. Without either, no code can hear of the loss once
+   * signal and handle are forgotten.
    */
   #newSignal(): AbortController {
     let wasHeard = false;
@@ -256,7 +260,7 @@ export class LeaseHandle<H extends Held = HeldLease> implements LockHandle, Fenc
     if (this.#hold.ended !== undefined) throw this.#lossError();
   }
 
-  /** A fresh error, whose stack shows who asked. */
+  /** A fresh error, whose stack shows the caller. */
   #lossError(): LockLostError {
     const why = this.#hold.ended;
     if (why !== undefined) return lossOf(this.#hold, why);

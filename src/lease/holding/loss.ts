@@ -2,15 +2,15 @@ import { LockLostError, quoted } from '../../errors.js';
 import type { LossCause } from '../../errors.js';
 import type { Revocation } from '../../protocol/operation.js';
 
-/** How a hold stands at one instant, for somebody who only looks. */
+/** The state of a hold at one instant. Reading it sends nothing. */
 export interface Standing {
-  /** How long it can be relied on without another extension, in ms; 0 when it cannot be. */
+  /** How long the process can rely on the hold without another extension, in ms; 0 if it cannot. */
   readonly remainingMs: number;
-  /** Why it cannot be relied on. `suspended`: the process was, and the hold is not confirmed since. */
+  /** Why it cannot. `suspended`: the process was suspended, and the server has not confirmed the hold since. */
   readonly why: LossCause | 'suspended' | undefined;
 }
 
-/** What the errors of a hold tell of it. */
+/** What the errors need to know about a hold. */
 interface Revocable {
   readonly name: string;
   readonly revocation?: Revocation | undefined;
@@ -19,15 +19,15 @@ interface Revocable {
 const described = ({ by, why }: Revocation): string =>
   `revoked${by === undefined ? '' : ` by ${by}`}${why === undefined ? '' : ` for ${JSON.stringify(why)}`}`;
 
-/** A fresh error of a hold that is over. */
+/** A fresh error for a hold that is over. */
 export function lossOf({ name, revocation }: Revocable, why: LossCause): LockLostError {
-  const isTold = why === 'revoked' && revocation !== undefined;
-  return isTold
+  const isExplained = why === 'revoked' && revocation !== undefined;
+  return isExplained
     ? new LockLostError(name, why, `it was ${described(revocation)}`)
     : new LockLostError(name, why);
 }
 
-/** Why a hold was asked for; `undefined`: because its provider closes. */
+/** The reason of `releaseRequested`: who revoked the hold, and why. `undefined` if its provider is closing. */
 export function requestOf({ name, revocation }: Revocable): Error | undefined {
   return revocation && new Error(`Lock ${quoted(name)} was ${described(revocation)}`);
 }

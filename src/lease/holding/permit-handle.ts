@@ -2,9 +2,9 @@ import type { HeldLease } from './held-lease.js';
 import { LeaseHandle } from './lock-handle.js';
 import type { HandleOwner, LockHandle } from './lock-handle.js';
 
-/** Permits of a semaphore, held together and released together. */
+/** Permits of a semaphore that are held together and released together. */
 export interface PermitHandle extends LockHandle {
-  /** How many. */
+  /** The number of permits. */
   readonly permits: number;
 }
 
@@ -25,7 +25,7 @@ export class PermitLeaseHandle extends LeaseHandle implements PermitHandle {
     return 'PermitHandle';
   }
 
-  /** Also if the limit is 1, because anybody may raise it while this is held. */
+  /** Permits are shared even if the limit is 1, because another process may raise the limit during the hold. */
   override whyShared(): string {
     return 'permits, and the tokens of several holders are live at a time';
   }

@@ -8,55 +8,57 @@ import type { Seats } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import { newAttemptId } from '../ids.js';
-import type { SeatKeeper } from '../holding/grant.js';
+import type { KeepableHold, SeatKeeper } from '../holding/grant.js';
 import type { HeldLease } from '../holding/held-lease.js';
 import { LocalQueue } from './local-queue.js';
 
-/** What is asked for of a lock whose seats are kept. */
+/** A request for a lock whose seats may be kept. */
 export interface CachedRequest extends BegunRequest {
   readonly demand: Demand;
   readonly keepMs: number;
 }
 
-/** What a kept lock needs of its process. */
+/** What a cached lock needs of its process. */
 export interface SeatCacheContext {
   readonly process: string;
   readonly clock: Clock;
   readonly report: Report;
   readonly closing: AbortSignal;
-  /** Since when wake-ups arrive without a gap; infinitely late if they do not. */
+  /** Since when wake-ups arrive without a gap; `Infinity` while they do not. */
   hearingSinceMs(): number;
-  /** Gives a seat back that nobody here has. */
+  /** Gives back an idle seat. */
   discard(idle: HeldLease): void;
-  /** Whether anything is kept, or may be, has changed. */
+  /** `isInUse` or `hasSeats` of this lock may have changed. */
   changed(lock: CachedLock): void;
 }
 
 /**
- * Whether others wait for the lock. `none`: since an answer showed so, one of this process's leases has named it to
- * whoever came. `unknown`: nobody here knows, so nothing is kept.
+ * Whether other processes wait for the lock. `none`: an answer showed that none waits, and since then a lease of this
+ * process makes every newcomer notify it. `unknown`: this process does not know, so it keeps no seat.
  */
 type Others = 'none' | 'unknown' | 'waiting';
 
 /**
- * Tokens that are reserved with a grant: after so many passes the seat goes back once. A thousand tokens are a millisecond
- * of the clock that they are floored by, which must not fall behind them (E10); where many enter at once, fewer.
+ * How many tokens a grant reserves: after this many passes the process gives the seat back once. Every token is at
+ * least the server's clock in ms × 1,000, so 1,000 tokens take up a millisecond, and the tokens must not run ahead of
+ * that clock (E10). A lock with several seats reserves fewer, because many attempts may enter at once.
  */
-const KEEPS_OF_ONE = 255;
-const KEEPS_OF_MANY = 15;
+const TOKENS_OF_ONE_SEAT = 255;
+const TOKENS_OF_MANY_SEATS = 15;
 
-/** Of a lease that is nearly over nobody is handed the rest. */
-const LEAST_SHARE_LEFT = 1 / 3;
+/** Do not pass on a seat with less than this share of its lease left. */
+const MIN_SHARE_LEFT = 1 / 3;
 
 /**
  * The seats of one lock that this process keeps between its callers.
  *
- * A seat is passed on, with the next of its tokens, only while nobody else waits: the first who has to wait behind it
- * names this process in the same update, which gives up what is idle at once, and what is in use at its release (L3).
- * From then on every caller queues on the server like anybody, until an answer shows that nobody else is there.
+ * The process passes a seat on, with the next token of its block, only while no other process waits. The first attempt
+ * that has to wait behind the seat notifies this process in the same update. The process then gives up idle seats at
+ * once, and seats in use at their release (L3). After that every caller queues on the server, until an answer shows
+ * that no other process waits.
  *
- * Where there is one seat, callers line up here while it is in use, instead of making the server pass it from one to the
- * next of them; where there are several, another may be free.
+ * If the lock has one seat, callers queue in this process while the seat is in use, so that the server need not pass it
+ * between them. If the lock has several seats, another one may be free, so callers ask the server.
  */
 export class CachedLock implements SeatKeeper {
   readonly name: string;
@@ -65,13 +67,13 @@ export class CachedLock implements SeatKeeper {
   readonly #queue: LocalQueue;
   readonly #idle = new Map<HeldLease, Timer>();
   #others: Others = 'unknown';
-  /** When that was asked which showed that nobody waits. */
-  #noneSinceMs = -Infinity;
-  #waitingSinceMs = -Infinity;
-  /** Requests of this process on their way to the server, or in its queue. */
-  #asking = 0;
-  /** Seats that it has, idle or in use. */
-  #seated = 0;
+  /** When the request was sent whose answer showed that no other process waits. */
+  #noneWaitSinceMs = -Infinity;
+  #othersWaitSinceMs = -Infinity;
+  /** How many requests of this process are in flight or in the queue on the server. */
+  #requestCount = 0;
+  /** How many seats this process has, idle or in use. */
+  #seatCount = 0;
   #keepMs = 0;
   #holders: readonly LeaseInfo[] = [];
 
@@ -83,25 +85,25 @@ export class CachedLock implements SeatKeeper {
   }
 
   get keeps(): number {
-    return this.#isSingle ? KEEPS_OF_ONE : KEEPS_OF_MANY;
+    return this.#hasOneSeat ? TOKENS_OF_ONE_SEAT : TOKENS_OF_MANY_SEATS;
   }
 
   get keepMs(): number {
     return this.#keepMs;
   }
 
-  /** Whether there is anything to remember. */
+  /** Whether this object has any state that must be remembered. */
   get isInUse(): boolean {
-    return this.#asking > 0 || this.#seated > 0 || this.#queue.length > 0;
+    return this.#requestCount > 0 || this.#seatCount > 0 || this.#queue.length > 0;
   }
 
-  /** Whether whoever has to wait may name this process. */
+  /** Whether this process has a seat, so that a process which waits behind it may notify this one. */
   get hasSeats(): boolean {
-    return this.#seated > 0;
+    return this.#seatCount > 0;
   }
 
   /**
-   * A seat of this process, at once or when its turn in the line has come.
+   * Returns a seat: a kept one at once, a kept one after a turn in the local queue, or a new one from the server.
    *
    * @param ask - Asks the server; called at most once.
    */
@@ -112,58 +114,58 @@ export class CachedLock implements SeatKeeper {
     if (keepMs > 0) this.#keepMs = keepMs;
     const idle = this.#takeIdle(request);
     if (idle !== undefined) return idle;
-    if (!this.#mustLineUp(request)) {
-      this.#beginToAsk();
-      return await this.#ask(ask);
+    if (!this.#mustQueueHere(request)) {
+      this.#requestBegins();
+      return await this.#sendRequest(ask);
     }
     if (request.timeoutMs === 0) throw this.#timeout(0, this.#queue.length);
     const seat = await this.#queue.wait(request, (place) => this.#timeout(request.timeoutMs, place));
-    // Whoever was sent to the server has been counted since.
-    return seat ?? (await this.#ask(ask));
+    // `sendFirst` let this request go to the server; its caller has counted the request already.
+    return seat ?? (await this.#sendRequest(ask));
   }
 
-  /** What any answer to a request of `sinceMs` shows of the lock. */
+  /** Takes what an answer shows of the lock. The request for it was sent at `sinceMs`. */
   note(reply: Reply, sinceMs: number): void {
     if (!reply.sound) return;
     const { process } = this.#context;
     this.#holders = reply.leases.map(describeLease);
     const { waiters, ownWaiters = 0 } = reply;
-    // A caller of this process waits, though a seat is idle here: that seat does not suit it.
+    // A caller of this process waits on the server although a seat is idle here, so that seat does not fit its request.
     if (ownWaiters > 0) this.#giveUpIdle();
     const isOfOthers = (lease: { readonly process: string }): boolean => lease.process !== process;
-    // Behind the only seat of somebody else, nobody would name us to those who come after us.
-    const isBehindOthers = this.#isSingle && reply.leases.some(isOfOthers);
+    // While another process has the only seat, newcomers behind it notify that process and not this one.
+    const isBehindOthers = this.#hasOneSeat && reply.leases.some(isOfOthers);
     if (waiters > ownWaiters || isBehindOthers) this.othersWait();
     else if (reply.leases.some((lease) => !isOfOthers(lease) && (lease.keeps ?? 0) > 0)) {
-      // Of an answer to something asked before, nobody knows which of the two came first.
-      if (this.#others === 'waiting' && sinceMs < this.#waitingSinceMs) return;
+      // The request was sent before the notice that others wait, so its answer may be older than that notice.
+      if (this.#others === 'waiting' && sinceMs < this.#othersWaitSinceMs) return;
       this.#others = 'none';
-      this.#noneSinceMs = sinceMs;
+      this.#noneWaitSinceMs = sinceMs;
     }
   }
 
-  /** Somebody else waits: whatever nobody here uses is theirs, and all here queue like them. */
+  /** Another process waits. Gives up all idle seats, and sends the callers in the local queue to the server. */
   othersWait(): void {
     this.#others = 'waiting';
-    this.#waitingSinceMs = this.#context.clock.nowMs();
+    this.#othersWaitSinceMs = this.#context.clock.nowMs();
     this.#giveUpIdle();
-    this.#dissolveLine();
+    this.#sendQueueToServer();
   }
 
-  // ---- what the holds tell
+  // ---- called by the holds
 
-  taken(): void {
-    this.#seated += 1;
+  seatGranted(): void {
+    this.#seatCount += 1;
     this.#context.changed(this);
-    // It will not be passed on, so they queue like everybody.
-    if (!this.#isOnlyOurs) this.#dissolveLine();
+    // This seat will not be passed on, so the callers in the local queue must ask the server.
+    if (!this.#isUncontended) this.#sendQueueToServer();
   }
 
-  mayFollow(hold: HeldLease): boolean {
+  mayKeep(hold: KeepableHold): boolean {
     return (hold.grant.kept?.tokensLeft ?? 0) > 0 && this.#mayPass(hold);
   }
 
-  follows(idle: HeldLease): void {
+  keepIdle(idle: HeldLease): void {
     if (this.#queue.handTo(idle)) return;
     if (this.#queue.length > 0) {
       this.#giveUp(idle);
@@ -177,91 +179,96 @@ export class CachedLock implements SeatKeeper {
     this.#idle.set(idle, clock.at(clock.nowMs() + this.#keepMs, giveUp));
   }
 
-  gone(hold: HeldLease): void {
+  seatEnded(hold: HeldLease): void {
     this.#forget(hold);
-    this.#seated -= 1;
-    if (this.#seated === 0) this.#unseated();
+    this.#seatCount -= 1;
+    if (this.#seatCount === 0) this.#lastSeatEnded();
     this.#context.changed(this);
   }
 
-  // ----
+  // ---- internals
 
-  get #isSingle(): boolean {
+  get #hasOneSeat(): boolean {
     return this.seats.kind === 'mutex';
   }
 
-  /** Nobody else waits; whoever came while nobody listened is not known of. */
-  get #isOnlyOurs(): boolean {
-    return this.#others === 'none' && this.#context.hearingSinceMs() <= this.#noneSinceMs;
+  /** Whether no other process waits. False after a gap in the wake-ups, because a newcomer may have come unnoticed. */
+  get #isUncontended(): boolean {
+    return this.#others === 'none' && this.#context.hearingSinceMs() <= this.#noneWaitSinceMs;
   }
 
-  /** Whether whoever holds or keeps this seat may leave it to the next caller here. */
-  #mayPass(seat: HeldLease): boolean {
+  /** Whether this seat may pass to the next caller in this process. */
+  #mayPass(seat: KeepableHold): boolean {
     return (
-      this.#isOnlyOurs &&
-      this.#asking === 0 &&
+      this.#isUncontended &&
+      this.#requestCount === 0 &&
       !seat.wasAskedToRelease &&
-      seat.remainingMs >= seat.grant.terms.leaseMs * LEAST_SHARE_LEFT
+      seat.remainingMs >= seat.grant.terms.leaseMs * MIN_SHARE_LEFT
     );
   }
 
-  /** The only seat is this process's, or about to be, as far as it knows; or others are in line before this one. */
-  #mustLineUp({ timeoutMs }: CachedRequest): boolean {
-    if (!this.#isSingle) return false;
-    const isAnswerToCome = this.#others === 'unknown' && this.#asking > 0 && this.#seated === 0;
+  /**
+   * Whether the request must queue here: this process has the only seat or probably gets it, or callers queue already.
+   */
+  #mustQueueHere({ timeoutMs }: CachedRequest): boolean {
+    if (!this.#hasOneSeat) return false;
+    const isAnswerPending = this.#others === 'unknown' && this.#requestCount > 0 && this.#seatCount === 0;
     return (
       this.#queue.length > 0 ||
-      (isAnswerToCome && timeoutMs > 0) ||
-      (this.#isOnlyOurs && this.#asking + this.#seated > 0)
+      (isAnswerPending && timeoutMs > 0) ||
+      (this.#isUncontended && this.#requestCount + this.#seatCount > 0)
     );
   }
 
-  /** What is idle and does not suit is in the way of a try, and of whoever wants the only seat. */
+  /**
+   * An idle seat that fits. An idle seat that does not fit blocks a try, and any request for an only seat: gives it up.
+   */
   #takeIdle({ terms, demand, timeoutMs }: CachedRequest): HeldLease | undefined {
     for (const idle of this.#idle.keys()) {
       const { grant } = idle;
       const isAlike = grant.terms.leaseMs === terms.leaseMs && grant.demand.permits === demand.permits;
-      // A semaphore that has not met its stored limit yet has to ask.
+      // A semaphore that has not yet compared its limit with the stored one must ask the server.
       const mustAsk = demand.mustMatch === true || demand.setsLimit === true;
       if (isAlike && !mustAsk && this.#mayPass(idle)) {
         this.#forget(idle);
-        idle.begin();
+        idle.beginUse();
         return idle;
       }
-      if (this.#isSingle || timeoutMs === 0) this.#giveUp(idle);
+      if (this.#hasOneSeat || timeoutMs === 0) this.#giveUp(idle);
     }
     return undefined;
   }
 
-  #beginToAsk(): void {
-    this.#asking += 1;
+  #requestBegins(): void {
+    this.#requestCount += 1;
     this.#context.changed(this);
   }
 
-  async #ask(ask: () => Promise<HeldLease>): Promise<HeldLease> {
+  async #sendRequest(ask: () => Promise<HeldLease>): Promise<HeldLease> {
     try {
       return await ask();
     } finally {
-      this.#asking -= 1;
-      if (this.#seated === 0) this.#unseated();
+      this.#requestCount -= 1;
+      if (this.#seatCount === 0) this.#lastSeatEnded();
       this.#context.changed(this);
     }
   }
 
   /**
-   * Nobody names this process any more to those who come. Who of it is queued for the only seat has it by the very update
-   * that ends the last one; where there are several, somebody else may have come in between.
+   * This process has no seat, so newcomers do not notify it any more. If the lock has one seat and a request of this
+   * process is next, the update that ended the last seat granted that request, so no process came in between. If it has
+   * several seats, another process may have.
    */
-  #unseated(): void {
-    if (!this.#isSingle && this.#others === 'none') this.#others = 'unknown';
-    if (this.#asking > 0) return;
+  #lastSeatEnded(): void {
+    if (!this.#hasOneSeat && this.#others === 'none') this.#others = 'unknown';
+    if (this.#requestCount > 0) return;
     this.#others = 'unknown';
-    // The first in the line asks, and the others wait for the answer.
-    if (this.#queue.sendFirst()) this.#beginToAsk();
+    // The first caller asks the server, and the other callers wait for its answer.
+    if (this.#queue.sendFirst()) this.#requestBegins();
   }
 
-  #dissolveLine(): void {
-    while (this.#queue.sendFirst()) this.#beginToAsk();
+  #sendQueueToServer(): void {
+    while (this.#queue.sendFirst()) this.#requestBegins();
   }
 
   #giveUpIdle(): void {

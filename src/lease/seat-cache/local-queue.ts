@@ -6,28 +6,28 @@ import type { HeldLease } from '../holding/held-lease.js';
 
 interface LocalWaiter {
   readonly leaseMs: number;
-  readonly portion: Portion;
-  /** `undefined`: it has to ask the server itself. */
+  readonly chunk: Chunk;
+  /** `undefined` means that the caller must ask the server itself. */
   settle(seat: HeldLease | undefined): void;
 }
 
-/** A line is counted in portions of so many, so that a place in it is found without going through all of it. */
-const PORTION = 128;
+/** The queue is split into chunks, so that counting the waiters ahead of one does not iterate over all of them. */
+const CHUNK_SIZE = 128;
 
-/** One portion: so many have joined it, and these still wait. */
-interface Portion {
+/** A part of the queue: how many callers have joined it, and which of them still wait. */
+interface Chunk {
   joined: number;
   readonly waiting: Set<LocalWaiter>;
 }
 
-/** Callers of one process who wait for a seat that it keeps, first come first. */
+/** The callers of one process that wait for a kept seat, first come, first served. */
 export class LocalQueue {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #closing: AbortSignal;
-  /** In their order; none is empty. */
-  readonly #portions = new Set<Portion>();
-  #last: Portion = { joined: 0, waiting: new Set() };
+  /** In order; none of them is empty. */
+  readonly #chunks = new Set<Chunk>();
+  #last: Chunk = { joined: 0, waiting: new Set() };
   #length = 0;
 
   constructor(name: string, clock: Clock, closing: AbortSignal) {
@@ -41,9 +41,9 @@ export class LocalQueue {
   }
 
   /**
-   * The seat when its turn has come; `undefined` if the server has to be asked instead.
+   * Waits for a turn. Resolves with the seat, or with `undefined` if the caller must ask the server instead.
    *
-   * @param timeout - The error of a wait that so many were ahead of when its time was up.
+   * @param timeout - Makes the error of a wait that timed out with `place` callers ahead of it.
    * @throws That error; the reason of the signal; {@link ProviderClosedError}.
    */
   async wait(
@@ -58,9 +58,9 @@ export class LocalQueue {
       settle = onSeat;
       reject = onEnd;
     });
-    const inLine: LocalWaiter = { leaseMs, settle, portion: this.#openPortion() };
+    const waiter: LocalWaiter = { leaseMs, settle, chunk: this.#openChunk() };
     const end = (why: unknown): void => {
-      this.#remove(inLine);
+      this.#remove(waiter);
       reject(why);
     };
     const forget = onAbort(signal, () => {
@@ -70,12 +70,12 @@ export class LocalQueue {
       end(new ProviderClosedError(this.#name));
     };
     const onTimeout = (): void => {
-      end(timeout(this.#placeOf(inLine)));
+      end(timeout(this.#placeOf(waiter)));
     };
     this.#closing.addEventListener('abort', onClosing, { once: true });
     const endMs = this.#clock.nowMs() + timeoutMs;
     const timer = timeoutMs < Infinity ? this.#clock.at(endMs, onTimeout) : undefined;
-    this.#join(inLine);
+    this.#join(waiter);
     try {
       return await settled;
     } finally {
@@ -85,17 +85,17 @@ export class LocalQueue {
     }
   }
 
-  /** Gives the seat to the first. False: nobody is there, or it wants another lease. */
+  /** Passes the seat to the first caller. Returns false if there is none, or if it wants another lease time. */
   handTo(seat: HeldLease): boolean {
     const first = this.#first;
     if (first?.leaseMs !== seat.grant.terms.leaseMs) return false;
     this.#remove(first);
-    seat.begin();
+    seat.beginUse();
     first.settle(seat);
     return true;
   }
 
-  /** The first asks the server. False: nobody is there. */
+  /** Makes the first caller ask the server. Returns false if there is none. */
   sendFirst(): boolean {
     const first = this.#first;
     if (first === undefined) return false;
@@ -105,39 +105,39 @@ export class LocalQueue {
   }
 
   get #first(): LocalWaiter | undefined {
-    const [portion] = this.#portions;
-    const [first] = portion?.waiting ?? [];
+    const [chunk] = this.#chunks;
+    const [first] = chunk?.waiting ?? [];
     return first;
   }
 
-  #openPortion(): Portion {
-    if (this.#last.joined === PORTION) this.#last = { joined: 0, waiting: new Set() };
+  #openChunk(): Chunk {
+    if (this.#last.joined === CHUNK_SIZE) this.#last = { joined: 0, waiting: new Set() };
     return this.#last;
   }
 
-  #join(inLine: LocalWaiter): void {
-    const { portion } = inLine;
-    portion.joined += 1;
-    portion.waiting.add(inLine);
-    this.#portions.add(portion);
+  #join(waiter: LocalWaiter): void {
+    const { chunk } = waiter;
+    chunk.joined += 1;
+    chunk.waiting.add(waiter);
+    this.#chunks.add(chunk);
     this.#length += 1;
   }
 
-  #remove(inLine: LocalWaiter): void {
-    const { portion } = inLine;
-    if (!portion.waiting.delete(inLine)) return;
+  #remove(waiter: LocalWaiter): void {
+    const { chunk } = waiter;
+    if (!chunk.waiting.delete(waiter)) return;
     this.#length -= 1;
-    if (portion.waiting.size === 0) this.#portions.delete(portion);
+    if (chunk.waiting.size === 0) this.#chunks.delete(chunk);
   }
 
-  #placeOf(inLine: LocalWaiter): number {
+  #placeOf(waiter: LocalWaiter): number {
     let ahead = 0;
-    for (const portion of this.#portions) {
-      if (portion === inLine.portion) break;
-      ahead += portion.waiting.size;
+    for (const chunk of this.#chunks) {
+      if (chunk === waiter.chunk) break;
+      ahead += chunk.waiting.size;
     }
-    for (const other of inLine.portion.waiting) {
-      if (other === inLine) break;
+    for (const other of waiter.chunk.waiting) {
+      if (other === waiter) break;
       ahead += 1;
     }
     return ahead;

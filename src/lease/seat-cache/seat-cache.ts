@@ -3,15 +3,18 @@ import type { Seats } from '../../protocol/seats.js';
 import { CachedLock } from './cached-lock.js';
 import type { SeatCacheContext } from './cached-lock.js';
 
-/** The locks whose seats this process keeps between its callers, while there is something to remember of them. */
+/**
+ * The locks whose seats this process keeps between its callers. This folder lets the next caller of the process use a
+ * seat without a command to the server, as long as no other process waits for the lock.
+ */
 export class SeatCache {
   readonly #context: SeatCacheContext;
   readonly #listen: (isListening: boolean) => void;
   readonly #locks = new Map<string, CachedLock>();
-  readonly #seated = new Set<CachedLock>();
+  readonly #locksWithSeats = new Set<CachedLock>();
   #timer: Timer | undefined;
 
-  /** @param listen - Whether somebody may have to wait behind a seat of this process, and name it. */
+  /** @param listen - Told whether this process has seats that another process may have to wait for. */
   constructor(context: Omit<SeatCacheContext, 'changed'>, listen: (isListening: boolean) => void) {
     this.#listen = listen;
     this.#context = {
@@ -22,16 +25,16 @@ export class SeatCache {
     };
   }
 
-  /** The lock, to be asked through; `undefined` if nothing of it is kept, and is not to be. */
+  /** The lock to acquire through; `undefined` if none of its seats is kept, or is to be kept. */
   lock(name: string, seats: Seats, keepMs: number): CachedLock | undefined {
     const key = keyOf(seats.kind, name);
     const known = this.#locks.get(key);
     if (known !== undefined || keepMs === 0) return known;
-    // Remembered when it is in use: a request that is refused before it begins leaves nothing behind.
+    // The cache stores it once it is in use. A request that is refused before it begins leaves nothing behind.
     return new CachedLock(name, seats, this.#context);
   }
 
-  /** A wake-up told that somebody waits behind what is kept under this name. */
+  /** A wake-up has reported that another process waits behind a kept seat of this name. */
   othersWait(name: string): void {
     for (const kind of ['mutex', 'semaphore']) this.#locks.get(keyOf(kind, name))?.othersWait();
   }
@@ -45,13 +48,17 @@ export class SeatCache {
     if (!lock.isInUse) this.#locks.delete(key);
     else if (!this.#locks.has(key)) this.#locks.set(key, lock);
     if (lock.hasSeats) {
-      this.#seated.add(lock);
+      this.#locksWithSeats.add(lock);
       this.#timer?.cancel();
-      if (this.#seated.size === 1) this.#listen(true);
-    } else if (this.#seated.delete(lock) && this.#seated.size === 0) this.#closeLater(lock.keepMs);
+      if (this.#locksWithSeats.size === 1) this.#listen(true);
+    } else if (this.#locksWithSeats.delete(lock) && this.#locksWithSeats.size === 0)
+      this.#closeLater(lock.keepMs);
   }
 
-  /** Whoever uses a lock again within `keepMs` wants its seat kept then, and for that somebody must have listened. */
+  /**
+   * Goes on listening for `keepMs`: a caller that comes back within that time wants its seat kept, and a seat can be
+   * kept only if the process has listened without a gap.
+   */
   #closeLater(keepMs: number): void {
     const { clock } = this.#context;
     this.#timer = clock.at(clock.nowMs() + keepMs, () => {

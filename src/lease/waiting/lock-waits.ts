@@ -14,39 +14,39 @@ import { LookSchedule } from './look-schedule.js';
 import type { LookLimiter } from './look-limiter.js';
 import type { Wait } from './wait.js';
 
-/** What is known of one wait. */
-interface Known {
+/** What this process knows of one wait. */
+interface TrackedWait {
   readonly wait: Wait;
   queuedAtMs: number;
-  /** The fence in the last reply that showed it queued: older grants are not for this wait (S3). */
-  floor: number;
-  /** The highest token heard before the reply to its own request. */
-  heard: number;
-  /** Told to look again before that reply. */
+  /** The fence in the last reply that showed the attempt queued. Only a grant above it is for this wait (S3). */
+  fenceWhenQueued: number;
+  /** The highest granted token that an event reported before the reply to the attempt's own request. */
+  heardToken: number;
+  /** An event asked for a look before that reply. */
   mustLook: boolean;
-  /** When the place in the queue lapses: the last word of the server, counted from before the asking. */
-  aliveUntil: Moment;
+  /** When the place in the queue lapses at the earliest, by the last answer, counted from just before its request. */
+  endsAt: Moment;
   place: number;
 }
 
 const LONG_AGO: Moment = { ms: -Infinity, wallAheadMs: 0 };
 
-/** Who hears what becomes of the waits of one lock. */
+/** Receives the changes of the waits for one lock. */
 interface LockWaitsListener {
-  /** A wait leaves the lock, and is told why after this. */
+  /** A wait has ended. The wait itself is told how right after this call. */
   ended(wait: Wait, isGranted: boolean): void;
-  /** Their queue moves, or one of them has come to it. */
+  /** The queue has moved, or one of the waits has joined it. */
   moved(): void;
 }
 
 /**
- * All waits of this process for one lock, of which there may be thousands: they look together, by one update, and
- * nothing that concerns one of them goes through all of them.
+ * All waits of this process for one lock. There may be thousands of them, so one update looks for all of them, and no
+ * operation on one wait iterates over the others.
  *
- * A look is a transition that extends this process's own places. It surely writes, so its answer is the majority's; it
- * also drops the dead and seats whoever may enter, so a timer needs no other update. Looks happen every third of a
- * lease; when the earliest lease in the way runs out (the head at once, the others a little later by their place); and
- * when the room says so.
+ * A look is a transition that extends this process's own places. It always writes, so a majority has acknowledged its
+ * answer. It also drops what has expired and admits the next waiters, so no other update is needed when a lease
+ * expires. The process looks every third of a lease; when the earliest lease ahead expires (the head at once, the
+ * others a little later by their place); and when the waiting room asks for a look.
  */
 export class LockWaits {
   readonly name: string;
@@ -54,16 +54,16 @@ export class LockWaits {
   readonly #clock: Clock;
   readonly #listener: LockWaitsListener;
   readonly #looks: LookLimiter;
-  readonly #waits = new Map<string, Known>();
-  /** Those that a reply has shown in the queue, in that order. The requests of the others are still on their way. */
-  readonly #queued = new Set<Known>();
-  /** The one of them with the lowest place, as far as is known. */
-  #first: Known | undefined;
-  readonly #times: LookSchedule;
-  readonly #lookNow = (): Promise<void> => this.#look();
+  readonly #waits = new Map<string, TrackedWait>();
+  /** The waits that a reply has shown in the queue, in that order. The requests of the others are still in flight. */
+  readonly #queued = new Set<TrackedWait>();
+  /** The queued wait with the lowest known place. */
+  #first: TrackedWait | undefined;
+  readonly #lookSchedule: LookSchedule;
+  readonly #requestedLook = (): Promise<void> => this.#sendLook();
   #isLooking = false;
   #mustLookAgain = false;
-  #waiters = 0;
+  #queueLength = 0;
   #movedAtMs = -Infinity;
 
   constructor(
@@ -78,7 +78,7 @@ export class LockWaits {
     this.#clock = clock;
     this.#looks = looks;
     this.#listener = listener;
-    this.#times = new LookSchedule(clock, () => {
+    this.#lookSchedule = new LookSchedule(clock, () => {
       this.look();
     });
   }
@@ -91,9 +91,9 @@ export class LockWaits {
     return this.#queued.size > 0;
   }
 
-  get standing(): QueuePosition {
+  get position(): QueuePosition {
     const place = this.#first?.place ?? Infinity;
-    return { place, waiters: this.#waiters, movedAtMs: this.#movedAtMs };
+    return { place, waiters: this.#queueLength, movedAtMs: this.#movedAtMs };
   }
 
   has(id: string): boolean {
@@ -105,66 +105,70 @@ export class LockWaits {
     this.#waits.set(wait.id, {
       wait,
       queuedAtMs: Infinity,
-      floor: 0,
-      heard: 0,
+      fenceWhenQueued: 0,
+      heardToken: 0,
       mustLook: false,
-      aliveUntil: LONG_AGO,
+      endsAt: LONG_AGO,
       place: Infinity,
     });
   }
 
   remove(id: string): void {
-    const known = this.#waits.get(id);
-    if (known === undefined) return;
+    const tracked = this.#waits.get(id);
+    if (tracked === undefined) return;
     this.#waits.delete(id);
-    this.#queued.delete(known);
-    if (this.#first === known) [this.#first] = this.#queued;
+    this.#queued.delete(tracked);
+    if (this.#first === tracked) [this.#first] = this.#queued;
     if (!this.hasQueued) this.close();
   }
 
-  /** The reply to its own request showed the attempt in the queue. `mustLook`: events may have been missed since. */
+  /**
+   * The reply to the attempt's own request showed it in the queue.
+   *
+   * @param mustLook - Whether events may have been missed since that request was sent.
+   */
   queued(id: string, place: Place, reply: Reply, sentAt: Moment, mustLook: boolean): void {
-    const known = this.#waits.get(id);
-    if (known === undefined) return;
-    this.#queued.add(known);
-    known.queuedAtMs = this.#clock.nowMs();
-    this.#update(known, place, reply, sentAt);
-    if (known.heard > known.floor) this.#grantHeard(known, known.heard);
-    else if (mustLook || known.mustLook) this.look();
-    else this.#schedule();
+    const tracked = this.#waits.get(id);
+    if (tracked === undefined) return;
+    this.#queued.add(tracked);
+    tracked.queuedAtMs = this.#clock.nowMs();
+    this.#update(tracked, place, reply, sentAt);
+    if (tracked.heardToken > tracked.fenceWhenQueued) this.#acceptGrant(tracked, tracked.heardToken);
+    else if (mustLook || tracked.mustLook) this.look();
+    else this.#armSchedule();
   }
 
-  /** An event: this attempt was granted with this token; 0: look again. */
+  /** An event reports a grant to this attempt with this token. A token of 0 asks for a look. */
   woken(id: string, token: number): void {
-    const known = this.#waits.get(id);
-    if (known === undefined) return;
-    if (!this.#queued.has(known)) {
-      known.heard = Math.max(known.heard, token);
-      known.mustLook ||= token === 0;
+    const tracked = this.#waits.get(id);
+    if (tracked === undefined) return;
+    if (!this.#queued.has(tracked)) {
+      tracked.heardToken = Math.max(tracked.heardToken, token);
+      tracked.mustLook ||= token === 0;
     } else if (token === 0) this.look();
-    else if (token > known.floor) this.#grantHeard(known, token);
+    else if (token > tracked.fenceWhenQueued) this.#acceptGrant(tracked, token);
   }
 
-  /** Some update or read of this process showed a lease of this attempt. True: it waited for that. */
-  seated(id: string, token: number, aliveUntil: Moment): boolean {
-    const known = this.#waits.get(id);
-    if (known === undefined || !this.#queued.has(known) || token <= known.floor) return false;
-    known.aliveUntil = aliveUntil;
-    this.#grantHeard(known, token);
+  /** An update or a read of this process showed a lease of this attempt. Returns whether the attempt waited for it. */
+  leaseSeen(id: string, token: number, endsAt: Moment): boolean {
+    const tracked = this.#waits.get(id);
+    if (tracked === undefined || !this.#queued.has(tracked) || token <= tracked.fenceWhenQueued) return false;
+    tracked.endsAt = endsAt;
+    this.#acceptGrant(tracked, token);
     return true;
   }
 
-  /** A read showed this attempt as the first of this process, and so many waiters. */
-  shown(id: string, place: number, waiters: number): void {
-    const known = this.#waits.get(id);
-    if (known === undefined || !this.#queued.has(known)) return;
-    this.#waiters = waiters;
-    // A read may be old, and queues only move on.
-    if (place < known.place) this.#stands(known, place);
+  /** A read showed this attempt as the first of this process, and `waiters` as the length of the queue. */
+  placeRead(id: string, place: number, waiters: number): void {
+    const tracked = this.#waits.get(id);
+    if (tracked === undefined || !this.#queued.has(tracked)) return;
+    this.#queueLength = waiters;
+    // A read may be old. Places only get lower, so a higher place is older than what is known.
+    if (place < tracked.place) this.#setPlace(tracked, place);
   }
 
-  /** A read, asked then, showed these attempts. Looks if somebody who waited before is not among them. */
-  lookUnless(shown: readonly string[], askedAt: Moment): void {
+  /** A read sent at `askedAt` showed these attempts. Looks if it lacks a wait that was queued before it was sent. */
+  lookIfMissing(shown: readonly string[], askedAt: Moment): void {
     const ids = new Set(shown);
     for (const { wait, queuedAtMs } of this.#queued) {
       if (queuedAtMs >= askedAt.ms || ids.has(wait.id)) continue;
@@ -174,15 +178,15 @@ export class LockWaits {
   }
 
   look(): void {
-    // A look that is on its way was asked before what calls for this one, and does not count.
+    // A look in flight was sent before the event that calls for this one, so it does not count.
     this.#mustLookAgain = this.#isLooking;
-    if (!this.#isLooking && this.hasQueued) this.#looks.want(this.#lookNow);
+    if (!this.#isLooking && this.hasQueued) this.#looks.request(this.#requestedLook);
   }
 
-  fail(error: unknown, waits: Iterable<Known> = this.#queued): void {
-    for (const known of [...waits]) {
-      const { wait } = known;
-      if (this.#waits.get(wait.id) !== known) continue;
+  fail(error: unknown, waits: Iterable<TrackedWait> = this.#queued): void {
+    for (const tracked of [...waits]) {
+      const { wait } = tracked;
+      if (this.#waits.get(wait.id) !== tracked) continue;
       this.#end(wait, false, () => {
         wait.failed(error);
       });
@@ -190,15 +194,15 @@ export class LockWaits {
   }
 
   close(): void {
-    this.#times.cancel();
-    this.#looks.forget(this.#lookNow);
+    this.#lookSchedule.cancel();
+    this.#looks.cancel(this.#requestedLook);
   }
 
-  /** A grant by event carries no time of its own: it lasts as long as the place it came from. */
-  #grantHeard(known: Known, token: number): void {
-    const { wait, aliveUntil } = known;
-    const deadline = deadlineBefore(aliveUntil, wait.terms);
-    // The look extends the seat, and its answer tells whether the seat is still there.
+  /** A grant by event carries no expiry of its own: a granted seat keeps the expiry of its place. */
+  #acceptGrant(tracked: TrackedWait, token: number): void {
+    const { wait, endsAt } = tracked;
+    const deadline = deadlineBefore(endsAt, wait.terms);
+    // The look extends the seat, and its answer shows whether the seat still exists.
     if (!leavesEnough(deadline, this.#clock, wait.terms)) this.look();
     else
       this.#end(wait, true, () => {
@@ -208,45 +212,45 @@ export class LockWaits {
 
   #end(wait: Wait, isGranted: boolean, tell: () => void): void {
     this.remove(wait.id);
-    this.#schedule();
+    this.#armSchedule();
     this.#listener.ended(wait, isGranted);
-    if (isGranted && this.hasQueued) this.#moved();
+    if (isGranted && this.hasQueued) this.#queueMoved();
     tell();
   }
 
-  #moved(): void {
+  #queueMoved(): void {
     this.#movedAtMs = this.#clock.nowMs();
     this.#listener.moved();
   }
 
-  #stands(known: Known, place: number): void {
-    const isCloser = place < known.place;
-    known.place = place;
-    if (this.#first === undefined || place < this.#first.place) this.#first = known;
-    if (isCloser) this.#moved();
+  #setPlace(tracked: TrackedWait, place: number): void {
+    const isCloser = place < tracked.place;
+    tracked.place = place;
+    if (this.#first === undefined || place < this.#first.place) this.#first = tracked;
+    if (isCloser) this.#queueMoved();
   }
 
-  #update(known: Known, place: Place, reply: Reply, sentAt: Moment): void {
-    known.floor = Math.max(known.floor, reply.fence);
-    const { terms } = known.wait;
-    const aliveUntil = after(sentAt, leftMs(place.expiresAt, reply.nowMs, terms.leaseMs));
-    if (aliveUntil.ms > known.aliveUntil.ms) known.aliveUntil = aliveUntil;
-    this.#waiters = reply.waiters;
-    this.#stands(known, place.place);
-    this.#times.extendAt(sentAt.ms + terms.leaseMs / 3);
-    if (this.#first === known) {
-      const inTheWayMs = reply.earliestMs === null ? Infinity : reply.earliestMs - reply.nowMs;
-      this.#times.expiryAt(this.#clock.nowMs() + inTheWayMs, known.place);
+  #update(tracked: TrackedWait, place: Place, reply: Reply, sentAt: Moment): void {
+    tracked.fenceWhenQueued = Math.max(tracked.fenceWhenQueued, reply.fence);
+    const { terms } = tracked.wait;
+    const endsAt = after(sentAt, leftMs(place.expiresAt, reply.nowMs, terms.leaseMs));
+    if (endsAt.ms > tracked.endsAt.ms) tracked.endsAt = endsAt;
+    this.#queueLength = reply.waiters;
+    this.#setPlace(tracked, place.place);
+    this.#lookSchedule.extendAt(sentAt.ms + terms.leaseMs / 3);
+    if (this.#first === tracked) {
+      const untilExpiryMs = reply.earliestMs === null ? Infinity : reply.earliestMs - reply.nowMs;
+      this.#lookSchedule.expiryAt(this.#clock.nowMs() + untilExpiryMs, tracked.place);
     }
-    known.wait.placed(known.place, reply);
+    tracked.wait.placed(tracked.place, reply);
   }
 
-  #schedule(): void {
-    if (this.hasQueued && !this.#isLooking) this.#times.arm();
-    else this.#times.cancel();
+  #armSchedule(): void {
+    if (this.hasQueued && !this.#isLooking) this.#lookSchedule.arm();
+    else this.#lookSchedule.cancel();
   }
 
-  async #look(): Promise<void> {
+  async #sendLook(): Promise<void> {
     const asked = [...this.#queued];
     const [first] = asked;
     if (first === undefined) return;
@@ -258,49 +262,49 @@ export class LockWaits {
       leaseMs = Math.max(leaseMs, wait.terms.leaseMs);
       retentionMs = Math.max(retentionMs, wait.terms.retentionMs);
     }
-    this.#times.restart();
+    this.#lookSchedule.restart();
     const operation = { type: 'extend', ids, leaseMs, retentionMs, nonce: newNonce() } as const;
     try {
       this.#looked(asked, await this.#combiner.submit(this.name, seats, operation).outcome);
     } finally {
       this.#isLooking = false;
       if (this.#mustLookAgain) this.look();
-      else this.#schedule();
+      else this.#armSchedule();
     }
   }
 
-  #looked(asked: readonly Known[], outcome: Outcome<Answer>): void {
-    // A document that is full takes no look's word until somebody leaves.
+  #looked(asked: readonly TrackedWait[], outcome: Outcome<Answer>): void {
+    // A full document has no room for the word of a look until a member leaves. So this refusal is temporary.
     if (outcome.type === 'refused' && !isTooLarge(outcome.error)) {
       this.fail(outcome.error);
       return;
     }
     if (outcome.type !== 'done') {
-      this.#times.unanswered();
+      this.#lookSchedule.unanswered();
       return;
     }
-    this.#times.answered();
+    this.#lookSchedule.answered();
     const { reply } = outcome.value;
     if (reply?.sound === false) {
       this.fail(new CorruptLockDocumentError(this.name), asked);
       return;
     }
-    for (const known of asked) {
-      // Granted meanwhile, or not wanted any more: what was asked before does not take that back.
-      if (this.#waits.get(known.wait.id) !== known) continue;
-      const fate = reply === null ? undefined : fateOf(reply, known.wait.id);
+    for (const tracked of asked) {
+      // The wait has ended since: it was granted or withdrawn. This older answer must not undo that.
+      if (this.#waits.get(tracked.wait.id) !== tracked) continue;
+      const fate = reply === null ? undefined : fateOf(reply, tracked.wait.id);
       if (reply !== null && fate?.type === 'queued') {
-        this.#update(known, fate.place, reply, outcome.sentAt);
+        this.#update(tracked, fate.place, reply, outcome.sentAt);
       } else if (reply !== null && fate?.type === 'granted') {
-        // Just extended, so whatever is left is all there is to be had.
+        // The look has just extended this seat, so another look would not leave more of the lease.
         const { lease } = fate;
-        const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, known.wait.terms);
-        this.#end(known.wait, true, () => {
-          known.wait.granted(lease.token, deadline);
+        const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, tracked.wait.terms);
+        this.#end(tracked.wait, true, () => {
+          tracked.wait.granted(lease.token, deadline);
         });
       } else {
-        this.#end(known.wait, false, () => {
-          known.wait.lapsed();
+        this.#end(tracked.wait, false, () => {
+          tracked.wait.lapsed();
         });
       }
     }

@@ -1,29 +1,30 @@
 /**
- * So many looks of one provider are in flight. When a stream breaks, every lock that is waited for is looked at: thousands
- * of updates at once would keep the extensions of leases waiting, for the pool of connections and for the server.
+ * The most looks that one provider has in flight. When a stream breaks, the process looks at every lock it waits for.
+ * Without this limit, thousands of updates at once would delay lease extensions, in the connection pool and on the
+ * server.
  */
 const MAX_LOOKS_IN_FLIGHT = 8;
 
-/** Lets the locks that want a look have it in turn. */
+/** Bounds how many looks of one provider are in flight; the other looks wait their turn. */
 export class LookLimiter {
-  readonly #wanted = new Set<() => Promise<void>>();
+  readonly #requested = new Set<() => Promise<void>>();
   #inFlight = 0;
 
-  /** Calls this once, when it is its turn; asked for again before that, it is still called once. */
-  want(look: () => Promise<void>): void {
-    this.#wanted.add(look);
+  /** Calls `look` once, when its turn comes. Further requests before that call change nothing. */
+  request(look: () => Promise<void>): void {
+    this.#requested.add(look);
     this.#next();
   }
 
-  /** Nobody waits for that lock any more. */
-  forget(look: () => Promise<void>): void {
-    this.#wanted.delete(look);
+  /** Drops a requested look that has not been sent. */
+  cancel(look: () => Promise<void>): void {
+    this.#requested.delete(look);
   }
 
   #next(): void {
-    for (const look of this.#wanted) {
+    for (const look of this.#requested) {
       if (this.#inFlight >= MAX_LOOKS_IN_FLIGHT) return;
-      this.#wanted.delete(look);
+      this.#requested.delete(look);
       this.#inFlight += 1;
       void look().finally(() => {
         this.#inFlight -= 1;

@@ -1,14 +1,14 @@
 import type { Clock, Timer } from '../../clock.js';
 
-/** How much later than the head the next in line takes its look, and the most that anybody adds. */
-const SECOND_LOOK_MS = 150;
-const LAST_LOOK_MS = 2_000;
+/** How much later each further place looks when a lease is about to expire, and the most that a place adds. */
+const DELAY_PER_PLACE_MS = 150;
+const MAX_DELAY_MS = 2_000;
 
-/** Between two looks that nobody answered. */
+/** The bounds of the pause after a look without an answer. */
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 1_000;
 
-/** When the waits for one lock look next: at the earliest of what calls for it. */
+/** When the waits for one lock look next: at the earliest instant that any of the methods below has set. */
 export class LookSchedule {
   readonly #clock: Clock;
   readonly #look: () => void;
@@ -23,14 +23,17 @@ export class LookSchedule {
     this.#look = look;
   }
 
-  /** A place has to be extended by then. */
+  /** A place must be extended by `atMs`. */
   extendAt(atMs: number): void {
     this.#extendAtMs = Math.min(this.#extendAtMs, atMs);
   }
 
-  /** The earliest lease in the way of this place runs out then: the head looks at once, the others a little later. */
+  /**
+   * The earliest lease or place ahead of this place expires at `atMs`. The head looks then, and the waiters behind it a
+   * little later.
+   */
   expiryAt(atMs: number, place: number): void {
-    this.#expiryAtMs = atMs + (place === 0 ? 1 : Math.min(SECOND_LOOK_MS * place, LAST_LOOK_MS));
+    this.#expiryAtMs = atMs + (place === 0 ? 1 : Math.min(DELAY_PER_PLACE_MS * place, MAX_DELAY_MS));
   }
 
   unanswered(): void {
@@ -43,7 +46,7 @@ export class LookSchedule {
     this.#failures = 0;
   }
 
-  /** A look is sent: whatever called for one has it, and its answer tells the next times. */
+  /** A look is being sent. It serves every pending reason for a look, and its answer sets the next times. */
   restart(): void {
     this.cancel();
     this.#extendAtMs = this.#expiryAtMs = this.#retryAtMs = Infinity;

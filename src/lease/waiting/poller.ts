@@ -11,13 +11,13 @@ const MAX_NAMES_PER_READ = 256;
 const GROWTH = 1.6;
 
 /**
- * Looks for grants while no change stream tells of them: plain reads of all locks that this process is queued for. Where
- * there are no streams, with pauses that grow; where this process is far from its turn, once a second, and then no more
- * than whether anything has moved since the last look.
+ * Finds grants by plain reads of all locks that this process is queued for, while no change stream reports them.
+ * Without change streams it reads in pauses that grow. While the process is far from its turn, it reads once a second,
+ * and then it first reads only whether anything has moved since the last read.
  *
- * A majority's reads, because the local state of one member can show a grant that is rolled back. What a read does not
- * show proves nothing (it may be old): only grants and closer places are taken from it, and a place that is not shown is
- * looked at.
+ * Grants come from majority reads, because the local state of one member can show a grant that is later rolled back.
+ * A read may be old, so an entry that it does not show proves nothing. The poller takes only grants and closer places
+ * from a read, and the process looks at a lock whose read does not show one of its places.
  */
 export class Poller {
   readonly #collection: LockCollection;
@@ -28,7 +28,7 @@ export class Poller {
   readonly #room: WaitingRoom;
   #pauseMs: number;
   #readAtMs = -Infinity;
-  /** Of the locks that were read, far from their turn. */
+  /** The mark of each lock at its last read. In far reads, a mark that is still the same means that nothing moved. */
   #marks = new Map<string, string>();
   #timer: Timer | undefined;
   #timerAtMs = Infinity;
@@ -52,7 +52,7 @@ export class Poller {
     this.#pauseMs = settings.pollMs.min;
   }
 
-  /** Somebody began to wait, or waits in another way than before. */
+  /** A wait has begun, or the wakeup mode has changed: reads soon again. */
   hurry(): void {
     this.#pauseMs = this.#settings.pollMs.min;
     if (!this.#isReading) this.#schedule();
@@ -74,7 +74,7 @@ export class Poller {
       phaseMs === undefined
         ? this.#pauseMs * (0.75 + Math.random() / 4)
         : untilReadMs(phaseMs, this.#collection.serverClock.nowMs(), nowMs - this.#readAtMs);
-    // Waits that begin one after the other must not put off the read of those before them.
+    // A new wait must not postpone the read that earlier waits already have scheduled.
     this.#timerAtMs = phaseMs === undefined ? Math.min(nowMs + pauseMs, pendingAtMs) : nowMs + pauseMs;
     this.#timer = this.#clock.at(this.#timerAtMs, () => void this.#poll());
   }
@@ -85,24 +85,24 @@ export class Poller {
     this.#readAtMs = this.#clock.nowMs();
     this.#pauseMs = Math.min(this.#pauseMs * GROWTH, this.#settings.pollMs.max);
     const names = this.#room.namesToPoll;
-    const known = this.#room.phaseMs === undefined ? new Map<string, string>() : this.#marks;
+    const marks = this.#room.phaseMs === undefined ? new Map<string, string>() : this.#marks;
     this.#marks = new Map();
     let isAnswered = true;
     for (let from = 0; from < names.length; from += MAX_NAMES_PER_READ) {
       const some = names.slice(from, from + MAX_NAMES_PER_READ);
-      isAnswered = (await this.#readMoved(some, known)) && isAnswered;
+      isAnswered = (await this.#readMoved(some, marks)) && isAnswered;
     }
     if (isAnswered) this.#room.polled();
     this.#isReading = false;
     this.#schedule();
   }
 
-  /** Reads those of them that have moved since they were marked. False: there was no answer. */
+  /** Reads the locks that have moved since `marks` was filled. Returns false if the store did not answer. */
   async #readMoved(names: readonly string[], marks: ReadonlyMap<string, string>): Promise<boolean> {
     const marked = names.filter((name) => marks.has(name));
     const moved = new Set(names);
     if (marked.length > 0) {
-      // Nothing is taken from it but that a look is due, so that the local state will do.
+      // The local state is enough: this read decides only which locks need a majority read.
       const outcome = await this.#collection.read(marked, MARK_PROJECTION, 'local');
       if (outcome.type !== 'done') return this.#failed(outcome);
       for (const document of outcome.value) {
@@ -115,7 +115,7 @@ export class Poller {
     return moved.size === 0 || (await this.#read([...moved]));
   }
 
-  /** False: there was no answer. */
+  /** Returns false if the store did not answer. */
   async #read(names: readonly string[]): Promise<boolean> {
     const projection = pollProjection(this.#kinds, this.#process);
     const outcome = await this.#collection.read(names, projection, 'majority');

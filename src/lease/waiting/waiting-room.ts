@@ -15,34 +15,34 @@ import { wakeupModeFor } from './wakeup-policy.js';
 import type { WakeupMode } from './wakeup-policy.js';
 import { LookLimiter } from './look-limiter.js';
 
-/** What wakes the room up: the change stream, or polls. */
+/** The change stream, as the waiting room sees it. */
 export interface Wakeups {
-  /** Since when events arrive without a gap; infinitely late if they do not. */
+  /** Since when events arrive without a gap; `Infinity` while they do not. */
   readonly openedAtMs: number;
   readonly isPolling: boolean;
-  /** Whether anybody listens; if nobody does, how soon they close. */
+  /** Opens the stream, or lets it close after `lingerMs`. */
   listen(listening: boolean, lingerMs?: number): void;
 }
 
-/** Where nobody listens, or there is no change stream. */
+/** The poller, as the waiting room sees it: it reads where no change stream is open. */
 export interface Polls {
-  /** Somebody began to wait, or waits in another way than before. */
+  /** A wait has begun, or the wakeup mode has changed. */
   hurry(): void;
 }
 
-/** Whom wake-ups concern that nobody here waits for. */
+/** Handles the wake-ups that match no current wait. */
 export interface UnmatchedWakeups {
-  /** A grant for an attempt that ended without one: it has to be given back. */
+  /** An attempt that ended without a lock was granted a seat. The seat must be given back. */
   onUnclaimed(name: string, seats: Seats, id: string, leaseMs: number): void;
-  /** This attempt, which does not wait, should look at its lease. */
+  /** The process should ask the server about the lease of this attempt. */
   onTold(id: string): void;
-  /** Somebody waits behind a lease of this process that it may keep between its callers. */
+  /** Another process waits behind a seat that this process keeps, or may keep. */
   onOthersWait(name: string): void;
   /** The collection was dropped or renamed. */
   onVanished(): void;
 }
 
-/** How many attempts that ended without a lock are remembered, so that a grant that comes late is given back. */
+/** How many attempts that ended without a lock are remembered, so that a late grant to one of them is given back. */
 const MAX_REMEMBERED = 4_096;
 
 /** What is remembered of an attempt that ended without a lock. */
@@ -51,22 +51,25 @@ interface Ended {
   readonly leaseMs: number;
 }
 
-/** Everything this process waits for: one lock per lock, and whatever wakes them. */
+/**
+ * Everything this process waits for, by lock. This folder keeps the places of waiting attempts alive and finds out when
+ * they are granted, by the change stream, by polling or by looks.
+ */
 export class WaitingRoom implements WakeListener {
   readonly #combiner: Combiner;
   readonly #process: string;
   readonly #wakeIdleMs: number;
   readonly #clock: Clock;
-  readonly #outside: UnmatchedWakeups;
+  readonly #unmatched: UnmatchedWakeups;
   readonly #looks = new LookLimiter();
   readonly #locks = new Map<string, LockWaits>();
   readonly #queued = new Set<string>();
   readonly #ended = new Map<string, Ended>();
   #wakeups!: Wakeups;
   #polls!: Polls;
-  /** As it was decided last; `undefined`: nobody waits. */
-  #attention: WakeupMode | undefined;
-  #isKeeping = false;
+  /** The mode that was decided last; `undefined` while nothing waits. */
+  #mode: WakeupMode | undefined;
+  #keepsSeats = false;
   #timer: Timer | undefined;
 
   constructor(
@@ -74,62 +77,62 @@ export class WaitingRoom implements WakeListener {
     process: string,
     wakeIdleMs: number,
     clock: Clock,
-    outside: UnmatchedWakeups,
+    unmatched: UnmatchedWakeups,
   ) {
     this.#combiner = combiner;
     this.#process = process;
     this.#wakeIdleMs = wakeIdleMs;
     this.#clock = clock;
-    this.#outside = outside;
+    this.#unmatched = unmatched;
   }
 
-  /** Where wake-ups come from. They know the room, so they are made after it. */
+  /** Sets the sources of wake-ups. Both need the room, so they are made after it. */
   wakeBy(wakeups: Wakeups, polls: Polls): void {
     this.#wakeups = wakeups;
     this.#polls = polls;
   }
 
-  /** Whether this process keeps seats: whoever has to wait behind them tells it by the stream. */
+  /** Whether this process keeps seats. Another process that has to wait behind a kept seat says so by the stream. */
   keeping(isKeeping: boolean): void {
-    this.#isKeeping = isKeeping;
+    this.#keepsSeats = isKeeping;
     this.#decide();
   }
 
-  /** Since when wake-ups arrive without a gap. */
+  /** Since when wake-ups arrive without a gap; `Infinity` while they do not. */
   get hearingSinceMs(): number {
     return this.#wakeups.openedAtMs;
   }
 
-  /** The locks that have to be read: those that somebody here is queued for, while no stream tells of them. */
+  /** The locks that the poller must read: those that an attempt is queued for, while no stream reports their grants. */
   get namesToPoll(): readonly string[] {
     return this.isToPoll ? [...this.#queued] : [];
   }
 
-  /** Whether there are any. */
+  /** Whether the poller has locks to read. */
   get isToPoll(): boolean {
-    return this.#queued.size > 0 && (this.#wakeups.isPolling || this.#attention?.type === 'far');
+    return this.#queued.size > 0 && (this.#wakeups.isPolling || this.#mode?.type === 'far');
   }
 
-  /** When they are read, in every second of the server's clock; `undefined`: again and again. */
+  /** When to read, in ms after each full second of the server's clock; `undefined`: in the poller's own pauses. */
   get phaseMs(): number | undefined {
-    return this.#wakeups.isPolling || this.#attention?.type !== 'far' ? undefined : this.#attention.phaseMs;
+    return this.#wakeups.isPolling || this.#mode?.type !== 'far' ? undefined : this.#mode.phaseMs;
   }
 
-  /** They have been read. If nothing has moved, there is nothing to listen to. */
+  /** The poller has read them all. If nothing has moved, the process stops listening at once. */
   polled(): void {
-    if (this.#attention?.type === 'far' && this.#decide()?.type === 'far') this.#wakeups.listen(false, 0);
+    if (this.#mode?.type === 'far' && this.#decide()?.type === 'far') this.#wakeups.listen(false, 0);
   }
 
-  /** Registers an attempt before its request is sent: its grant may be heard before the reply (L2). */
+  /** Registers an attempt before its request is sent, because an event may report its grant before the reply (L2). */
   enter(wait: Wait): void {
     let lock = this.#locks.get(wait.name);
     if (lock === undefined) {
       lock = new LockWaits(wait.name, this.#combiner, this.#clock, this.#looks, {
         ended: (ended, isGranted) => {
-          this.#left(ended, !isGranted);
+          this.#waitEnded(ended, !isGranted);
         },
         moved: () => {
-          if (this.#attention?.type !== 'near') this.#decide();
+          if (this.#mode?.type !== 'near') this.#decide();
         },
       });
       this.#locks.set(wait.name, lock);
@@ -137,17 +140,22 @@ export class WaitingRoom implements WakeListener {
     lock.add(wait);
   }
 
-  /** The attempt does not wait any more. `remember`: it has no seat either, so a grant heard later is given back. */
+  /**
+   * The attempt waits no longer.
+   *
+   * @param remember - Whether it ended without a seat, so that a grant which arrives later is given back.
+   */
   leave(wait: Wait, remember: boolean): void {
     this.#locks.get(wait.name)?.remove(wait.id);
-    this.#left(wait, remember);
+    this.#waitEnded(wait, remember);
   }
 
-  /** The reply to its own request showed the attempt in the queue. */
+  /** The reply to the attempt's own request showed it in the queue. */
   queued({ name, id }: Wait, place: Place, reply: Reply, sentAt: Moment): void {
     const lock = this.#locks.get(name);
     if (lock?.has(id) !== true) return;
-    // Asked before the stream was there, answered after its opening look: what came between was heard by nobody.
+    // The request was sent before the stream opened, and answered after its opening look, which did not include it. No
+    // event has reported what happened in between.
     const { openedAtMs } = this.#wakeups;
     const isBetween = sentAt.ms < openedAtMs && openedAtMs < Infinity;
     this.#queued.add(name);
@@ -155,41 +163,42 @@ export class WaitingRoom implements WakeListener {
     if (this.#wakeups.isPolling) this.#polls.hurry();
   }
 
-  /** What any update of this process left behind may concern those who wait here. */
+  /** Applies the answer to any update of this process: it may show grants to other waits. */
   answered(name: string, { reply, wake }: Answer, sentAt: Moment): void {
-    if (reply?.sound === true) this.#seated(name, reply.leases, reply.nowMs, sentAt);
+    if (reply?.sound === true) this.#leasesSeen(name, reply.leases, reply.nowMs, sentAt);
     for (const word of wake) {
-      const told = readWakeWord(this.#process, word);
-      if (told === undefined) continue;
-      // Who asked a holder of this process to look again sees to it.
-      if (told.token !== 0 || this.#locks.get(name)?.has(told.id) === true) {
-        this.onWoken(name, told.id, told.token);
+      const parsed = readWakeWord(this.#process, word);
+      if (parsed === undefined) continue;
+      // A word without a token asks a hold about its lease. This process sent the revocation that wrote it, and asks
+      // about its own holds itself.
+      if (parsed.token !== 0 || this.#locks.get(name)?.has(parsed.id) === true) {
+        this.onWoken(name, parsed.id, parsed.token);
       }
     }
   }
 
-  /** A majority's read, asked then, showed these leases of this process. True: somebody waited for one of them. */
+  /** A majority read showed these leases of this process. Returns whether a wait here was waiting for one of them. */
   seen({ name, leases, nowMs, waiting, place, waiters }: Poll, sentAt: Moment): boolean {
-    const isAwaited = this.#seated(name, leases, nowMs, sentAt);
+    const isAwaited = this.#leasesSeen(name, leases, nowMs, sentAt);
     const lock = this.#locks.get(name);
     const [first] = waiting;
-    if (first !== undefined) lock?.shown(first, place, waiters);
-    lock?.lookUnless([...waiting, ...leases.map(({ id }) => id)], sentAt);
+    if (first !== undefined) lock?.placeRead(first, place, waiters);
+    lock?.lookIfMissing([...waiting, ...leases.map(({ id }) => id)], sentAt);
     return isAwaited;
   }
 
-  /** A majority's read, asked then, showed no such document. */
+  /** A majority read, sent at `askedAt`, found no document of this name. */
   missed(name: string, askedAt: Moment): void {
-    this.#locks.get(name)?.lookUnless([], askedAt);
+    this.#locks.get(name)?.lookIfMissing([], askedAt);
   }
 
   onWoken(name: string, id: string, token: number): void {
     if (token === OTHERS_WAIT) {
-      this.#outside.onOthersWait(name);
+      this.#unmatched.onOthersWait(name);
       return;
     }
-    // Whoever waits for an upgrade has a lease, too, that may have been asked for.
-    if (token === 0) this.#outside.onTold(id);
+    // An attempt that waits for an upgrade has a lease as well, and an operator may have revoked that lease.
+    if (token === 0) this.#unmatched.onTold(id);
     const lock = this.#locks.get(name);
     if (lock?.has(id) === true) lock.woken(id, token);
     else if (token > 0) this.#giveBackEnded(name, id);
@@ -204,7 +213,7 @@ export class WaitingRoom implements WakeListener {
   }
 
   onVanished(): void {
-    this.#outside.onVanished();
+    this.#unmatched.onVanished();
     this.onOpened();
   }
 
@@ -214,7 +223,7 @@ export class WaitingRoom implements WakeListener {
 
   impossible(error: unknown): void {
     const why = error instanceof Error ? error.message : String(error);
-    const detail = `The option wakeups demands a change stream, and there is none: ${why}`;
+    const detail = `The option wakeups: 'change-stream' needs a change stream, and none can be opened: ${why}`;
     for (const lock of [...this.#locks.values()]) {
       lock.fail(new UnsupportedServerError(lock.name, detail, error));
     }
@@ -228,13 +237,13 @@ export class WaitingRoom implements WakeListener {
     this.#ended.clear();
   }
 
-  #seated(name: string, leases: readonly Lease[], nowMs: number, sentAt: Moment): boolean {
+  #leasesSeen(name: string, leases: readonly Lease[], nowMs: number, sentAt: Moment): boolean {
     const lock = this.#locks.get(name);
     let isAwaited = false;
     for (const lease of leases) {
       const { id, token } = lease;
-      const aliveUntil = earliestEnd(lease, nowMs, sentAt);
-      if (lock?.has(id) === true) isAwaited = lock.seated(id, token, aliveUntil) || isAwaited;
+      const endsAt = earliestEnd(lease, nowMs, sentAt);
+      if (lock?.has(id) === true) isAwaited = lock.leaseSeen(id, token, endsAt) || isAwaited;
       else this.#giveBackEnded(name, id);
     }
     return isAwaited;
@@ -244,10 +253,10 @@ export class WaitingRoom implements WakeListener {
     const ended = this.#ended.get(id);
     if (ended === undefined) return;
     this.#ended.delete(id);
-    this.#outside.onUnclaimed(name, ended.seats, id, ended.leaseMs);
+    this.#unmatched.onUnclaimed(name, ended.seats, id, ended.leaseMs);
   }
 
-  #left({ name, id, seats, terms, hasLease }: Wait, remember: boolean): void {
+  #waitEnded({ name, id, seats, terms, hasLease }: Wait, remember: boolean): void {
     const lock = this.#locks.get(name);
     if (lock?.isEmpty === true) this.#locks.delete(name);
     if (lock?.hasQueued !== true) this.#queued.delete(name);
@@ -263,24 +272,24 @@ export class WaitingRoom implements WakeListener {
   }
 
   /**
-   * Who is near listens at once. Who becomes far goes on listening until a read has shown that nothing has moved: in a
-   * long queue, a waiter hears of movement only by asking.
+   * A process that becomes near listens at once. A process that becomes far goes on listening until a read has shown
+   * that nothing has moved: in a long queue, a waiter learns of movement only by a read.
    */
   #decide(): WakeupMode | undefined {
     this.#timer?.cancel();
-    const standings = [...this.#queued].flatMap((name) => this.#locks.get(name)?.standing ?? []);
-    const attention: WakeupMode | undefined = this.#isKeeping
+    const positions = [...this.#queued].flatMap((name) => this.#locks.get(name)?.position ?? []);
+    const mode: WakeupMode | undefined = this.#keepsSeats
       ? { type: 'near', untilMs: Infinity }
-      : wakeupModeFor(standings, this.#wakeIdleMs, this.#clock.nowMs());
-    this.#attention = attention;
-    if (attention === undefined) this.#wakeups.listen(false);
-    if (attention?.type === 'near') {
+      : wakeupModeFor(positions, this.#wakeIdleMs, this.#clock.nowMs());
+    this.#mode = mode;
+    if (mode === undefined) this.#wakeups.listen(false);
+    if (mode?.type === 'near') {
       this.#wakeups.listen(true);
-      this.#timer = this.#clock.at(attention.untilMs, () => {
+      this.#timer = this.#clock.at(mode.untilMs, () => {
         this.#decide();
       });
     }
     if (!this.#wakeups.isPolling) this.#polls.hurry();
-    return attention;
+    return mode;
   }
 }

@@ -17,28 +17,28 @@ import { mayCreate, transition } from '../../protocol/pipeline/transition.js';
 import { judged, verdictProjection } from '../../protocol/pipeline/verdict.js';
 import type { Operation } from '../../protocol/operation.js';
 import { Lane, idsOf } from './lane.js';
-import type { Asked, UnsentRequest } from './lane.js';
+import type { QueuedOperation, UnsentRequest } from './lane.js';
 import type { LockCollection } from '../lock-collection.js';
 import { UncontendedHint } from './uncontended-hint.js';
 import type { Done, Outcome } from '../outcome.js';
 import { concernsOperations, refusalFor } from './refusal.js';
 
-/** What an update left behind: what `wake` says in any case, the rest unless all it did was to leave. */
+/** The answer to an update. `reply` is `null` if the update contained only leaves, or if there is no document. */
 export interface Answer {
   readonly wake: readonly string[];
   readonly reply: Reply | null;
-  /** False: there is no document, and nothing in the update could create one. */
+  /** False if there is no document and no operation of the update could create one. */
   readonly exists: boolean;
-  /** The server's time of the update; `undefined`: there is no document. */
+  /** The server's time of the update; `undefined` if there is no document. */
   readonly nowMs: number | undefined;
-  /** The records of revocations, unchecked, if something has left: for `revocationOf`. */
+  /** The stored records of revocations, unchecked, if the update contained a leave; `revocationOf` reads them. */
   readonly revoked?: unknown;
 }
 
-/** One operation on its way. */
+/** One submitted operation. */
 export interface Submission {
   readonly outcome: Promise<Outcome<Answer>>;
-  /** Takes the operation back if it has not been sent. True: it will never be. */
+  /** Takes the operation back. Returns true if it was not sent and never will be. */
   withdraw(): boolean;
 }
 
@@ -47,21 +47,22 @@ export interface SubmitOptions {
   readonly takingOver?: boolean;
 }
 
-interface Pending extends Asked {
+interface Pending extends QueuedOperation {
   readonly settle: (outcome: Outcome<Answer>) => void;
-  /** As it was sent first; a repeat is the same. */
+  /** The operation as it was first sent. A repeat sends the same. */
   sent?: Operation;
 }
 
 type Batch = readonly [Pending, ...Pending[]];
 
 /**
- * One update in flight per document and process. Operations that arrive meanwhile go together into the next ones, in the
- * order of their lane (flat combining): a hundred local callers cost a few writes, and a hot document has at most one
- * writer per process, because conflicting writers stall the whole server (E24).
+ * Keeps one update in flight per document and process. Operations that arrive in the meantime go together into the next
+ * updates, in the order of their lane (flat combining). So a hundred local callers cost a few writes, and a hot
+ * document has at most one writer per process, because conflicting writers stall the whole server (E24). This folder
+ * builds and sends the updates of lock documents.
  *
- * An update that the server refuses for what one of its operations would do is sent again in parts, until that operation
- * is alone: no other one fails with it.
+ * If the server refuses an update because of what one of its operations would do, the combiner sends it again in
+ * smaller parts until that operation is alone. No other operation fails with it.
  */
 export class Combiner {
   readonly #collection: LockCollection;
@@ -71,7 +72,7 @@ export class Combiner {
   readonly #lanes = new Map<string, Lane<Pending>>();
   readonly #hint = new UncontendedHint();
 
-  /** @param onAnswer - Hears every answer before those who asked: it may concern others of this process. */
+  /** @param onAnswer - Gets every answer before its callers do, because it may concern other waits of this process. */
   constructor(
     collection: LockCollection,
     process: string,
@@ -107,7 +108,7 @@ export class Combiner {
 
   async #run(name: string, lane: Lane<Pending>): Promise<void> {
     for (;;) {
-      // Whoever was settled by the last update asks for more in the same turn, and that goes along with what waits.
+      // Callers that the last update settled submit more in the same turn; that joins the next update.
       await endOfTurn();
       const taken = lane.take();
       const [first, ...others] = taken;
@@ -120,13 +121,15 @@ export class Combiner {
         continue;
       }
       for (const pending of taken) {
-        pending.settle(outcome.type === 'refused' ? refusalFor(name, sentAs(pending), outcome) : outcome);
+        pending.settle(
+          outcome.type === 'refused' ? refusalFor(name, operationToSend(pending), outcome) : outcome,
+        );
       }
     }
     this.#lanes.delete(name);
   }
 
-  /** How much of the time that a call has this one took; not the time in which it waited for its turn, if known. */
+  /** The share of its time bound that this call took, without the wait for its turn if that is known. */
   #shareOf(outcome: Outcome<Answer>, beganMs: number): number {
     const sentMs = outcome.type === 'done' ? outcome.sentAt.ms : beganMs;
     return (this.#clock.nowMs() - sentMs) / this.#collection.boundMs;
@@ -136,12 +139,12 @@ export class Combiner {
     const [{ seats, takingOver }] = batch;
     const onlyLeaves = batch.every(({ operation: { type } }) => type === 'leave');
     let operations: readonly Operation[] = [];
-    let short: FastPath | undefined;
+    let fast: FastPath | undefined;
     try {
       const outcome = await this.#collection.transition(name, () => {
-        operations = batch.map(sentAs);
-        short = takingOver ? undefined : this.#fastPath(name, seats, operations);
-        if (short !== undefined) return { ...short, upsert: false };
+        operations = batch.map(operationToSend);
+        fast = takingOver ? undefined : this.#fastPath(name, seats, operations);
+        if (fast !== undefined) return { ...fast, upsert: false };
         return {
           pipeline: transition(seats, operations, { takingOver }),
           fields: onlyLeaves ? LEAVE_PROJECTION : this.#projection(seats, operations),
@@ -150,22 +153,22 @@ export class Combiner {
       });
       if (outcome.type !== 'done') return outcome;
       const answer =
-        short === undefined
+        fast === undefined
           ? this.#read(seats, operations, outcome, onlyLeaves)
-          : this.#readShort(short, outcome);
-      // The fast path did not apply; what it rested on is used up.
+          : this.#readFastReply(fast, outcome);
+      // The fast path did not apply. Its hint is used up, so this sends the full transition.
       if (answer === undefined) return await this.#send(name, batch);
-      this.#remember(name, operations, answer, short !== undefined);
+      this.#remember(name, operations, answer, fast !== undefined);
       this.#onAnswer(name, answer, outcome.sentAt);
       return { ...outcome, value: answer };
     } catch (error) {
-      // An answer that cannot be read: whoever waits for it must not wait for ever.
+      // The answer cannot be read. Its callers must not wait for ever.
       return { type: 'unknown', error, maybeApplied: true };
     }
   }
 
   #projection(seats: Seats, operations: readonly Operation[]): Fields {
-    // A reply to a look, too, tells a process that keeps seats of this lock whether others wait.
+    // The reply to a look, too, shows a process that keeps seats of this lock whether others wait.
     const mayKeep = operations.some(
       (operation) => !('request' in operation) || operation.request.keeps !== undefined,
     );
@@ -177,27 +180,27 @@ export class Combiner {
     };
   }
 
-  /** Where nobody else is likely to be, the fast path is tried first. */
+  /** The fast path, if no other process is likely to use the lock. */
   #fastPath(name: string, seats: Seats, [operation, ...others]: readonly Operation[]): FastPath | undefined {
     if (operation === undefined) return undefined;
     const isLikely = this.#hint.expect(name, operation, this.#clock.nowMs());
     return isLikely && others.length === 0 ? fastPath(seats, operation) : undefined;
   }
 
-  #remember(name: string, operations: readonly Operation[], { reply }: Answer, wasShort: boolean): void {
+  #remember(name: string, operations: readonly Operation[], { reply }: Answer, wasFast: boolean): void {
     const nowMs = this.#clock.nowMs();
     const [operation] = operations;
-    if (!wasShort) this.#hint.learn(name, operations, reply, nowMs);
+    if (!wasFast) this.#hint.learn(name, operations, reply, nowMs);
     else if (operation !== undefined) this.#hint.applied(name, operation, nowMs);
   }
 
-  #readShort(
+  #readFastReply(
     form: FastPath,
     { value, sentAt }: Done<Readonly<Record<string, unknown>> | null>,
   ): Answer | undefined {
-    const short = value === null ? undefined : form.read(value);
-    if (short === undefined) return undefined;
-    const { reply, wake, nowMs } = short;
+    const fast = value === null ? undefined : form.read(value);
+    if (fast === undefined) return undefined;
+    const { reply, wake, nowMs } = fast;
     if (nowMs !== undefined) this.#collection.serverClock.learn(nowMs, sentAt.ms);
     return { wake, reply, exists: true, nowMs };
   }
@@ -218,7 +221,7 @@ export class Combiner {
   }
 }
 
-function sentAs(pending: Pending): Operation {
+function operationToSend(pending: Pending): Operation {
   const { operation } = pending;
   pending.sent ??= 'make' in operation ? { type: operation.type, request: operation.make() } : operation;
   return pending.sent;

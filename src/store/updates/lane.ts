@@ -1,122 +1,127 @@
 import type { Operation, Request } from '../../protocol/operation.js';
 import type { Seats } from '../../protocol/seats.js';
 
-/** A request that is made when it is sent, because its not-after is counted from then. */
+/** A request that is made only when it is sent, because its not-after counts from then. */
 export interface UnsentRequest {
   readonly type: 'enqueue' | 'try';
   readonly id: string;
-  /** The same at every call: a repeat keeps the not-after of the first sending. */
+  /** Returns the same request at every call: a repeat keeps the not-after of the first sending. */
   make(): Request;
 }
 
-/** What is asked of one lock. */
-export interface Asked {
+/** One operation that waits for an update of its lock. */
+export interface QueuedOperation {
   readonly seats: Seats;
   readonly operation: Operation | UnsentRequest;
-  /** Take over an idle document of another kind first. */
+  /** Whether to take over an idle document of another kind first. */
   readonly takingOver: boolean;
 }
 
-/** More operations than this go into the next update: each costs up to six stages, and a pipeline has at most 1,000. */
+/** The most operations in one update: each costs up to six stages, and a pipeline has at most 1,000 stages. */
 export const MAX_OPERATIONS = 100;
 
-/** Of the time that one call has, an update may take so much; behind a slower one come smaller ones. */
-const SLOW = 1 / 3;
+/** An update that takes more than this share of its time bound is slow: smaller ones follow it. */
+const SLOW_SHARE = 1 / 3;
 
-/** A slow update of so few operations is not slow because of them, and smaller ones would only be more. */
+/** An update with so few operations is not slow because of them, and smaller updates would only be more of them. */
 const FEW_OPERATIONS = 10;
 
 /**
  * The operations on one lock that wait for its next updates.
  *
- * Requests keep their order: first come, first served begins here (L3). What ends or extends an attempt goes before
- * them, so that a release and the looks that keep places alive do not wait behind thousands of requests. It never goes
- * before a request of the same attempt: a leave that arrived before its enqueue would leave a place behind.
+ * Requests keep their order: first come, first served begins here (L3). Operations that end or extend an attempt go
+ * ahead of them, so that releases, and looks that keep places alive, do not wait behind thousands of requests. They
+ * never go ahead of a request of the same attempt: a leave that arrived before its enqueue would leave a place behind.
  */
-export class Lane<T extends Asked> {
-  readonly #prompt = new Set<T>();
-  readonly #inTurn = new Set<T>();
-  /** How many operations in `#inTurn` concern each attempt. */
-  readonly #concerned = new Map<string, number>();
-  #most = MAX_OPERATIONS;
+export class Lane<T extends QueuedOperation> {
+  readonly #urgent = new Set<T>();
+  readonly #inOrder = new Set<T>();
+  /** How many operations in `#inOrder` concern each attempt id. */
+  readonly #idsInOrder = new Map<string, number>();
+  #maxBatch = MAX_OPERATIONS;
 
   get isEmpty(): boolean {
-    return this.#prompt.size === 0 && this.#inTurn.size === 0;
+    return this.#urgent.size === 0 && this.#inOrder.size === 0;
   }
 
-  add(asked: T): void {
-    const ids = idsOf(asked.operation);
-    if (!keepsItsTurn(asked) && !ids.some((id) => this.#concerned.has(id))) {
-      this.#prompt.add(asked);
+  add(queued: T): void {
+    const ids = idsOf(queued.operation);
+    if (!keepsOrder(queued) && !ids.some((id) => this.#idsInOrder.has(id))) {
+      this.#urgent.add(queued);
       return;
     }
-    this.#inTurn.add(asked);
-    for (const id of ids) this.#concerned.set(id, (this.#concerned.get(id) ?? 0) + 1);
+    this.#inOrder.add(queued);
+    for (const id of ids) this.#idsInOrder.set(id, (this.#idsInOrder.get(id) ?? 0) + 1);
   }
 
-  /** False: it is not here any more. */
-  withdraw(asked: T): boolean {
-    return this.#prompt.delete(asked) || this.#removeInTurn(asked);
+  /** Returns false if the operation is not in the lane any more. */
+  withdraw(queued: T): boolean {
+    return this.#urgent.delete(queued) || this.#removeInOrder(queued);
   }
 
-  /** The operations of the next update, all for one kind of lock; at least one, if there is any. */
+  /** Takes the operations of the next update, all for one kind of lock; none only if the lane is empty. */
   take(): readonly T[] {
     const taken: T[] = [];
-    this.#takeFrom(this.#prompt, taken);
-    // After a refusal, whatever may be the cause of it keeps nothing else waiting.
-    const isAlone = taken.length > 0 && this.#most < MAX_OPERATIONS;
-    if (this.#prompt.size === 0 && !isAlone) this.#takeFrom(this.#inTurn, taken);
+    this.#takeFrom(this.#urgent, taken);
+    // After a refusal, urgent operations go alone, so that a request that may be its cause does not delay them.
+    const isAlone = taken.length > 0 && this.#maxBatch < MAX_OPERATIONS;
+    if (this.#urgent.size === 0 && !isAlone) this.#takeFrom(this.#inOrder, taken);
     return taken;
   }
 
   /**
-   * The server did not refuse an update of so many operations. Each of them goes through the whole queue and all leases:
-   * with ten thousand of these, on a busy server, a hundred operations could take longer than one call may, and would be
-   * sent again and again.
+   * The server did not refuse an update of `count` operations. Each operation iterates over the whole queue and all
+   * leases. With ten thousand of these, on a busy server, a hundred operations could exceed the time bound of a call,
+   * and would be sent again and again.
    *
-   * @param share - Of the time that a call has: how much it took.
+   * @param share - The share of its time bound that the call took.
    */
   passed(count: number, share: number): void {
-    if (share > SLOW && count > FEW_OPERATIONS) this.#most = Math.max(Math.ceil(count / 2), FEW_OPERATIONS);
-    else if (share <= SLOW / 2 || this.#most < FEW_OPERATIONS) {
-      this.#most = Math.min(2 * this.#most, MAX_OPERATIONS);
+    if (share > SLOW_SHARE && count > FEW_OPERATIONS)
+      this.#maxBatch = Math.max(Math.ceil(count / 2), FEW_OPERATIONS);
+    else if (share <= SLOW_SHARE / 2 || this.#maxBatch < FEW_OPERATIONS) {
+      this.#maxBatch = Math.min(2 * this.#maxBatch, MAX_OPERATIONS);
     }
   }
 
-  /** The server refused an update of all of these, and nothing was changed: they are sent again in smaller ones. */
+  /**
+   * The server refused an update of all these operations and changed nothing. They are sent again in smaller updates.
+   */
   refused(batch: readonly T[]): void {
-    this.#most = Math.ceil(batch.length / 2);
-    const behind = [...this.#prompt, ...this.#inTurn];
-    this.#prompt.clear();
-    this.#inTurn.clear();
-    this.#concerned.clear();
-    for (const asked of [...batch, ...behind]) this.add(asked);
+    this.#maxBatch = Math.ceil(batch.length / 2);
+    const behind = [...this.#urgent, ...this.#inOrder];
+    this.#urgent.clear();
+    this.#inOrder.clear();
+    this.#idsInOrder.clear();
+    for (const queued of [...batch, ...behind]) this.add(queued);
   }
 
-  #removeInTurn(asked: T): boolean {
-    if (!this.#inTurn.delete(asked)) return false;
-    for (const id of idsOf(asked.operation)) {
-      const others = (this.#concerned.get(id) ?? 1) - 1;
-      if (others === 0) this.#concerned.delete(id);
-      else this.#concerned.set(id, others);
+  #removeInOrder(queued: T): boolean {
+    if (!this.#inOrder.delete(queued)) return false;
+    for (const id of idsOf(queued.operation)) {
+      const others = (this.#idsInOrder.get(id) ?? 1) - 1;
+      if (others === 0) this.#idsInOrder.delete(id);
+      else this.#idsInOrder.set(id, others);
     }
     return true;
   }
 
-  /** Moves operations from the front, as many as one update may have and as go together. */
+  /** Moves operations from the front, as many as one update may contain and as fit together. */
   #takeFrom(from: ReadonlySet<T>, taken: T[]): void {
-    for (const asked of from) {
-      const [first = asked] = taken;
-      const goTogether = asked.seats === first.seats && asked.takingOver === first.takingOver;
-      if (!goTogether || taken.length >= this.#most) return;
-      this.withdraw(asked);
-      taken.push(asked);
+    for (const queued of from) {
+      const [first = queued] = taken;
+      const goTogether = queued.seats === first.seats && queued.takingOver === first.takingOver;
+      if (!goTogether || taken.length >= this.#maxBatch) return;
+      this.withdraw(queued);
+      taken.push(queued);
     }
   }
 }
 
-/** A resize must follow the requests that set another limit before it, and a hand-over the request of its heir. */
-const keepsItsTurn = ({ operation: { type } }: Asked): boolean =>
+/**
+ * A resize must follow earlier requests that set another limit, and a hand-over must follow the request of its heir.
+ */
+const keepsOrder = ({ operation: { type } }: QueuedOperation): boolean =>
   type === 'enqueue' || type === 'try' || type === 'resize' || type === 'handOver';
 
 /** The attempts that an operation concerns. */

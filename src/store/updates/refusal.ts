@@ -3,14 +3,14 @@ import type { Operation } from '../../protocol/operation.js';
 import { codeOf } from '../outcome.js';
 import type { Outcome, Refused } from '../outcome.js';
 
-/** The document would be larger than MongoDB stores. */
+/** The document would exceed MongoDB's maximum size. */
 const TOO_LARGE_CODES: ReadonlySet<number> = new Set([
   10_334, // BSONObjectTooLarge
   17_419, // the document after an update
   17_420, // the document of an upsert
 ]);
 
-/** Refusals that every operation on the collection would meet. */
+/** Errors that every operation on the collection would meet. */
 const GENERAL_CODES: ReadonlySet<number> = new Set([
   13, // Unauthorized
   18, // AuthenticationFailed
@@ -26,11 +26,11 @@ const GENERAL_CODES: ReadonlySet<number> = new Set([
 
 export const isTooLarge = (error: unknown): boolean => TOO_LARGE_CODES.has(codeOf(error) ?? 0);
 
-/** Whether the server refused what these operations would have done, so that one of them alone may be the cause. */
+/** Whether the server refused the effect of these operations, so that one of them may be the cause. */
 export const concernsOperations = (outcome: Outcome<unknown>): boolean =>
   outcome.type === 'refused' && outcome.byServer && !GENERAL_CODES.has(codeOf(outcome.error) ?? 0);
 
-/** The refusal of one operation, for its caller: a document without room for another member is a full queue. */
+/** The refusal as the caller of one operation sees it. A document without room for another member is a full queue. */
 export function refusalFor(name: string, operation: Operation, refused: Refused): Refused {
   if (!('request' in operation) || !isTooLarge(refused.error)) return refused;
   const { maxMembers } = operation.request;

@@ -1,27 +1,30 @@
 import type { Operation } from '../../protocol/operation.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 
-/** What was last seen of a lock that nobody but this process seemed to use. */
+/** The last state of a lock that only this process seemed to use. */
 type Seen =
   { readonly type: 'vacant' } | { readonly type: 'alone'; readonly id: string; readonly sinceMs: number };
 
-/** So many locks are remembered; of one that is forgotten, the next transition is sent as it is. */
+/** How many locks are remembered. The next transition of a lock that was dropped is sent in full. */
 const MAX_REMEMBERED = 4_096;
 
-/** For so long a hold that began without company is expected to have none. Of a longer one, the release hardly counts. */
+/**
+ * How long to assume that an uncontended hold is still uncontended. After a longer one, the cost of its release hardly
+ * matters.
+ */
 const ALONE_FOR_MS = 5;
 
 /**
- * Which locks nobody else is likely to use at this moment, so that the fast path of a transition is worth trying.
+ * Guesses which locks no other process uses at this moment, so that the fast path of a transition is worth trying.
  *
- * Only a guess: a fast path that does not apply changes nothing, and costs one more round trip. So it is made where a
- * wrong one costs little: not for a hold that has lasted a while, for whose end somebody may wait by now, and never twice
- * on the same grounds.
+ * A fast path that does not apply changes nothing and costs one more round trip. So the guess is made only where a
+ * wrong one costs little: not for a hold that has lasted a while, because others may wait for its end by now, and never
+ * twice on the same evidence.
  */
 export class UncontendedHint {
   readonly #seen = new Map<string, Seen>();
 
-  /** Whether to try the fast path of this operation. What it rests on is used up. */
+  /** Whether to try the fast path of this operation. Uses up the evidence. */
   expect(name: string, operation: Operation, nowMs: number): boolean {
     const seen = this.#seen.get(name);
     this.#seen.delete(name);
@@ -30,14 +33,14 @@ export class UncontendedHint {
     return operation.type === 'leave' && operation.id === seen.id && nowMs < seen.sinceMs + ALONE_FOR_MS;
   }
 
-  /** The fast path applied. */
+  /** The fast path of this operation was applied. */
   applied(name: string, operation: Operation, nowMs: number): void {
     if ('request' in operation)
       this.#remember(name, { type: 'alone', id: operation.request.id, sinceMs: nowMs });
     else this.#remember(name, { type: 'vacant' });
   }
 
-  /** A transition of these operations left this behind. */
+  /** Learns from the reply to a full transition of these operations. */
   learn(
     name: string,
     [operation, ...others]: readonly Operation[],
