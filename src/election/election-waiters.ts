@@ -1,8 +1,7 @@
-import { onAbort } from '../abort-listeners.js';
 import type { Clock } from '../clock.js';
-import { ProviderClosedError } from '../errors.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { ParsedWait } from '../options/request-options.js';
+import { Scope } from '../scope.js';
 
 /**
  * The calls of `untilElected` that wait for a candidate to be elected. The candidate may not even have been started.
@@ -31,26 +30,23 @@ export class ElectionWaiters {
     tooLate: (waitedMs: number) => Promise<Error>,
   ): Promise<LockHandle> {
     const startedMs = this.#clock.nowMs();
+    const scope = new Scope(this.#name, this.#clock, this.#closing, { signal, startedMs, timeoutMs });
+    scope.throwIfOver();
     let end!: () => void;
     const elected = new Promise<LockHandle>((resolve, reject) => {
       const waiting = { elected: resolve, reject };
-      const forget = onAbort(signal, () => {
-        reject(signal?.reason as Error);
+      const close = scope.open({
+        aborted: (errorOf) => {
+          reject(errorOf());
+        },
+        timeUp: () => {
+          void tooLate(this.#clock.nowMs() - startedMs).then(reject);
+        },
       });
-      const onClosing = (): void => {
-        reject(new ProviderClosedError(this.#name));
-      };
-      const onTime = (): void => {
-        void tooLate(this.#clock.nowMs() - startedMs).then(reject);
-      };
-      const timer = timeoutMs === Infinity ? undefined : this.#clock.at(startedMs + timeoutMs, onTime);
       this.#waiting.add(waiting);
-      this.#closing.addEventListener('abort', onClosing, { once: true });
       end = () => {
-        timer?.cancel();
+        close();
         this.#waiting.delete(waiting);
-        forget();
-        this.#closing.removeEventListener('abort', onClosing);
       };
     });
     try {

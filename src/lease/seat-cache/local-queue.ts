@@ -1,7 +1,6 @@
-import { onAbort } from '../../abort-listeners.js';
 import type { Clock } from '../../clock.js';
-import { ProviderClosedError } from '../../errors.js';
-import type { ParsedAcquireOptions } from '../../options/request-options.js';
+import type { BegunRequest } from '../../options/request-options.js';
+import { Scope } from '../../scope.js';
 import type { HeldLease } from '../holding/held-lease.js';
 
 interface LocalWaiter {
@@ -46,12 +45,10 @@ export class LocalQueue {
    * @param timeout - Makes the error of a wait that timed out with `place` callers ahead of it.
    * @throws That error; the reason of the signal; {@link ProviderClosedError}.
    */
-  async wait(
-    { timeoutMs, signal, terms: { leaseMs } }: ParsedAcquireOptions,
-    timeout: (place: number) => Error,
-  ): Promise<HeldLease | undefined> {
-    signal?.throwIfAborted();
-    if (this.#closing.aborted) throw new ProviderClosedError(this.#name);
+  async wait(request: BegunRequest, timeout: (place: number) => Error): Promise<HeldLease | undefined> {
+    const scope = new Scope(this.#name, this.#clock, this.#closing, request);
+    scope.throwIfOver();
+    const { leaseMs } = request.terms;
     let settle!: LocalWaiter['settle'];
     let reject!: (why: unknown) => void;
     const settled = new Promise<HeldLease | undefined>((onSeat, onEnd) => {
@@ -63,25 +60,19 @@ export class LocalQueue {
       this.#remove(waiter);
       reject(why);
     };
-    const forget = onAbort(signal, () => {
-      end(signal?.reason);
+    const close = scope.open({
+      aborted: (errorOf) => {
+        end(errorOf());
+      },
+      timeUp: () => {
+        end(timeout(this.#placeOf(waiter)));
+      },
     });
-    const onClosing = (): void => {
-      end(new ProviderClosedError(this.#name));
-    };
-    const onTimeout = (): void => {
-      end(timeout(this.#placeOf(waiter)));
-    };
-    this.#closing.addEventListener('abort', onClosing, { once: true });
-    const endMs = this.#clock.nowMs() + timeoutMs;
-    const timer = timeoutMs < Infinity ? this.#clock.at(endMs, onTimeout) : undefined;
     this.#join(waiter);
     try {
       return await settled;
     } finally {
-      timer?.cancel();
-      forget();
-      this.#closing.removeEventListener('abort', onClosing);
+      close();
     }
   }
 
