@@ -2,12 +2,12 @@ import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'tsup';
 
-/** In the project, so that what is built finds the packages of the project. */
+/** Inside the project, so that the built program finds the packages of the project. */
 const folder = fileURLToPath(new URL('../.cache/benchmarks/', import.meta.url));
 
 /**
- * A program, built as the package is. Where bytes and microseconds count, running the sources would not do: their loader
- * gives every function its name anew, which takes 350 bytes for each closure that a hold has (measured).
+ * Builds a program as the package is built. Do not run the sources where bytes and microseconds count: the loader names
+ * every function again, which takes 350 bytes for each closure of a hold (measured).
  */
 export async function built(source: URL): Promise<URL> {
   const entry = fileURLToPath(source);

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { ChangeStream, Collection, Db, MongoClient } from 'mongodb';
-import { monotonicMs, sleep } from './worker-process.js';
+import { monotonicMs, sleep } from './measure.js';
 
-/** What a lock cannot do without: an acknowledged write that no failover rolls back. */
+/** A lock needs at least this: an acknowledged write that no failover rolls back. */
 const WRITE_CONCERN = { w: 'majority', journal: true } as const;
 
 interface Counter {
@@ -10,7 +10,7 @@ interface Counter {
   readonly n: number;
 }
 
-/** The least that an acquire or a release can cost: one write of a small document, as anybody would send it. */
+/** The least that an acquire or a release can cost: one write of a small document, with the driver's defaults. */
 export class BareWrite {
   readonly #counters: Collection<Counter>;
 
@@ -28,14 +28,14 @@ export class BareWrite {
   }
 }
 
-/** A document that says in one string which turn this is and whose: as a lock names whom it wakes. */
+/** A document that names the turn and the next process in one string, as a lock names the process that it wakes. */
 interface Turn {
   readonly _id: string;
-  /** `process:n`; never twice the same, because what does not change is no event. */
+  /** `process:n`, never the same twice, because an update that changes nothing makes no event. */
   readonly turn: string;
 }
 
-/** The turn with this number was passed on (the moment before the write), or received. */
+/** When a process passed this turn on (the moment before its write), or received it. */
 export interface Pass {
   readonly n: number;
   readonly atMs: number;
@@ -48,8 +48,8 @@ export interface TurnTakerOptions {
 }
 
 /**
- * The least that a hand-over can cost: a bare write in one process and its event in another. Every process has a
- * change stream that the server filters for it; whose turn it is waits as long as a holder holds, and passes it on.
+ * The least that a hand-over can cost: a bare write in one process and its event in another. Every process has a change
+ * stream that the server filters for it. The process whose turn it is waits as long as a holder holds, and passes it on.
  */
 export class TurnTaker {
   readonly passed: Pass[] = [];

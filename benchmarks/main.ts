@@ -1,30 +1,35 @@
-// Runs the scenarios: all, one of them, or those with gates on every size; and writes the page with their figures.
+// Runs the usual scenarios, one scenario, or all of them on every size; compares results; writes the page of figures.
 import { relative } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { comparisonOf } from './compare.js';
+import type { Members } from './findings.js';
 import { writePage } from './page.js';
+import { newestOf, readResults } from './result.js';
 import { runAll } from './run.js';
 import type { Choice } from './run.js';
-import type { Members, Scenario, Setting } from './scenario.js';
-import { scenarios } from './scenarios/all.js';
+import type { Scenario, Setting } from './scenario.js';
+import { allScenarios, usualScenarios } from './scenarios/all.js';
 import { gatesOf, inColumns } from './table.js';
 
 const program = new Command('npm run bench --').description('what locks cost, each figure beside its floor');
 
 program
   .command('all', { isDefault: true })
-  .description('all scenarios with their usual settings, within ten minutes')
+  .description('the usual scenarios with their usual settings, within ten minutes (default)')
   .action(async () => {
-    await judge(scenarios.map((scenario) => [scenario, { members: scenario.sizes[0], effort: 'usual' }]));
+    await judge(
+      usualScenarios.map((scenario) => [scenario, { members: scenario.sizes[0], effort: 'usual' }]),
+    );
   });
 
-for (const scenario of scenarios) {
+for (const scenario of allScenarios) {
   const command = program.command(scenario.name).description(scenario.about);
   command.option('--members <n>', 'members of the replica set, 1 or 3', memberCount, scenario.sizes[0]);
-  command.option('--thorough', 'as long as for the gates');
+  command.option('--thorough', 'as long as the gates need');
   for (const [name, setting] of Object.entries(scenario.settings))
     command.addOption(optionFor(name, setting));
   if (scenario.parts.length > 0) {
-    command.addOption(new Option('--only <part>', 'one part of it').choices(scenario.parts));
+    command.addOption(new Option('--only <part>', 'run one part alone').choices(scenario.parts));
   }
   command.action(async (options: Readonly<Record<string, unknown>>) => {
     await judge([[scenario, choiceOf(scenario, options)]]);
@@ -34,34 +39,44 @@ for (const scenario of scenarios) {
 program
   .command('gates')
   .description(
-    'all scenarios on one member and on three, thoroughly, and the table of all gates: takes half an hour',
+    'all scenarios on one member and on three, thoroughly, and a table of all gates; takes half an hour',
   )
   .action(async () => {
     await judge(
-      scenarios.flatMap((scenario) =>
+      allScenarios.flatMap((scenario) =>
         sizesOf(scenario).map((members): [Scenario, Choice] => [scenario, { members, effort: 'thorough' }]),
       ),
     );
   });
 
 program
+  .command('compare <A> <B>')
+  .description('compare two result files, or two folders of them, such as the results/ of two builds')
+  .action(async (a: string, b: string) => {
+    const [before, after] = [newestOf(await readResults(a)), newestOf(await readResults(b))];
+    const tables = comparisonOf(before, after);
+    for (const table of tables) console.log(`\n${inColumns(table)}`);
+    if (tables.length === 0) throw new Error(`${a} and ${b} have no scenario and size in common`);
+  });
+
+program
   .command('report')
-  .description('writes the newest figures of whole runs into docs/performance.md')
+  .description('write the newest figures of whole runs into docs/performance.md')
   .action(async () => {
-    const files = await writePage(scenarios.map(({ name }) => name));
+    const files = await writePage(allScenarios.map(({ name }) => name));
     for (const file of files) console.log(`written: ${relative(process.cwd(), file)}`);
   });
 
 await program.parseAsync();
 
-/** Being slow is no failure: the exit code tells only whether everything ran. */
+/** The exit code tells only whether everything ran: a missed gate is no failure. */
 async function judge(all: readonly (readonly [Scenario, Choice])[]): Promise<void> {
   const { results, failed } = await runAll(all);
   if (all.length > 1) console.log(`\n${inColumns(gatesOf(results))}`);
   if (failed > 0) process.exitCode = 1;
 }
 
-/** A server that runs already has the members that it has. */
+/** A server that already runs has a fixed number of members. */
 function sizesOf({ sizes }: Scenario): readonly Members[] {
   return process.env['MONGODB_URI'] ? [sizes[0]] : sizes;
 }

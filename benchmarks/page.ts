@@ -2,9 +2,10 @@ import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
+import { placeOf } from './findings.js';
+import type { Result } from './findings.js';
 import { drawn } from './plot.js';
-import { newestResults, placeOf } from './result.js';
-import type { Result } from './result.js';
+import { newestResults } from './result.js';
 import { gatesOf, inMarkdown, shown } from './table.js';
 
 const pageFile = fileURLToPath(new URL('../docs/performance.md', import.meta.url));
@@ -14,8 +15,8 @@ const pictureFolder = fileURLToPath(new URL('../docs/performance/', import.meta.
 const BLOCK = /(<!-- figures of: ([\w-]+) -->)[\s\S]*?(<!-- end of figures -->)/g;
 
 /**
- * Writes the newest figures of these scenarios into docs/performance.md, between the marks that are there for them, and
- * the pictures beside it. Nobody writes a figure by hand. Returns what was written.
+ * Writes the newest figures of these scenarios between their marks in docs/performance.md, and the pictures beside it.
+ * Returns the paths of the written files.
  */
 export async function writePage(scenarios: readonly string[]): Promise<readonly string[]> {
   const newest = await newestResults();
@@ -26,13 +27,13 @@ export async function writePage(scenarios: readonly string[]): Promise<readonly 
   return [pageFile, ...(await drawAll(results))];
 }
 
-/** The page with these results between its marks, as Markdown that is not aligned yet. */
+/** The page with these results between its marks, as Markdown whose columns are not aligned yet. */
 export const filled = (page: string, results: readonly Result[]): string =>
   page.replaceAll(BLOCK, (_, begin: string, subject: string, end: string) =>
     [begin, ...figuresOf(subject, results), end].join('\n\n'),
   );
 
-/** Pictures of what is measured no more go away with it. */
+/** Deletes the old pictures first, so that no picture outlives its scenario. */
 async function drawAll(results: readonly Result[]): Promise<readonly string[]> {
   await mkdir(pictureFolder, { recursive: true });
   for (const file of await readdir(pictureFolder)) {
@@ -66,7 +67,7 @@ function section(result: Result): readonly string[] {
   ];
 }
 
-/** Where the figures come from. */
+/** When and where the figures were measured. */
 function runs(results: readonly Result[]): readonly string[] {
   const rows = results.map((result) => {
     const { at, server, node, driver, processors, loadOfLastMinute } = result;

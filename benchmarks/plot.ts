@@ -1,16 +1,16 @@
-/** A picture of figures over steps that are drawn equally far apart: 2, 4, 8 … processes. */
+/** A picture of figures over steps that are drawn at equal distances: 2, 4, 8 … processes. */
 export interface Plot {
   readonly title: string;
   readonly kind: 'lines' | 'bars';
   readonly x: { readonly label: string; readonly values: readonly (number | string)[] };
-  /** What is counted, and in which unit. */
+  /** The name of the axis, with the unit. */
   readonly y: string;
   readonly series: readonly Series[];
 }
 
 interface Series {
   readonly name: string;
-  /** One for each step; what is no number is left out. */
+  /** One for each step; NaN is left out. */
   readonly values: readonly number[];
 }
 
@@ -19,7 +19,7 @@ const HEIGHT = 352;
 const LETTER_WIDTH = 7;
 const AREA = { left: 64, right: 624, top: 66, bottom: 282 };
 
-/** Grey and colours that can be read on white and on black, for whoever does not say which it is. */
+/** Grey and colours that can be read on white and on black, for viewers without a colour scheme. */
 const STYLE = `
   text { font: 12px system-ui, sans-serif; fill: #7a828c; }
   .title { font-size: 14px; font-weight: 600; }
@@ -52,7 +52,7 @@ ${parts.join('\n')}
 `;
 }
 
-/** The end of the axis, and how far apart its lines are: at most six of them, at round numbers. */
+/** The end of the axis and the distance of its lines: at most six lines, at round numbers. */
 export function topOf(values: readonly number[]): { readonly end: number; readonly step: number } {
   const highest = Math.max(0, ...values.filter(Number.isFinite));
   if (highest === 0) return { end: 1, step: 1 };
@@ -83,7 +83,7 @@ function grid(axis: Axis): readonly string[] {
   });
 }
 
-/** Of names that would run into one another, every second one stands lower. */
+/** If names would overlap, every second one is drawn lower. */
 function steps(plot: Plot): readonly string[] {
   const names = plot.x.values.map(String);
   const isCrowded = Math.max(...names.map(({ length }) => length)) * LETTER_WIDTH > widthOf(plot);
@@ -120,7 +120,7 @@ function bars(plot: Plot, axis: Axis): readonly string[] {
   );
 }
 
-/** In rows of three. */
+/** Rows of three names. */
 function legend(series: readonly Series[]): readonly string[] {
   return series.map(({ name }, index) => {
     const x = AREA.left + (index % 3) * 190;

@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 
-/** The unit in which Linux counts, whatever the kernel's own clock does. */
+/** The unit in which Linux reports, whatever the tick of the kernel is. */
 const MS_PER_TICK = 10;
 
 interface Usage {
@@ -9,7 +9,7 @@ interface Usage {
   readonly usedMs: number;
 }
 
-/** Processor time of a process and of all that it has started, so far; `undefined` where nobody tells. */
+/** Processor time so far of a process and of all processes that it started; `undefined` except on Linux. */
 export function processorMsOf(pid: number): number | undefined {
   if (process.platform !== 'linux') return undefined;
   const names = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
@@ -26,16 +26,16 @@ export function processorMsOf(pid: number): number | undefined {
 function usageOf(pid: string): Usage | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name stands in brackets and may contain anything.
+    // The name is in brackets and may contain anything.
     const fields = stat
       .slice(stat.lastIndexOf(')') + 2)
       .split(' ')
       .map(Number);
-    // User and system time of its own, then of its children that have ended.
+    // Its own user and system time, then that of its children that have ended.
     const ticks = fields.slice(11, 15).reduce((sum, each) => sum + each, 0);
     return { pid: Number(pid), parent: fields[1] ?? 0, usedMs: ticks * MS_PER_TICK };
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     return undefined;
   }
 }

@@ -1,7 +1,11 @@
-import { ParentProcess, WorkerProcess } from './worker-process.js';
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 
-/** What a process of ours can be asked to do, by name. */
-type Duties = Readonly<Record<string, (...args: never[]) => Promise<unknown>>>;
+/** The functions of another process, by name. Before the process is killed, `close` ends its connections. */
+type Duties = Readonly<Record<string, (...args: never[]) => Promise<unknown>>> & {
+  close(): Promise<void>;
+};
 
 interface Order {
   readonly duty: string;
@@ -10,36 +14,73 @@ interface Order {
 
 type Answer = { readonly value: unknown } | { readonly failure: string };
 
-/** A process of our own whose functions are called from here, one at a time. It is killed in the end. */
-export class RemoteProcess<D extends Duties> implements AsyncDisposable {
-  readonly #process: WorkerProcess<Order, Answer>;
+type ResultOf<D extends Duties, Name extends keyof D> = Awaited<ReturnType<D[Name]>>;
 
-  /** @param file - Which calls `serve`. */
-  constructor(file: URL, nodeArgs?: readonly string[]) {
-    this.#process = new WorkerProcess<Order, Answer>(file, [], nodeArgs);
+const FROM_SOURCES = ['--import', 'tsx'];
+
+/** Another process whose functions are called from here, one at a time. It never outlives this process. */
+export class RemoteProcess<D extends Duties> implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  #settle: (answer: Answer) => void = () => undefined;
+
+  /** @param file - A program that calls {@link serve}. */
+  constructor(file: URL, nodeArgs: readonly string[] = FROM_SOURCES) {
+    this.#child = fork(file, { execArgv: [...nodeArgs] });
+    this.#child.on('message', (answer) => {
+      this.#settle(answer as Answer);
+    });
+    this.#child.on('error', (error) => {
+      this.#settle({ failure: String(error) });
+    });
+    // Its last messages may arrive after its exit; the end of the channel comes after all of them.
+    this.#child.on('disconnect', () => {
+      this.#settle({ failure: 'the process ended before it answered' });
+    });
   }
 
   async ask<Name extends keyof D & string>(
     duty: Name,
     ...args: Parameters<D[Name]>
-  ): Promise<Awaited<ReturnType<D[Name]>>> {
-    const answered = new Promise<Answer>((resolve) => {
-      this.#process.onReport(resolve);
+  ): Promise<ResultOf<D, Name>> {
+    const answer = await new Promise<Answer>((resolve) => {
+      this.#settle = resolve;
+      // The callback takes the error of a channel that is closed already.
+      this.#child.send({ duty, args }, (error) => {
+        if (error !== null) resolve({ failure: String(error) });
+      });
     });
-    this.#process.order({ duty, args });
-    const answer = await Promise.race([answered, this.#process.ended]);
-    if ('value' in answer) return answer.value as Awaited<ReturnType<D[Name]>>;
-    if ('failure' in answer) throw new Error(answer.failure);
-    throw new Error(`a process ended before it had answered ${duty}`);
-  }
-
-  async end(): Promise<void> {
-    this.#process.kill();
-    await this.#process.ended;
+    if ('failure' in answer) throw new Error(`${duty}: ${answer.failure}`);
+    return answer.value as ResultOf<D, Name>;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.end();
+    await this.ask('close', ...([] as unknown as Parameters<D['close']>)).catch(() => undefined);
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const exited = once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
+    await exited;
+  }
+}
+
+/** Several processes of one program. */
+export class RemoteTeam<D extends Duties> implements AsyncDisposable {
+  readonly members: readonly RemoteProcess<D>[];
+
+  constructor(count: number, file: URL) {
+    this.members = Array.from({ length: count }, () => new RemoteProcess<D>(file));
+  }
+
+  /** The answers of all members, or of the first `count` of them. */
+  async askAll<Name extends keyof D & string>(
+    duty: Name,
+    args: Parameters<D[Name]>,
+    count?: number,
+  ): Promise<readonly ResultOf<D, Name>[]> {
+    return await Promise.all(this.members.slice(0, count).map((member) => member.ask(duty, ...args)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.members.map((member) => member[Symbol.asyncDispose]()));
   }
 }
 
@@ -50,15 +91,15 @@ export function serve(duties: Duties): void {
     if (work === undefined) throw new Error(`this process does not know ${duty}`);
     return { value: (await work(...(args as never[]))) ?? null };
   };
-  const parent = new ParentProcess<Order, Answer>((order) => {
-    obey(order).then(
-      (answer) => {
-        parent.report(answer);
-      },
-      (error: unknown) => {
+  process.on('message', (order) => {
+    void obey(order as Order)
+      .catch((error: unknown): Answer => {
         const failure = error instanceof Error ? (error.stack ?? error.message) : String(error);
-        parent.report({ failure });
-      },
-    );
+        return { failure };
+      })
+      .then((answer) => process.send?.(answer));
   });
+  const end = (): never => process.exit(1);
+  process.on('disconnect', end);
+  if (!process.connected) end();
 }

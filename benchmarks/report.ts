@@ -1,21 +1,19 @@
-import type { Gate } from './gate.js';
+import type { Cell, Findings, Gate, Table } from './findings.js';
 import type { Plot } from './plot.js';
-import { distributionOf } from './statistics.js';
-import type { Cell, Table } from './table.js';
+import { describeRatio, distributionOf, ratioOf } from './statistics.js';
+import type { Block } from './statistics.js';
 
-/** What one scenario has found on one replica set. */
-export interface Findings {
-  readonly server: string;
-  readonly tables: readonly Table[];
-  readonly plots: readonly Plot[];
-  /** What is worth knowing and no row of a table. */
-  readonly notes: Readonly<Record<string, Cell>>;
-  readonly gates: readonly Gate[];
+/** How the parts of a ratio are called. */
+interface RatioNames {
+  readonly lock: string;
+  readonly floor: string;
+  readonly note: string;
+  readonly gate: string;
 }
 
-/** Where a scenario says what it has found. */
+/** Collects what a scenario finds. */
 export class Report {
-  /** Which server was measured on, in words for people. */
+  /** A description of the measured server. */
   server = '';
   readonly #timings: (readonly Cell[])[] = [];
   readonly #tables: Table[] = [];
@@ -23,10 +21,25 @@ export class Report {
   readonly #notes: Record<string, Cell> = {};
   readonly #gates: Gate[] = [];
 
-  /** A row of the table of times, which every scenario may have. */
+  /** Adds a row to the table of times that every scenario may have. */
   timing(name: string, valuesMs: readonly number[]): void {
     const { count, p10, p50, p90, p99, max } = distributionOf(valuesMs);
     this.#timings.push([name, count, p10, p50, p90, p99, max]);
+  }
+
+  /** Adds the times of a lock and of its floor, and judges their ratio. */
+  ratio(names: RatioNames, blocks: readonly Block[], bound: number): void {
+    this.timing(
+      names.floor,
+      blocks.flatMap(({ floorMs }) => floorMs),
+    );
+    this.timing(
+      names.lock,
+      blocks.flatMap(({ lockMs }) => lockMs),
+    );
+    const ratio = ratioOf(blocks);
+    this.note(names.note, describeRatio(ratio));
+    this.atMost(names.gate, ratio.ofMedians, bound, ratio.isSteady);
   }
 
   table(title: string, head: readonly string[], rows: readonly (readonly Cell[])[]): void {
@@ -43,6 +56,18 @@ export class Report {
 
   gate(gate: Gate): void {
     this.#gates.push(gate);
+  }
+
+  atMost(name: string, measured: number, bound: number, isSteady = true): void {
+    this.gate({ name, measured, must: '≤', bound, isSteady });
+  }
+
+  atLeast(name: string, measured: number, bound: number): void {
+    this.gate({ name, measured, must: '≥', bound });
+  }
+
+  exactly(name: string, measured: number, bound: number): void {
+    this.gate({ name, measured, must: '=', bound });
   }
 
   get findings(): Findings {

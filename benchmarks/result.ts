@@ -1,26 +1,9 @@
-import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Findings } from './report.js';
-import type { Members } from './scenario.js';
-
-/** The findings of one run of one scenario, with what is needed to compare them with others. */
-export interface Result extends Findings {
-  readonly scenario: string;
-  readonly members: Members;
-  /** When it began. */
-  readonly at: string;
-  readonly tookMs: number;
-  readonly settings: Readonly<Record<string, number>>;
-  /** A part of it only, or settings from the command line: not for the pages. */
-  readonly isTrial: boolean;
-  readonly node: string;
-  readonly driver: string;
-  readonly processors: number;
-  readonly loadOfLastMinute: number;
-}
+import type { Findings, Result } from './findings.js';
 
 type Run = Pick<Result, 'scenario' | 'members' | 'settings' | 'isTrial'>;
 
@@ -39,32 +22,41 @@ export function resultOf(run: Run, startedAt: Date, findings: Findings): Result 
   };
 }
 
-/** In which run something was measured, in words for people. */
-export const placeOf = ({ scenario, members }: Result): string =>
-  `${scenario}, ${members === 1 ? 'one member' : 'three members'}`;
+const resultFolder = fileURLToPath(new URL('results/', import.meta.url));
 
-const folder = fileURLToPath(new URL('results/', import.meta.url));
-
-/** Returns the file. */
+/** Returns the path of the new file. */
 export async function writeResult(result: Result): Promise<string> {
-  await mkdir(folder, { recursive: true });
-  const file = join(folder, `${result.scenario}-${result.members}-${result.at.replaceAll(':', '-')}.json`);
+  await mkdir(resultFolder, { recursive: true });
+  const name = `${result.scenario}-${result.members}-${result.at.replaceAll(':', '-')}.json`;
+  const file = join(resultFolder, name);
   await writeFile(file, `${JSON.stringify(result, null, 2)}\n`);
   return file;
 }
 
-/** The newest whole run of each scenario on each size. */
-export async function newestResults(): Promise<readonly Result[]> {
-  const files = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.json'));
-  const results = await Promise.all(
-    files.map(async (name) => JSON.parse(await readFile(join(folder, name), 'utf8')) as Result),
-  );
+/** The results in one file, or in all files of a folder. */
+export async function readResults(path: string): Promise<readonly Result[]> {
+  const isFolder = (await stat(path)).isDirectory();
+  const files = isFolder ? (await readdir(path)).map((name) => join(path, name)) : [path];
+  // JSON has no NaN: a figure that was not measured is null in the file.
+  const revive = (_: string, value: unknown): unknown => value ?? NaN;
+  const read = async (file: string): Promise<Result> =>
+    JSON.parse(await readFile(file, 'utf8'), revive) as Result;
+  return await Promise.all(files.filter((name) => name.endsWith('.json')).map(read));
+}
+
+/** The newest of these results for each scenario and each size of a replica set. */
+export function newestOf(results: readonly Result[]): readonly Result[] {
   const newest = new Map<string, Result>();
   for (const result of results) {
-    // What an older benchmark has left has no such field.
-    if ((result as Partial<Result>).isTrial !== false) continue;
     const key = `${result.scenario} ${result.members}`;
     if (result.at > (newest.get(key)?.at ?? '')) newest.set(key, result);
   }
   return [...newest.values()].sort((a, b) => a.members - b.members);
+}
+
+/** The newest whole run of each scenario on each size of a replica set. */
+export async function newestResults(): Promise<readonly Result[]> {
+  const results = await readResults(resultFolder).catch(() => []);
+  // Files of an older benchmark do not have this field.
+  return newestOf(results.filter(({ isTrial }: Partial<Result>) => isTrial === false));
 }

@@ -1,22 +1,22 @@
 import { relative } from 'node:path';
 import pc from 'picocolors';
+import type { Members, Result } from './findings.js';
 import { Report } from './report.js';
 import { resultOf, writeResult } from './result.js';
-import type { Result } from './result.js';
-import type { Members, Scenario, Setup } from './scenario.js';
+import type { Scenario, Setup } from './scenario.js';
 import { gatesOf, inColumns, shown } from './table.js';
 import { Workbench } from './workbench.js';
 
 export interface Choice {
   readonly members: Members;
-  /** Which of its settings are in use where the command line says nothing. */
+  /** Which settings apply unless the command line sets them. */
   readonly effort: 'usual' | 'thorough';
   readonly settings?: Readonly<Record<string, number>>;
   readonly only?: string | undefined;
 }
 
-/** Runs one scenario on one size of a replica set, and tells what it has found. */
-export async function run(scenario: Scenario, choice: Choice): Promise<Result> {
+/** Runs one scenario on one size of a replica set, and prints its findings. */
+async function run(scenario: Scenario, choice: Choice): Promise<Result> {
   const { members, settings: given = {}, only } = choice;
   const startedAt = new Date();
   const settings = { ...settingsOf(scenario, choice), ...given };
@@ -46,7 +46,7 @@ export async function run(scenario: Scenario, choice: Choice): Promise<Result> {
   return result;
 }
 
-/** One after the other; what fails is told, and the others go on. */
+/** Runs one scenario after the other. A failure is printed, and the others still run. */
 export async function runAll(
   all: readonly (readonly [Scenario, Choice])[],
 ): Promise<{ readonly results: readonly Result[]; readonly failed: number }> {
@@ -55,7 +55,7 @@ export async function runAll(
     try {
       results.push(await run(scenario, choice));
     } catch (error) {
-      console.error(pc.red(`${scenario.name} has failed:`), error);
+      console.error(pc.red(`${scenario.name} failed:`), error);
     }
   }
   return { results, failed: all.length - results.length };

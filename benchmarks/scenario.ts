@@ -1,24 +1,22 @@
+import type { Members } from './findings.js';
 import type { Report } from './report.js';
 import type { Workbench } from './workbench.js';
-
-/** How many members the replica set has that is measured on. */
-export type Members = 1 | 3;
 
 /** A number that the command line can set. */
 export interface Setting {
   readonly meaning: string;
-  /** So that all scenarios together end within ten minutes. */
+  /** The default; with it, all scenarios together end within ten minutes. */
   readonly usual: number;
-  /** Where gates are judged and time is no matter; by default as usual. */
+  /** The value for judging gates, which may take longer; without one, the usual value. */
   readonly thorough?: number;
 }
 
-/** One thing that is measured, with its floor and its gates. */
+/** One kind of measurement, with its floor and its gates. */
 export interface Scenario<Name extends string = string> {
   readonly name: string;
-  /** In one line. */
+  /** One line for the command line. */
   readonly about: string;
-  /** What can be run alone, if it has parts. */
+  /** The parts that can run alone, if there are any. */
   readonly parts: readonly string[];
   readonly settings: Readonly<Record<Name, Setting>>;
   /** The sizes on which its gates are judged; the first is the usual one. */
@@ -26,16 +24,16 @@ export interface Scenario<Name extends string = string> {
   run(setup: Setup<Name>): Promise<void>;
 }
 
-/** What a scenario is given. */
+/** What a scenario gets for one run. */
 export interface Setup<Name extends string = string> {
   readonly members: Members;
   readonly settings: Readonly<Record<Name, number>>;
   readonly report: Report;
-  /** Whether this part is to be run. */
+  /** Tells whether this part is to run. */
   readonly wants: (part: string) => boolean;
-  /** Starts the servers; all that is connected to them ends with it. */
+  /** Starts the servers, which end with their connections when the workbench is disposed. */
   readonly open: () => Promise<Workbench>;
 }
 
-/** Lets the names of the settings be inferred, and forgets them for the runner. */
+/** Infers the names of the settings, and forgets them for the runner. */
 export const defineScenario = <Name extends string>(scenario: Scenario<Name>): Scenario => scenario;

@@ -1,19 +1,9 @@
 import CliTable from 'cli-table3';
 import pc from 'picocolors';
-import { verdictOn } from './gate.js';
-import { placeOf } from './result.js';
-import type { Result } from './result.js';
+import { placeOf, verdictOn } from './findings.js';
+import type { Cell, Result, Table } from './findings.js';
 
-export type Cell = string | number;
-
-/** The first column says what a row is about; the others are its figures. */
-export interface Table {
-  readonly title: string;
-  readonly head: readonly string[];
-  readonly rows: readonly (readonly Cell[])[];
-}
-
-/** What has been judged, one gate a row. */
+/** One row for each gate. */
 export const gatesOf = (results: readonly Result[]): Table => ({
   title: 'Gates',
   head: ['gate', 'measured', 'bound', '', 'run'],
@@ -33,7 +23,7 @@ export function inColumns({ title, head, rows }: Table): string {
   return `${title}\n${table.toString()}`;
 }
 
-/** For a page; whoever writes the page aligns it. */
+/** For a page; prettier aligns the columns later. */
 export function inMarkdown({ head, rows }: Omit<Table, 'title'>): string {
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell) => cell.replaceAll('|', String.raw`\|`)).join(' | ')} |`;
@@ -44,7 +34,7 @@ export function inMarkdown({ head, rows }: Omit<Table, 'title'>): string {
   ].join('\n');
 }
 
-/** About four digits: enough to see a change, and no more than a figure is worth. */
+/** About four digits: enough to see a change, and not more than the precision of a figure. */
 export function shown(cell: Cell): string {
   if (typeof cell === 'string') return cell;
   if (!Number.isFinite(cell)) return '–';

@@ -3,25 +3,22 @@ import { MongoClient } from 'mongodb';
 import type { MongoClientOptions } from 'mongodb';
 import { connectOrStart } from '../test/support/mongo-server/connect-or-start.js';
 import type { MongoServer } from '../test/support/mongo-server/start.js';
-import type { Members } from './scenario.js';
-import { ServerLoad } from './server-load.js';
+import type { Members } from './findings.js';
+import { processorMsOf } from './processor-time.js';
 
 /** A server to measure on, a database of its own, and connections that are closed in the end. */
 export class Workbench implements AsyncDisposable {
   readonly dbName = `leasehold_benchmark_${randomBytes(6).toString('hex')}`;
-  readonly load: ServerLoad;
   readonly #server: MongoServer;
   readonly #clients: MongoClient[] = [];
+  readonly #observer: MongoClient;
 
   private constructor(server: MongoServer) {
     this.#server = server;
-    this.load = new ServerLoad(
-      this.client(),
-      server.members.map(({ pid }) => pid),
-    );
+    this.#observer = this.client();
   }
 
-  /** On the server of MONGODB_URI, else on a replica set of so many members. */
+  /** Uses the server of MONGODB_URI, or starts a replica set with this number of members. */
   static async open(members: Members): Promise<Workbench> {
     return new Workbench(await connectOrStart({ members }));
   }
@@ -30,7 +27,7 @@ export class Workbench implements AsyncDisposable {
     return this.#server.uri;
   }
 
-  /** In words for people. */
+  /** A description for people. */
   get server(): string {
     return this.#server.description;
   }
@@ -41,9 +38,38 @@ export class Workbench implements AsyncDisposable {
     return client;
   }
 
+  /** Processor time that the server has used so far; `undefined` if it runs elsewhere or not on Linux. */
+  get serverMs(): number | undefined {
+    const each = this.#server.members.map(({ pid }) => processorMsOf(pid));
+    if (each.length === 0 || each.includes(undefined)) return undefined;
+    return each.reduce<number>((sum, ms) => sum + (ms ?? 0), 0);
+  }
+
+  /** Processor time that the server uses during this work; NaN if it is not known. */
+  async serverMsDuring(work: () => Promise<unknown>): Promise<number> {
+    const before = this.serverMs;
+    await work();
+    return (this.serverMs ?? NaN) - (before ?? NaN);
+  }
+
+  /** The number of open change streams; `undefined` if the server does not list them for this user. */
+  async countStreams(): Promise<number | undefined> {
+    const cursors = this.#observer
+      .db('admin')
+      .aggregate([
+        { $currentOp: { idleCursors: true, allUsers: true } },
+        { $match: { 'cursor.originatingCommand.pipeline.0.$changeStream': { $exists: true } } },
+        { $group: { _id: '$cursor.cursorId' } },
+      ]);
+    return await cursors.toArray().then(
+      (found) => found.length,
+      () => undefined,
+    );
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     try {
-      await this.client().db(this.dbName).dropDatabase();
+      await this.#observer.db(this.dbName).dropDatabase();
       await Promise.all(this.#clients.map((client) => client.close()));
     } finally {
       await this.#server.stop();

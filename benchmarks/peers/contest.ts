@@ -1,19 +1,20 @@
-import { RemoteProcess } from '../remote-process.js';
-import { monotonicMs, sleep } from '../worker-process.js';
-import { grantsIn } from './contest-figures.js';
-import type { Grants } from './contest-figures.js';
-import type { ContestDuties, Span } from './contest-process.js';
+import { monotonicMs, sleep } from '../measure.js';
+import {
+  allHandOvers,
+  grantsWithin,
+  isWithin,
+  msOf,
+  spanAfter,
+  waitsWithin,
+} from '../processes/contended.js';
+import type { Hold, Pace, Span } from '../processes/contended.js';
+import { RemoteTeam } from '../remote-process.js';
+import type { ContestDuties } from './contest-process.js';
 import type { PeerName } from './line-up.js';
-import type { PeerServer } from './servers/peer-server.js';
+import type { PeerServer } from './peer.js';
 
-/** Before a block is measured, everybody wants the lock, and the code that gets it is warm. */
+/** By the end of the warm-up, every process wants the lock, and the code that gets it is compiled. */
 const WARM_UP_MS = 1_000;
-
-export interface Pace {
-  readonly holdMs: number;
-  readonly thinkMs: number;
-  readonly blockMs: number;
-}
 
 /** What the server did in a block. */
 interface Cost {
@@ -21,33 +22,54 @@ interface Cost {
   readonly processorMs: number | undefined;
 }
 
-/** What a block of contention through one library gave. */
-export type Block = Grants & Cost;
+/** The figures of a block of contention through one library. */
+export interface Block extends Cost {
+  /**
+   * From a release call to the first grant to a process that was waiting then. A grant to a process that asked later
+   * does not end a hand-over: else a lock that the releaser takes again and again would be judged by the few times when
+   * it does not.
+   */
+  readonly handOvers: readonly { readonly tookMs: number; readonly isPassedOver: boolean }[];
+  /** All waits, also those that ended after the block: no long wait is lost. */
+  readonly waitsMs: readonly number[];
+  readonly grantsEach: readonly number[];
+  /** How often two processes held the lock at the same time, by the clock that they share. */
+  readonly overlaps: number;
+}
 
-/** The processes that want one lock, whichever library it is of. */
-export class Contest implements AsyncDisposable {
-  readonly #members: readonly RemoteProcess<ContestDuties>[];
+export type ContestTeam = RemoteTeam<ContestDuties>;
 
-  constructor(processes: number) {
-    const file = new URL('contest-process.ts', import.meta.url);
-    this.#members = Array.from({ length: processes }, () => new RemoteProcess<ContestDuties>(file));
-  }
+export const contestTeam = (processes: number): ContestTeam =>
+  new RemoteTeam(processes, new URL('contest-process.ts', import.meta.url));
 
-  /** Connections are made for each block and closed at its end, so that nobody is disturbed by those of another. */
-  async block(peer: PeerName, server: PeerServer, { holdMs, thinkMs, blockMs }: Pace): Promise<Block> {
-    await Promise.all(this.#members.map((member) => member.ask('connect', peer, server.place)));
-    const fromMs = monotonicMs() + WARM_UP_MS;
-    const span: Span = { fromMs, toMs: fromMs + blockMs };
-    const [cost, ...holdsEach] = await Promise.all([
-      costWithin(span, server),
-      ...this.#members.map((member) => member.ask('contend', span, holdMs, thinkMs)),
-    ]);
-    return { ...grantsIn(holdsEach, span), ...cost };
-  }
+/** Connections are opened for each block and closed at its end, so that no library disturbs another one. */
+export async function runBlock(
+  team: ContestTeam,
+  peer: PeerName,
+  server: PeerServer,
+  { blockMs, ...pace }: Pace & { readonly blockMs: number },
+): Promise<Block> {
+  await team.askAll('connect', [peer, server.place]);
+  const span = spanAfter(WARM_UP_MS, blockMs);
+  const [cost, holdsEach] = await Promise.all([
+    costWithin(span, server),
+    team.askAll('contend', [span, pace]),
+  ]);
+  return {
+    ...cost,
+    handOvers: allHandOvers(holdsEach)
+      .filter(({ from }) => isWithin(span, from.releasedMs))
+      .map((handOver) => ({ tookMs: msOf(handOver), isPassedOver: handOver.isPassedOver })),
+    waitsMs: waitsWithin(holdsEach, { ...span, toMs: Infinity }),
+    grantsEach: grantsWithin(holdsEach, span),
+    overlaps: overlapsIn(holdsEach),
+  };
+}
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#members.map((member) => member.end()));
-  }
+function overlapsIn(holdsEach: readonly (readonly Hold[])[]): number {
+  const inOrder = holdsEach.flat().sort((a, b) => a.grantedMs - b.grantedMs);
+  const next = (index: number): number => inOrder[index + 1]?.grantedMs ?? Infinity;
+  return inOrder.filter(({ releasedMs }, index) => next(index) < releasedMs).length;
 }
 
 async function costWithin({ fromMs, toMs }: Span, server: PeerServer): Promise<Cost> {

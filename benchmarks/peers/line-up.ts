@@ -2,11 +2,10 @@ import { etcd3Election, etcd3Lock } from './libraries/etcd3.js';
 import { leasehold } from './libraries/leasehold.js';
 import { pollingMutex } from './libraries/polling-mutex.js';
 import { postgresql } from './libraries/postgresql.js';
-import { redisSemaphore } from './libraries/redis-semaphore.js';
-import { redlock } from './libraries/redlock.js';
+import { redisSemaphore, redlock } from './libraries/redis.js';
 import type { Peer } from './peer.js';
 
-/** Everybody who takes part, in the order of a round. */
+/** All libraries, in the order of a round. */
 export const LINE_UP = {
   leasehold,
   redlock,

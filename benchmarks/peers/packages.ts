@@ -4,58 +4,49 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-const execute = promisify(execFile);
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const require = createRequire(import.meta.url);
 
 const INSTALL_TIMEOUT_MS = 60_000;
 const QUIETLY = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-/** Left to itself, npm tries a registry that is out of reach for more than a minute. */
+/** Without these options, npm tries an unreachable registry for more than a minute. */
 const IMPATIENTLY = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000'];
 
 /**
- * A package of the peers, which need not be installed: so each of them is declared by who loads it, as far as it is
- * used, and nothing here depends on its own types.
+ * Loads a package of the peers. It need not be installed when this project is compiled, so its caller declares the part
+ * that it uses.
  */
 export const load = (name: string): unknown => require(name);
 
-/** Installs the packages of the peers, unless they are; fails if that takes too long. */
+/** Installs the packages of the peers if one is missing or of another version; fails if that takes too long. */
 export async function installPackages(): Promise<void> {
-  if (await areInstalled()) return;
+  const wanted = await wantedPackages();
+  const installed = await Promise.all(Object.keys(wanted).map(installedVersion));
+  if (Object.values(wanted).every((version, index) => version === installed[index])) return;
   console.log('peers: installing their packages (npm ci) …');
   const args = ['ci', '--prefix', folder, ...QUIETLY, ...IMPATIENTLY];
-  await execute('npm', args, { cwd: folder, timeout: INSTALL_TIMEOUT_MS }).catch((error: unknown) => {
-    throw new Error(`their packages could not be installed: ${causeOf(error)}`, { cause: error });
-  });
-}
-
-function causeOf(error: unknown): string {
-  const { killed, stderr = '', message } = error as Error & { killed?: boolean; stderr?: string };
-  if (killed === true) return `npm ci did not end within ${INSTALL_TIMEOUT_MS / 1000} s`;
-  // The cause comes first; after it npm prints where to read more.
-  return /^npm (?:error|ERR!) (.+)$/m.exec(stderr)?.[1] ?? message;
+  await promisify(execFile)('npm', args, { cwd: folder, timeout: INSTALL_TIMEOUT_MS }).catch(
+    (error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Error(`the packages of the peers could not be installed: ${why}`, { cause: error });
+    },
+  );
 }
 
 /** `redlock 5.0.0-beta.2, …` */
-export async function describePackages(): Promise<string> {
-  const { dependencies } = await readJson<{ dependencies: Record<string, string> }>('package.json');
-  return Object.entries(dependencies)
+export const describePackages = async (): Promise<string> =>
+  Object.entries(await wantedPackages())
     .map(([name, version]) => `${name} ${version}`)
     .join(', ');
-}
 
-interface Lock {
-  readonly packages: Readonly<Record<string, { readonly version?: string }>>;
-}
+const wantedPackages = async (): Promise<Readonly<Record<string, string>>> =>
+  (await readJson<{ dependencies: Record<string, string> }>('package.json')).dependencies;
 
-/** By the record that npm leaves only after a whole install. */
-async function areInstalled(): Promise<boolean> {
-  const wanted = await readJson<Lock>('package-lock.json');
-  const found = await readJson<Lock>('node_modules/.package-lock.json').catch(() => undefined);
-  return Object.entries(wanted.packages).every(
-    ([path, { version }]) => path === '' || found?.packages[path]?.version === version,
+const installedVersion = async (name: string): Promise<string | undefined> =>
+  await readJson<{ version: string }>(`node_modules/${name}/package.json`).then(
+    ({ version }) => version,
+    () => undefined,
   );
-}
 
 const readJson = async <T>(file: string): Promise<T> =>
   JSON.parse(await readFile(`${folder}${file}`, 'utf8')) as T;

@@ -1,7 +1,7 @@
-// How other libraries do the same work, each on its own server, in turn and in the same run.
+// Other libraries at the same work, each on its own server, in turn and in the same run.
 import type { Report } from '../report.js';
 import { defineScenario } from '../scenario.js';
-import { Contest } from './contest.js';
+import { contestTeam, runBlock } from './contest.js';
 import type { Block } from './contest.js';
 import { LINE_UP } from './line-up.js';
 import type { PeerName } from './line-up.js';
@@ -27,13 +27,13 @@ export const peers = defineScenario({
   async run({ settings: { processes, rounds, blockMs }, report, wants, open }) {
     await using bench = await open();
     await using servers = await Servers.start(bench);
-    await using contest = new Contest(processes);
+    await using team = contestTeam(processes);
     const blocks = new Map<PeerName, Block[]>();
     for (let round = 0; round < rounds; round += 1) {
       for (const name of NAMES) {
         const server = servers.started.get(LINE_UP[name].server);
         if (server === undefined || !(name === OURS || wants(name))) continue;
-        const block = await contest.block(name, server, { holdMs: 5, thinkMs: 5, blockMs });
+        const block = await runBlock(team, name, server, { holdMs: 5, thinkMs: 5, blockMs });
         blocks.set(name, [...(blocks.get(name) ?? []), block]);
       }
     }
@@ -53,7 +53,7 @@ function describe(report: Report, blocks: Blocks, processes: number, blockMs: nu
     const about = [LINE_UP[name].waits, describeHandOvers(own), describeCommands(LINE_UP[name], own)];
     report.note(name, about.filter((part) => part !== '').join('; '));
     const overlaps = own.reduce((sum, block) => sum + block.overlaps, 0);
-    if (overlaps > 0) report.note(`${name}, held by two at a time`, overlaps);
+    if (overlaps > 0) report.note(`${name}, held by two processes at the same time`, overlaps);
   }
   const x = { label: `${processes} processes, hold 5 ms, think 5 ms`, values: [...blocks.keys()] };
   for (const [title, name] of [
@@ -67,20 +67,20 @@ function describe(report: Report, blocks: Blocks, processes: number, blockMs: nu
 
 async function describePlaces(report: Report, { started, absent }: Servers): Promise<void> {
   for (const [name, { description, survives }] of started) {
-    report.note(`server ${name}`, `${description}; of its locks, a crash of its machine leaves ${survives}`);
+    report.note(`server ${name}`, `${description}; a crash of its machine leaves ${survives}`);
   }
   for (const [name, why] of absent) report.note(`server ${name}`, `left out: ${why}`);
   report.note('packages', await describePackages());
 }
 
-/** Ahead of each of them in how long the last in the queue waits, in how fast the lock goes on, and in fairness. */
+/** This library must be ahead of each gated one: in the longest waits, in the hand-over and in fairness. */
 function judge(report: Report, blocks: Blocks): void {
   const ours = blocks.get(OURS) ?? [];
   for (const [name, theirs] of blocks) {
     if (!LINE_UP[name].isGated) continue;
     for (const [figure, of] of Object.entries(COMPARED)) {
       const must = figure === "Jain's index" ? '≥' : '≤';
-      // To the second decimal: behind it, two fair queues differ by who was the last in a block.
+      // Rounded to the second decimal: beyond it, two fair queues differ by the last grant of a block.
       const ratio = (own: readonly Block[], other: readonly Block[]): number =>
         Number((of(own) / of(other)).toFixed(2));
       const isAhead = (value: number): boolean => (must === '≥' ? value >= 1 : value <= 1);

@@ -1,13 +1,13 @@
 import { jainIndex, median, percentile } from '../statistics.js';
-import type { Cell } from '../table.js';
+import type { Cell } from '../findings.js';
 import type { Block } from './contest.js';
 import type { Peer } from './peer.js';
 
-/** By which peers are compared, each of all blocks or of one. */
+/** The figures by which peers are compared, over all blocks or over one. */
 export const COMPARED = {
   'wait p99': (blocks: readonly Block[]) => percentile(waitsOf(blocks), 0.99),
   'hand-over p50': (blocks: readonly Block[]) => median(handOversOf(blocks)),
-  /** The median of the blocks' own: over all of them, those who starve would seem to take turns. */
+  /** The median of the blocks: over all blocks together, starving processes would seem to take turns. */
   "Jain's index": (blocks: readonly Block[]) => median(blocks.map(({ grantsEach }) => jainIndex(grantsEach))),
 } as const;
 
@@ -16,7 +16,7 @@ export const HEAD = [
   ...['grants/s', "Jain's index", 'commands a grant', 'server CPU a grant'],
 ] as const;
 
-/** A row under {@link HEAD}; NaN where nobody tells. */
+/** A row under {@link HEAD}; NaN for a figure that is not known. */
 export function rowOf(peer: Peer, blocks: readonly Block[], blockMs: number): readonly Cell[] {
   const [handOvers, waits, grants] = [handOversOf(blocks), waitsOf(blocks), grantsOf(blocks)];
   const commands = commandsPerGrant(peer, blocks).map(([, count]) => count);
@@ -30,11 +30,11 @@ export function rowOf(peer: Peer, blocks: readonly Block[], blockMs: number): re
   ];
 }
 
-/** How fast it goes on where nobody comes between, if that is not the rule. */
+/** The time of the hand-overs without a grant in between, if there are others; else an empty string. */
 export function describeHandOvers(blocks: readonly Block[]): string {
   if (passedOverShare(blocks) < 0.01) return '';
   const direct = blocks.flatMap(({ handOvers }) => handOvers.filter(({ isPassedOver }) => !isPassedOver));
-  return `hand-overs with nobody between: p50 ${median(direct.map(({ tookMs }) => tookMs)).toFixed(2)} ms`;
+  return `hand-overs without a grant in between: p50 ${median(direct.map(({ tookMs }) => tookMs)).toFixed(2)} ms`;
 }
 
 /** `commands a grant: findAndModify 2.00, getMore 1.12`, or an empty string. */
@@ -43,7 +43,7 @@ export function describeCommands(peer: Peer, blocks: readonly Block[]): string {
   return each.length === 0 ? '' : `commands a grant: ${each.join(', ')}`;
 }
 
-/** Of each command that it sends; none where the server does not count. */
+/** The number of each command that the peer sends; empty if the server does not count them. */
 function commandsPerGrant(peer: Peer, blocks: readonly Block[]): readonly (readonly [string, number])[] {
   const grants = grantsOf(blocks);
   return peer.sends

@@ -1,9 +1,9 @@
-// A candidate in a process of its own, which leads, and hands its term over.
+// A candidate in a process of its own, which leads and hands its term over.
 import { MongoClient } from 'mongodb';
 import { LockProvider } from '../../src/index.js';
 import type { LeaderElection } from '../../src/index.js';
+import { monotonicMs, sleep } from '../measure.js';
 import { serve } from '../remote-process.js';
-import { monotonicMs, sleep } from '../worker-process.js';
 
 let client: MongoClient | undefined;
 let locks: LockProvider | undefined;
@@ -15,9 +15,9 @@ const duties = {
     client = await new MongoClient(uri).connect();
   },
 
-  /** By a provider of its own, so that no stream is open when something else is measured. */
+  /** The provider is a new one, so that no stream is open when something else is measured. */
   async stand(dbName: string, candidateId: string): Promise<void> {
-    if (client === undefined) throw new Error('not connected yet');
+    if (client === undefined) throw new Error('connect was not called');
     locks = new LockProvider(client.db(dbName));
     election = locks.createLeaderElection('benchmark', {
       candidateId,
@@ -28,18 +28,18 @@ const duties = {
     await election.start();
   },
 
-  /** When `onElected` was called, as soon as it was. */
+  /** Waits for `onElected`, and returns when it was called. */
   async elected(): Promise<number> {
     await election?.untilElected();
     return electedAtMs;
   },
 
-  /** When it was told to, just before it did. */
+  /** Returns the moment just before the call that handed over. */
   async handOver(to: string): Promise<number> {
     for (;;) {
       const startedMs = monotonicMs();
       if (await election?.handOverTo(to)) return startedMs;
-      // It has just led itself, and is not back in the queue yet.
+      // The named candidate has just led, and is not back in the queue yet.
       await sleep(2);
     }
   },
@@ -48,7 +48,7 @@ const duties = {
     await locks?.close();
   },
 
-  async disconnect(): Promise<void> {
+  async close(): Promise<void> {
     await client?.close();
   },
 };

@@ -1,18 +1,18 @@
-// The process that keeps the seat of a mutex and takes it again and again.
+// A process that keeps the seat of a mutex and acquires it again and again.
 import { MongoClient } from 'mongodb';
 import { LockProvider } from '../../src/index.js';
+import { sleep } from '../measure.js';
 import { serve } from '../remote-process.js';
-import { sleep } from '../worker-process.js';
 
-/** What taking a kept lock again has cost. */
+/** What it cost to acquire a kept lock again. */
 export interface Again {
-  /** Of each acquire and release together. */
+  /** The time of each acquire and release together. */
   readonly tookUs: readonly number[];
-  /** The names of what was sent meanwhile. */
+  /** The names of the commands that were sent meanwhile. */
   readonly commands: readonly string[];
 }
 
-/** A grant reserves 256 tokens; whoever has used them up asks for the seat anew. */
+/** A grant reserves 256 tokens; after the last one, the process has to ask the server again. */
 const ROUNDS = 200;
 
 const MAX_TRIES = 100;
@@ -24,9 +24,9 @@ const duties = {
     client = await new MongoClient(uri, { monitorCommands: true }).connect();
   },
 
-  /** By a provider of its own, so that a new grant comes before, and what it has reserved is enough. */
+  /** The provider is a new one, so that it starts with a new grant, whose tokens suffice. */
   async takeAgain(dbName: string, keepMs: number): Promise<Again> {
-    if (client === undefined) throw new Error('not connected yet');
+    if (client === undefined) throw new Error('connect was not called');
     await using locks = new LockProvider(client.db(dbName));
     const mutex = locks.createMutex('kept', { keepMs });
     const commands: string[] = [];
@@ -34,7 +34,7 @@ const duties = {
       commands.push(commandName);
     });
     await locks.ensureIndexes();
-    // The first seats go back, because their process does not listen yet.
+    // Until its stream is open, the process does not keep a seat.
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       commands.length = 0;
       await (await mutex.acquire()).release();
@@ -52,7 +52,7 @@ const duties = {
     return { tookUs, commands };
   },
 
-  async disconnect(): Promise<void> {
+  async close(): Promise<void> {
     await client?.close();
   },
 };

@@ -1,6 +1,6 @@
-import type { Bounced, Contended, Hold, Span } from './ring-process.js';
-
-const isWithin = ({ fromMs, toMs }: Span, atMs: number): boolean => atMs >= fromMs && atMs < toMs;
+import { allHandOvers, isWithin } from './contended.js';
+import type { HandOver, Hold, Span } from './contended.js';
+import type { Bounced, Contended } from './ring-process.js';
 
 /** From just before each bare write to its event in another process. */
 export function flightsOf(bounced: readonly Bounced[], span: Span): readonly number[] {
@@ -13,30 +13,16 @@ export function flightsOf(bounced: readonly Bounced[], span: Span): readonly num
     .map(({ n, atMs }) => atMs - (passedAtMs.get(n) ?? NaN));
 }
 
-interface HandOver {
-  readonly from: Hold;
-  readonly to: Hold;
-}
-
-/** Pairs of holds of different processes, of which the second was waiting when the first ended. */
-export function handOversOf(
-  contended: readonly Contended[],
-  span: Span,
-): { readonly holdsEach: readonly (readonly Hold[])[]; readonly handOvers: readonly HandOver[] } {
-  const holdsEach = contended.map(({ holds }) => holds.filter(({ grantedMs }) => isWithin(span, grantedMs)));
-  const owned = holdsEach.flatMap((holds, owner) => holds.map((hold) => ({ owner, hold })));
-  owned.sort((a, b) => a.hold.token - b.hold.token);
-  const handOvers = owned.flatMap(({ owner, hold: to }, index) => {
-    const before = owned[index - 1];
-    if (before === undefined || before.owner === owner || to.askedMs > before.hold.releasedMs) return [];
-    return [{ from: before.hold, to }];
-  });
-  return { holdsEach, handOvers };
-}
+/** Consecutive holds within the span, the second of a process that was waiting when the first ended. */
+export const handOversOf = (holdsEach: readonly (readonly Hold[])[], span: Span): readonly HandOver[] =>
+  allHandOvers(holdsEach).filter(
+    ({ from, to, isPassedOver }) =>
+      !isPassedOver && isWithin(span, from.grantedMs) && isWithin(span, to.grantedMs),
+  );
 
 export interface CommandCount {
   readonly handOvers: number;
-  /** Sent between a release call and the grant that followed, on the average. */
+  /** The average number of writes between a release call and the grant that follows. */
   readonly writesBetween: number;
   readonly polls: number;
   readonly perHandOver: string;
@@ -55,7 +41,7 @@ export function countCommands(
   const writes = commands.filter(({ name }) => WRITES.has(name));
   const isBetween = ({ from, to }: HandOver, atMs: number): boolean =>
     atMs >= from.releasedMs && atMs < to.grantedMs;
-  // A request that happens to come meanwhile is no part of the hand-over.
+  // A request that happens to arrive during a hand-over is no part of it.
   const undisturbed = handOvers.filter(
     (handOver) => !holds.some(({ askedMs }) => isBetween(handOver, askedMs)),
   );

@@ -1,33 +1,14 @@
-// One of the processes between which the lock, or the bare turn, goes around.
+// One of the processes among which the lock, or the bare turn, goes round.
 import { MongoClient } from 'mongodb';
 import { LockProvider } from '../../src/index.js';
 import { TurnTaker } from '../floor.js';
 import type { Pass, TurnTakerOptions } from '../floor.js';
+import { monotonicMs, sleep } from '../measure.js';
 import { serve } from '../remote-process.js';
-import { monotonicMs, sleep } from '../worker-process.js';
+import { contend } from './contended.js';
+import type { Hold, Pace, Span } from './contended.js';
 
-/** When a block is measured, on the clock that the processes share; what comes before warms up. */
-export interface Span {
-  readonly fromMs: number;
-  readonly toMs: number;
-}
-
-export interface Contending {
-  readonly span: Span;
-  readonly holdMs: number;
-  readonly thinkMs: number;
-  readonly countsCommands: boolean;
-}
-
-/** One hold; `releasedMs` is the moment just before the release call. */
-export interface Hold {
-  readonly token: number;
-  readonly askedMs: number;
-  readonly grantedMs: number;
-  readonly releasedMs: number;
-}
-
-export interface SentCommand {
+interface SentCommand {
   readonly name: string;
   readonly atMs: number;
 }
@@ -54,27 +35,24 @@ const duties = {
     client = await new MongoClient(uri).connect();
   },
 
-  /** Wants the lock again and again, by a provider of its own, so that no stream is open in the next block. */
-  async contend({ span, holdMs, thinkMs, countsCommands }: Contending): Promise<Contended> {
+  /** Wants the lock again and again. The provider is a new one, so that no stream is open in the next block. */
+  async contend(span: Span, pace: Pace, countsCommands: boolean): Promise<Contended> {
     const commands: SentCommand[] = [];
-    // Listening to commands costs time: only where they are counted.
+    // Monitoring commands costs time, so it happens only where commands are counted.
     const own = countsCommands ? new MongoClient(uri, { monitorCommands: true }) : undefined;
     own?.on('commandStarted', ({ commandName }) => {
       commands.push({ name: commandName, atMs: monotonicMs() });
     });
     const locks = new LockProvider((own ?? connected()).db(dbName));
     const mutex = locks.createMutex('contended');
-    const holds: Hold[] = [];
-    while (monotonicMs() < span.toMs) {
-      const askedMs = monotonicMs();
-      const lock = await mutex.acquire();
-      const grantedMs = monotonicMs();
-      await sleep(holdMs);
-      const releasedMs = monotonicMs();
-      await lock.release();
-      holds.push({ token: lock.fencingToken, askedMs, grantedMs, releasedMs });
-      if (thinkMs > 0) await sleep(thinkMs);
-    }
+    const holds = await contend(
+      async () => {
+        const lock = await mutex.acquire();
+        return () => lock.release();
+      },
+      span,
+      pace,
+    );
     await locks.close();
     await own?.close();
     return { holds, commands };
@@ -86,9 +64,9 @@ const duties = {
     await turnTaker.listen();
   },
 
-  /** Passes the turn on, until the time is over. */
+  /** Passes the turn on until the time is over. */
   async bounce(span: Span, begins: boolean): Promise<Bounced> {
-    if (turnTaker === undefined) throw new Error('told to bounce before it listens');
+    if (turnTaker === undefined) throw new Error('listen was not called');
     if (begins) await turnTaker.begin();
     await sleep(span.toMs - monotonicMs());
     const { passed, received } = turnTaker;
@@ -96,23 +74,24 @@ const duties = {
     return { passed, received };
   },
 
-  /** Takes a lock whose seat is kept, and gives it back, which leaves this process as its idle keeper. */
+  /** Acquires a kept lock and releases it, after which this process keeps the seat; how long the acquire took. */
   async takeKept(keepMs: number): Promise<number> {
     keeper ??= new LockProvider(connected().db(dbName));
+    const mutex = keeper.createMutex('kept', { keepMs });
     const startedMs = performance.now();
-    const lock = await keeper.createMutex('kept', { keepMs }).acquire();
+    const lock = await mutex.acquire();
     const tookMs = performance.now() - startedMs;
     await lock.release();
     return tookMs;
   },
 
-  /** Lets go of what it keeps, and of its stream. */
+  /** Gives up the kept seat and its stream. */
   async letGo(): Promise<void> {
     await keeper?.close();
     keeper = undefined;
   },
 
-  async disconnect(): Promise<void> {
+  async close(): Promise<void> {
     await client?.close();
   },
 };
@@ -122,6 +101,6 @@ export type RingDuties = typeof duties;
 serve(duties);
 
 function connected(): MongoClient {
-  if (client === undefined) throw new Error('not connected yet');
+  if (client === undefined) throw new Error('connect was not called');
   return client;
 }

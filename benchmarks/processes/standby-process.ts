@@ -1,10 +1,10 @@
-// One of the processes in which many providers, each with a client of its own, wait for one lock that is held.
+// A process in which many providers, each with a client of its own, wait for one held lock.
 import { MongoClient } from 'mongodb';
 import { LockProvider } from '../../src/index.js';
+import { monotonicMs, sleep } from '../measure.js';
 import { serve } from '../remote-process.js';
-import { monotonicMs, sleep } from '../worker-process.js';
 
-/** What has been sent since the last time that it was asked for. */
+/** The commands that were sent since the last count. */
 export interface Sent {
   readonly writes: number;
   readonly reads: number;
@@ -30,13 +30,13 @@ let sent = { writes: 0, reads: 0 };
 const WRITES: ReadonlySet<string> = new Set(['findAndModify', 'update', 'insert', 'delete']);
 
 const duties = {
-  /** Connects, and has used a lock: what comes after that is waiting and nothing else. */
+  /** Each provider connects and uses a lock once, so that afterwards it only waits. */
   async connect(uri: string, dbName: string, count: number, leaseMs: number): Promise<void> {
     while (standbys.length < count) {
       const client = new MongoClient(uri, { monitorCommands: true });
       client.on('commandStarted', ({ commandName }) => {
         if (WRITES.has(commandName)) sent.writes += 1;
-        // The only aggregation of the library opens a change stream.
+        // The only aggregation of the library opens a change stream, so every read is a find.
         if (commandName === 'find') sent.reads += 1;
       });
       const locks = new LockProvider((await client.connect()).db(dbName), { leaseMs, createIndexes: false });
@@ -45,7 +45,7 @@ const duties = {
     }
   },
 
-  /** Everybody waits from now on; whose turn it is holds for so long, once. */
+  /** Every provider begins to wait. When its turn comes, it holds for this time, once. */
   async wait(name: string, holdMs: number): Promise<void> {
     waits = standbys.map(async ({ locks }) => {
       const lock = await locks.acquireMutex(name);
@@ -65,12 +65,12 @@ const duties = {
     return Promise.resolve(until);
   },
 
-  /** When everybody has had a turn. */
+  /** Resolves when every provider has had its turn. */
   async turns(): Promise<readonly Turn[]> {
     return await Promise.all(waits);
   },
 
-  async disconnect(): Promise<void> {
+  async close(): Promise<void> {
     await Promise.all(standbys.map(({ locks }) => locks.close()));
     await Promise.all(standbys.map(({ client }) => client.close()));
   },

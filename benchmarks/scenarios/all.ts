@@ -10,26 +10,14 @@ import { local } from './local.js';
 import { overload } from './overload.js';
 import { queue } from './queue.js';
 import { scale } from './scale.js';
-import { server } from './server.js';
-import { streams } from './streams.js';
 import { uncontended } from './uncontended.js';
 import { waiting } from './waiting.js';
 
-/** In the order in which they run. */
-export const scenarios: readonly Scenario[] = [
-  uncontended,
-  handover,
-  election,
-  contention,
-  local,
-  keep,
-  idle,
-  queue,
-  scale,
-  streams,
-  waiting,
-  overload,
-  failover,
-  server,
-  peers,
+/** The scenarios of the default run, in their order. */
+export const usualScenarios: readonly Scenario[] = [
+  ...[uncontended, handover, election, contention, local, keep, idle],
+  ...[queue, scale, waiting, overload, failover],
 ];
+
+/** Other libraries run only on request: they need other servers and packages. */
+export const allScenarios: readonly Scenario[] = [...usualScenarios, peers];

@@ -1,17 +1,17 @@
-// How long a lock is out of reach when the primary dies or steps down, beside a bare write that waits for the same.
+// How long a lock is out of reach when the primary dies or steps down, beside a bare write in the same outage.
 import { MongoClient } from 'mongodb';
 import { LockProvider } from '../../src/index.js';
 import { startFaultCluster } from '../../test/faults/cluster/fault-cluster.js';
 import type { FaultCluster } from '../../test/faults/cluster/fault-cluster.js';
 import { BareWrite } from '../floor.js';
+import { sleep, timeOf } from '../measure.js';
 import type { Report } from '../report.js';
 import { defineScenario } from '../scenario.js';
 import { median } from '../statistics.js';
-import { sleep } from '../worker-process.js';
 
 const DB_NAME = 'failover';
 
-/** How long one try of the bare write may take; then the next one begins. */
+/** The longest wait for one try of the bare write, after which the next one begins. */
 const TRY_MS = 1_000;
 
 const ENDS = {
@@ -50,7 +50,7 @@ export const failover = defineScenario({
   },
 });
 
-/** Everything connects before the primary goes, and all begin to wait at the same moment. */
+/** All clients connect before the primary goes, and all of them begin to wait at the same moment. */
 async function endPrimary(cluster: FaultCluster, end: End): Promise<Round> {
   const clients = Array.from({ length: 3 }, () => new MongoClient(cluster.uri));
   const [forWrites, forHolder, forWaiter] = clients.map((client) => client.db(DB_NAME));
@@ -64,18 +64,13 @@ async function endPrimary(cluster: FaultCluster, end: End): Promise<Round> {
   const next = waiter.acquireMutex('held');
   while ((await holder.inspect('held'))?.waiters.length !== 1) await sleep(20);
   const ending = ENDS[end](cluster);
-  // A process that is killed is gone at once; one that steps down goes on until it has.
+  // A killed process is gone at once; a primary that steps down serves until it has done so.
   if (end === 'is killed') await ending;
-  const startedMs = performance.now();
-  const sinceThen = async (work: Promise<unknown>): Promise<number> => {
-    await work;
-    return performance.now() - startedMs;
-  };
   const [writeMs, freeMs, releaseMs, handOverMs] = await Promise.all([
-    sinceThen(writeAgainAndAgain(bare)),
-    sinceThen(waiter.acquireMutex('free').then((lock) => lock.release())),
-    sinceThen(held.release()),
-    sinceThen(next),
+    timeOf(() => writeUntilDone(bare)),
+    timeOf(async () => (await waiter.acquireMutex('free')).release()),
+    timeOf(() => held.release()),
+    timeOf(() => next),
     ending,
   ]);
   await (await next).release();
@@ -86,8 +81,8 @@ async function endPrimary(cluster: FaultCluster, end: End): Promise<Round> {
   return { end, writeMs, freeMs, releaseMs, handOverMs };
 }
 
-/** Until one has succeeded. */
-async function writeAgainAndAgain(bare: BareWrite): Promise<void> {
+/** Repeats the bare write until one try succeeds. */
+async function writeUntilDone(bare: BareWrite): Promise<void> {
   for (;;) {
     const isWritten = await Promise.race([
       bare.run().then(
@@ -103,38 +98,39 @@ async function writeAgainAndAgain(bare: BareWrite): Promise<void> {
 
 function describe(report: Report, rounds: readonly Round[]): void {
   const ends = [...new Set(rounds.map(({ end }) => end))];
-  const rows = ends.map((end) => {
-    const own = rounds.filter((round) => round.end === end);
-    const middle = (of: (round: Round) => number): number => median(own.map(of));
-    return {
-      title: `the primary ${end}`,
-      write: middle(({ writeMs }) => writeMs),
-      free: middle(({ freeMs }) => freeMs),
-      release: middle(({ releaseMs }) => releaseMs),
-      handOver: middle(({ handOverMs }) => handOverMs),
-      longestWrite: Math.max(...own.map(({ writeMs }) => writeMs)),
-      longestGrant: Math.max(...own.map(({ freeMs, handOverMs }) => Math.max(freeMs, handOverMs))),
-    };
-  });
+  const middle = (end: End, of: (round: Round) => number): number =>
+    median(rounds.filter((round) => round.end === end).map(of));
+  const longest = (end: End, of: (round: Round) => number): number =>
+    Math.max(...rounds.filter((round) => round.end === end).map(of));
   report.table(
     `From the end of the primary; medians of ${rounds.length / ends.length} rounds, in ms`,
     [
-      ...['', 'first bare write', 'a free lock, taken and given back'],
+      ...['', 'first bare write', 'a free lock, acquired and released'],
       ...['a held lock, released', 'its waiter has it', 'longest write', 'longest grant'],
     ],
-    rows.map(({ title, write, free, release, handOver, longestWrite, longestGrant }) => [
-      ...[title, write, free, release, handOver, longestWrite, longestGrant],
+    ends.map((end) => [
+      `the primary ${end}`,
+      middle(end, ({ writeMs }) => writeMs),
+      middle(end, ({ freeMs }) => freeMs),
+      middle(end, ({ releaseMs }) => releaseMs),
+      middle(end, ({ handOverMs }) => handOverMs),
+      longest(end, ({ writeMs }) => writeMs),
+      longest(end, ({ freeMs, handOverMs }) => Math.max(freeMs, handOverMs)),
     ]),
   );
+  const bar = (name: string, of: (round: Round) => number) => ({
+    name,
+    values: ends.map((end) => middle(end, of)),
+  });
   report.plot({
     title: 'Until it works again after the end of the primary',
     kind: 'bars',
-    x: { label: 'election timeout 2 s', values: rows.map(({ title }) => title) },
+    x: { label: 'election timeout 2 s', values: ends.map((end) => `the primary ${end}`) },
     y: 'ms',
     series: [
-      { name: 'a bare write', values: rows.map(({ write }) => write) },
-      { name: 'a free lock', values: rows.map(({ free }) => free) },
-      { name: 'a hand-over', values: rows.map(({ handOver }) => handOver) },
+      bar('a bare write', ({ writeMs }) => writeMs),
+      bar('a free lock', ({ freeMs }) => freeMs),
+      bar('a hand-over', ({ handOverMs }) => handOverMs),
     ],
   });
 }

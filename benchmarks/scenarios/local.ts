@@ -1,8 +1,9 @@
-// What a hundred callers of one process cost, whose requests go together into few updates.
+// The cost of a hundred callers in one process, whose requests share a few updates.
 import { LockProvider } from '../../src/index.js';
 import type { LockHandle } from '../../src/index.js';
+import type { Cell } from '../findings.js';
 import { BareWrite } from '../floor.js';
-import type { Report } from '../report.js';
+import { timesFor } from '../measure.js';
 import { defineScenario } from '../scenario.js';
 import { median } from '../statistics.js';
 import type { Workbench } from '../workbench.js';
@@ -13,37 +14,24 @@ const KEEP_MS = 1_000;
 
 interface Subject {
   readonly title: string;
-  /** Of the updates per grant. */
+  /** The bound of the updates per grant. */
   readonly updatesBound?: number;
-  /** Of the grants per second, as a multiple of the floor's. */
+  /** The bound of the grants per second, as a multiple of the floor's. */
   readonly grantsBound?: number;
-  take(locks: LockProvider): () => Promise<LockHandle>;
+  lockOf(locks: LockProvider): { acquire(): Promise<LockHandle> };
 }
 
 const SUBJECTS: Readonly<Record<string, Subject>> = {
-  mutex: {
-    title: 'a mutex',
-    updatesBound: 1.1,
-    take(locks) {
-      const mutex = locks.createMutex('mutex');
-      return () => mutex.acquire();
-    },
-  },
+  mutex: { title: 'a mutex', updatesBound: 1.1, lockOf: (locks) => locks.createMutex('mutex') },
   kept: {
     title: 'a mutex that is kept',
     grantsBound: 3,
-    take(locks) {
-      const mutex = locks.createMutex('kept mutex', { keepMs: KEEP_MS });
-      return () => mutex.acquire();
-    },
+    lockOf: (locks) => locks.createMutex('kept mutex', { keepMs: KEEP_MS }),
   },
   semaphore: {
     title: 'a semaphore of 50',
     updatesBound: 0.3,
-    take(locks) {
-      const semaphore = locks.createSemaphore('semaphore', 50);
-      return () => semaphore.acquire();
-    },
+    lockOf: (locks) => locks.createSemaphore('semaphore', 50),
   },
 };
 
@@ -58,21 +46,28 @@ export const local = defineScenario({
   },
   async run({ settings: { rounds, blockMs }, report, wants, open }) {
     await using bench = await open();
-    const subjects = Object.entries(SUBJECTS).filter(([name]) => wants(name));
+    const subjects = Object.entries(SUBJECTS).flatMap(([name, subject]) => (wants(name) ? [subject] : []));
     const bare = new BareWrite(bench.client(), bench.dbName);
     await bare.prepare();
     const floor: number[] = [];
-    const rates = new Map<Subject, number[]>(subjects.map(([, subject]) => [subject, []]));
+    const rates = new Map<Subject, number[]>(subjects.map((subject) => [subject, []]));
     for (let round = 0; round < rounds; round += 1) {
       floor.push(await pairsPerSecond(bare, blockMs));
       for (const [subject, found] of rates) found.push(await grantsPerSecond(bench, subject, blockMs));
     }
-    const rows = [['one update for each, one after the other', median(floor), 2, 1]];
+    const rows: Cell[][] = [['one update for each, one after the other', median(floor), 2, 1]];
     for (const [subject, found] of rates) {
+      const { title, updatesBound, grantsBound } = subject;
       const updates = await updatesPerGrant(bench, subject, blockMs);
       const multiple = median(found.map((rate, round) => rate / (floor[round] ?? NaN)));
-      rows.push([subject.title, median(found), updates, multiple]);
-      judge(report, subject, updates, multiple);
+      rows.push([title, median(found), updates, multiple]);
+      if (updatesBound !== undefined) {
+        report.atMost(`updates per grant, ${CALLERS} local callers of ${title}`, updates, updatesBound);
+      }
+      if (grantsBound !== undefined) {
+        const name = `grants/s of ${CALLERS} local callers of ${title} / one update for each`;
+        report.atLeast(name, multiple, grantsBound);
+      }
     }
     report.table(
       `${CALLERS} callers of one process; medians of ${rounds} blocks`,
@@ -82,41 +77,22 @@ export const local = defineScenario({
   },
 });
 
-function judge(
-  report: Report,
-  { title, updatesBound, grantsBound }: Subject,
-  updates: number,
-  multiple: number,
-): void {
-  if (updatesBound !== undefined) {
-    const name = `updates per grant, ${CALLERS} local callers of ${title}`;
-    report.gate({ name, measured: updates, must: '≤', bound: updatesBound });
-  }
-  if (grantsBound !== undefined) {
-    const name = `grants/s of ${CALLERS} local callers of ${title} / one update for each`;
-    report.gate({ name, measured: multiple, must: '≥', bound: grantsBound });
-  }
-}
-
-/** What one update for each acquire and each release would give. */
+/** The rate of one update for each acquire and one for each release. */
 async function pairsPerSecond(bare: BareWrite, blockMs: number): Promise<number> {
-  const startedMs = performance.now();
-  let pairs = 0;
-  while (performance.now() - startedMs < blockMs) {
+  const tookMs = await timesFor(blockMs, async () => {
     await bare.run();
     await bare.run();
-    pairs += 1;
-  }
-  return pairs / ((performance.now() - startedMs) / 1_000);
+  });
+  return (1_000 * tookMs.length) / tookMs.reduce((sum, ms) => sum + ms, 0);
 }
 
 async function grantsPerSecond(bench: Workbench, subject: Subject, blockMs: number): Promise<number> {
   await using locks = new LockProvider(bench.client().db(bench.dbName));
-  const { grants, tookMs } = await crowd(subject.take(locks), blockMs, () => 0);
+  const { grants, tookMs } = await crowd(subject, locks, blockMs, () => 0);
   return grants / (tookMs / 1_000);
 }
 
-/** By a connection of its own: listening to commands costs time. */
+/** Counts on a connection of its own, because monitoring commands costs time. */
 async function updatesPerGrant(bench: Workbench, subject: Subject, blockMs: number): Promise<number> {
   const client = bench.client({ monitorCommands: true });
   await using locks = new LockProvider(client.db(bench.dbName));
@@ -124,7 +100,7 @@ async function updatesPerGrant(bench: Workbench, subject: Subject, blockMs: numb
   client.on('commandStarted', ({ commandName }) => {
     if (commandName === 'findAndModify' || commandName === 'update') sent += 1;
   });
-  const { grants, updates } = await crowd(subject.take(locks), blockMs, () => sent);
+  const { grants, updates } = await crowd(subject, locks, blockMs, () => sent);
   return updates / grants;
 }
 
@@ -134,12 +110,14 @@ interface Count {
   readonly tookMs: number;
 }
 
-/** Everybody takes the lock and gives it back at once, again and again; what is counted begins after a warm-up. */
+/** All callers acquire the lock and release it at once, again and again. Counting begins after a warm-up. */
 async function crowd(
-  take: () => Promise<LockHandle>,
+  subject: Subject,
+  locks: LockProvider,
   blockMs: number,
   updatesSoFar: () => number,
 ): Promise<Count> {
+  const shared = subject.lockOf(locks);
   let grants = 0;
   const now = (): Count => ({ grants, updates: updatesSoFar(), tookMs: performance.now() });
   const fromMs = performance.now() + WARM_UP_MS;
@@ -147,16 +125,16 @@ async function crowd(
   let ended: Count | undefined;
   const caller = async (): Promise<void> => {
     while (performance.now() < fromMs + blockMs) {
-      const lock = await take();
+      const lock = await shared.acquire();
       grants += 1;
       if (performance.now() > fromMs) began ??= now();
       await lock.release();
     }
-    // What goes on while the others leave is not counted.
+    // Counting ends with the first caller: the others only drain the queue.
     ended ??= now();
   };
   await Promise.all(Array.from({ length: CALLERS }, caller));
-  if (began === undefined || ended === undefined) throw new Error('nobody was granted anything');
+  if (began === undefined || ended === undefined) throw new Error('no caller was granted the lock');
   return {
     grants: ended.grants - began.grants,
     updates: ended.updates - began.updates,

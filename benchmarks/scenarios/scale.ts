@@ -2,29 +2,29 @@
 import { setMaxListeners } from 'node:events';
 import { LockProvider } from '../../src/index.js';
 import type { LockHandle } from '../../src/index.js';
+import { sleep } from '../measure.js';
 import type { Report } from '../report.js';
 import { defineScenario } from '../scenario.js';
 import type { Workbench } from '../workbench.js';
-import { sleep } from '../worker-process.js';
 
 const COUNTS = [1_000, 3_000, 10_000] as const;
 
-/** So many requests are made at once; the others follow when these are answered, as in a process that goes on working. */
+/** How many requests are in flight at once. The next ones follow when these are answered, as in a working process. */
 const AT_ONCE = 500;
 
 const PARTS = ['waiters', 'readers', 'names', 'holds'] as const;
 
 type Part = (typeof PARTS)[number];
 
-/** What one of them is. */
+/** What one unit of each part is. */
 const UNITS: Readonly<Record<Part, string>> = {
-  waiters: 'a waiter of one lock: queued, granted in its turn, released',
-  readers: 'a reader, let in with all the others by one release',
-  names: 'a name waited for, its lock granted by its holder',
-  holds: 'a hold of a lock of its own, taken and released',
+  waiters: 'A waiter of one lock: queued, granted in its turn, released',
+  readers: 'A reader, let in with all the others by one release',
+  names: 'A name waited for, its lock granted by its holder',
+  holds: 'A hold of a lock of its own, acquired and released',
 };
 
-/** What a number of units cost. */
+/** The cost of a number of units. */
 interface Cost {
   readonly count: number;
   readonly processorMs: number;
@@ -38,7 +38,7 @@ export const scale = defineScenario({
   parts: PARTS,
   sizes: [1],
   settings: {
-    most: { meaning: 'how many at most', usual: 3_000, thorough: 10_000 },
+    most: { meaning: 'the largest number of them', usual: 3_000, thorough: 10_000 },
     grants: { meaning: 'waiters of a mutex that are granted one after the other', usual: 100, thorough: 500 },
   },
   async run({ settings: { most, grants }, report, open, wants }) {
@@ -53,12 +53,12 @@ export const scale = defineScenario({
   },
 });
 
-/** One crowd in a collection of its own, and one process that holds what the crowd waits for. */
+/** One crowd in a collection of its own, and one provider that holds the locks for which the crowd waits. */
 async function measure(bench: Workbench, part: Part, count: number, grants: number): Promise<Cost> {
   const collectionName = `${part}.${String(count)}`;
   const settings = {
     ...{ collectionName, leaseMs: 60_000, createIndexes: false, storeTimeoutMs: 30_000 },
-    // The holder is a member, too.
+    // The holder counts as a member, too.
     maxMembers: count + 1,
   };
   const [crowd, holder] = [bench, bench].map(
@@ -73,13 +73,13 @@ async function measure(bench: Workbench, part: Part, count: number, grants: numb
   }
 }
 
-/** How many waiters of a mutex are granted it, and what drops the collection. */
+/** How many waiters of a mutex are granted it, and a function that drops the collection. */
 interface Ways {
   readonly grants: number;
   readonly drop: () => Promise<unknown>;
 }
 
-/** What is measured of each part: only the work of the crowd lies between the readings of the two clocks. */
+/** The measured work of each part. Only the work of the crowd lies between the two readings of the clocks. */
 const DUTIES: Readonly<
   Record<Part, (crowd: LockProvider, holder: LockProvider, count: number, ways: Ways) => Promise<Cost>>
 > = {
@@ -101,7 +101,7 @@ const DUTIES: Readonly<
     }
     const cost = measured();
     leaving.abort();
-    // To take thousands of places out of a long queue would cost the server as much as to put them in.
+    // Cancelling thousands of places one by one would cost the server as much as queueing them did.
     await drop();
     await Promise.all(waits);
     return cost;
@@ -137,7 +137,7 @@ const DUTIES: Readonly<
   },
 };
 
-/** Returns what ends the measurement. Processor time is that of this process: the crowd and what it waits for. */
+/** Returns the function that ends the measurement. Processor time is that of this process: the crowd and its holder. */
 function stopwatch(count: number): () => Cost {
   const [startedMs, before] = [performance.now(), process.cpuUsage()];
   return () => {
@@ -147,7 +147,7 @@ function stopwatch(count: number): () => Cost {
 }
 
 async function queued(locks: LockProvider, name: string, count: number): Promise<void> {
-  // To read a long queue costs the process that is measured; so the pause grows with it.
+  // Reading a long queue costs processor time of the measured process, so the pause grows with the queue.
   while (((await locks.inspect(name))?.waiters.length ?? 0) < count) await sleep(Math.max(5, count / 10));
 }
 
@@ -165,7 +165,7 @@ function describe(report: Report, part: Part, costs: readonly Cost[]): void {
   if (least === undefined) return;
   const each = ({ count, processorMs }: Cost): number => processorMs / count;
   report.table(
-    UNITS[part].replace(/^./, (letter) => letter.toUpperCase()),
+    UNITS[part],
     [
       part,
       'all granted after, ms',
@@ -176,10 +176,10 @@ function describe(report: Report, part: Part, costs: readonly Cost[]): void {
   );
   const most = costs.at(-1);
   if (most === undefined || most === least) return;
-  report.gate({
-    name: `client CPU of one of ${most.count.toLocaleString('en')} ${part} / of one of ${least.count.toLocaleString('en')}`,
-    measured: each(most) / each(least),
-    must: '≤',
-    bound: 2,
-  });
+  const [many, few] = [most, least].map(({ count }) => count.toLocaleString('en'));
+  report.atMost(
+    `client CPU of one of ${many ?? ''} ${part} / of one of ${few ?? ''}`,
+    each(most) / each(least),
+    2,
+  );
 }

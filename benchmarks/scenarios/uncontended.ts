@@ -1,18 +1,19 @@
-// What an acquire and a release of a free lock cost, as ratios to a bare write, measured in turn.
+// The cost of an acquire and of a release of a free lock, as ratios to a bare write, measured in turn.
+import type { MongoClient } from 'mongodb';
 import { LockProvider } from '../../src/index.js';
 import type { LockHandle } from '../../src/index.js';
+import type { Members } from '../findings.js';
 import { BareWrite } from '../floor.js';
-import { describeRatio, ratioOf } from '../ratio.js';
-import type { Ratio } from '../ratio.js';
+import { timeOf } from '../measure.js';
 import type { Report } from '../report.js';
 import { defineScenario } from '../scenario.js';
-import type { Members } from '../scenario.js';
+import { describeRatio, ratioOf } from '../statistics.js';
 import type { Workbench } from '../workbench.js';
 
 const WARM_UP_ROUNDS = 300;
 const COUNTED_ROUNDS = 50;
 
-/** Of one member and of three, where a write is slower, and what a lock adds to it weighs less. */
+/** On three members a write is slower, so the part that a lock adds to it is smaller. */
 type Bounds = Readonly<Record<Members, number>>;
 
 interface Subject {
@@ -45,36 +46,25 @@ export const uncontended = defineScenario({
       if (!wants(name)) continue;
       const commands = await countCommands(bench, subject);
       const measured = await measure(bench, subject, blocks, rounds);
-      describe(report, name, measured);
-      judge(report, name, measured, subject.acquireBounds[members]);
-      report.gate({
-        name: `${name}: commands per acquire + release`,
-        measured: commands,
-        must: '=',
-        bound: 2,
-      });
+      describe(report, name, measured, subject.acquireBounds[members]);
+      report.exactly(`${name}: commands per acquire + release`, commands, 2);
+    }
+    if (wants('mutex')) {
+      const name = 'writes to config.transactions per acquire + release';
+      report.exactly(name, await bookkeepingPerHold(bench), 0);
     }
   },
 });
 
-/** The calls of a round. */
-interface Calls {
-  bare(): Promise<unknown>;
-  bareOnce(): Promise<unknown>;
-  acquire(): Promise<unknown>;
-  release(): Promise<unknown>;
-}
+type CallName = 'bare' | 'acquire' | 'release';
 
-type CallName = keyof Calls;
+type Calls = Readonly<Record<CallName, () => Promise<unknown>>>;
 
 /** How long each call took, in every round of a block. */
 type Times = Readonly<Record<CallName, number[]>>;
 
-/** Every call comes once, the floor as often before an acquire as before a release. */
-const ORDERS: readonly (readonly CallName[])[] = [
-  ['bare', 'acquire', 'bareOnce', 'release'],
-  ['bareOnce', 'acquire', 'bare', 'release'],
-];
+/** The floor comes before an acquire as often as before a release. */
+const ROUND: readonly CallName[] = ['bare', 'acquire', 'bare', 'release'];
 
 async function measure(
   bench: Workbench,
@@ -83,46 +73,35 @@ async function measure(
   rounds: number,
 ): Promise<readonly Times[]> {
   await using locks = new LockProvider(bench.client().db(bench.dbName));
-  const calls = await callsOn(bench, () => subject.take(locks));
+  const bare = new BareWrite(bench.client(), bench.dbName);
+  await bare.prepare();
+  let lock: LockHandle | undefined;
+  const calls: Calls = {
+    bare: () => bare.run(),
+    acquire: async () => {
+      lock = await subject.take(locks);
+    },
+    release: async () => lock?.release(),
+  };
   await runBlock(calls, WARM_UP_ROUNDS);
   const measured: Times[] = [];
   for (let block = 0; block < blocks; block += 1) measured.push(await runBlock(calls, rounds));
   return measured;
 }
 
-async function callsOn(bench: Workbench, take: () => Promise<LockHandle>): Promise<Calls> {
-  const bare = new BareWrite(bench.client(), bench.dbName);
-  const bareOnce = new BareWrite(bench.client({ retryWrites: false }), bench.dbName);
-  await bare.prepare();
-  let release = (): Promise<boolean> => Promise.reject(new Error('not acquired yet'));
-  return {
-    bare: () => bare.run(),
-    bareOnce: () => bareOnce.run(),
-    acquire: async () => {
-      const lock = await take();
-      release = () => lock.release();
-    },
-    release: () => release(),
-  };
-}
-
 async function runBlock(calls: Calls, count: number): Promise<Times> {
-  const times: Times = { bare: [], bareOnce: [], acquire: [], release: [] };
+  const times: Times = { bare: [], acquire: [], release: [] };
   for (let round = 0; round < count; round += 1) {
-    for (const name of ORDERS[round % ORDERS.length] ?? []) {
-      const startedMs = performance.now();
-      await calls[name]();
-      times[name].push(performance.now() - startedMs);
-    }
+    for (const name of ROUND) times[name].push(await timeOf(calls[name]));
   }
   return times;
 }
 
-/** By a connection of its own: listening to commands costs time. */
+/** Counts on a connection of its own, because monitoring commands costs time. */
 async function countCommands(bench: Workbench, subject: Subject): Promise<number> {
   const client = bench.client({ monitorCommands: true });
   await using locks = new LockProvider(client.db(bench.dbName));
-  // The first contact also asks for the server's clock, and makes the index.
+  // The first contact also reads the server's clock, and creates the index.
   await (await subject.take(locks)).release();
   await locks.ensureIndexes();
   let commands = 0;
@@ -133,34 +112,38 @@ async function countCommands(bench: Workbench, subject: Subject): Promise<number
   return commands / COUNTED_ROUNDS;
 }
 
-function describe(report: Report, lock: string, measured: readonly Times[]): void {
-  const all = (name: CallName): number[] => measured.flatMap((times) => times[name]);
-  report.timing(`bare findOneAndUpdate, beside ${lock}`, all('bare'));
-  report.timing('the same, retryWrites off', all('bareOnce'));
-  report.timing(`${lock} acquire`, all('acquire'));
-  report.timing(`${lock} release`, all('release'));
-  for (const call of ['acquire', 'release'] as const) {
-    report.note(`${lock}: ${call} / bare write`, describeRatio(ratio(measured, call, 'bare')));
-    report.note(`${lock}: ${call} / retryWrites off`, describeRatio(ratio(measured, call, 'bareOnce')));
-  }
+/** For a write that the driver may repeat by itself, the server writes a record to config.transactions. */
+async function bookkeepingPerHold(bench: Workbench): Promise<number> {
+  const client = bench.client();
+  await using locks = new LockProvider(client.db(bench.dbName));
+  await (await locks.acquireMutex('mutex')).release();
+  const before = await bookkeepingWrites(client);
+  for (let round = 0; round < COUNTED_ROUNDS; round += 1) await (await locks.acquireMutex('mutex')).release();
+  return ((await bookkeepingWrites(client)) - before) / COUNTED_ROUNDS;
 }
 
-function judge(report: Report, lock: string, measured: readonly Times[], acquireBound: number): void {
+async function bookkeepingWrites(client: MongoClient): Promise<number> {
+  const [stats] = await client
+    .db('config')
+    .collection('transactions')
+    .aggregate([{ $collStats: { storageStats: {} } }])
+    .toArray();
+  const { cursor } = (stats?.['storageStats'] as { wiredTiger: { cursor: Record<string, number> } })
+    .wiredTiger;
+  return ['insert calls', 'modify calls', 'update calls'].reduce((sum, name) => sum + (cursor[name] ?? 0), 0);
+}
+
+function describe(report: Report, lock: string, measured: readonly Times[], acquireBound: number): void {
+  const all = (name: CallName): number[] => measured.flatMap((times) => times[name]);
+  report.timing(`bare findOneAndUpdate, beside ${lock}`, all('bare'));
+  report.timing(`${lock} acquire`, all('acquire'));
+  report.timing(`${lock} release`, all('release'));
   for (const [call, bound] of [
     ['acquire', acquireBound],
     ['release', RELEASE_BOUND],
   ] as const) {
-    const { ofMedians, isSteady } = ratio(measured, call, 'bare');
-    report.gate({
-      name: `${lock}: ${call} p50 / bare write p50`,
-      measured: ofMedians,
-      must: '≤',
-      bound,
-      isSteady,
-    });
+    const ratio = ratioOf(measured.map((times) => ({ lockMs: times[call], floorMs: times.bare })));
+    report.note(`${lock}: ${call} / bare write`, describeRatio(ratio));
+    report.atMost(`${lock}: ${call} p50 / bare write p50`, ratio.ofMedians, bound, ratio.isSteady);
   }
-}
-
-function ratio(measured: readonly Times[], lock: CallName, floor: CallName): Ratio {
-  return ratioOf(measured.map((times) => ({ lockMs: times[lock], floorMs: times[floor] })));
 }

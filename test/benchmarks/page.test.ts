@@ -1,25 +1,14 @@
 import { describe, expect, test } from 'vitest';
 
 import { filled } from '../../benchmarks/page.js';
-import type { Result } from '../../benchmarks/result.js';
+import { resultWith } from './result.js';
 
-const result: Result = {
-  scenario: 'queue',
-  members: 3,
-  at: '2026-03-14T09:26:53.589Z',
-  tookMs: 1_000,
-  settings: {},
-  isTrial: false,
-  node: 'v20.0.0',
-  driver: '7.0.0',
-  processors: 2,
-  loadOfLastMinute: 0.5,
-  server: 'mongod 6.0.5 (somewhere), replica set of 3 on 127.0.0.1:1',
+const result = resultWith({
   tables: [{ title: 'Hand-overs', head: ['waiters', 'p50'], rows: [[8, 1.5]] }],
   plots: [{ title: 'A plot', kind: 'bars', x: { label: 'waiters', values: [8] }, y: 'ms', series: [] }],
   notes: { 'worth knowing': 'yes' },
   gates: [{ name: 'p50', measured: 1.5, must: '≤', bound: 2 }],
-};
+});
 
 const block = (subject: string, content: string): string =>
   `before\n<!-- figures of: ${subject} -->${content}<!-- end of figures -->\nafter`;

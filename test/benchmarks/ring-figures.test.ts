@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 
+import { msOf } from '../../benchmarks/processes/contended.js';
+import type { Hold } from '../../benchmarks/processes/contended.js';
 import { countCommands, flightsOf, handOversOf } from '../../benchmarks/processes/ring-figures.js';
-import type { Hold } from '../../benchmarks/processes/ring-process.js';
 
 const span = { fromMs: 0, toMs: 100 };
 
-const hold = (token: number, askedMs: number, grantedMs: number, releasedMs: number): Hold => ({
-  token,
+const hold = (askedMs: number, grantedMs: number, releasedMs: number): Hold => ({
   askedMs,
   grantedMs,
   releasedMs,
@@ -20,35 +20,35 @@ const did = (holds: readonly Hold[], commands: readonly [string, number][] = [])
 
 describe('a hand-over', () => {
   test('is between two processes of which the second was waiting when the first released', () => {
-    const { handOvers } = handOversOf([did([hold(1, 0, 1, 10)]), did([hold(2, 5, 12, 20)])], span);
-    expect(handOvers.map(({ from, to }) => to.grantedMs - from.releasedMs)).toEqual([2]);
+    expect(handOversOf([[hold(0, 1, 10)], [hold(5, 12, 20)]], span).map(msOf)).toEqual([2]);
   });
 
   test('is not to the same process, nor to one that asked later', () => {
-    const again = [hold(1, 0, 1, 10), hold(2, 10, 12, 20)];
-    expect(handOversOf([did(again)], span).handOvers).toEqual([]);
-    expect(handOversOf([did([hold(1, 0, 1, 10)]), did([hold(2, 11, 12, 20)])], span).handOvers).toEqual([]);
+    expect(handOversOf([[hold(0, 1, 10), hold(10, 12, 20)]], span)).toEqual([]);
+    expect(handOversOf([[hold(0, 1, 10)], [hold(11, 12, 20)]], span)).toEqual([]);
   });
 
   test('counts if its grant is within the span', () => {
-    const outside = [did([hold(1, 0, 90, 99)]), did([hold(2, 5, 101, 110)])];
-    expect(handOversOf(outside, span).handOvers).toEqual([]);
+    expect(handOversOf([[hold(0, 90, 99)], [hold(5, 101, 110)]], span)).toEqual([]);
   });
 });
 
 test('commands are counted between a release and the grant that follows', () => {
   const contended = [
     did(
-      [hold(1, 0, 1, 10)],
+      [hold(0, 1, 10)],
       [
         ['findAndModify', 10.5],
         ['findAndModify', 50],
         ['getMore', 11],
       ],
     ),
-    did([hold(2, 5, 12, 20)], [['find', 30]]),
+    did([hold(5, 12, 20)], [['find', 30]]),
   ];
-  const { handOvers } = handOversOf(contended, span);
+  const handOvers = handOversOf(
+    contended.map(({ holds }) => holds),
+    span,
+  );
   const count = countCommands(contended, handOvers, span);
   expect(count).toMatchObject({ handOvers: 1, writesBetween: 1, polls: 1 });
   expect(count.perHandOver).toBe('find 1.00, findAndModify 2.00, getMore 1.00');

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { ratioOf } from '../../benchmarks/ratio.js';
-import { distributionOf, jainIndex, median, percentile } from '../../benchmarks/statistics.js';
+import { distributionOf, jainIndex, median, percentile, ratioOf } from '../../benchmarks/statistics.js';
 
 describe('percentiles', () => {
   test('are by nearest rank, whatever the order of the values', () => {

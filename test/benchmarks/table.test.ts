@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { verdictOn } from '../../benchmarks/gate.js';
+import { verdictOn } from '../../benchmarks/findings.js';
 import { inMarkdown, shown } from '../../benchmarks/table.js';
 
 describe('a figure', () => {

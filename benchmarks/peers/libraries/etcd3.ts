@@ -1,10 +1,10 @@
-import { sleep } from '../../worker-process.js';
+import { sleep } from '../../measure.js';
 import { load } from '../packages.js';
 import { LOCK_NAME } from '../peer.js';
 import type { Peer, Release } from '../peer.js';
 
 interface EtcdLock {
-  /** Fails at once if somebody else holds it. */
+  /** Fails at once if another process holds the lock. */
   acquire(): Promise<unknown>;
   release: Release;
 }
@@ -25,7 +25,7 @@ interface Etcd3 {
   readonly EtcdLockFailedError: new () => Error;
 }
 
-/** The lock does not wait, so that is left to us: as often as redis-semaphore tries. */
+/** The lock does not wait, so this benchmark tries again, as often as redis-semaphore does. */
 const TRY_EVERY_MS = 10;
 
 export const etcd3Lock: Peer = {
@@ -54,7 +54,7 @@ export const etcd3Lock: Peer = {
   },
 };
 
-/** What etcd3 has for whoever wants to wait in a queue: the lock is leadership. */
+/** The queue of etcd3: the lock is leadership. */
 export const etcd3Election: Peer = {
   ...etcd3Lock,
   waits: 'queued, each watches the one before; an election as a lock, defaults',

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import type { Collection } from 'mongodb';
-import { sleep } from '../../worker-process.js';
+import { sleep } from '../../measure.js';
 import { LOCK_NAME } from '../peer.js';
 import type { Peer } from '../peer.js';
 
-/** A lock of DistributedLock.MongoDB: there is a document as long as somebody holds it. */
+/** A lock of DistributedLock.MongoDB: the document exists as long as the lock is held. */
 interface Held {
   readonly _id: string;
   readonly lockId: string;
@@ -14,12 +14,12 @@ interface Held {
   readonly fencingToken: number;
 }
 
-// The defaults of that library. Its extensions are left out: none is due before a third of the expiry.
+// The defaults of that library. Its extensions are left out, because none is due before a third of the expiry.
 const EXPIRY_MS = 30_000;
 const LEAST_SLEEP_MS = 10;
 const MOST_SLEEP_MS = 800;
 
-/** By its rules, for it is a library of .NET. */
+/** The rules of that library, written anew, because it is a library of .NET. */
 export const pollingMutex: Peer = {
   server: 'MongoDB',
   waits: `tries again after ${LEAST_SLEEP_MS} to ${MOST_SLEEP_MS} ms, at random; the defaults of DistributedLock.MongoDB`,
@@ -46,7 +46,7 @@ export const pollingMutex: Peer = {
   },
 };
 
-/** One command, which changes nothing while the lock is held; so nobody meets a duplicate key. */
+/** One command, which changes nothing while the lock is held, so there is never a duplicate key error. */
 async function tryOnce(held: Collection<Held>): Promise<string | undefined> {
   const lockId = randomUUID();
   const isFree = { $lte: [{ $ifNull: ['$expiresAt', new Date(0)] }, '$$NOW'] };

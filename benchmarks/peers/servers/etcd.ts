@@ -1,5 +1,5 @@
 import { processorMsOf } from '../../processor-time.js';
-import type { PeerServer } from './peer-server.js';
+import type { PeerServer } from '../peer.js';
 import { ServerProcess, findProgram, freePort, newFolder, versionOf } from './server-process.js';
 
 export async function startEtcd(): Promise<PeerServer> {
@@ -21,14 +21,14 @@ export async function startEtcd(): Promise<PeerServer> {
   return {
     place: { uri, dbName: '' },
     description: `etcd ${await versionOf(program)}, one member, defaults: it syncs its log before it answers`,
-    survives: 'everything that was answered; of several members, a majority has it',
+    survives: 'every acknowledged write; with several members, a majority has it',
     processorMs: () => processorMsOf(server.pid),
     countCommands: async () => messagesIn(await (await fetch(`${uri}/metrics`)).text()),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
 
-/** Of lines like `grpc_server_msg_received_total{grpc_method="Txn",grpc_service="etcdserverpb.KV",…} 5`. */
+/** The counts in lines like `grpc_server_msg_received_total{grpc_method="Txn",grpc_service="etcdserverpb.KV",…} 5`. */
 const messagesIn = (metrics: string): ReadonlyMap<string, number> =>
   new Map(
     [

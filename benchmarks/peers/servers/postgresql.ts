@@ -3,13 +3,13 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { processorMsOf } from '../../processor-time.js';
-import type { PeerServer } from './peer-server.js';
+import type { PeerServer } from '../peer.js';
 import { ServerProcess, findProgram, freePort, newFolder, versionOf } from './server-process.js';
 import type { User } from './server-process.js';
 
 const execute = promisify(execFile);
 
-/** Where Debian keeps the servers, each version in a folder of its own. */
+/** Debian keeps each version of the server in a folder of its own here. */
 const DEBIAN_FOLDER = '/usr/lib/postgresql';
 
 export async function startPostgresql(): Promise<PeerServer> {
@@ -36,7 +36,7 @@ export async function startPostgresql(): Promise<PeerServer> {
   return {
     place: { uri: `postgres://leasehold@127.0.0.1:${port}/postgres`, dbName: '' },
     description: `PostgreSQL ${await versionOf(program)}, defaults; the locks are in its memory`,
-    survives: 'nothing: every session ends, and its locks with it; a standby knows of none',
+    survives: 'nothing: every session ends, and its locks end with it; a standby has no copy of them',
     processorMs: () => processorMsOf(server.pid),
     countCommands: () => Promise.resolve(new Map()),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
@@ -48,6 +48,7 @@ async function nobody(): Promise<User> {
   const [uid, gid] = await Promise.all(
     ['-u', '-g'].map(async (option) => Number((await execute('id', [option, 'nobody'])).stdout)),
   );
-  if (uid === undefined || gid === undefined) throw new Error('there is no user nobody to run PostgreSQL as');
+  if (uid === undefined || gid === undefined)
+    throw new Error('PostgreSQL needs the user nobody, which does not exist here');
   return { uid, gid };
 }

@@ -1,6 +1,6 @@
 import { processorMsOf } from '../../processor-time.js';
-import { connectToRedis } from '../redis-client.js';
-import type { PeerServer } from './peer-server.js';
+import { connectToRedis } from '../libraries/redis.js';
+import type { PeerServer } from '../peer.js';
 import { ServerProcess, findProgram, freePort, newFolder, versionOf } from './server-process.js';
 
 export async function startRedis(): Promise<PeerServer> {
@@ -13,7 +13,7 @@ export async function startRedis(): Promise<PeerServer> {
   return {
     place: { uri, dbName: '' },
     description: `redis-server ${await versionOf(program)}, appendonly yes, appendfsync everysec (its default)`,
-    survives: 'all but the last second: a lock that was just granted can be granted once more',
+    survives: 'all but the last second: a lock that was just granted can be granted a second time',
     processorMs: () => processorMsOf(server.pid),
     countCommands: async () => callsIn(await client.info('commandstats')),
     async [Symbol.asyncDispose]() {
@@ -23,7 +23,7 @@ export async function startRedis(): Promise<PeerServer> {
   };
 }
 
-/** Of lines like `cmdstat_set:calls=5,usec=…`. */
+/** The counts in lines like `cmdstat_set:calls=5,usec=…`. */
 const callsIn = (stats: string): ReadonlyMap<string, number> =>
   new Map(
     [...stats.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)].map(([, name, calls]) => [

@@ -18,13 +18,13 @@ const START_TIMEOUT_MS = 30_000;
 export interface Launch {
   readonly program: string;
   readonly args: readonly string[];
-  /** Its data, thrown away with it. */
+  /** The folder of its data, which is deleted with it. */
   readonly folder: string;
-  /** A line of its output that says that it takes connections. */
+  /** Matches the line of its output that says that it accepts connections. */
   readonly isReady: RegExp;
-  /** Who it runs as, for a server that refuses to run as root. */
+  /** The user that it runs as, for a server that refuses to run as root. */
   readonly user?: User;
-  /** Ends it at once, and all that it has started. */
+  /** The signal that ends it at once, with its children. */
   readonly stopSignal?: NodeJS.Signals;
 }
 
@@ -33,7 +33,7 @@ export interface User {
   readonly gid: number;
 }
 
-/** A server that was started here, on data of its own, and ends with this process at the latest. */
+/** A server that was started here, with data of its own. It ends with this process at the latest. */
 export class ServerProcess implements AsyncDisposable {
   readonly pid: number;
   readonly #child: ChildProcess;
@@ -48,7 +48,7 @@ export class ServerProcess implements AsyncDisposable {
     this.#folder = folder;
     this.#leave = endWithThisProcess(() => {
       child.kill(stopSignal);
-      this.#throwAway();
+      this.#deleteData();
     });
   }
 
@@ -58,7 +58,7 @@ export class ServerProcess implements AsyncDisposable {
     if (child.pid === undefined) throw new Error(`${program} does not start`);
     const server = new ServerProcess(child, child.pid, launch);
     try {
-      await saysThatItIsReady(child, program, isReady);
+      await untilReady(child, program, isReady);
     } catch (error) {
       await server[Symbol.asyncDispose]();
       throw error;
@@ -73,22 +73,22 @@ export class ServerProcess implements AsyncDisposable {
       await closed;
     }
     this.#leave();
-    this.#throwAway();
+    this.#deleteData();
   }
 
-  #throwAway(): void {
+  #deleteData(): void {
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 
-async function saysThatItIsReady(child: ChildProcess, program: string, isReady: RegExp): Promise<void> {
+async function untilReady(child: ChildProcess, program: string, isReady: RegExp): Promise<void> {
   let last = '';
   let tooLong: NodeJS.Timeout | undefined;
   const ready = new Promise<void>((resolve, reject) => {
     const fail = (what: string): void => {
-      reject(new Error(`${program} ${what}; the last it said: ${last}`));
+      reject(new Error(`${program} ${what}; its last line: ${last}`));
     };
-    // All of it is read, to the end: a full pipe would hold the server up.
+    // Read all output to the end: a full pipe would block the server.
     for (const output of [child.stdout, child.stderr]) {
       if (output === null) continue;
       createInterface(output).on('line', (line) => {
@@ -106,7 +106,7 @@ async function saysThatItIsReady(child: ChildProcess, program: string, isReady: 
   });
 }
 
-/** The first executable of this name on the PATH or in the folders where systems keep servers. */
+/** Finds the first executable of this name on the PATH or in the folders where systems keep servers. */
 export async function findProgram(
   name: string,
   toInstall: string,
@@ -121,10 +121,10 @@ export async function findProgram(
     );
     if (isThere) return file;
   }
-  throw new Error(`there is no ${name} here; to have one: ${toInstall}`);
+  throw new Error(`${name} is not installed; to install it: ${toInstall}`);
 }
 
-/** `7.0.15`, as the program itself says. */
+/** `7.0.15`, from the program itself. */
 export async function versionOf(program: string): Promise<string> {
   const { stdout } = await execute(program, ['--version']);
   return /\d+(\.\d+)+/.exec(stdout)?.[0] ?? 'of unknown version';

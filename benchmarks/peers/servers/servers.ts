@@ -1,22 +1,20 @@
 import { installPackages } from '../packages.js';
-import type { Peer } from '../peer.js';
+import type { Peer, PeerServer } from '../peer.js';
 import type { Workbench } from '../../workbench.js';
 import { startEtcd } from './etcd.js';
-import { mongodbOf } from './mongodb.js';
-import type { PeerServer } from './peer-server.js';
 import { startPostgresql } from './postgresql.js';
 import { startRedis } from './redis.js';
 
 type ServerName = Peer['server'];
 
-/** Those that need something which this project does not bring along. */
+/** The servers that this project does not bring along. */
 const STARTERS: ReadonlyMap<ServerName, () => Promise<PeerServer>> = new Map([
   ['Redis', startRedis],
   ['etcd', startEtcd],
   ['PostgreSQL', startPostgresql],
 ]);
 
-/** The servers of all peers, as far as they can be had; of those that cannot, one line each says why. */
+/** The servers of all peers. If a server cannot start, one line says why, and its peers are left out. */
 export class Servers implements AsyncDisposable {
   readonly started = new Map<ServerName, PeerServer>();
   readonly absent = new Map<ServerName, string>();
@@ -32,7 +30,7 @@ export class Servers implements AsyncDisposable {
       } catch (error) {
         const why = inOneLine(error);
         servers.absent.set(name, why);
-        console.log(`peers: whatever needs ${name} is left out: ${why}`);
+        console.log(`peers: the libraries for ${name} are left out: ${why}`);
       }
     }
     return servers;
@@ -41,6 +39,26 @@ export class Servers implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.started.values()].map((server) => server[Symbol.asyncDispose]()));
   }
+}
+
+interface ServerStatus {
+  readonly metrics: { readonly commands: Readonly<Record<string, { readonly total?: unknown }>> };
+}
+
+/** The server of the workbench, which the workbench itself stops. */
+function mongodbOf(bench: Workbench): PeerServer {
+  const admin = bench.client().db('admin');
+  return {
+    place: { uri: bench.uri, dbName: bench.dbName },
+    description: `${bench.server}; a write is acknowledged when a majority has it in the journal`,
+    survives: 'every acknowledged write; with several members, a majority has it',
+    async countCommands() {
+      const { metrics } = (await admin.command({ serverStatus: 1 })) as ServerStatus;
+      return new Map(Object.entries(metrics.commands).map(([name, { total }]) => [name, Number(total)]));
+    },
+    processorMs: () => bench.serverMs,
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
 }
 
 const inOneLine = (error: unknown): string =>

@@ -1,0 +1,66 @@
+// What a run finds: values and types that everything else here may import.
+import type { Plot } from './plot.js';
+
+/** How many members the measured replica set has. */
+export type Members = 1 | 3;
+
+export type Cell = string | number;
+
+/** The first column names the row; the other columns are its figures. */
+export interface Table {
+  readonly title: string;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+/** A figure and its bound. */
+export interface Gate {
+  readonly name: string;
+  readonly measured: number;
+  readonly must: '≤' | '≥' | '=';
+  readonly bound: number;
+  /** False if the machine was too busy for the figure to mean much. */
+  readonly isSteady?: boolean;
+}
+
+/** What one scenario has found on one replica set. */
+export interface Findings {
+  readonly server: string;
+  readonly tables: readonly Table[];
+  readonly plots: readonly Plot[];
+  /** Facts that fit in no table. */
+  readonly notes: Readonly<Record<string, Cell>>;
+  readonly gates: readonly Gate[];
+}
+
+/** The findings of one run of one scenario, with everything needed to compare them with another run. */
+export interface Result extends Findings {
+  readonly scenario: string;
+  readonly members: Members;
+  /** The start of the run. */
+  readonly at: string;
+  readonly tookMs: number;
+  readonly settings: Readonly<Record<string, number>>;
+  /** True if only a part ran, or with settings from the command line: such figures never reach the page. */
+  readonly isTrial: boolean;
+  readonly node: string;
+  readonly driver: string;
+  readonly processors: number;
+  readonly loadOfLastMinute: number;
+}
+
+/** `handover, three members` */
+export const placeOf = ({ scenario, members }: Result): string =>
+  `${scenario}, ${members === 1 ? 'one member' : 'three members'}`;
+
+export type Verdict = 'pass' | 'pass, unsteady' | 'missed' | 'missed, unsteady';
+
+export function verdictOn(gate: Gate): Verdict {
+  const verdict = isPassed(gate) ? 'pass' : 'missed';
+  return gate.isSteady === false ? `${verdict}, unsteady` : verdict;
+}
+
+function isPassed({ measured, must, bound }: Gate): boolean {
+  if (must === '=') return measured === bound;
+  return must === '≤' ? measured <= bound : measured >= bound;
+}
