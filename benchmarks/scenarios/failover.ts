@@ -103,7 +103,7 @@ function describe(report: Report, rounds: readonly Round[]): void {
   const longest = (end: End, of: (round: Round) => number): number =>
     Math.max(...rounds.filter((round) => round.end === end).map(of));
   report.table(
-    `From the end of the primary; medians of ${rounds.length / ends.length} rounds, in ms`,
+    'From the end of the primary; medians of the rounds, in ms',
     [
       ...['', 'first bare write', 'a free lock, acquired and released'],
       ...['a held lock, released', 'its waiter has it', 'longest write', 'longest grant'],

@@ -70,7 +70,7 @@ export const local = defineScenario({
       }
     }
     report.table(
-      `${CALLERS} callers of one process; medians of ${rounds} blocks`,
+      `${CALLERS} callers of one process; medians of the blocks`,
       ['', 'grants/s', 'updates per grant', 'grants/s, multiple of the floor'],
       rows,
     );
