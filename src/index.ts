@@ -86,7 +86,10 @@ export { JobNotStartedError } from './schedule/job-not-started.js';
 export type { JobClaim, JobRunner, JobStatus } from './schedule/job-status.js';
 export type { RunOutcome } from './protocol/operation.js';
 export type { ScheduledJob } from './schedule/scheduled-job.js';
-export { QuorumError } from './quorum/quorum-error.js';
-export { QuorumLockProvider } from './quorum/quorum-lock-provider.js';
-export type { OfStore, QuorumLockProviderEvents } from './quorum/quorum-lock-provider.js';
-export type { QuorumLockProviderOptions } from './quorum/quorum-options.js';
+/* eslint-disable @typescript-eslint/no-deprecated -- for 0.x: `leasehold/quorum` exports the same */
+export { QuorumError, QuorumLockProvider } from './quorum/deprecated-exports.js';
+export type {
+  OfStore,
+  QuorumLockProviderEvents,
+  QuorumLockProviderOptions,
+} from './quorum/deprecated-exports.js';

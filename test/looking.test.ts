@@ -3,7 +3,8 @@ import { inspect } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 
-import { LockProvider, QuorumLockProvider } from '../src/index.js';
+import { LockProvider } from '../src/index.js';
+import { QuorumLockProvider } from '../src/quorum/index.js';
 import type { ScheduledJob } from '../src/index.js';
 import { HeldLease } from '../src/lease/holding/held-lease.js';
 import { LeaseHandle } from '../src/lease/holding/lock-handle.js';

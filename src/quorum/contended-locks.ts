@@ -1,32 +1,32 @@
 import type { Clock } from '../clock.js';
 
-/** For so long after a refusal a lock counts as contended. */
+/** How long a lock counts as contended after a round found it busy. */
 const CONTENDED_FOR_MS = 2_000;
 
-/** So many names are remembered, the latest. */
+/** How many lock names are remembered; the oldest is forgotten first. */
 const MAX_REMEMBERED = 1_000;
 
-/** Which locks somebody of this provider was refused lately. */
+/** The locks that a request of this provider found busy a short time ago. */
 export class ContendedLocks {
   readonly #clock: Clock;
-  readonly #refusals = new Map<string, { readonly atMs: number; readonly roundMs: number }>();
+  readonly #busyRounds = new Map<string, { readonly atMs: number; readonly roundMs: number }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** @param roundMs - How long the round lasted in which it was refused. */
+  /** @param roundMs - How long the round lasted that found the lock busy. */
   add(name: string, roundMs: number): void {
-    this.#refusals.delete(name);
-    this.#refusals.set(name, { atMs: this.#clock.nowMs(), roundMs });
-    const [oldest = name] = this.#refusals.keys();
-    if (this.#refusals.size > MAX_REMEMBERED) this.#refusals.delete(oldest);
+    this.#busyRounds.delete(name);
+    this.#busyRounds.set(name, { atMs: this.#clock.nowMs(), roundMs });
+    const [oldest = name] = this.#busyRounds.keys();
+    if (this.#busyRounds.size > MAX_REMEMBERED) this.#busyRounds.delete(oldest);
   }
 
-  /** How long a round lasts there; `undefined`: it is not contended. */
+  /** How long the last busy round of this lock lasted; `undefined` if the lock is not contended. */
   roundMs(name: string): number | undefined {
-    const refusal = this.#refusals.get(name);
-    const isRecent = refusal !== undefined && this.#clock.nowMs() < refusal.atMs + CONTENDED_FOR_MS;
-    return isRecent ? refusal.roundMs : undefined;
+    const last = this.#busyRounds.get(name);
+    const isRecent = last !== undefined && this.#clock.nowMs() < last.atMs + CONTENDED_FOR_MS;
+    return isRecent ? last.roundMs : undefined;
   }
 }

@@ -7,7 +7,9 @@ import type { DocumentWatcher } from '../store/streams/document-watch.js';
 import { SeatHandle } from './seat-handle.js';
 import type { Seat, Store, SeatRequest } from './store.js';
 
-/** One deployment of MongoDB as a store: an engine of its own, with its monitor, its releases and its clock. */
+/**
+ * One MongoDB deployment as a store. It has its own engine, with its own lease monitor, release queue and server clock.
+ */
 export class Deployment implements Store {
   readonly index: number;
   readonly #engine: Engine;

@@ -2,39 +2,43 @@ import type { Timer } from '../clock.js';
 import type { Quorum } from './quorum.js';
 import type { Seat, Store, SeatRequest } from './store.js';
 
-/** A hold that wants a seat in every store. */
-interface Wanting {
-  /** What is asked of those that are missing; `undefined`: nothing just now. */
-  readonly wanted: SeatRequest | undefined;
+/** A hold, as this file sees it: it wants a seat in every store. */
+interface IncompleteHold {
+  readonly token: number;
+  /** The request for a missing seat; `undefined` while no seat may join. */
+  readonly joinRequest: SeatRequest | undefined;
   has(store: Store): boolean;
-  offer(store: Store, seat: Seat): Promise<void>;
+  add(store: Store, seat: Seat): void;
 }
 
-/** While a hold lasts, whoever is missing is asked every third of a lease: so a store may restart, then the next. */
+/**
+ * Asks the stores in which a hold has no seat, every third of a lease while the hold lasts. So the stores may restart
+ * one after the other.
+ */
 export class MissingStores {
   readonly #quorum: Quorum;
-  readonly #hold: Wanting;
+  readonly #hold: IncompleteHold;
   readonly #everyMs: number;
-  readonly #asked = new Set<Store>();
+  readonly #inFlight = new Set<Store>();
   readonly #ending = new AbortController();
   #timer: Timer | undefined;
 
-  constructor(quorum: Quorum, hold: Wanting, leaseMs: number) {
+  constructor(quorum: Quorum, hold: IncompleteHold, leaseMs: number) {
     this.#quorum = quorum;
     this.#hold = hold;
     this.#everyMs = leaseMs / 3;
   }
 
-  /** This store has been asked for a seat. */
-  expect(store: Store, asked: Promise<Seat>): void {
-    this.#asked.add(store);
-    void asked
-      .then((seat) => this.#hold.offer(store, seat))
+  /** Adds the seat to the hold when this try is granted. Until then the store is not asked again. */
+  expect(store: Store, inFlight: Promise<Seat>): void {
+    this.#inFlight.add(store);
+    void inFlight
+      .then((seat) => this.#join(store, seat))
       .catch(() => undefined)
-      .finally(() => this.#asked.delete(store));
+      .finally(() => this.#inFlight.delete(store));
   }
 
-  /** Somebody may be missing. */
+  /** Starts the timer if a store is missing. */
   arm(): void {
     const { clock } = this.#quorum;
     const isNeeded = this.#missing.length > 0 && !this.#ending.signal.aborted;
@@ -46,19 +50,41 @@ export class MissingStores {
     });
   }
 
-  /** Asks them now. */
+  /** Asks the missing stores now. */
   ask(): void {
-    const { wanted } = this.#hold;
-    if (wanted === undefined) return;
+    const { joinRequest } = this.#hold;
+    if (joinRequest === undefined) return;
     for (const store of this.#missing) {
-      if (this.#asked.has(store)) continue;
-      this.expect(store, this.#quorum.health.try(store, wanted, this.#ending.signal));
+      if (this.#inFlight.has(store)) continue;
+      this.expect(store, this.#quorum.health.try(store, joinRequest, this.#ending.signal));
     }
   }
 
   end(): void {
     this.#timer?.cancel();
     this.#ending.abort();
+  }
+
+  /** Raises the fence of the seat and adds the seat to the hold; releases it if it may not join. */
+  async #join(store: Store, seat: Seat): Promise<void> {
+    const hold = this.#hold;
+    const mayJoin = (): boolean => seat.currentMode() === hold.joinRequest?.mode && !hold.has(store);
+    let fence = seat.fencingToken;
+    try {
+      // A change of mode may bring a higher token meanwhile.
+      while (mayJoin() && fence < hold.token) {
+        const { token } = hold;
+        await seat.raiseFence(token);
+        fence = token;
+      }
+      if (mayJoin()) {
+        hold.add(store, seat);
+        return;
+      }
+    } catch {
+      // A seat whose fence is not raised must not count.
+    }
+    void seat.release();
   }
 
   get #missing(): readonly Store[] {

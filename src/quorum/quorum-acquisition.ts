@@ -13,67 +13,71 @@ import { describeFailures, isForGood } from './store-failure.js';
 import type { Store, SeatRequest } from './store.js';
 
 /**
- * A single try asks so many times at most while contenders take seats from each other: without that, two processes that
- * try at the same moment could both be refused a free lock. Its last round begins within `storeTimeoutMs`.
+ * The most rounds of a single try, while contenders take seats from each other. With one round only, two processes that
+ * try at the same moment could both fail, although the lock is free. The last round begins within `storeTimeoutMs`.
  */
 const MAX_ROUNDS_OF_A_TRY = 8;
 
-/** A request that has come to nothing, and why. */
+/** The request has failed, and this makes its error. */
 interface Failed {
   readonly errorOf: () => unknown;
 }
 
-/** How long one request waits. */
-export interface Patience {
+/** How long one request may take. */
+export interface Limits {
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
   readonly startedMs: number;
 }
 
 /**
- * One call of acquire: round after round, with pauses, until one is won or the time is up.
+ * One call of acquire: rounds with pauses between them, until a round wins or the time is up.
  *
- * There is no queue, for queues in several stores deadlock: each contender could be the first in another one. Whoever
- * has not got a majority gives back what it has, so that nobody waits while holding.
+ * There is no queue, because queues in several stores deadlock: each contender could be at the head of another queue. A
+ * request without a majority releases its seats, so no request holds a seat while it pauses.
  *
- * - `held`: one process keeps a majority away. The pause ends when so many of its seats are given back that a majority is
- *   free, which the stores' streams tell. Extensions wake nobody. Without streams a look comes after a pause that grows.
- * - `at the gate`: whoever was there before keeps it, until it is given back. All who hear of that meet at the gate again,
- *   which lets one in. A look past the gate comes after a pause that grows, should the one at the gate have died.
- * - `split`: contenders have taken seats from each other. Nothing but time ends the pause, random over a range that
- *   doubles with each split vote: if those who back out woke each other, they would meet again and again.
+ * The obstacle decides what ends a pause:
+ *
+ * - _Held_: one process keeps everyone else from a majority. The pause ends when so many of its seats are released that
+ *   a majority is free; the change streams of the stores tell. Extensions wake nobody. Without streams the next round
+ *   follows a pause that grows.
+ * - _The gate is busy_: the process that was there first keeps the gate until it releases its seat. All waiters hear of
+ *   that and meet at the gate again, which lets one of them in. In case the process at the gate has died, a round
+ *   without a gate follows a pause that grows.
+ * - _Split vote_: contenders have taken seats from each other. Only time ends the pause. It is random, over a range
+ *   that doubles with each split vote. If contenders that back out woke each other, they would collide again and again.
  */
 export class QuorumAcquisition {
   readonly #quorum: Quorum;
-  readonly #wish: SeatRequest;
-  readonly #patience: Patience;
-  readonly #round: QuorumRounds;
-  /** Who is in the way in each store, while the lock is held. */
-  #inTheWay: Map<Store, Set<string>> | undefined;
-  /** Who has given back a seat since the round began: the news of it may come before the refusal. */
-  readonly #gone = new Set<string>();
+  readonly #request: SeatRequest;
+  readonly #limits: Limits;
+  readonly #rounds: QuorumRounds;
+  /** The leases that keep this request from a majority, by store; `undefined` unless it pauses for them. */
+  #leasesInTheWay: Map<Store, Set<string>> | undefined;
+  /** The leases released since the round began: the news of a release may overtake the answer that names the lease. */
+  readonly #releasedIds = new Set<string>();
   #unwatch: readonly (() => void)[] = [];
   #endPause: () => void = () => undefined;
-  #looks = 0;
-  #splits = 0;
-  #rounds = 0;
+  #heldPauses = 0;
+  #splitVotes = 0;
+  #roundCount = 0;
   #hasGate = false;
   #over: Failed | undefined;
   #fail!: (failed: Failed) => void;
 
-  constructor(quorum: Quorum, wish: SeatRequest, patience: Patience) {
+  constructor(quorum: Quorum, request: SeatRequest, limits: Limits) {
     this.#quorum = quorum;
-    this.#wish = wish;
-    this.#patience = patience;
-    this.#round = new QuorumRounds(quorum, wish);
+    this.#request = request;
+    this.#limits = limits;
+    this.#rounds = new QuorumRounds(quorum, request);
   }
 
-  /** Rejects with what kept the lock away; then everything is given back, at once or in the background. */
+  /** Rejects with the error of the request. Its seats are then released, at once or in the background. */
   async run(): Promise<QuorumHold> {
     const { clock, closing } = this.#quorum;
-    const { signal, timeoutMs, startedMs } = this.#patience;
+    const { signal, timeoutMs, startedMs } = this.#limits;
     signal?.throwIfAborted();
-    if (closing.aborted) throw new ProviderClosedError(this.#wish.name);
+    if (closing.aborted) throw new ProviderClosedError(this.#request.name);
     const failed = new Promise<Failed>((resolve) => {
       this.#fail = resolve;
     });
@@ -81,7 +85,7 @@ export class QuorumAcquisition {
       this.#end(() => signal?.reason);
     });
     const onClosing = (): void => {
-      this.#end(() => new ProviderClosedError(this.#wish.name));
+      this.#end(() => new ProviderClosedError(this.#request.name));
     };
     closing.addEventListener('abort', onClosing, { once: true });
     let timer: Timer | undefined;
@@ -91,8 +95,8 @@ export class QuorumAcquisition {
       });
     }
     try {
-      const ending = await Promise.race([this.#contend(), failed]);
-      // Made here, so that its stack leads to the caller.
+      const ending = await Promise.race([this.#runRounds(), failed]);
+      // The error is made here, so that its stack leads to the caller.
       if ('errorOf' in ending) throw withCallerFrames(ending.errorOf);
       return ending;
     } finally {
@@ -103,80 +107,81 @@ export class QuorumAcquisition {
     }
   }
 
-  async #contend(): Promise<QuorumHold | Failed> {
+  async #runRounds(): Promise<QuorumHold | Failed> {
     const { clock, contended } = this.#quorum;
     await this.#letOthersPass();
     for (;;) {
       const over = this.#whyOver();
       if (over !== undefined) return over;
-      this.#gone.clear();
+      this.#releasedIds.clear();
       const beganMs = clock.nowMs();
-      const hold = await this.#round.hold(this.#hasGate);
+      const hold = await this.#rounds.run(this.#hasGate);
       const overSince = this.#whyOver();
       if (overSince !== undefined) {
         void hold?.release();
         return overSince;
       }
       if (hold !== undefined) return hold;
-      if (this.#round.obstacles.refusals.size > 0) contended.add(this.#wish.name, clock.nowMs() - beganMs);
-      this.#rounds += 1;
+      if (this.#rounds.obstacles.busyStores.size > 0)
+        contended.add(this.#request.name, clock.nowMs() - beganMs);
+      this.#roundCount += 1;
       if (this.#isHopeless || !(await this.#mayGoOn())) return { errorOf: this.#failure() };
       await this.#pause();
     }
   }
 
-  /** A wait goes on until its time is up. A single try does while nobody has the lock and the stores answer. */
+  /** A wait goes on until its time is up. A single try goes on while no process has the lock and the stores answer. */
   async #mayGoOn(): Promise<boolean> {
-    if (this.#patience.timeoutMs > 0) return true;
-    await this.#round.answeredByMajority();
+    if (this.#limits.timeoutMs > 0) return true;
+    await this.#rounds.answeredByMajority();
     const { clock, majority, stores } = this.#quorum;
-    const hasMajority = stores.length - this.#round.obstacles.failures.length >= majority;
-    const isSlow = this.#round.slowness !== undefined;
-    if (!hasMajority || isSlow || this.#isHeld()) return false;
-    return this.#rounds < MAX_ROUNDS_OF_A_TRY && clock.nowMs() < this.#lastRoundMs;
+    const hasMajority = stores.length - this.#rounds.obstacles.failures.length >= majority;
+    const isSlow = this.#rounds.slowness !== undefined;
+    if (!hasMajority || isSlow || this.#isHeldByOneProcess()) return false;
+    return this.#roundCount < MAX_ROUNDS_OF_A_TRY && clock.nowMs() < this.#lastRoundMs;
   }
 
-  /** When a single try begins its last round at the latest; a wait is ended by its timeout alone. */
+  /** When the last round of a single try begins at the latest. A wait has no such bound: its timeout ends it. */
   get #lastRoundMs(): number {
-    const { timeoutMs, startedMs } = this.#patience;
+    const { timeoutMs, startedMs } = this.#limits;
     return timeoutMs > 0 ? Infinity : startedMs + this.#quorum.settings.storeTimeoutMs;
   }
 
-  /** `undefined`: it goes on. */
+  /** `undefined` while the request goes on. */
   #whyOver(): Failed | undefined {
     return this.#over;
   }
 
   #end(errorOf: () => unknown): void {
     this.#over = { errorOf };
-    this.#round.end();
+    this.#rounds.end();
     this.#endPause();
     this.#fail(this.#over);
   }
 
-  /** So many stores have refused for good that waiting is of no use. */
+  /** So many stores have refused for good that waiting is useless. */
   get #isHopeless(): boolean {
     const { majority, stores } = this.#quorum;
-    const { failures } = this.#round.obstacles;
+    const { failures } = this.#rounds.obstacles;
     const forGood = failures.filter(isForGood);
     return stores.length - forGood.length < majority;
   }
 
-  /** What makes the error, of all that is known now: the end of the rounds changes it. */
+  /** Takes the facts of the error now, because the end of the rounds changes them. */
   #failure(): () => LeaseholdError {
     const { clock, majority, stores, report } = this.#quorum;
-    const { name, kind } = this.#wish;
-    const { slowness } = this.#round;
-    const { holders, failures } = this.#round.obstacles;
+    const { name, kind } = this.#request;
+    const { slowness } = this.#rounds;
+    const { holders, failures } = this.#rounds.obstacles;
     if (slowness !== undefined || stores.length - failures.length < majority) {
       return () => new QuorumError(name, stores.length, failures, slowness);
     }
-    const waitedMs = clock.nowMs() - this.#patience.startedMs;
-    if (this.#patience.timeoutMs > 0) report('timeout', { lockName: name, kind, id: '', waitedMs });
+    const waitedMs = clock.nowMs() - this.#limits.startedMs;
+    if (this.#limits.timeoutMs > 0) report('timeout', { lockName: name, kind, id: '', waitedMs });
     const silent = failures.length > 0 && {
       cause: new AggregateError(
         failures.map(({ error }) => error),
-        'what the stores said',
+        'the errors of the stores',
       ),
       silence: describeFailures(failures),
     };
@@ -187,45 +192,45 @@ export class QuorumAcquisition {
 
   async #pause(): Promise<void> {
     const { min, max } = this.#quorum.settings.pollMs;
-    // A stream costs more than the short pauses of a try.
-    if (this.#patience.timeoutMs > 0) this.#watch();
+    // For the short pauses of a try, opening a stream is too expensive.
+    if (this.#limits.timeoutMs > 0) this.#watch();
     const range = (count: number): number => Math.min(max, min * 2 ** Math.min(count, 20));
     let pauseMs: number;
     this.#hasGate = true;
-    const { isAtGate } = this.#round.obstacles;
-    if (isAtGate || this.#isHeld()) {
-      this.#inTheWay = this.#whoIsInTheWay();
+    const { isGateBusy } = this.#rounds.obstacles;
+    if (isGateBusy || this.#isHeldByOneProcess()) {
+      this.#leasesInTheWay = this.#findLeasesInTheWay();
       if (this.#mayBeFree()) return;
-      pauseMs = range(this.#looks) * (0.5 + Math.random() / 2);
-      this.#looks += 1;
-      if (!isAtGate) this.#splits = Math.max(0, this.#splits - 1);
+      pauseMs = range(this.#heldPauses) * (0.5 + Math.random() / 2);
+      this.#heldPauses += 1;
+      if (!isGateBusy) this.#splitVotes = Math.max(0, this.#splitVotes - 1);
     } else {
-      pauseMs = range(this.#splits) * Math.random();
-      this.#splits += 1;
+      pauseMs = range(this.#splitVotes) * Math.random();
+      this.#splitVotes += 1;
     }
     const leftMs = Math.max(0, this.#lastRoundMs - this.#quorum.clock.nowMs());
     const wasEnded = await this.#sleep(Math.min(pauseMs, leftMs));
-    this.#inTheWay = undefined;
-    // Nothing was heard of whoever refused at the gate: perhaps the others are free.
-    if (isAtGate && !wasEnded) this.#hasGate = false;
+    this.#leasesInTheWay = undefined;
+    // Nothing was heard of the holder at the gate. The other stores may be free.
+    if (isGateBusy && !wasEnded) this.#hasGate = false;
   }
 
   /**
-   * Whoever has just released would always be the first to ask again, before those who wait have heard of it. Where
-   * others have been in the way lately, it comes as late as they do, and as them to the gate; but not so late that little
-   * is left of its own time.
+   * A process that has just released would always be the first to ask again, before the waiters have heard of the
+   * release. So a request for a contended lock begins as late as the waiters do, and like them at the gate. It gives up
+   * at most a quarter of its own timeout for that.
    */
   async #letOthersPass(): Promise<void> {
     const { contended, settings } = this.#quorum;
-    const { timeoutMs } = this.#patience;
-    const roundMs = contended.roundMs(this.#wish.name);
+    const { timeoutMs } = this.#limits;
+    const roundMs = contended.roundMs(this.#request.name);
     if (roundMs === undefined || timeoutMs === 0) return;
     this.#hasGate = true;
     const { min, max } = settings.pollMs;
     await this.#sleep(Math.min(timeoutMs / 4, Math.min(max, min + roundMs) * (0.5 + Math.random())));
   }
 
-  /** Resolves after so long, or when the pause is ended: whether it was. */
+  /** Resolves with whether the pause was ended before its time. */
   async #sleep(ms: number): Promise<boolean> {
     const { clock } = this.#quorum;
     const wasEnded = await new Promise<boolean>((resolve) => {
@@ -244,7 +249,7 @@ export class QuorumAcquisition {
   #watch(): void {
     if (this.#unwatch.length > 0) return;
     this.#unwatch = this.#quorum.stores.map((store) =>
-      store.watch(this.#wish.name, {
+      store.watch(this.#request.name, {
         changed: (words) => {
           this.#changed(store, words);
         },
@@ -252,10 +257,10 @@ export class QuorumAcquisition {
     );
   }
 
-  /** Whether one process has refused so many stores that nobody else can have a majority. */
-  #isHeld(): boolean {
+  /** Whether one process has a seat in a majority of the stores, so that no other can have one. */
+  #isHeldByOneProcess(): boolean {
     const counts = new Map<string, number>();
-    for (const holders of this.#round.obstacles.refusals.values()) {
+    for (const holders of this.#rounds.obstacles.busyStores.values()) {
       for (const process of new Set(holders.map((holder) => holder.process))) {
         counts.set(process, (counts.get(process) ?? 0) + 1);
       }
@@ -263,39 +268,41 @@ export class QuorumAcquisition {
     return Math.max(0, ...counts.values()) >= this.#quorum.majority;
   }
 
-  #whoIsInTheWay(): Map<Store, Set<string>> {
+  #findLeasesInTheWay(): Map<Store, Set<string>> {
     const inTheWay = new Map<Store, Set<string>>();
-    for (const [store, holders] of this.#round.obstacles.refusals) {
-      inTheWay.set(store, new Set(holders.map(({ id }) => id).filter((id) => !this.#gone.has(id))));
+    for (const [store, holders] of this.#rounds.obstacles.busyStores) {
+      inTheWay.set(store, new Set(holders.map(({ id }) => id).filter((id) => !this.#releasedIds.has(id))));
     }
     return inTheWay;
   }
 
-  /** At the gate, whoever refused there has left; else, so many that a majority is free. */
+  /**
+   * Whether the leases at the busy gate are released; without a busy gate, whether a majority of the stores is free.
+   */
   #mayBeFree(): boolean {
     const { majority, health, stores } = this.#quorum;
-    if (this.#round.obstacles.isAtGate) {
-      return [...(this.#inTheWay?.values() ?? [])].every(({ size }) => size === 0);
+    if (this.#rounds.obstacles.isGateBusy) {
+      return [...(this.#leasesInTheWay?.values() ?? [])].every(({ size }) => size === 0);
     }
     const free = stores.filter(
-      (store) => !health.isSilent(store) && (this.#inTheWay?.get(store)?.size ?? 0) === 0,
+      (store) => !health.isSilent(store) && (this.#leasesInTheWay?.get(store)?.size ?? 0) === 0,
     );
     return free.length >= majority;
   }
 
   #changed(store: Store, words: readonly string[] | null): void {
-    const left = (words ?? []).map(idGivenBack);
-    for (const id of left) {
+    const released = (words ?? []).map(idGivenBack);
+    for (const id of released) {
       if (id === undefined) continue;
-      this.#gone.add(id);
-      this.#inTheWay?.get(store)?.delete(id);
+      this.#releasedIds.add(id);
+      this.#leasesInTheWay?.get(store)?.delete(id);
     }
-    if (this.#inTheWay === undefined || (words !== null && !this.#mayBeFree())) return;
+    if (this.#leasesInTheWay === undefined || (words !== null && !this.#mayBeFree())) return;
     this.#endPause();
   }
 }
 
-/** A holder is stored in several stores. */
+/** A process is named once, though its leases are in several stores. */
 function onePerProcess(holders: readonly LeaseInfo[]): readonly LeaseInfo[] {
   const byProcess = new Map(holders.map((holder) => [holder.process, holder]));
   return [...byProcess.values()];

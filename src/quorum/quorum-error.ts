@@ -3,33 +3,38 @@ import { describeFailures } from './store-failure.js';
 import type { StoreFailure } from './store-failure.js';
 
 /**
- * Too few of the stores that a majority is needed of have answered as they should: they were out of reach, refused, or
- * were so slow that too little was left of the lease. The message says of each store that failed whether it has ever
- * answered this provider, and the last thing that its driver said. Nothing is held; what may have been left behind is given back in
- * the background and lives at most one lease. That somebody else holds the lock is an {@link AcquireTimeoutError}.
+ * Fewer than a majority of the stores did what was asked: the others did not answer, refused, or were so slow that less
+ * than `minValidityMs` of the lease was left. The message says for each failed store whether it has ever answered this
+ * provider, and the last message of its driver.
+ *
+ * After a failed acquire nothing is held. The background releases the seats that may be left; each of them lives at
+ * most one lease. After a failed `confirm()`, `upgrade()` or `downgrade()` the hold stays, as long as a majority of its
+ * seats can be relied on.
+ *
+ * A lock that another process holds is no `QuorumError`: it is an `AcquireTimeoutError`, or `null` from a `try…`.
  */
 export class QuorumError extends LeaseholdError {
   /** Always `QUORUM`. */
   readonly code = 'QUORUM';
 
-  /** How many stores there are. */
+  /** The number of stores of the provider. */
   readonly stores: number;
 
-  /** What each failure was, as far as is known; the `cause` has them too. */
+  /** One error for each store that is known to have failed. The `cause` has the same errors. */
   readonly failures: readonly unknown[];
 
   /**
    * @internal
-   * @param slowness - Set if a majority did grant it, but too late.
+   * @param slowness - Set if a majority granted the lock, but too late.
    */
   constructor(lockName: string, stores: number, failures: readonly StoreFailure[], slowness?: Error) {
     const failed =
       failures.length === 0 ? '' : `${String(failures.length)} failed: ${describeFailures(failures)}`;
-    const why = [slowness?.message, failed].filter(Boolean).join('; ');
+    const why = [slowness?.message, failed].filter(Boolean).join('; ') || 'seats were lost during the call';
     const errors = failures.map(({ error }) => error);
     const all = slowness === undefined ? errors : [slowness, ...errors];
     super(lockName, `Lock ${quoted(lockName)} needs a majority of ${String(stores)} stores: ${why}`, {
-      cause: new AggregateError(all, 'what the stores said'),
+      cause: new AggregateError(all, 'the errors of the stores'),
     });
     this.stores = stores;
     this.failures = all;

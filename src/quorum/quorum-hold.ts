@@ -8,64 +8,71 @@ import type { Revocation } from '../protocol/operation.js';
 import type { Mode } from '../protocol/lock-document.js';
 import { MissingStores } from './missing-stores.js';
 import { QuorumError } from './quorum-error.js';
-import { ask, awaitQuorum, majorityRemainingMs } from './quorum.js';
+import { awaitQuorum, callSeats, majorityRemainingMs } from './quorum.js';
 import type { Quorum } from './quorum.js';
+import { releaseByMajority } from './seat-releases.js';
 import type { Seat, Store, SeatRequest } from './store.js';
 
-/** What a hold begins with. */
-export interface Elected {
-  /** Under which the lease is stored where the token was granted. */
+/** The id and the token of a hold. */
+export interface HoldIdentity {
+  /** The attempt id of the lease in the store that granted the token. */
   readonly id: string;
-  /** Higher than every token before: see {@link QuorumHold}. */
+  /** Higher than every earlier token: see {@link QuorumHold}. */
   readonly token: number;
 }
 
 /**
- * One hold: a seat in more than half of all stores.
+ * One hold: a seat in more than half of all stores. The stores that have a seat are its members.
  *
- * - `held` while a majority of all stores has a seat that can be relied on. Whose seat is lost leaves; a third of a lease
- *   later, and again and again, that store is asked for another one.
- * - `lost` when fewer than a majority are left, which their own deadlines tell without any reply. Final.
- * - `released` by its owner. Final. Seats that arrive in either end are given back.
+ * - `held` while a majority of all stores has a seat that can be relied on. A store whose seat is lost is no member any
+ *   more. It is asked for another seat every third of a lease.
+ * - `lost` when fewer than a majority are left. The deadlines of the seats tell that without any reply. Final.
+ * - `released` by its owner. Final. A seat that arrives in either final state is released.
  *
- * **The token** is the highest of those granted by the majority that made the hold, and the fence of a majority has been
- * lifted to it, each while its seat was held, before the hold began. So tokens strictly rise from hold to hold (S3): let
- * hold A begin before hold B, and the two exclude each other. Some store is both in the majority whose fence A lifted to
- * its token and in the majority that B could rely on when it began. A had the seat there when it lifted the fence, B when
- * it began, which was later; so B was granted it after that, with a token above the fence, and B's token is no lower.
- * A seat that joins later has its fence lifted first, so that it stays true with the members that are left.
+ * **The token** is the highest of the tokens that the deciding majority granted. Before the hold begins, the fence of a
+ * majority is raised to this token, in each store while its seat is held. So tokens strictly rise from hold to hold
+ * (S3). Proof: let hold A begin before hold B, and let the two exclude each other. Some store is both in the majority
+ * whose fence A raised to its token, and in the majority that B could rely on when it began. In this store, A had the
+ * seat when it raised the fence, and B had the seat when B began, which was later. So B was granted the seat after A
+ * raised the fence, with a token above the fence, and the token of B is at least that. A seat that joins later has its
+ * fence raised first, so the proof also holds for the members that remain.
  */
 export class QuorumHold implements Held {
   readonly name: string;
   readonly id: string;
   readonly #quorum: Quorum;
-  readonly #wish: SeatRequest;
+  readonly #request: SeatRequest;
   readonly #heldSinceMs: number;
   readonly #members = new Map<Store, Seat>();
   readonly #missing: MissingStores;
   readonly #onEnded = new Set<() => void>();
   #token: number;
   #mode: Mode;
-  /** As it was told last. */
-  #toldMode: Mode;
+  /** The mode that the last `modeChanged` reported. */
+  #reportedMode: Mode;
   #isChanging = false;
   #ended: LossCause | undefined;
   #revocation: Revocation | undefined;
   #wasAskedToRelease = false;
-  // Weak, so that a handle that everybody has forgotten can be collected and given back.
+  // Weak, so that a handle that nothing refers to any more can be collected and its hold released.
   #observer: WeakRef<HoldObserver> | undefined;
   #kept: HoldObserver | undefined;
 
-  constructor(quorum: Quorum, wish: SeatRequest, { id, token }: Elected, seats: ReadonlyMap<Store, Seat>) {
+  constructor(
+    quorum: Quorum,
+    request: SeatRequest,
+    { id, token }: HoldIdentity,
+    seats: ReadonlyMap<Store, Seat>,
+  ) {
     this.#quorum = quorum;
-    this.#wish = wish;
-    this.name = wish.name;
+    this.#request = request;
+    this.name = request.name;
     this.id = id;
     this.#token = token;
-    this.#mode = wish.mode;
-    this.#toldMode = wish.mode;
+    this.#mode = request.mode;
+    this.#reportedMode = request.mode;
     this.#heldSinceMs = quorum.clock.nowMs();
-    this.#missing = new MissingStores(quorum, this, wish.terms.leaseMs);
+    this.#missing = new MissingStores(quorum, this, request.terms.leaseMs);
     for (const [store, seat] of seats) this.#members.set(store, seat);
     for (const [store, seat] of seats) this.#watch(store, seat);
     this.#missing.arm();
@@ -80,7 +87,7 @@ export class QuorumHold implements Held {
   }
 
   get grant(): Held['grant'] {
-    return { demand: { mode: this.#mode }, seats: { kind: this.#wish.kind } };
+    return { demand: { mode: this.#mode }, seats: { kind: this.#request.kind } };
   }
 
   get isHeld(): boolean {
@@ -88,7 +95,7 @@ export class QuorumHold implements Held {
   }
 
   get remainingMs(): number {
-    // To ask a seat past its deadline is to hear of its loss, and so perhaps of this one's.
+    // Read before `#ended`: reading a seat past its deadline ends the seat, and that may end this hold.
     const remainingMs = majorityRemainingMs(this.seats, this.#quorum.majority);
     return this.#ended === undefined ? remainingMs : 0;
   }
@@ -121,7 +128,7 @@ export class QuorumHold implements Held {
   }
 
   get event(): AttemptEvent & { readonly fencingToken: number } {
-    const { name, kind } = this.#wish;
+    const { name, kind } = this.#request;
     return { lockName: name, kind, id: this.id, fencingToken: this.#token };
   }
 
@@ -143,92 +150,80 @@ export class QuorumHold implements Held {
     return () => this.#onEnded.delete(callback);
   }
 
-  /** Asks every store; a majority has to confirm. */
+  /** Asks every member. A majority of all stores has to confirm. */
   async confirm(): Promise<Confirmation> {
     const { majority, stores } = this.#quorum;
-    const asked = ask(this.seats, (seat) => seat.confirm());
-    const { seats, failures } = await awaitQuorum(asked, majority);
+    const calls = callSeats(this.seats, (seat) => seat.confirm());
+    const { seats, failures } = await awaitQuorum(calls, majority);
     if (this.ended !== undefined) return { type: 'lost' };
     if (seats.length >= majority) return { type: 'extended' };
     return { type: 'unknown', error: new QuorumError(this.name, stores.length, failures) };
   }
 
-  /** Resolves when a majority has given it back, which the others do in the background; bounded by each store. */
+  /**
+   * Resolves when a majority has released its seats; the other stores go on in the background. Each store has its
+   * bound.
+   */
   async release(): Promise<boolean> {
     if (this.ended !== undefined) return false;
     const { clock, majority, settings, report } = this.#quorum;
     const { seats, heldMs } = this;
     const boundMs = clock.nowMs() + settings.storeTimeoutMs;
     this.#end('released');
-    this.#tellEnded();
-    const settled = await awaitQuorum(ask(seats, givenBack), majority);
-    const wasHeld = settled.seats.length >= majority;
-    if (wasHeld) report('released', { ...this.event, heldMs, confirmed: clock.nowMs() < boundMs });
-    else report('lost', { ...this.event, heldMs, why: whyGone(seats) });
-    return wasHeld;
+    this.#callEndListeners();
+    const why = await releaseByMajority(seats, majority);
+    if (why !== undefined) report('lost', { ...this.event, heldMs, why });
+    else report('released', { ...this.event, heldMs, confirmed: clock.nowMs() < boundMs });
+    return why === undefined;
   }
 
-  /** Nobody has the handle any more. */
+  /** Releases the hold, because its handle was collected. */
   abandon(): void {
     if (this.ended !== undefined) return;
     const { heldMs } = this;
     this.#end('released');
     this.#quorum.report('abandoned', { ...this.event, heldMs });
-    this.#giveBack();
-    this.#tellEnded();
+    this.#releaseSeats();
+    this.#callEndListeners();
   }
 
   // ---- members
 
-  /** What a seat that joins has to be; `undefined`: nobody joins. */
-  get wanted(): SeatRequest | undefined {
+  /** The request for a seat that may join; `undefined` while no seat may. */
+  get joinRequest(): SeatRequest | undefined {
     const mayJoin = this.ended === undefined && !this.#isChanging;
-    return mayJoin ? { ...this.#wish, mode: this.#mode } : undefined;
+    return mayJoin ? { ...this.#request, mode: this.#mode } : undefined;
   }
 
   has(store: Store): boolean {
     return this.#members.has(store);
   }
 
-  /** This store has been asked for a seat: it joins if it is still wanted when it comes. */
-  expect(store: Store, asked: Promise<Seat>): void {
-    this.#missing.expect(store, asked);
+  /**
+   * This store has been asked for a seat. The seat joins when it is granted, or is released if it may not join then.
+   */
+  expect(store: Store, inFlight: Promise<Seat>): void {
+    this.#missing.expect(store, inFlight);
   }
 
-  /** A seat joins, with its fence lifted, if the hold wants it; otherwise it is given back. */
-  async offer(store: Store, seat: Seat): Promise<void> {
-    const isWanted = (): boolean => seat.currentMode() === this.wanted?.mode && !this.has(store);
-    let fence = seat.fencingToken;
-    try {
-      // A change of mode may bring another token meanwhile.
-      while (isWanted() && fence < this.#token) {
-        const token = this.#token;
-        await seat.raiseFence(token);
-        fence = token;
-      }
-      if (isWanted()) {
-        this.#members.set(store, seat);
-        this.#watch(store, seat);
-        return;
-      }
-    } catch {
-      // It counts for nothing without its fence.
-    }
-    void seat.release();
+  /** The seat becomes a member: it has the mode of the hold, and its fence is at the token. */
+  add(store: Store, seat: Seat): void {
+    this.#members.set(store, seat);
+    this.#watch(store, seat);
   }
 
   #watch(store: Store, seat: Seat): void {
     seat.onEnded(() => {
-      this.#left(store, seat);
+      this.#removeMember(store, seat);
     });
-    const asked = (): void => {
+    const onRequest = (): void => {
       this.#requestRelease(seat.revocation);
     };
-    if (seat.releaseRequested.aborted) asked();
-    else seat.releaseRequested.addEventListener('abort', asked, { once: true });
+    if (seat.releaseRequested.aborted) onRequest();
+    else seat.releaseRequested.addEventListener('abort', onRequest, { once: true });
   }
 
-  #left(store: Store, seat: Seat): void {
+  #removeMember(store: Store, seat: Seat): void {
     if (this.#members.get(store) !== seat) return;
     this.#members.delete(store);
     const { ended } = seat;
@@ -239,22 +234,25 @@ export class QuorumHold implements Held {
 
   // ---- changes of mode
 
-  /** Until it is settled, nobody joins: a seat would come with another mode. Whoever has left meanwhile is asked then. */
-  changing(isChanging: boolean): void {
+  /**
+   * While the mode is changing, no seat joins, because it would have another mode. The stores that have lost their seat
+   * meanwhile are asked when the change is over.
+   */
+  setChanging(isChanging: boolean): void {
     this.#isChanging = isChanging;
     if (!isChanging) this.#missing.ask();
   }
 
-  /** It is held as no more than this from now on, though no store has heard of it yet. */
+  /** Lowers the mode in memory, before any store hears of it. */
   weaken(mode: Mode): void {
     this.#mode = mode;
   }
 
-  /** It is held as this by these, unless they are too few by now. */
-  become(mode: Mode, token: number, seats: readonly Seat[] = this.seats): void {
-    const previousMode = this.#toldMode;
+  /** Takes over the result of a change. Only these seats have followed it: every other seat is released. */
+  setMode(mode: Mode, token: number, seats: readonly Seat[] = this.seats): void {
+    const previousMode = this.#reportedMode;
     this.#mode = mode;
-    this.#toldMode = mode;
+    this.#reportedMode = mode;
     this.#token = token;
     for (const [store, seat] of [...this.#members]) {
       if (seats.includes(seat)) continue;
@@ -282,12 +280,12 @@ export class QuorumHold implements Held {
     const observer = this.#kept ?? this.#observer?.deref();
     const { heldMs } = this;
     this.#end(why);
-    // Whoever works under the lock first.
+    // The code that works under the lock hears of the loss first.
     observer?.lost(why);
-    this.#tellEnded();
+    this.#callEndListeners();
     this.#quorum.report('lost', { ...this.event, heldMs, why: why === 'released' ? 'evicted' : why });
-    // Where the provider was closed under a running owner, what is left is left to expire.
-    if (why !== 'provider-closed') this.#giveBack();
+    // If the provider was closed while the owner still works, the remaining seats are left to expire.
+    if (why !== 'provider-closed') this.#releaseSeats();
   }
 
   #end(why: LossCause): void {
@@ -296,23 +294,12 @@ export class QuorumHold implements Held {
     this.#missing.end();
   }
 
-  #tellEnded(): void {
+  #callEndListeners(): void {
     for (const callback of this.#onEnded) callback();
     this.#onEnded.clear();
   }
 
-  #giveBack(): void {
+  #releaseSeats(): void {
     for (const seat of this.#members.values()) void seat.release();
   }
-}
-
-/** Rejects where it had been lost before. */
-async function givenBack(seat: Seat): Promise<void> {
-  if (!(await seat.release())) throw new Error('it had been lost before');
-}
-
-/** Why a release found too few of these; who revoked one is told before what else became of others. */
-function whyGone(seats: readonly Seat[]): LossCause {
-  const causes = seats.flatMap(({ foundGone }) => foundGone ?? []);
-  return causes.find((why) => why === 'revoked') ?? causes[0] ?? 'evicted';
 }

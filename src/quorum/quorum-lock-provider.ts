@@ -30,23 +30,23 @@ import { QuorumRequester } from './quorum-requester.js';
 import type { Quorum } from './quorum.js';
 import { StoreHealth } from './store-health.js';
 
-/** Where in the list of databases the store stands that the event is about. */
+/** Which store an event is about. */
 export interface OfStore {
-  /** 0 for the first. */
+  /** The index of the store in the list of databases; 0 is the first. */
   readonly store: number;
 }
 
 /**
- * The events of a {@link QuorumLockProvider}: what happens to a hold is told once for all stores, and what happens to
- * one store says which. `waiting` and `extended` are never told: nobody queues, and each store extends by itself. `wakeups`
- * is told only where an upgrade waits.
+ * The events of a {@link QuorumLockProvider}. An event about a hold comes once for all stores. An event about one store
+ * names the store. `waiting` and `extended` never come: a quorum has no queue, and each store extends its own seat.
+ * `wakeups` comes only when an upgrade waits.
  */
 export interface QuorumLockProviderEvents extends LockProviderEvents {
-  /** How a store wakes was decided, or has changed. */
+  /** The way in which a store wakes waiters was decided, or has changed. */
   wakeups: [WakeupsEvent & OfStore];
-  /** A command to a store failed or was not answered. */
+  /** A command to a store failed, or got no answer. */
   storeError: [StoreErrorEvent & OfStore];
-  /** In a store, the index for purging could not be made. */
+  /** The index for purging could not be created in a store. */
   indexError: [IndexErrorEvent & OfStore];
 }
 
@@ -59,21 +59,24 @@ const WARNINGS: FailureWarnings<QuorumLockProviderEvents> = {
 };
 
 /**
- * Makes locks that more than half of several independent deployments of MongoDB grant, so that they outlive the loss of
- * a whole deployment. One replica set is usually the better answer: it survives the loss of members, has a queue, and
- * costs a fraction. All processes must name the same deployments, best in
- * the same order.
+ * Makes mutexes and reader-writer locks that are held in more than half of several independent MongoDB deployments.
+ * Such a lock survives the loss of a whole deployment. One replica set and a `LockProvider` are usually the better
+ * answer: a replica set survives the loss of members, has a fair queue, and costs a fraction.
  *
- * Within the clock bounds of each deployment no two hold what excludes each other; beyond them the token decides. A
- * deployment that comes back with its data lost must stay away for a lease first. Nobody queues: requests are granted in
- * no order.
+ * Guaranteed: within the clock bounds of each deployment, two conflicting holds never both have a majority. If a bound
+ * is exceeded, only the `fencingToken` protects.
+ *
+ * Not promised: an order. There is no queue, so a request may wait longer than a later one.
+ *
+ * Required: all processes name the same deployments, best in the same order. A deployment that comes back without its
+ * data must stay away for the longest lease before it is used again.
  *
  * @example
  *   await using locks = new QuorumLockProvider([east.db('app'), west.db('app'), north.db('app')]);
  *   await using lock = await locks.createMutex('invoice:42').acquire({ timeoutMs: 5_000 });
  */
 export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents> implements AsyncDisposable {
-  /** `host:pid:random`, stored with every lease in every store. */
+  /** `host:pid:random`. Every lease in every store has it. */
   readonly processId: string;
   readonly #quorum: Quorum;
   readonly #requester: QuorumRequester;
@@ -81,8 +84,9 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   #closed: Promise<void> | undefined;
 
   /**
-   * @param dbs - 3, 5, … databases, each of a deployment of its own, which is not checked beyond their clients and names.
-   * @throws `TypeError` or `RangeError` naming the option, the rule and the value.
+   * @param dbs - 3, 5, … databases, each in a deployment of its own. The constructor refuses the same database of the
+   *   same client twice; it cannot notice that two clients reach one deployment.
+   * @throws `TypeError` or `RangeError` that names the option, the rule and the value.
    */
   constructor(dbs: readonly Db[], options?: QuorumLockProviderOptions) {
     super(WARNINGS);
@@ -95,7 +99,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
       return new Deployment(index, engine);
     });
     this.processId = processId ?? '';
-    // Every request listens for the end of the provider; that many are no leak.
+    // Every request listens to this signal, so many listeners are no leak.
     setMaxListeners(0, this.#closing.signal);
     this.#quorum = {
       stores,
@@ -115,36 +119,41 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   }
 
   /**
-   * A mutex of this name. Sends nothing; any number of objects of one name are the same lock.
+   * Makes a mutex of this name. Sends nothing. All mutex objects of one name are the same lock.
    *
-   * @throws `TypeError` or `RangeError` for a wrong name or option, `keepMs` among them: a kept seat is passed on without
-   *   asking the stores.
+   * @throws `TypeError` or `RangeError` for a wrong name or option. `keepMs` is refused, because the next caller would
+   *   get a kept seat without a command to the stores.
    */
   createMutex(name: string, options?: PrimitiveOptions): Mutex {
     return new QuorumMutex(this.#requester, parseName(name), this.#terms('createMutex', options));
   }
 
-  /** A reader-writer lock of this name. @throws As `createMutex`. */
+  /**
+   * Makes a reader-writer lock of this name. Sends nothing. All its objects of one name are the same lock.
+   *
+   * @throws As `createMutex`.
+   */
   createReaderWriterLock(name: string, options?: PrimitiveOptions): ReaderWriterLock {
     const terms = this.#terms('createReaderWriterLock', options);
     return new QuorumReaderWriterLock(this.#requester, parseName(name), terms);
   }
 
   /**
-   * There is none.
+   * Always throws: a majority of stores cannot hold a semaphore. Each store counts its own permits, and a majority of
+   * counters does not bound their sum. In a semaphore of two over three stores, three holders could have two stores
+   * each, and no store has granted more than two permits.
    *
-   * @throws `TypeError`, always: a majority of counters does not bound the sum. Three who hold two of three stores each
-   *   would all hold a semaphore of two, though no store has granted more than two permits.
+   * @throws `TypeError`; for a wrong name or limit, the error that names it.
    */
   createSemaphore(name: string, limit: number): never {
-    const asked = `a semaphore (${JSON.stringify(parseName(name))}, ${String(parseLimit(limit))})`;
+    const call = `createSemaphore(${JSON.stringify(parseName(name))}, ${String(parseLimit(limit))})`;
     throw new TypeError(
-      `${asked} cannot be held by a majority of stores: each counts its own permits, and a majority of counters does not bound their sum`,
+      `${call}: a quorum has no semaphores, because a majority of counters does not bound their sum; use a LockProvider`,
     );
   }
 
   /**
-   * Ends the provider, as the `close` of a `LockProvider` does, in all stores at once: waits at most `drainMs` (default
+   * Ends the provider in all stores at once, as the `close` of a `LockProvider` does. Waits at most `drainMs` (default
    * 5,000) for the holders to release.
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
@@ -160,7 +169,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
     return { processId, collection: settings.collectionName, stores: stores.length, closed };
   }
 
-  /** `close()`. */
+  /** Calls `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
@@ -178,7 +187,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
     return terms;
   }
 
-  /** What happens to a hold in one store is part of what happens to the hold. */
+  /** Forwards only the events about the store itself. The hold reports its own events, once for all stores. */
   #reportOf(store: number): Report {
     return (event, ...[payload]) => {
       if (event !== 'wakeups' && event !== 'storeError' && event !== 'indexError') return;

@@ -5,15 +5,16 @@ import type { ParsedWait } from '../options/request-options.js';
 import type { Mode } from '../protocol/lock-document.js';
 import { QuorumError } from './quorum-error.js';
 import type { QuorumHold } from './quorum-hold.js';
-import { ask, awaitQuorum, fence, highestToken } from './quorum.js';
-import type { Asked, Quorum } from './quorum.js';
+import { awaitQuorum, callSeats, highestToken, raiseFences } from './quorum.js';
+import type { Quorum, SeatCall } from './quorum.js';
 import type { StoreFailure } from './store-failure.js';
 
 const BY_STRENGTH: readonly Mode[] = ['read', 'upgradeable', 'write'];
 
 /**
- * The mode of one hold of a reader-writer lock, and its changes, one at a time. A change counts when a majority of all
- * stores has made it: a stronger mode not before, and a weaker one in memory before any store hears of it.
+ * The mode of one hold of a reader-writer lock, and its changes, one at a time. A change is complete when a majority of
+ * all stores has made it. A stronger mode counts only then. A weaker mode counts in memory before any store hears of
+ * it.
  */
 export class QuorumModeChanges {
   readonly #quorum: Quorum;
@@ -30,8 +31,8 @@ export class QuorumModeChanges {
   }
 
   /**
-   * All stores are asked at once; those that have not followed when a majority has are given back, and asked again as
-   * writers. However it fails, those that have followed go back to upgradeable.
+   * Asks all members at once. When a majority has upgraded, the other seats are released, and their stores are asked
+   * for a write seat. If the upgrade fails in any way, the seats that were upgraded go back to upgradeable.
    */
   async upgrade(wait: ParsedWait): Promise<void> {
     wait.signal?.throwIfAborted();
@@ -55,27 +56,27 @@ export class QuorumModeChanges {
   async #upgrade(wait: ParsedWait, decided: AbortController): Promise<void> {
     const { timeoutMs } = wait;
     const { majority } = this.#quorum;
-    const asked = ask(this.#hold.seats, (seat) => seat.upgrade({ timeoutMs, signal: decided.signal }));
-    const { seats: upgraded, failures } = await awaitQuorum(asked, majority);
-    // Whoever waits still stays upgradeable.
+    const calls = callSeats(this.#hold.seats, (seat) => seat.upgrade({ timeoutMs, signal: decided.signal }));
+    const { seats: upgraded, failures } = await awaitQuorum(calls, majority);
+    // A seat whose upgrade still waits stays upgradeable.
     decided.abort();
     try {
-      if (upgraded.length < majority) throw this.#whyNot(failures, wait);
+      if (upgraded.length < majority) throw this.#upgradeError(failures, wait);
       const token = Math.max(this.#hold.token, highestToken(upgraded));
-      const { seats, failures: unfenced } = await fence(upgraded, token, majority);
+      const { seats, failures: unfenced } = await raiseFences(upgraded, token, majority);
       this.#throwIfOver();
-      // One may have been lost while the others were lifted.
+      // A seat may be lost while the fences of the others are raised.
       const fenced = seats.filter(({ ended }) => ended === undefined);
       if (fenced.length < majority) throw this.#quorumError(unfenced);
-      this.#hold.become('write', token, fenced);
+      this.#hold.setMode('write', token, fenced);
       this.#throwIfOver();
     } catch (error) {
-      await Promise.all(asked.map(backToUpgradeable));
+      await Promise.all(calls.map(backToUpgradeable));
       throw error;
     }
   }
 
-  #whyNot(failures: readonly StoreFailure[], { timeoutMs, signal }: ParsedWait): unknown {
+  #upgradeError(failures: readonly StoreFailure[], { timeoutMs, signal }: ParsedWait): unknown {
     const { ended, event } = this.#hold;
     if (ended !== undefined) return lossOf(this.#hold, ended);
     if (signal?.aborted === true) return signal.reason;
@@ -99,15 +100,15 @@ export class QuorumModeChanges {
     try {
       const { seats } = hold;
       hold.weaken(to);
-      const asked = ask(seats, (seat) => seat.downgrade(to));
-      const { seats: followed, failures } = await awaitQuorum(asked, majority);
+      const calls = callSeats(seats, (seat) => seat.downgrade(to));
+      const { seats: followed, failures } = await awaitQuorum(calls, majority);
       this.#throwIfOver();
       if (followed.length < majority) throw this.#quorumError(failures);
       const token = Math.max(hold.token, highestToken(followed));
-      const { seats: fenced, failures: unfenced } = await fence(followed, token, majority);
+      const { seats: fenced, failures: unfenced } = await raiseFences(followed, token, majority);
       this.#throwIfOver();
       if (fenced.length < majority) throw this.#quorumError(unfenced);
-      hold.become(to, token);
+      hold.setMode(to, token);
       this.#throwIfOver();
     } finally {
       this.#settle();
@@ -116,12 +117,12 @@ export class QuorumModeChanges {
 
   #begin(change: 'an upgrade' | 'a downgrade'): void {
     this.#inProgress = change;
-    this.#hold.changing(true);
+    this.#hold.setChanging(true);
   }
 
   #settle(): void {
     this.#inProgress = undefined;
-    this.#hold.changing(false);
+    this.#hold.setChanging(false);
   }
 
   #throwUnlessIdle(): void {
@@ -143,12 +144,12 @@ export class QuorumModeChanges {
   }
 }
 
-/** Whoever has been upgraded, or is after all. */
-async function backToUpgradeable({ seat, done }: Asked): Promise<void> {
+/** Downgrades a seat whose upgrade has succeeded, or succeeds late. */
+async function backToUpgradeable({ seat, done }: SeatCall): Promise<void> {
   try {
     await done;
     await seat.downgrade('upgradeable');
   } catch {
-    // It had not been upgraded; or it goes on in the background, or is over.
+    // The seat was not upgraded, or has ended, or the downgrade goes on in the background.
   }
 }

@@ -5,18 +5,19 @@ import type { LeaseTerms, LockProviderOptions, Settings } from '../options/provi
 import type { KeysOf } from '../options/unknown-keys.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 
-/** Options of a {@link QuorumLockProvider}: those of a provider, for each of its stores. */
+/** The options of a `QuorumLockProvider`: those of a `LockProvider`, which apply to each store, and one more. */
 export interface QuorumLockProviderOptions extends LockProviderOptions {
   /**
-   * How much of a lease must be left when a hold begins, after the time spent on asking the stores and less the clock
-   * allowance, in ms: less than the lease less the allowance. Default half of the lease.
+   * How much of the lease must be left when a hold begins, in ms. What is left is the lease minus `clockAllowanceMs`
+   * and minus the time that the stores took to grant. If less is left, the round has failed. At least 0, and less than
+   * `leaseMs` minus `clockAllowanceMs`. Default: half of `leaseMs`.
    */
   minValidityMs?: number | undefined;
 }
 
 const MIN_STORES = 3;
 
-/** @throws `TypeError` or `RangeError` unless these are 3, 5, … databases, none of them twice. */
+/** @throws `TypeError` or `RangeError` unless these are 3, 5, … different databases. */
 export function parseDbs(dbs: readonly Db[]): readonly Db[] {
   const given: unknown = dbs;
   if (!Array.isArray(given)) throw wrongType('dbs', 'an array of Db', given);
@@ -26,14 +27,14 @@ export function parseDbs(dbs: readonly Db[]): readonly Db[] {
   for (const [index, db] of dbs.entries()) {
     const at = `dbs[${String(index)}]`;
     if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') {
-      throw wrongType(at, "a Db of the driver, as client.db('name') gives it", db);
+      throw wrongType(at, "a Db of the driver, as client.db('name') returns it", db);
     }
     const first = dbs.findIndex(
       (other) => other.client === db.client && other.databaseName === db.databaseName,
     );
     if (first < index) {
       throw new TypeError(
-        `dbs must name each deployment once, got ${JSON.stringify(db.databaseName)} of one client as dbs[${String(first)}] and ${at}`,
+        `dbs must name each deployment once, but dbs[${String(first)}] and ${at} are both ${JSON.stringify(db.databaseName)} of the same client`,
       );
     }
   }
@@ -42,10 +43,10 @@ export function parseDbs(dbs: readonly Db[]): readonly Db[] {
 
 const QUORUM_OPTIONS: KeysOf<QuorumLockProviderOptions> = { ...PROVIDER_OPTIONS, minValidityMs: true };
 
-/** The options, checked. */
+/** The checked options. */
 export interface ParsedQuorumOptions {
   readonly settings: Settings;
-  /** How much of a lease of these terms must be left. It throws a `RangeError` where no hold could have as much. */
+  /** How much of a lease must be left. Throws a `RangeError` if no lease of these terms can have as much. */
   readonly minValidityMs: (terms: LeaseTerms) => number;
 }
 
@@ -62,7 +63,7 @@ function parseMinValidity(given: number | undefined): ParsedQuorumOptions['minVa
     const mostMs = leaseMs - clockAllowanceMs;
     if (leastMs < mostMs) return leastMs;
     throw new RangeError(
-      `minValidityMs must be less than leaseMs less clockAllowanceMs, which is ${String(mostMs)}, got ${String(leastMs)}`,
+      `minValidityMs must be less than leaseMs minus clockAllowanceMs, which is ${String(mostMs)}, got ${String(leastMs)}`,
     );
   };
 }

@@ -13,12 +13,12 @@ import type { Quorum } from './quorum.js';
 import type { StoreFailure } from './store-failure.js';
 import type { Store, SeatRequest } from './store.js';
 
-/** One lock, and how it is asked for. */
+/** One lock in one mode: the seat request without its reason, and the handle that a hold gets. */
 export interface QuorumTarget<H extends LockHandle> extends Omit<SeatRequest, 'why'> {
   makeHandle(hold: QuorumHold, quorum: Quorum): H;
 }
 
-/** What the locks of a quorum do alike: check the options, acquire, look. */
+/** What all locks of a quorum share: they check options, acquire and inspect. */
 export class QuorumRequester {
   readonly #quorum: Quorum;
 
@@ -46,10 +46,10 @@ export class QuorumRequester {
     this.#quorum.minValidityMs(terms);
     const isHopeless = (): boolean => parsed.timeoutMs === Infinity && heldByChain(this, name).length > 0;
     const startedMs = clock.nowMs();
-    const wish = { name, kind, mode, terms, why };
+    const request = { name, kind, mode, terms, why };
     return await askWithinChain(name, isHopeless, async (isSingleTry) => {
       const timeoutMs = isSingleTry ? 0 : parsed.timeoutMs;
-      const hold = await new QuorumAcquisition(this.#quorum, wish, { timeoutMs, signal, startedMs }).run();
+      const hold = await new QuorumAcquisition(this.#quorum, request, { timeoutMs, signal, startedMs }).run();
       report('acquired', { ...hold.event, waitedMs: clock.nowMs() - startedMs });
       return target.makeHandle(hold, this.#quorum);
     });
@@ -58,18 +58,18 @@ export class QuorumRequester {
   async inspect(name: string): Promise<LockSnapshot | null> {
     const { stores, majority, closing, health } = this.#quorum;
     if (closing.aborted) throw new ProviderClosedError(name);
-    // All are waited for: those of a hold need not be the first to answer.
+    // Waits for all stores, because those in which a hold has its seats need not be the first to answer.
     const failures: StoreFailure[] = [];
     const snapshots: (LockSnapshot | null)[] = [];
-    const look = async (store: Store): Promise<void> => {
+    const inspectStore = async (store: Store): Promise<void> => {
       try {
         snapshots.push(await store.inspect(name));
-        health.heard(store);
+        health.recordAnswer(store);
       } catch (error) {
         failures.push({ store: store.index, hasAnswered: health.hasAnswered(store), error });
       }
     };
-    await keepAlive(Promise.all(stores.map(look)));
+    await keepAlive(Promise.all(stores.map(inspectStore)));
     if (snapshots.length < majority) throw new QuorumError(name, stores.length, failures);
     return commonSnapshot(snapshots, majority, failures.length);
   }

@@ -2,115 +2,122 @@ import type { Timer } from '../clock.js';
 import { AcquireTimeoutError } from '../errors.js';
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
 import { QuorumHold } from './quorum-hold.js';
-import type { Elected } from './quorum-hold.js';
+import type { HoldIdentity } from './quorum-hold.js';
 import { highestToken, majorityRemainingMs } from './quorum.js';
 import type { Quorum } from './quorum.js';
+import type { Answer, AskedStore, Granted } from './store-answer.js';
 import type { StoreFailure } from './store-failure.js';
 import type { Seat, Store, SeatRequest } from './store.js';
-import type { Answer, Granted, StoreVote } from './store-vote.js';
 
-/** What keeps a majority away, from the last round. */
+/** Why the last round did not win. */
 export interface Obstacles {
-  /** Who has the lock, by the stores that refused it. */
-  readonly refusals: ReadonlyMap<Store, readonly LeaseInfo[]>;
-  /** Who has the lock, by the last answers, be they of rounds before. */
+  /** The stores where the lock was busy in the last round, each with its holders. */
+  readonly busyStores: ReadonlyMap<Store, readonly LeaseInfo[]>;
+  /** The holders by the latest answer of each store, also of earlier rounds. */
   readonly holders: readonly LeaseInfo[];
-  /** The stores that owe an answer: they have failed, or were asked and have not said anything yet. */
+  /** The stores that have failed, or were asked and have never answered this request. */
   readonly failures: readonly StoreFailure[];
-  /** The gate has refused, so nobody else was asked. */
-  readonly isAtGate: boolean;
+  /** The lock was busy at the gate, so no other store was asked. */
+  readonly isGateBusy: boolean;
+}
+
+/** The seats that make a hold. */
+interface Win extends HoldIdentity {
+  readonly seats: readonly Seat[];
 }
 
 /**
- * The rounds of one request: each asks all stores at once and ends as soon as a majority has granted a seat, or cannot.
- * A round that fails gives back everything, answers that come later included. A store that still owes an answer from
- * before is not asked twice.
+ * The rounds of one request. A round asks all stores at once. It ends as soon as a majority has granted a seat, or as
+ * soon as a majority is impossible. A failed round releases every seat, also a seat that is granted later. A store that
+ * has not answered an earlier round is not asked again.
  *
- * A round may have a gate: the first store that answers is asked alone, and the others only if it grants. Of those who
- * begin together one passes, where otherwise each would take a few seats from the others; and the others have cost one
- * write each. It is one more round trip, and whoever lost a seat at the gate keeps everybody away until its lease ends;
- * so a first round has none, nor has one that follows a refusal at the gate.
+ * **Gate.** A round may have a gate: the first store that is not silent is asked alone. The other stores are asked only
+ * if the lock is not busy there. Of several contenders that begin together one passes, and each of the others has cost
+ * one write. Without a gate, each contender would take some seats from the others. A gate costs one more round trip,
+ * and a seat at the gate that its process has lost track of keeps everyone out until its lease expires. So the first
+ * round has no gate, and neither has the round after a pause in which nothing was heard of the holder at the gate.
  *
- * In a round in which others have been refused a seat, whoever holds some and waits for a store that does not answer
- * keeps everybody away; so a store that was silent the last time is waited for only where nobody else is in the way, or
- * for as long again as the others have taken, for it may be back.
+ * **Silent stores.** If the lock is busy in some store, a request that holds seats and waits for a store that does not
+ * answer keeps everyone out. So the round waits for a silent store without limit only while the lock is busy nowhere.
+ * Otherwise it waits as long again as the other stores have taken, because the silent store may be back.
  *
- * As soon as a majority has granted a seat, the fence of each is lifted to the highest of their tokens, and so is that of
- * whoever grants later: a store that falls silent just then is made up for by another one. The hold has the token T if a
- * majority has its fence at T or above, and none of them a token above T. A seat whose fence cannot be lifted is no grant.
+ * **Token.** As soon as a majority has granted a seat, the fence of each of these seats is raised to the highest of
+ * their tokens, and so is the fence of each seat that is granted later: another store can then replace one that falls
+ * silent. The hold has the token T if a majority has its fence at T or above and none of them granted a token above T.
+ * A seat whose fence cannot be raised does not count as granted.
  */
 export class QuorumRounds {
   readonly #quorum: Quorum;
-  readonly #wish: SeatRequest;
-  readonly #votes: readonly StoreVote[];
-  readonly #over = new AbortController();
+  readonly #request: SeatRequest;
+  readonly #stores: readonly AskedStore[];
+  readonly #ending = new AbortController();
   #state: 'open' | 'closed' | 'won' = 'closed';
   #onNews: () => void = () => undefined;
   #slowness: Error | undefined;
-  #isAtGate = false;
+  #isGateBusy = false;
   #beganMs = 0;
   #grace: Timer | undefined;
   #isGraceOver = false;
 
-  constructor(quorum: Quorum, wish: SeatRequest) {
+  constructor(quorum: Quorum, request: SeatRequest) {
     this.#quorum = quorum;
-    this.#wish = wish;
-    this.#votes = quorum.stores.map((store) => ({
+    this.#request = request;
+    this.#stores = quorum.stores.map((store) => ({
       store,
       answer: undefined,
       lastAnswer: undefined,
-      asked: undefined,
+      inFlight: undefined,
       isAwaited: false,
     }));
   }
 
-  /** Nobody wants it any more: the round ends, and what is granted from now on is given back. */
+  /** The request is over: the round ends, and a seat that is granted from now on is released. */
   end(): void {
-    this.#over.abort();
+    this.#ending.abort();
     this.#onNews();
   }
 
-  /** One round. `undefined`: it has failed, and everything is given back. */
-  async hold(hasGate: boolean): Promise<QuorumHold | undefined> {
+  /** Runs one round. `undefined`: it has failed, and every seat is released. */
+  async run(hasGate: boolean): Promise<QuorumHold | undefined> {
     this.#state = 'open';
     this.#slowness = undefined;
     this.#beganMs = this.#quorum.clock.nowMs();
-    for (const vote of this.#votes) vote.answer = undefined;
-    const gate = hasGate ? this.#votes.find(({ store }) => !this.#quorum.health.isSilent(store)) : undefined;
+    for (const each of this.#stores) each.answer = undefined;
+    const gate = hasGate ? this.#stores.find(({ store }) => !this.#quorum.health.isSilent(store)) : undefined;
     if (gate !== undefined) {
       this.#ask(gate);
       await this.#until(() => gate.answer !== undefined);
     }
-    this.#isAtGate = gate?.answer?.type === 'refused';
-    if (!this.#isAtGate) {
-      for (const vote of this.#votes) if (vote !== gate) this.#ask(vote);
+    this.#isGateBusy = gate?.answer?.type === 'busy';
+    if (!this.#isGateBusy) {
+      for (const each of this.#stores) if (each !== gate) this.#ask(each);
       await this.#until(() => this.#isDecided());
     }
     this.#endGrace();
-    const hold = this.#elect();
+    const hold = this.#makeHold();
     if (hold === undefined) this.#close();
     return hold;
   }
 
   /**
-   * A round ends as soon as nobody can win it, perhaps before a majority has said whether the lock is taken or stores are
-   * away. Resolves when a majority has, or cannot; each store settles within its own bound.
+   * A round may end before a majority has said whether the lock is taken or the stores are away. This resolves when a
+   * majority has said it, or cannot. Each store settles within its own bound.
    */
   async answeredByMajority(): Promise<void> {
     await this.#until(() => {
-      const answers = this.#votes.filter(
+      const answers = this.#stores.filter(
         ({ lastAnswer: last }) => last !== undefined && last.type !== 'failed',
       );
-      const isAwaiting = this.#votes.some(({ asked, isAwaited }) => isAwaited && asked !== undefined);
+      const isAwaiting = this.#stores.some(({ inFlight, isAwaited }) => isAwaited && inFlight !== undefined);
       return answers.length >= this.#quorum.majority || !isAwaiting;
     });
   }
 
   #isOver(): boolean {
-    return this.#over.signal.aborted;
+    return this.#ending.signal.aborted;
   }
 
-  /** Until that is so, or nobody wants it any more. */
+  /** Waits until the condition holds, or the request is over. */
   async #until(isSo: () => boolean): Promise<void> {
     while (!this.#isOver() && !isSo()) {
       await new Promise<void>((resolve) => {
@@ -120,82 +127,77 @@ export class QuorumRounds {
   }
 
   get obstacles(): Obstacles {
-    const refusals = new Map<Store, readonly LeaseInfo[]>();
+    const busyStores = new Map<Store, readonly LeaseInfo[]>();
     const failures: StoreFailure[] = [];
     const holders: LeaseInfo[] = [];
-    for (const { store, answer, lastAnswer, asked } of this.#votes) {
-      if (answer?.type === 'refused') refusals.set(store, answer.holders);
-      if (lastAnswer?.type === 'refused') holders.push(...lastAnswer.holders);
+    for (const { store, answer, lastAnswer, inFlight } of this.#stores) {
+      if (answer?.type === 'busy') busyStores.set(store, answer.holders);
+      if (lastAnswer?.type === 'busy') holders.push(...lastAnswer.holders);
       const hasFailed = lastAnswer?.type === 'failed';
-      if (!hasFailed && (lastAnswer !== undefined || asked === undefined)) continue;
+      if (!hasFailed && (lastAnswer !== undefined || inFlight === undefined)) continue;
       const error = hasFailed ? lastAnswer.error : store.unanswered();
       failures.push({ store: store.index, hasAnswered: this.#quorum.health.hasAnswered(store), error });
     }
-    return { refusals, holders, failures, isAtGate: this.#isAtGate };
+    return { busyStores, holders, failures, isGateBusy: this.#isGateBusy };
   }
 
-  /** Set if the last round had a majority, but too late. */
+  /** Set if a majority granted the last round, but too late. */
   get slowness(): Error | undefined {
     return this.#slowness;
   }
 
   // ---- asking
 
-  #ask(vote: StoreVote): void {
+  #ask(asked: AskedStore): void {
     const { health } = this.#quorum;
-    vote.isAwaited = vote.asked === undefined && !health.isSilent(vote.store);
-    if (vote.asked !== undefined) return;
-    const asked = health.try(vote.store, this.#wish, this.#over.signal);
-    vote.asked = asked;
-    asked.then(
+    asked.isAwaited = asked.inFlight === undefined && !health.isSilent(asked.store);
+    if (asked.inFlight !== undefined) return;
+    const inFlight = health.try(asked.store, this.#request, this.#ending.signal);
+    asked.inFlight = inFlight;
+    inFlight.then(
       (seat) => {
         const { fencingToken } = seat;
-        const fence = { wanted: fencingToken, lifted: fencingToken };
-        this.#answered(vote, { type: 'granted', seat, fence });
+        const fence = { requested: fencingToken, confirmed: fencingToken };
+        this.#answered(asked, { type: 'granted', seat, fence });
       },
       (error: unknown) => {
-        const isRefusal = error instanceof AcquireTimeoutError;
-        this.#answered(
-          vote,
-          isRefusal ? { type: 'refused', holders: error.holders } : { type: 'failed', error },
-        );
+        const isBusy = error instanceof AcquireTimeoutError;
+        this.#answered(asked, isBusy ? { type: 'busy', holders: error.holders } : { type: 'failed', error });
       },
     );
   }
 
-  #answered(vote: StoreVote, answer: Answer): void {
-    vote.asked = undefined;
-    vote.lastAnswer = answer;
-    // Whoever has won sees to what arrives now.
-    // A refusal that comes late tells who is in the way all the same.
-    if (this.#state === 'open' || (this.#state === 'closed' && answer.type === 'refused'))
-      vote.answer = answer;
+  #answered(asked: AskedStore, answer: Answer): void {
+    asked.inFlight = undefined;
+    asked.lastAnswer = answer;
+    // After a win, the hold takes or releases a late seat. After a failed round, a late "busy" still names the holders.
+    if (this.#state === 'open' || (this.#state === 'closed' && answer.type === 'busy')) asked.answer = answer;
     else if (this.#state === 'closed' && answer.type === 'granted') void answer.seat.release();
-    this.#liftFences();
+    this.#raiseFences();
     this.#onNews();
   }
 
-  #liftFences(): void {
+  #raiseFences(): void {
     const granted = this.#granted;
     if (this.#state !== 'open' || granted.size < this.#quorum.majority) return;
     const token = highestToken([...granted.values()]);
-    for (const vote of this.#votes) {
-      if (vote.answer?.type === 'granted' && vote.answer.fence.wanted < token) {
-        void this.#lift(vote, vote.answer, token);
+    for (const asked of this.#stores) {
+      if (asked.answer?.type === 'granted' && asked.answer.fence.requested < token) {
+        void this.#raiseFence(asked, asked.answer, token);
       }
     }
   }
 
-  async #lift(vote: StoreVote, granted: Granted, token: number): Promise<void> {
+  async #raiseFence(asked: AskedStore, granted: Granted, token: number): Promise<void> {
     const { seat, fence } = granted;
-    fence.wanted = token;
+    fence.requested = token;
     try {
       await seat.raiseFence(token);
-      fence.lifted = Math.max(fence.lifted, token);
+      fence.confirmed = Math.max(fence.confirmed, token);
     } catch (error) {
-      if (this.#state !== 'open' || vote.answer !== granted) return;
-      vote.answer = { type: 'failed', error };
-      vote.lastAnswer = vote.answer;
+      if (this.#state !== 'open' || asked.answer !== granted) return;
+      asked.answer = { type: 'failed', error };
+      asked.lastAnswer = asked.answer;
       void seat.release();
     }
     this.#onNews();
@@ -205,7 +207,7 @@ export class QuorumRounds {
 
   get #granted(): ReadonlyMap<Store, Seat> {
     const granted = new Map<Store, Seat>();
-    for (const { store, answer } of this.#votes) {
+    for (const { store, answer } of this.#stores) {
       if (answer?.type === 'granted') granted.set(store, answer.seat);
     }
     return granted;
@@ -214,16 +216,16 @@ export class QuorumRounds {
   #isDecided(): boolean {
     const { majority } = this.#quorum;
     const granted = this.#granted.size;
-    const pending = this.#votes.filter(({ answer }) => answer === undefined);
-    if (this.#elected() !== undefined) return true;
+    const pending = this.#stores.filter(({ answer }) => answer === undefined);
+    if (this.#findWin() !== undefined) return true;
     if (granted + pending.length < majority) return true;
-    // Their fences are being lifted.
+    // The fences of a majority are being raised.
     if (granted >= majority) return false;
-    const isContended = this.#votes.some(({ answer }) => answer?.type === 'refused');
+    const isContended = this.#stores.some(({ answer }) => answer?.type === 'busy');
     return isContended && !pending.some(({ isAwaited }) => isAwaited) && this.#hasGivenGrace();
   }
 
-  /** Whether whoever was silent the last time has had its time; it begins when the others have answered. */
+  /** Whether the silent stores have had their extra time, which begins when all other stores have answered. */
   #hasGivenGrace(): boolean {
     const { clock, settings } = this.#quorum;
     const nowMs = clock.nowMs();
@@ -241,12 +243,16 @@ export class QuorumRounds {
     this.#isGraceOver = false;
   }
 
-  /** Whose hold it would be, and by which seats; `undefined`: nobody's yet. */
-  #elected(): { readonly id: string; readonly token: number; readonly seats: readonly Seat[] } | undefined {
-    const granted = this.#votes.flatMap(({ answer }) => (answer?.type === 'granted' ? [answer] : []));
+  /**
+   * The token of the hold, its id, and the seats whose fence is high enough; `undefined` while there is no majority.
+   */
+  #findWin(): Win | undefined {
+    const granted = this.#stores.flatMap(({ answer }) => (answer?.type === 'granted' ? [answer] : []));
     for (const { seat } of granted) {
       const { id, fencingToken: token } = seat;
-      const fenced = granted.filter((each) => each.seat.fencingToken <= token && each.fence.lifted >= token);
+      const fenced = granted.filter(
+        (each) => each.seat.fencingToken <= token && each.fence.confirmed >= token,
+      );
       if (fenced.length >= this.#quorum.majority) {
         return { id, token, seats: fenced.map((each) => each.seat) };
       }
@@ -254,35 +260,35 @@ export class QuorumRounds {
     return undefined;
   }
 
-  /** A hold by the majority that granted it and whose fence is lifted, if there is time enough left. */
-  #elect(): QuorumHold | undefined {
-    const elected = this.#elected();
-    if (elected === undefined || this.#isOver()) return undefined;
-    const remainingMs = majorityRemainingMs(elected.seats, this.#quorum.majority);
-    const leastMs = this.#quorum.minValidityMs(this.#wish.terms);
+  /** Makes a hold if a majority has granted a seat and raised its fence, and if enough of the leases is left. */
+  #makeHold(): QuorumHold | undefined {
+    const win = this.#findWin();
+    if (win === undefined || this.#isOver()) return undefined;
+    const remainingMs = majorityRemainingMs(win.seats, this.#quorum.majority);
+    const leastMs = this.#quorum.minValidityMs(this.#request.terms);
     if (remainingMs <= 0 || remainingMs < leastMs) {
       const left = `${String(Math.round(remainingMs))} ms`;
       this.#slowness = new Error(
-        `a majority granted it, but too slowly: ${left} are left of it, and minValidityMs is ${String(leastMs)}`,
+        `a majority granted it too slowly: ${left} of the lease are left, and minValidityMs is ${String(leastMs)}`,
       );
       return undefined;
     }
-    return this.#win(elected, new Set(elected.seats));
+    this.#state = 'won';
+    return this.#holdOf(win, new Set(win.seats));
   }
 
-  /** Whoever has not been counted may join as soon as it has granted a seat, and its fence is lifted. */
-  #win(elected: Elected, fenced: ReadonlySet<Seat>): QuorumHold {
-    this.#state = 'won';
-    const members = new Map([...this.#granted].filter(([, seat]) => fenced.has(seat)));
-    const hold = new QuorumHold(this.#quorum, this.#wish, elected, members);
-    for (const { store, answer, asked } of this.#votes) {
-      if (asked !== undefined) hold.expect(store, asked);
+  /** A store that is not counted joins the hold when it has granted a seat and the hold has raised its fence. */
+  #holdOf(identity: HoldIdentity, counted: ReadonlySet<Seat>): QuorumHold {
+    const members = new Map([...this.#granted].filter(([, seat]) => counted.has(seat)));
+    const hold = new QuorumHold(this.#quorum, this.#request, identity, members);
+    for (const { store, answer, inFlight } of this.#stores) {
+      if (inFlight !== undefined) hold.expect(store, inFlight);
       else if (answer?.type === 'granted' && !members.has(store)) {
         hold.expect(store, Promise.resolve(answer.seat));
       }
     }
     hold.onEnded(() => {
-      this.#over.abort();
+      this.#ending.abort();
     });
     return hold;
   }
@@ -290,6 +296,6 @@ export class QuorumRounds {
   #close(): void {
     this.#state = 'closed';
     for (const seat of this.#granted.values()) void seat.release();
-    for (const vote of this.#votes) if (vote.answer?.type === 'granted') vote.answer = undefined;
+    for (const asked of this.#stores) if (asked.answer?.type === 'granted') asked.answer = undefined;
   }
 }

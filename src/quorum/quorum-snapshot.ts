@@ -1,9 +1,10 @@
 import type { LeaseInfo, LockSnapshot } from '../protocol/replies/snapshot.js';
 
 /**
- * What these stores show together: each process's leases as often as a majority of all stores has them, if those that
- * have not answered had them too. Who cannot have more than a minority, a contender or what is left of one, holds
- * nothing. `null`: a majority does not have the lock stored.
+ * Combines the snapshots of several stores. It shows as many leases of a process as a majority of all stores has,
+ * counting each store that has not answered as if it had them too. A process that cannot have a majority holds nothing
+ * and is not shown: it is a contender, or its seats are leftovers. `null`: in a majority of all stores the lock is not
+ * stored.
  */
 export function commonSnapshot(
   snapshots: readonly (LockSnapshot | null)[],
@@ -23,7 +24,9 @@ export function commonSnapshot(
   return { ...latest, holders, waiters: [] };
 }
 
-/** As many as so many stores have, with the highest tokens that are stored. */
+/**
+ * As many leases as at least this number of stores has. Of several choices, those with the highest tokens are shown.
+ */
 function heldByAtLeast(stores: number, perStore: readonly (readonly LeaseInfo[])[]): readonly LeaseInfo[] {
   const counts = perStore.map(({ length }) => length).sort((a, b) => b - a);
   const count = counts[stores - 1] ?? 0;

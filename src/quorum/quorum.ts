@@ -9,7 +9,7 @@ import type { Seat, Store } from './store.js';
 /** The stores of one provider, and what its locks share. */
 export interface Quorum {
   readonly stores: readonly Store[];
-  /** More than half of them. */
+  /** How many stores are more than half of them. */
   readonly majority: number;
   readonly settings: Settings;
   readonly clock: Clock;
@@ -18,55 +18,60 @@ export interface Quorum {
   readonly closing: AbortSignal;
   readonly health: StoreHealth;
   readonly contended: ContendedLocks;
-  /** How much of a lease must be left when a hold begins. @throws `RangeError` where no hold could have as much. */
+  /**
+   * How much of a lease must be left when a hold begins. @throws `RangeError` if no lease of these terms can have as
+   * much.
+   */
   minValidityMs(terms: LeaseTerms): number;
 }
 
-/** What is asked of one seat; fulfilled if it has done it. */
-export interface Asked {
+/** A call to one seat; `done` resolves if the call succeeds. */
+export interface SeatCall {
   readonly seat: Seat;
   readonly done: Promise<unknown>;
 }
 
-export const ask = (seats: readonly Seat[], what: (seat: Seat) => Promise<unknown>): readonly Asked[] =>
-  seats.map((seat) => ({ seat, done: what(seat) }));
+export const callSeats = (
+  seats: readonly Seat[],
+  call: (seat: Seat) => Promise<unknown>,
+): readonly SeatCall[] => seats.map((seat) => ({ seat, done: call(seat) }));
 
-export interface Settled {
-  /** Those that have done it. */
+export interface SettledCalls {
+  /** The seats whose call has succeeded. */
   readonly seats: readonly Seat[];
   readonly failures: readonly StoreFailure[];
 }
 
-/** Waits until so many have done it, or cannot any more. None of them is an unhandled rejection. */
-export function awaitQuorum(asked: readonly Asked[], needed: number): Promise<Settled> {
+/** Waits until so many calls have succeeded, or no longer can. A later failure is no unhandled rejection. */
+export function awaitQuorum(calls: readonly SeatCall[], needed: number): Promise<SettledCalls> {
   return new Promise((resolve) => {
     const seats: Seat[] = [];
     const failures: StoreFailure[] = [];
-    const judge = (): void => {
-      if (seats.length >= needed || asked.length - failures.length < needed) {
+    const resolveIfDecided = (): void => {
+      if (seats.length >= needed || calls.length - failures.length < needed) {
         resolve({ seats: [...seats], failures: [...failures] });
       }
     };
-    for (const { seat, done } of asked) {
+    for (const { seat, done } of calls) {
       done.then(
         () => {
           seats.push(seat);
-          judge();
+          resolveIfDecided();
         },
         (error: unknown) => {
           failures.push({ store: seat.store, hasAnswered: true, error });
-          judge();
+          resolveIfDecided();
         },
       );
     }
-    judge();
+    resolveIfDecided();
   });
 }
 
-/** Lifts the fence of these seats to the token, where it may be lower. */
-export const fence = (seats: readonly Seat[], token: number, needed: number): Promise<Settled> =>
+/** Raises the fence of each seat to the token, unless the seat itself has a token as high. */
+export const raiseFences = (seats: readonly Seat[], token: number, needed: number): Promise<SettledCalls> =>
   awaitQuorum(
-    ask(seats, async (seat) => {
+    callSeats(seats, async (seat) => {
       if (seat.fencingToken < token) await seat.raiseFence(token);
     }),
     needed,
@@ -75,7 +80,7 @@ export const fence = (seats: readonly Seat[], token: number, needed: number): Pr
 export const highestToken = (seats: readonly Seat[]): number =>
   Math.max(...seats.map(({ fencingToken }) => fencingToken));
 
-/** How long a majority of all can be relied on; 0 if these are none. */
+/** How long a majority of all stores can be relied on; 0 if these seats are fewer than a majority. */
 export function majorityRemainingMs(seats: Iterable<Pick<Seat, 'remainingMs'>>, majority: number): number {
   const remaining = Array.from(seats, ({ remainingMs }) => remainingMs).sort((a, b) => b - a);
   return remaining[majority - 1] ?? 0;

@@ -12,7 +12,7 @@ import type { Revocation } from '../protocol/operation.js';
 import { fateOf } from '../protocol/replies/reply.js';
 import type { Seat } from './store.js';
 
-/** A seat in one deployment: the handle of a lease there, and its fence. */
+/** A seat in one deployment: the handle of its lease, which can also raise the fence. */
 export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
   readonly store: number;
   readonly #context: AcquisitionContext;
@@ -49,7 +49,7 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
     if (isRaised !== true) throw new StoreUnavailableError(this.name, false, trouble.last);
   }
 
-  /** Repeats it until it is answered, or too late; false: then. */
+  /** Repeats the command until there is an answer; `false` if there was none in time. */
   async #raiseFence(token: number, over: AbortSignal, trouble: { last: unknown }): Promise<boolean> {
     const { clock, combiner } = this.#context;
     const { id, name, grant } = this.#lease;
@@ -62,7 +62,7 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
         const { reply } = outcome.value;
         const isMine = reply !== null && fateOf(reply, id).type === 'granted';
         if (isMine && reply.fence >= token) return true;
-        // The monitor finds out which way it was lost.
+        // Only the lease monitor finds out the true cause of the loss.
         throw new LockLostError(name, 'evicted');
       }
       if (outcome.type === 'refused') throw new StoreUnavailableError(name, true, outcome.error);

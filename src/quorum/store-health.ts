@@ -2,40 +2,46 @@ import { AcquireTimeoutError, LeaseholdError, StoreUnavailableError } from '../e
 import type { Seat, Store, SeatRequest } from './store.js';
 
 /**
- * Which stores did not answer the last time: nobody waits for them while others answer.
+ * Which stores are silent: the last time, they did not answer or they refused. No request waits for a silent store
+ * while others answer.
  *
- * A try that is not answered leaves behind what may have been granted, and giving that back takes until its lease has
- * ended. So one request at a time probes a silent store; the others wait for what comes of it. A try is never cut short,
- * or a store that answers more slowly than holds last would not be heard of at all, neither as silent nor as back.
+ * A try without an answer may have been granted, and the release of such a seat goes on until its lease has expired. So
+ * only one request at a time probes a silent store, and the other requests wait for the result of the probe.
+ *
+ * A try is never cut short. Otherwise nothing would be heard of a store that takes longer to answer than holds last: it
+ * would be found neither silent nor back.
  */
 export class StoreHealth {
   readonly #silent = new Set<Store>();
-  readonly #heard = new Set<Store>();
+  readonly #answered = new Set<Store>();
   readonly #probes = new Map<Store, Promise<unknown>>();
 
   isSilent(store: Store): boolean {
     return this.#silent.has(store);
   }
 
-  /** Whether it has ever answered this provider, be it by a refusal. */
+  /** Whether this store has ever answered this provider; a refusal counts. */
   hasAnswered(store: Store): boolean {
-    return this.#heard.has(store);
+    return this.#answered.has(store);
   }
 
-  /** It has answered something else than a try. */
-  heard(store: Store): void {
-    this.#heard.add(store);
+  /** Records an answer to something else than a try. */
+  recordAnswer(store: Store): void {
+    this.#answered.add(store);
   }
 
-  /** As the store's own `try`. Sends nothing once the signal has aborted; what is granted then is the caller's all the same. */
-  async try(store: Store, wish: SeatRequest, signal: AbortSignal): Promise<Seat> {
+  /**
+   * The `try` of the store. Sends nothing once the signal has aborted. A seat that is granted after the abort is
+   * returned all the same, and the caller has to release it.
+   */
+  async try(store: Store, request: SeatRequest, signal: AbortSignal): Promise<Seat> {
     for (let probe = this.#probes.get(store); probe !== undefined; probe = this.#probes.get(store)) {
       const trouble = await probe;
       signal.throwIfAborted();
-      if (trouble !== undefined) throw new StoreUnavailableError(wish.name, true, trouble);
+      if (trouble !== undefined) throw new StoreUnavailableError(request.name, true, trouble);
     }
     const isProbe = this.#silent.has(store);
-    const asked = this.#ask(store, wish);
+    const asked = this.#ask(store, request);
     if (isProbe) {
       const probe = asked
         .then(
@@ -48,14 +54,14 @@ export class StoreHealth {
     return await asked;
   }
 
-  async #ask(store: Store, wish: SeatRequest): Promise<Seat> {
+  async #ask(store: Store, request: SeatRequest): Promise<Seat> {
     try {
-      const seat = await store.try(wish);
+      const seat = await store.try(request);
       this.#silent.delete(store);
-      this.#heard.add(store);
+      this.#answered.add(store);
       return seat;
     } catch (error) {
-      if (isAnswer(error)) this.#heard.add(store);
+      if (isAnswer(error)) this.#answered.add(store);
       if (error instanceof StoreUnavailableError) this.#silent.add(store);
       else if (error instanceof AcquireTimeoutError) this.#silent.delete(store);
       throw error;
@@ -63,7 +69,9 @@ export class StoreHealth {
   }
 }
 
-/** Every error of this library but a missing answer; and of those, what the server itself has refused. */
+/**
+ * A `StoreUnavailableError` is an answer only if the server itself refused; every other error of this library is one.
+ */
 function isAnswer(error: unknown): boolean {
   if (!(error instanceof StoreUnavailableError)) return error instanceof LeaseholdError;
   return error.cause instanceof Error && error.cause.name === 'MongoServerError';

@@ -7,47 +7,50 @@ import type { Revocation } from '../protocol/operation.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { DocumentWatcher } from '../store/streams/document-watch.js';
 
-/** What is asked of every store. */
+/** The request for a seat, the same for every store. */
 export interface SeatRequest {
   readonly name: string;
   readonly kind: 'mutex' | 'reader-writer';
-  /** A mutex is held to write. */
+  /** `write` for a mutex. */
   readonly mode: Mode;
   readonly terms: LeaseTerms;
   readonly why: string | undefined;
 }
 
-/** What one store has granted. It is extended by its store's own monitor, and given back by its store's own queue. */
+/**
+ * A seat that one store has granted. The lease monitor of that store extends it; the release queue of that store
+ * releases it.
+ */
 export interface Seat extends ReaderWriterHandle {
-  /** The place of its store in the list of them. */
+  /** The index of its store in the list of stores. */
   readonly store: number;
-  /** Why it is over; `undefined` while it is not. */
+  /** Why the seat has ended; `undefined` while it is held. */
   readonly ended: LossCause | undefined;
-  /** Why its release has found that it was over already. */
+  /** Why the seat had been lost already, if its release found that. */
   readonly foundGone?: LossCause | undefined;
-  /** Who revoked it, and why, as far as is known. */
+  /** Who revoked the seat, and why, as far as is known. */
   readonly revocation?: Revocation | undefined;
-  /** How it stands; asking starts nothing. */
+  /** Whether the seat is held, and for how long. Reading it ends no seat and sends nothing. */
   standing(): Standing;
-  /** Calls back when it is over; at once if it is. */
+  /** Calls back when the seat has ended; at once if it has ended already. */
   onEnded(callback: () => void): () => void;
   /**
-   * From then on every grant of this lock in this store has a higher token. Rejects if the seat is over, or if nobody
-   * has confirmed it within `storeTimeoutMs`.
+   * Once this resolves, every later grant of this lock in this store has a token above the given one. Rejects if the
+   * seat has ended, or if the store has not confirmed within `storeTimeoutMs`.
    */
   raiseFence(token: number): Promise<void>;
 }
 
 /** One of the independent deployments. Every call settles within `storeTimeoutMs`. */
 export interface Store {
-  /** Its place in the list of them. */
+  /** Its index in the list of stores. */
   readonly index: number;
-  /** One try. Rejects with `AcquireTimeoutError` where somebody else has the lock. */
-  try(wish: SeatRequest): Promise<Seat>;
-  /** Returns what ends that. */
+  /** One try. Rejects with `AcquireTimeoutError` if the lock is busy in this store. */
+  try(request: SeatRequest): Promise<Seat>;
+  /** Returns a function that ends the watch. */
   watch(name: string, watcher: DocumentWatcher): () => void;
   inspect(name: string): Promise<LockSnapshot | null>;
-  /** Why it has not answered until now, as far as its driver knows. */
+  /** An error that says why there is no answer yet, as far as the driver knows. */
   unanswered(): Error;
   close(drainMs: number): Promise<void>;
 }

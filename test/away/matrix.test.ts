@@ -3,12 +3,8 @@ import { inspect } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { describe, expect, inject, it } from 'vitest';
 
-import {
-  AcquireTimeoutError,
-  LockProvider,
-  QuorumLockProvider,
-  StoreUnavailableError,
-} from '../../src/index.js';
+import { AcquireTimeoutError, LockProvider, StoreUnavailableError } from '../../src/index.js';
+import { QuorumLockProvider } from '../../src/quorum/index.js';
 import type { LockHandle } from '../../src/index.js';
 import { freePort } from '../faults/cluster/mongod-process.js';
 import { OwnClient, OwnDatabase, randomName } from '../support/own-database.js';

@@ -2,13 +2,8 @@ import { inspect } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import {
-  LockProvider,
-  QuorumError,
-  QuorumLockProvider,
-  StoreUnavailableError,
-  UnsupportedServerError,
-} from '../../src/index.js';
+import { LockProvider, StoreUnavailableError, UnsupportedServerError } from '../../src/index.js';
+import { QuorumError, QuorumLockProvider } from '../../src/quorum/index.js';
 import { outcomeOfError } from '../../src/store/outcome.js';
 import { startAuthorizingServer } from '../support/authorizing-server.js';
 import type { AuthorizingServer } from '../support/authorizing-server.js';

@@ -1,7 +1,8 @@
 import { MongoClient } from 'mongodb';
 import type { Collection, Db } from 'mongodb';
 import { afterAll, describe, expect, it } from 'vitest';
-import { LockProvider, QuorumLockProvider, fencedTransaction, fencedUpdateOne } from '../../src/index.js';
+import { LockProvider, fencedTransaction, fencedUpdateOne } from '../../src/index.js';
+import { QuorumLockProvider } from '../../src/quorum/index.js';
 import type { LockHandle } from '../../src/index.js';
 import { later, pause, rejection, thrown } from '../support/patience.js';
 

@@ -48,7 +48,10 @@ function compilerOptions(): ts.CompilerOptions {
     skipLibCheck: false,
     // An example shows how to get hold of something, and need not use it.
     noUnusedLocals: false,
-    paths: { leasehold: [join(root, 'src', 'index.ts')] },
+    paths: {
+      leasehold: [join(root, 'src', 'index.ts')],
+      'leasehold/quorum': [join(root, 'src', 'quorum', 'index.ts')],
+    },
   };
 }
 

@@ -21,14 +21,14 @@ async function checkPackage(folder: string): Promise<void> {
   ]);
   await using server = await connectOrStart();
   const environment = { MONGODB_URI: server.uri };
-  await step('import: a mutex acquired and released', folder, process.execPath, ['import.mjs'], environment);
-  await step(
-    'require: a mutex acquired and released',
-    folder,
-    process.execPath,
-    ['require.cjs'],
-    environment,
-  );
+  for (const [what, program] of [
+    ['import: a mutex acquired and released', 'import.mjs'],
+    ['require: a mutex acquired and released', 'require.cjs'],
+    ['import of both entries: one class, a mutex of a quorum', 'quorum-import.mjs'],
+    ['require of both entries: one class, a mutex of a quorum', 'quorum-require.cjs'],
+  ] as const) {
+    await step(what, folder, process.execPath, [program], environment);
+  }
 }
 
 async function pack(folder: string): Promise<string> {

@@ -5,8 +5,8 @@ import {
   CorruptLockDocumentError,
   LockLostError,
   LockModeError,
-  QuorumError,
 } from '../../src/index.js';
+import { QuorumError } from '../../src/quorum/index.js';
 import type { LeaseInfo } from '../../src/index.js';
 import { later, rejection } from '../support/patience.js';
 import {

@@ -8,10 +8,10 @@ import {
   DeadlockError,
   LockLostError,
   ProviderClosedError,
-  QuorumError,
   StaleTokenError,
   fencedUpdateOne,
 } from '../../src/index.js';
+import { QuorumError } from '../../src/quorum/index.js';
 import type { LockProviderEvents, Mutex } from '../../src/index.js';
 import { randomName } from '../support/own-database.js';
 import {

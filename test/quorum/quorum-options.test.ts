@@ -2,8 +2,8 @@ import { MongoClient } from 'mongodb';
 import type { Db } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 
-import { QuorumLockProvider } from '../../src/index.js';
-import type { QuorumLockProviderOptions } from '../../src/index.js';
+import { QuorumLockProvider } from '../../src/quorum/index.js';
+import type { QuorumLockProviderOptions } from '../../src/quorum/index.js';
 import { thrown } from '../support/patience.js';
 
 // Never connected: nothing is sent before the first lock is asked for.
@@ -33,7 +33,7 @@ describe('a quorum', () => {
   it('refuses a minValidityMs that no lease could have, also of one lock or one request', async () => {
     const options = { leaseMs: 1_000, clockAllowanceMs: 100 };
     expect(messageOf(() => make(dbs(3), { ...options, minValidityMs: 900 }))).toContain(
-      'minValidityMs must be less than leaseMs less clockAllowanceMs, which is 900, got 900',
+      'minValidityMs must be less than leaseMs minus clockAllowanceMs, which is 900, got 900',
     );
     const locks = make(dbs(3), { ...options, minValidityMs: 899 });
     expect(messageOf(() => locks.createMutex('m', { leaseMs: 900 }))).toContain('which is 800');

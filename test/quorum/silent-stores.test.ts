@@ -1,12 +1,8 @@
 import { MongoClient } from 'mongodb';
 import { describe, expect, inject, it } from 'vitest';
 
-import {
-  AcquireTimeoutError,
-  QuorumError,
-  QuorumLockProvider,
-  StoreUnavailableError,
-} from '../../src/index.js';
+import { AcquireTimeoutError, StoreUnavailableError } from '../../src/index.js';
+import { QuorumError, QuorumLockProvider } from '../../src/quorum/index.js';
 import { Door } from '../away/door.js';
 import { randomName } from '../support/own-database.js';
 import { eventually, later, rejection, staysOpen, within } from '../support/patience.js';

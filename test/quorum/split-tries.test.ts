@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { QuorumError } from '../../src/index.js';
+import { QuorumError } from '../../src/quorum/index.js';
 import { later, rejection } from '../support/patience.js';
 import { MockQuorum, holder, inTime, isSilent, refuses, settled } from './mock-stores.js';
 import type { MockStore } from './mock-stores.js';

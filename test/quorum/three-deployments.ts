@@ -4,8 +4,8 @@ import { MongoClient } from 'mongodb';
 import type { Db, Document } from 'mongodb';
 import { afterAll, beforeAll } from 'vitest';
 
-import { QuorumLockProvider } from '../../src/index.js';
-import type { QuorumLockProviderOptions } from '../../src/index.js';
+import { QuorumLockProvider } from '../../src/quorum/index.js';
+import type { QuorumLockProviderOptions } from '../../src/quorum/index.js';
 import { ControlledMember } from '../faults/cluster/fault-member.js';
 import type { FaultMember } from '../faults/cluster/fault-member.js';
 import { startFaultProxy } from '../faults/cluster/fault-proxy.js';

@@ -1,0 +1,34 @@
+import type { LeaseInfo } from '../protocol/replies/snapshot.js';
+import type { Seat, Store } from './store.js';
+
+export interface Granted {
+  readonly type: 'granted';
+  readonly seat: Seat;
+  readonly fence: FenceProgress;
+}
+
+export type Answer =
+  | Granted
+  /** The lock is taken in this store. */
+  | { readonly type: 'busy'; readonly holders: readonly LeaseInfo[] }
+  /** The store returned an error, or nothing that says whether it granted a seat. */
+  | { readonly type: 'failed'; readonly error: unknown };
+
+/** The fence of a granted seat: the token to which it is being raised, and the token that its store has confirmed. */
+interface FenceProgress {
+  requested: number;
+  confirmed: number;
+}
+
+/** One store, as one request asks it. */
+export interface AskedStore {
+  readonly store: Store;
+  /** The answer in this round; `undefined` until it comes. */
+  answer: Answer | undefined;
+  /** The latest answer in any round. */
+  lastAnswer: Answer | undefined;
+  /** The try that is in flight. */
+  inFlight: Promise<Seat> | undefined;
+  /** Whether the round waits for this store: the try was sent in this round, and the store is not silent. */
+  isAwaited: boolean;
+}
