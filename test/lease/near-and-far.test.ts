@@ -87,7 +87,8 @@ describe.concurrent('processes that wait behind the head of a quiet queue', () =
   it('read nothing more once their wait has ended, by timeout or abort (R1)', async () => {
     const all = await providers(4);
     const [holder, , patient, aborted] = all;
-    await holder.locks.acquireMutex('a');
+    // Kept until the end: a forgotten handle is collected, and its lock released.
+    const lock = await holder.locks.acquireMutex('a');
     const abort = new AbortController();
     const waits = await standBy(all, ({ locks }, index) =>
       locks.acquireMutex('a', [{}, { timeoutMs: 6_000 }, { signal: abort.signal }][index]),
@@ -106,15 +107,17 @@ describe.concurrent('processes that wait behind the head of a quiet queue', () =
     await pause(2_500);
     expect(patient?.commands).toEqual([]);
     expect(aborted?.commands).toEqual([]);
+    expect(lock.isHeld).toBe(true);
   });
 
   it('queue again if their lock is deleted, though no event tells them', async () => {
     const all = await providers(4);
     const [holder] = all;
-    await holder.locks.acquireMutex('a');
+    const lock = await holder.locks.acquireMutex('a');
     const waits = await standBy(all, ({ locks }) => locks.useMutex('a', () => pause(5)));
     await holder.db.collection('distributed.locks').deleteMany({});
     await Promise.all(waits);
+    expect(await lock.release()).toBe(false);
   });
 
   it('hear within a second that the limit has fallen below what they ask for', async () => {
@@ -138,7 +141,7 @@ describe.concurrent('processes that wait behind the head of a quiet queue', () =
   it('listen for all they wait for as soon as they are the first somewhere', async () => {
     const all = await providers(3);
     const [holder, , standby] = all;
-    await holder.locks.acquireMutex('a');
+    const lock = await holder.locks.acquireMutex('a');
     const other = await holder.locks.acquireMutex('b');
     const waits = await standBy(all, ({ locks }) => locks.acquireMutex('a'));
     const waiting = standby?.locks.acquireMutex('b');
@@ -150,5 +153,6 @@ describe.concurrent('processes that wait behind the head of a quiet queue', () =
     await waiting;
     await eventually('its end', async () => (await streams(holder)) === 1);
     expect(await staysOpen(Promise.race(waits), 0)).toBe(true);
+    expect(lock.isHeld).toBe(true);
   });
 });
