@@ -107,7 +107,11 @@ export class Engine {
       },
     );
     this.#poller = new Poller(this.#collection, PLACES_OF_LEASES, processId, settings, clock, this.#room);
-    this.#wakeStream = new WakeStream(this.#collection, processId, settings, clock, report, this.#room);
+    this.#wakeStream = new WakeStream(
+      { collection: this.#collection, settings, clock, report },
+      processId,
+      this.#room,
+    );
     this.#room.wakeBy(this.#wakeStream, this.#poller);
     this.inspector = new Inspector(this.#collection, combiner, KINDS, report, this.#displayName);
     this.requester = new Requester(

@@ -49,7 +49,7 @@ export class LeaderWatch {
     this.#settings = settings;
     this.#clock = clock;
     this.#closing = closing;
-    this.#watch = new DocumentWatch(collection, settings, clock, report, 0);
+    this.#watch = new DocumentWatch({ collection, settings, clock, report }, 0);
   }
 
   /**

@@ -17,10 +17,10 @@ export class Deployment implements Store {
 
   constructor(index: number, engine: Engine) {
     const { collection, clock, report } = engine.requester.context;
-    const { observing } = engine;
+    const settings = engine.observing;
     this.index = index;
     this.#engine = engine;
-    this.#watch = new DocumentWatch(collection, observing, clock, report, observing.wakeIdleMs);
+    this.#watch = new DocumentWatch({ collection, settings, clock, report }, settings.wakeIdleMs);
   }
 
   async try({ name, kind, mode, terms, why }: SeatRequest): Promise<Seat> {

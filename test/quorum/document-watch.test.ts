@@ -74,7 +74,7 @@ const watched = () => {
   const collection = new MockCollection();
   const reported: string[] = [];
   const report = ((name: string) => reported.push(name)) as Report;
-  const watch = new DocumentWatch(collection.asCollection, settings, clock, report, 10_000);
+  const watch = new DocumentWatch({ collection: collection.asCollection, settings, clock, report }, 10_000);
   const told: string[] = [];
   const see = (name: string): (() => void) =>
     watch.watch(name, { changed: (words) => told.push(`${name} ${words === null ? 'null' : words.join()}`) });

@@ -22,7 +22,7 @@ async function openStream() {
   };
   const [woken, seen]: [string[], { opened: number }] = [[], { opened: 0 }];
   const ignored = (): void => undefined;
-  const stream = new WakeStream(collection, 'host:1:a', settings, clock, report, {
+  const stream = new WakeStream({ collection, settings, clock, report }, 'host:1:a', {
     onWoken: (_, id) => woken.push(id),
     onOpened: () => (seen.opened += 1),
     onBlind: ignored,

@@ -136,7 +136,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'a wake-up in a document that is logged as a difference is not seen',
     edits: [
       {
-        file: 'store/streams/wake-cursor.ts',
+        file: 'store/streams/wake-stream.ts',
         find: "{ 'updateDescription.updatedFields.wake': namesUs },",
         replace: '',
       },
@@ -208,7 +208,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'the server is not told that a wake stream is over',
     edits: [
       {
-        file: 'store/streams/wake-cursor.ts',
+        file: 'store/streams/stream-cursor.ts',
         find: '    await this.answered;\n',
         replace: '    this.#readable.destroy();\n',
       },

@@ -1,0 +1,111 @@
+import type { Readable } from 'node:stream';
+import type { ChangeStream, ClientSession, Document } from 'mongodb';
+import { within } from '../../clock.js';
+import type { Clock, Timer } from '../../clock.js';
+import type { Report } from '../../events.js';
+import type { Settings } from '../../options/provider-options.js';
+import { AWAIT_MS } from '../lock-collection.js';
+import type { LockCollection } from '../lock-collection.js';
+
+export interface StreamContext {
+  readonly collection: LockCollection;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly report: Report;
+}
+
+export interface CursorListener {
+  /** The server has answered, with events or without. From the first answer on, the cursor reports every event. */
+  answered(cursor: StreamCursor): void;
+  event(event: Document): void;
+  trouble(error: unknown): void;
+}
+
+/** One cursor of a change stream, from its opening to its first trouble. Reports nothing after its `close()`. */
+export class StreamCursor {
+  readonly #stream: ChangeStream;
+  readonly #readable: Readable;
+  readonly #session: ClientSession;
+  readonly #unwatch: () => void;
+  readonly #context: StreamContext;
+  readonly #listener: CursorListener;
+  #silence: Timer | undefined;
+  #isClosed = false;
+  /** Resolves when the server has answered for the first time, or never will. */
+  readonly answered: Promise<void>;
+
+  constructor(context: StreamContext, pipeline: Document[], firstAnswerMs: number, listener: CursorListener) {
+    const { collection, settings } = context;
+    const { stream, session } = collection.watch(pipeline);
+    // Only `.stream()` reads a change stream without the driver's own resumption.
+    const readable = stream.stream();
+    this.#stream = stream;
+    this.#session = session;
+    this.#readable = readable;
+    this.#context = context;
+    this.#listener = listener;
+    this.answered = firstAnswer(stream, readable);
+    const onTrouble = (error: unknown): void => {
+      if (!this.#isClosed) listener.trouble(error);
+    };
+    const onAnswer = (): void => {
+      if (this.#isClosed) return;
+      this.#giveUpAfter(AWAIT_MS + settings.storeTimeoutMs, 'fell silent');
+      listener.answered(this);
+    };
+    // The driver reports by this event only answers without events. A busy stream may give none for a long time.
+    stream.on('resumeTokenChanged', onAnswer);
+    stream.on('error', onTrouble);
+    // A primary that stands still says nothing, and the driver waits for it (E17).
+    this.#unwatch = collection.onFollowed(onTrouble);
+    readable.on('data', (event: Document) => {
+      onAnswer();
+      if (!this.#isClosed) listener.event(event);
+    });
+    readable.on('error', onTrouble);
+    // The driver turns some errors, a killed cursor among them, into a plain end.
+    for (const ending of ['end', 'close']) {
+      readable.on(ending, () => {
+        onTrouble(new Error('the change stream ended'));
+      });
+    }
+    this.#giveUpAfter(firstAnswerMs, 'did not open in time');
+  }
+
+  /** Resolves when the server has closed its cursor, or has had its time for that. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#silence?.cancel();
+    this.#unwatch();
+    const { clock, settings } = this.#context;
+    await within(clock, settings.storeTimeoutMs, this.#close());
+  }
+
+  async #close(): Promise<void> {
+    // Until the first answer, the driver does not know the server's cursor, and would leave it open (R1).
+    await this.answered;
+    await this.#stream.close().catch(() => undefined);
+    this.#readable.destroy();
+    await this.#session.endSession().catch(() => undefined);
+  }
+
+  /** The server answers an idle stream once in a while. A socket that died without a word delivers nothing. */
+  #giveUpAfter(ms: number, why: string): void {
+    const { clock } = this.#context;
+    this.#silence?.cancel();
+    this.#silence = clock.at(clock.nowMs() + ms, () => {
+      this.#listener.trouble(new Error(`the change stream ${why}`));
+    });
+  }
+}
+
+const firstAnswer = (stream: ChangeStream, readable: Readable): Promise<void> =>
+  new Promise((resolve) => {
+    // The driver emits the event just before it stores the id of the cursor.
+    stream.once('resumeTokenChanged', () => setImmediate(resolve));
+    readable.once('data', resolve);
+    for (const ending of ['error', 'end', 'close']) readable.once(ending, resolve);
+  });
+
+/** The words of a change. The server logs a small document whole and a larger one as a difference (E13). */
+export const WAKE_OF_EVENT = { $ifNull: ['$updateDescription.updatedFields.wake', '$fullDocument.wake'] };
