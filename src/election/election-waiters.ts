@@ -37,7 +37,7 @@ export class ElectionWaiters {
       const waiting = { elected: resolve, reject };
       const close = scope.open({
         aborted: (errorOf) => {
-          reject(errorOf());
+          waiting.reject(errorOf());
         },
         timeUp: () => {
           void tooLate(this.#clock.nowMs() - startedMs).then(reject);
