@@ -108,4 +108,6 @@ const firstAnswer = (stream: ChangeStream, readable: Readable): Promise<void> =>
   });
 
 /** The words of a change. The server logs a small document whole and a larger one as a difference (E13). */
-export const WAKE_OF_EVENT: Document = { $ifNull: ['$updateDescription.updatedFields.wake', '$fullDocument.wake'] };
+export const WAKE_OF_EVENT: Document = {
+  $ifNull: ['$updateDescription.updatedFields.wake', '$fullDocument.wake'],
+};
