@@ -26,20 +26,20 @@ const CANCEL_GRACE_MS = 1_000;
 export interface Wanted {
   readonly name: string;
   readonly seats: Seats;
-  /** As is known when an attempt begins; the first one may teach the next. */
+  /** Asked at the begin of each attempt: an earlier attempt may have learned the stored limit of a semaphore. */
   demand(): Demand;
-  /** Passes the seat on within this process; `undefined`: it goes back at every release. */
+  /** Keeps the seat for the next caller of this process; `undefined`: every release gives the seat back. */
   readonly keeper?: SeatKeeper | undefined;
-  /** Hears every reply that shows the lock. */
+  /** Called with every reply that shows the lock. */
   readonly onReply?: ((reply: Reply) => void) | undefined;
   readonly onQueued?: (() => void) | undefined;
-  /** Hears of each time that the store did not answer the request. */
+  /** Called each time the store does not answer the request. */
   readonly onTrouble?: ((error: unknown) => void) | undefined;
 }
 
 type Queued = Extract<Asked, { readonly type: 'queued' }>;
 
-/** What ends the call from outside. */
+/** A reason outside the attempt that ends the call. */
 type Stop = { readonly type: 'aborted'; readonly errorOf: () => unknown } | { readonly type: 'time up' };
 
 /** One attempt of the call, and its wait. */
@@ -48,7 +48,10 @@ interface Try {
   readonly wait: TurnWait;
 }
 
-/** One call of acquire: asks, waits its turn, and asks again under a new id if its place lapsed. */
+/**
+ * One call of acquire: asks, waits for its turn, and asks again under a new id if its place lapsed. This folder acquires
+ * locks: an attempt is one request under one id, and the acquisition is the loop over attempts.
+ */
 export class Acquisition {
   readonly #context: AcquisitionContext;
   readonly #options: BegunRequest;
@@ -63,7 +66,7 @@ export class Acquisition {
   #abort!: (stop: Stop) => void;
   #isStopped = false;
   #place: number | null = null;
-  /** As the last reply showed them. Thousands of waiters share one reply, so only an error describes them. */
+  /** The holders in the last reply. Thousands of waiters share one reply, so only an error turns them into text. */
   #holders: readonly Lease[] = [];
 
   constructor(context: AcquisitionContext, wanted: Wanted, options: BegunRequest) {
@@ -85,13 +88,13 @@ export class Acquisition {
   }
 
   /**
-   * Resolves with the grant; rejects with what kept it away. Either way nothing stays behind: what may be in the document
-   * is taken out in the background.
+   * Resolves with the grant; rejects with the reason why there is none. A failed call leaves nothing behind: the library
+   * removes what may be in the document in the background.
    */
   async run(): Promise<Grant> {
     const { clock, closing, settings } = this.#context;
     const { name } = this.#spec;
-    // A single try has its time, too; a longer wait rides out trouble of the store until its timeout.
+    // A single try ends after `storeTimeoutMs`. A wait rides out an absent store until its own timeout.
     const timeoutMs = this.#isTry ? settings.storeTimeoutMs : this.#options.timeoutMs;
     const scope = new Scope(name, clock, closing, { ...this.#options, timeoutMs });
     scope.throwIfOver();
@@ -110,7 +113,7 @@ export class Acquisition {
     }
   }
 
-  /** The grant is not wanted after all. */
+  /** Gives the grant back, because the caller cannot use it any more. */
   giveBack(): void {
     this.#current.attempt.giveBack();
   }
@@ -124,7 +127,7 @@ export class Acquisition {
       } finally {
         if (grant === undefined) this.#abandon();
       }
-      // What is known of the old id must not be taken for the new one.
+      // A new id: a late answer to the old attempt must not be taken for an answer to the new one.
       this.#current = this.#newTry();
     }
   }
@@ -173,7 +176,7 @@ export class Acquisition {
     const { room, report } = this.#context;
     const { wait } = this.#current;
     if (this.#options.isNested === true && place.place > 0) {
-      // Those ahead may wait for what the caller itself holds.
+      // The waiters ahead may wait for a lock that the caller itself holds.
       throw withCallerFrames(() => new DeadlockError(wait.name));
     }
     room.queued(wait, place, reply, sentAt);
@@ -206,7 +209,7 @@ export class Acquisition {
 
   // ---- the end
 
-  /** Takes the request back in this very turn if it has not been sent; all else follows in the call itself. */
+  /** Withdraws the request at once, because it may not have been sent yet. The loop does the rest. */
   #end(stop: Stop): void {
     this.#isStopped = true;
     this.#current.attempt.withdraw();
@@ -215,8 +218,8 @@ export class Acquisition {
   }
 
   /**
-   * The time is up. A cancel removes the waiter only, and its answer tells whether the grant came first: then the
-   * lock is returned, though late, because giving it back would waste it.
+   * The time is up. A cancel removes only a waiter, and its answer tells whether the grant came first. Such a grant is
+   * returned, though late, because giving it back would waste it.
    */
   async #cancel(): Promise<Grant | undefined> {
     const { attempt, wait } = this.#current;
@@ -230,7 +233,7 @@ export class Acquisition {
     throw this.#timeout(CANCEL_GRACE_MS);
   }
 
-  /** `undefined`: the grant did not come first, or the store does not tell. */
+  /** `undefined`: the grant did not come first, or the store does not answer. */
   async #sendCancel(attempt: Attempt): Promise<Turn | undefined> {
     const outcome = await attempt.cancel();
     if (outcome.type !== 'done') {
@@ -243,7 +246,7 @@ export class Acquisition {
     return seat === undefined ? undefined : { type: 'granted', ...seat };
   }
 
-  /** This attempt ends without a lock. What may be in the document is taken out in the background. */
+  /** Ends this attempt without a lock. What may be in the document is removed in the background. */
   #abandon(): void {
     const { attempt, wait } = this.#current;
     attempt.withdraw();
@@ -294,7 +297,7 @@ export class Acquisition {
   }
 }
 
-/** A place that lapses while the cancel is on its way is no news: the answer to the cancel tells. */
+/** Ignores a place that lapses while the cancel is in flight: the answer to the cancel decides. */
 async function grantOrFailure({ turn }: TurnWait): Promise<Turn> {
   const ended = await turn;
   return ended.type === 'lapsed' ? await new Promise<never>(() => undefined) : ended;

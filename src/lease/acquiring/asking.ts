@@ -15,27 +15,27 @@ import type { AcquisitionContext } from './acquisition-context.js';
 import type { Attempt, AttemptSpec } from './attempt.js';
 import { deadlineOf, leavesEnough } from '../deadline.js';
 
-/** What asking for one attempt came to. */
+/** The result of asking for one attempt. */
 export type Asked =
   | { readonly type: 'granted'; readonly token: number; readonly deadline: Moment }
   | { readonly type: 'queued'; readonly place: Place; readonly reply: Reply; readonly sentAt: Moment }
   /** A try found no room. */
   | { readonly type: 'busy' }
-  /** The request did nothing, and never will: it has to be made anew, under another id. */
+  /** The request has no effect, now or later: ask again under a new id. */
   | { readonly type: 'lapsed' }
   | { readonly type: 'failed'; readonly error: unknown };
 
-/** What asking tells on its way. */
+/** Follows one attempt while it is asked for. */
 export interface AskingObserver {
-  /** Whether anybody still wants to know. */
+  /** Whether the call still wants an answer. */
   isWanted(): boolean;
-  /** Every reply that shows the lock. */
+  /** Called with every reply that shows the lock. */
   note(reply: Reply): void;
-  /** The store did not answer, or not so that it tells. */
+  /** Called when the outcome is unknown: the store did not answer, or its answer does not tell. */
   trouble(error: unknown): void;
 }
 
-/** Asks for one attempt until there is an answer: an unknown outcome is settled by repeating the same request (E1). */
+/** Sends one attempt until it is answered: repeating the same request settles an unknown outcome (E1). */
 export class Asking {
   readonly #context: AcquisitionContext;
   readonly #spec: AttemptSpec;
@@ -50,7 +50,7 @@ export class Asking {
     this.#observer = observer;
   }
 
-  /** `undefined`: nobody wants to know any more. */
+  /** `undefined`: the call does not want an answer any more. */
   async run(): Promise<Asked | undefined> {
     const { clock } = this.#context;
     for (let repeats = 0; ; repeats += 1) {
@@ -86,7 +86,7 @@ export class Asking {
     }
   }
 
-  /** A repeat may find a seat that has been ours for long. Too little left to hand out: extend first (E7). */
+  /** A repeat may find a seat that was granted long ago. If too little of its lease is left, extend it first (E7). */
   async #granted(lease: Lease, reply: Reply, { sentAt }: Done<Answer>): Promise<Asked | Unanswered> {
     const { terms } = this.#spec;
     const deadline = deadlineOf(lease, reply.nowMs, sentAt, terms);
@@ -113,7 +113,7 @@ export class Asking {
       case 'corrupt':
         return failed(new CorruptLockDocumentError(name));
       case 'other-kind':
-        return await this.#adopt(reply.kind);
+        return await this.#takeOverKind(reply.kind);
       case 'unexplained':
         return { type: type === 'try' ? 'busy' : 'lapsed' };
     }
@@ -127,7 +127,7 @@ export class Asking {
       : new SemaphoreLimitMismatchError(name, expected, limit, 'limit');
   }
 
-  async #adopt(kind: LockKind): Promise<Asked | Unanswered> {
+  async #takeOverKind(kind: LockKind): Promise<Asked | Unanswered> {
     if (this.#takingOver)
       return failed(new LockKindMismatchError(this.#spec.name, this.#spec.seats.kind, kind));
     this.#takingOver = true;

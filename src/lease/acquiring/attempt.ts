@@ -9,7 +9,7 @@ import type { AcquisitionContext } from './acquisition-context.js';
 import { newAttemptId, newNonce } from '../ids.js';
 import { UnansweredCopies } from '../../store/unanswered-copies.js';
 
-/** What is asked for under one id. */
+/** The request of one attempt, without its id. */
 export interface AttemptSpec {
   readonly name: string;
   readonly seats: Seats;
@@ -18,13 +18,13 @@ export interface AttemptSpec {
   readonly why: string | undefined;
   /** How many tokens the grant reserves, so that the seat may be kept. */
   readonly keeps: number | undefined;
-  /** How much of the lock is asked for, as is known when an attempt begins. */
+  /** How much of the lock the attempt asks for. Called once, when the attempt is first sent. */
   demand(): Demand;
 }
 
 /**
- * One attempt id and what may be in the document under it. The request is made at its first sending and repeated as it
- * is, its not-after included; withdrawing, cancelling and giving back name the same id, so each may be repeated.
+ * One attempt id, and what the document may hold under it. The request is built when it is first sent. A repeat sends the
+ * same request, its not-after included. Cancelling and giving back name the same id, so each may be repeated, too.
  */
 export class Attempt {
   readonly id: string = newAttemptId();
@@ -42,7 +42,7 @@ export class Attempt {
     this.copies = new UnansweredCopies(context.collection.serverClock);
   }
 
-  /** Whether the document may hold this attempt: from its first sending until the server shows that it does not. */
+  /** Whether the document may hold this attempt: true from the first sending until a reply shows that it does not. */
   get mayRemain(): boolean {
     return this.#mayRemain;
   }
@@ -53,7 +53,7 @@ export class Attempt {
     return this.#request;
   }
 
-  /** Sends the request. `takingOver`: take over an idle document of another kind first. */
+  /** Sends the request. With `takingOver` the update first takes over an idle document of another kind. */
   async ask(takingOver: boolean): Promise<Outcome<Answer>> {
     const { name, seats, type } = this.#spec;
     this.#demand ??= this.#spec.demand();
@@ -74,26 +74,26 @@ export class Attempt {
     return this.#learn(outcome);
   }
 
-  /** Extends whatever there is under this id, seat or place. */
+  /** Extends the seat or the place under this id. */
   async extend(): Promise<Outcome<Answer>> {
     const { name, seats, terms } = this.#spec;
     const operation = { type: 'extend', ids: [this.id], ...terms, nonce: newNonce() } as const;
     return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
   }
 
-  /** Takes the request back if it has not been sent yet. */
+  /** Withdraws the request if it has not been sent yet. */
   withdraw(): void {
     this.#withdraw();
   }
 
-  /** Removes the waiter only: the answer tells whether the grant came first. */
+  /** Removes only a waiter: the answer tells whether the grant came first. */
   async cancel(): Promise<Outcome<Answer>> {
     const { name, seats } = this.#spec;
     const operation = { type: 'cancel', id: this.id } as const;
     return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
   }
 
-  /** Takes out whatever is in the document, or may still come there, in the background. */
+  /** Removes in the background what the document holds under this id, or may still get from a late copy. */
   giveBack(): void {
     if (!this.#mayRemain && !this.copies.mayArrive) return;
     const { name, seats, terms } = this.#spec;
@@ -110,7 +110,7 @@ export class Attempt {
   #learn(outcome: Outcome<Answer>): Outcome<Answer> {
     if (outcome.type !== 'done') return outcome;
     const { reply, exists } = outcome.value;
-    // Whether a corrupt document holds the attempt is shown when it has been repaired.
+    // A corrupt document does not show whether it holds the attempt; a repaired one will.
     if (reply?.sound === false) return outcome;
     this.#mayRemain = reply === null ? exists : fateOf(reply, this.id).type !== 'absent';
     return outcome;
@@ -119,7 +119,7 @@ export class Attempt {
   #newRequest(): Request {
     const { settings, process, collection } = this.#context;
     const { leaseMs, retentionMs, clockAllowanceMs } = this.#spec.terms;
-    // Nobody awaits an answer for longer than this; whoever waits on asks again, under another id.
+    // No call awaits an answer for longer than this; a call that still waits asks again, under a new id.
     const patienceMs = (this.#spec.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
     return {
       ...this.#demand,

@@ -1,6 +1,6 @@
 import type { LockCollection } from '../../store/lock-collection.js';
 
-/** What one wait knows of the store: whether it has ever answered, and why it is silent now. */
+/** Remembers for one call whether the store has ever answered, and why it is silent now. */
 export class StoreAnswers {
   readonly #collection: LockCollection;
   #hadAnswered = false;
@@ -18,23 +18,23 @@ export class StoreAnswers {
     this.#lastError = undefined;
   }
 
-  /** A command was not answered, or by an error that does not end the wait. */
+  /** A command was not answered, or was answered by an error that does not end the wait. */
   failed(error: unknown): void {
     this.#isSilent = true;
     this.#lastError = error;
   }
 
-  /** The wait ends with one more command; until it is answered, the store counts as silent. */
+  /** The wait ends with one more command. Until this command is answered, the store counts as silent. */
   ending(): void {
     this.#isSilent = true;
   }
 
-  /** Why nothing was answered within so long, or until now. */
+  /** Why there was no answer within `boundMs`, or until now. */
   why(boundMs?: number): unknown {
     return this.#lastError ?? this.#collection.unanswered(boundMs);
   }
 
-  /** What the error of a timeout says of the store; the last command of the wait had so long. */
+  /** The part of a timeout error that is about the store. The last command of the wait had `boundMs`. */
   atTimeout(boundMs?: number): { readonly hadAnswered: boolean; readonly cause: unknown } {
     return { hadAnswered: this.#hadAnswered, cause: this.#isSilent ? this.why(boundMs) : undefined };
   }

@@ -13,10 +13,11 @@ import { Upgrade } from './upgrade.js';
 const STRENGTH: Readonly<Record<Mode, number>> = { read: 0, upgradeable: 1, write: 2 };
 
 /**
- * The mode of one hold of a reader-writer lock, and its changes, one at a time.
+ * The mode of one hold of a reader-writer lock, and its changes, one at a time. This folder changes modes: it sends numbered
+ * changes to the server, and an upgrade waits for its turn as an acquire does.
  *
- * The mode here is never stronger than the stored one: what a downgrade gives up is given up before it is sent, and an
- * upgrade counts when its grant is known.
+ * The mode in this process is never stronger than the stored one: a downgrade takes effect here before it is sent, and an
+ * upgrade takes effect here when its grant is known.
  */
 export class ModeChanges {
   readonly #context: AcquisitionContext;
@@ -34,7 +35,7 @@ export class ModeChanges {
     return this.#exchange.mode;
   }
 
-  /** @throws What ends an acquire, too; {@link LockModeError}, {@link LockLostError}. Then the mode is as it was. */
+  /** @throws The errors of an acquire; {@link LockModeError}, {@link LockLostError}. The mode then stays. */
   async upgrade(options: ParsedWait): Promise<void> {
     options.signal?.throwIfAborted();
     this.#throwUnlessIdle();
@@ -48,7 +49,10 @@ export class ModeChanges {
     }
   }
 
-  /** @throws {@link LockModeError}, {@link LockLostError}; {@link StoreUnavailableError}, and then it goes on by itself. */
+  /**
+   * @throws {@link LockModeError}, {@link LockLostError}; {@link StoreUnavailableError}, and then the change is repeated in
+   *   the background.
+   */
   async downgrade(to: Exclude<Mode, 'write'>): Promise<void> {
     this.#throwUnlessIdle();
     const from = this.mode;

@@ -10,7 +10,7 @@ import { deadlineOf } from '../deadline.js';
 import type { HeldLease } from '../holding/held-lease.js';
 import type { HandleOwner } from '../holding/lock-handle.js';
 
-/** What sending a change came to. */
+/** The result of sending a change. */
 export type Changed =
   | {
       readonly type: 'done';
@@ -19,24 +19,24 @@ export type Changed =
       readonly sentAt: Moment;
       readonly deadline: Moment;
     }
-  /** The hold is over, or a later change has begun: nobody needs to know any more. */
+  /** The hold is over, or a later change has begun: the result does not matter any more. */
   | { readonly type: 'over' }
   | { readonly type: 'failed'; readonly error: unknown };
 
 export interface SendOptions {
-  /** Of an upgrade: waits for the other readers. */
+  /** Whether an upgrade waits for the other readers. */
   readonly waits?: boolean;
-  /** Whether to go on after a refusal: what is stored must not stay stronger than what is believed. */
+  /** Whether to repeat after a refusal: the stored mode must not stay stronger than the mode in this process. */
   readonly persists: boolean;
-  /** Hears of every time that the store has not answered. */
+  /** Called each time the store does not answer. */
   readonly onTrouble?: (error: unknown) => void;
 }
 
 /**
- * The mode of one hold, and what sends its changes to the store.
+ * Sends the changes of one hold's mode to the store.
  *
- * Each change has a number that rises, and the server does nothing for one that is not above the last it has seen: so
- * each may be repeated until it is answered, and a late copy does no harm.
+ * Each change has a higher number than the one before. The server ignores a change whose number is not above the last one
+ * it applied. So a change may be repeated until it is answered, and a late copy does no harm.
  */
 export class ModeExchange {
   readonly #context: AcquisitionContext;
@@ -56,12 +56,12 @@ export class ModeExchange {
     return this.#mode;
   }
 
-  /** Gives up what the mode allowed beyond this one, before the server is told. */
+  /** Takes the weaker mode in this process, before the server is told. */
   weaken(to: Mode): void {
     this.#mode = to;
   }
 
-  /** The last change that was sent is known to have made the hold this, with this token. */
+  /** The server's answer to the last change shows this mode and this token. */
   settle(mode: Mode, previousMode: Mode, token: number): void {
     this.#mode = mode;
     this.#hold.changed(token);
@@ -71,7 +71,7 @@ export class ModeExchange {
     this.#context.report('modeChanged', { ...event, mode, previousMode });
   }
 
-  /** Sends a change until the server has answered it, or it does not matter any more. */
+  /** Sends a change until the server answers it, or until the result does not matter any more. */
   async send(to: Mode, { waits = false, persists, onTrouble }: SendOptions): Promise<Changed> {
     const { clock, combiner } = this.#context;
     const { id, name, grant } = this.#hold;
@@ -97,7 +97,7 @@ export class ModeExchange {
     return { type: 'over' };
   }
 
-  /** `undefined`: the answer shows no lease that has seen the change, though it may. */
+  /** `undefined`: the answer shows no lease with this change yet. */
   async #read({ value: { reply }, sentAt }: Done<Answer>, change: number): Promise<Changed | undefined> {
     const { id, name, grant } = this.#hold;
     const lease = reply?.leases.find((candidate) => candidate.id === id);
@@ -105,7 +105,7 @@ export class ModeExchange {
       const deadline = deadlineOf(lease, reply.nowMs, sentAt, grant.terms);
       return { type: 'done', lease, reply, sentAt, deadline };
     }
-    // Either the lease is gone, which the confirmation tells the hold, or the document is corrupt.
+    // Either the lease is gone, and the confirmation ends the hold, or the document is corrupt.
     await this.#owner.confirm(this.#hold);
     if (this.#hold.ended !== undefined) return { type: 'over' };
     return reply?.sound === false ? { type: 'failed', error: new CorruptLockDocumentError(name) } : undefined;

@@ -10,43 +10,46 @@ import type { HandleOwner, LockHandle } from '../holding/lock-handle.js';
 import type { ModeChanges } from './mode-changes.js';
 
 /**
- * A reader-writer lock held so that its mode can change: by `acquireWrite` or `acquireUpgradeableRead`.
+ * A hold of a reader-writer lock that can change its mode: `acquireWrite` and `acquireUpgradeableRead` return it.
  *
- * Through all changes it stays the same object with the same id and signals. Each change brings a new, higher
- * `fencingToken`: read it at each use.
+ * It stays the same object, with the same id and signals, through all changes. Each change brings a new, higher
+ * `fencingToken`: read the token at each use.
  */
 export interface ReaderWriterHandle extends LockHandle {
   /** How the lock is held. */
   currentMode(): Mode;
 
   /**
-   * Waits until the other readers have left, and holds the lock as a writer from then on. It stands before every
-   * waiter, and nobody new comes in meanwhile. Of `options`, `timeoutMs` (default: no bound) and `signal` count: the
-   * lease and what it is for stay those of the hold.
+   * Waits until the other readers have left, and then holds the lock as a writer. The upgrade jumps the queue, and no
+   * request is granted while it waits. It uses `timeoutMs` (default: no bound) and `signal` of `options`. The lease time
+   * and `why` stay those of the hold.
    *
-   * Two that read and wait for each other's leaving never end: only one can be upgradeable, but a read held by the same
-   * chain of calls is waited for as any other.
+   * An upgrade also waits for a plain read of the same chain of calls, so a caller that holds both waits for itself.
    *
-   * @throws {@link LockModeError} unless it is held as upgradeable and no upgrade is in progress;
+   * @throws {@link LockModeError} unless the mode is `upgradeable` and no change is in progress;
    *   {@link AcquireTimeoutError}; the reason of `options.signal`; {@link ProviderClosedError};
-   *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses, or, of a single try, does not
-   *   answer. After any of these the hold is upgradeable as before, and those whom the upgrade kept waiting go on.
+   *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses the upgrade, or does not answer
+   *   a single try. After each of these errors the mode is `upgradeable` as before, and the queue goes on.
    * @throws {@link LockLostError} if the hold is over.
    */
   upgrade(options?: AcquireOptions): Promise<void>;
 
-  /** Like `upgrade`, with one try unless `timeoutMs` says otherwise; `false`, and still upgradeable, where that would time out. */
+  /**
+   * Like `upgrade`, but makes one try unless `timeoutMs` says otherwise.
+   *
+   * @returns `false` instead of a timeout; the mode is `upgradeable` as before.
+   */
   tryUpgrade(options?: AcquireOptions): Promise<boolean>;
 
   /**
-   * Goes down from write to upgradeable or read, or from upgradeable to read. Whoever fits beside the weaker mode comes in
-   * by the same update. The stronger mode is given up at the call, before the store has answered.
+   * Changes the mode from write to upgradeable or read, or from upgradeable to read. The same update admits the waiters
+   * that the weaker mode allows. The process gives up the stronger mode at the call, before the store answers.
    *
-   * @throws `TypeError` or `RangeError` for another mode; {@link LockModeError} if the hold is not stronger than that, or
-   *   a change of its mode is in progress: it stays as it was. {@link LockLostError} if the hold is over.
-   * @throws {@link StoreUnavailableError} if the store refuses or does not answer within `storeTimeoutMs`: the hold has
-   *   the weaker mode, and the change goes on in the background. {@link CorruptLockDocumentError}, which leaves it at
-   *   that.
+   * @throws `TypeError` or `RangeError` for another mode; {@link LockModeError} if the present mode is not stronger, or if
+   *   another change is in progress. The mode then stays. {@link LockLostError} if the hold is over.
+   * @throws {@link StoreUnavailableError} if the store refuses, or does not answer within `storeTimeoutMs`. The hold has
+   *   the weaker mode, and the library repeats the change in the background. {@link CorruptLockDocumentError}: the hold
+   *   has the weaker mode, and the change is not repeated.
    */
   downgrade(to: 'upgradeable' | 'read'): Promise<void>;
 }
@@ -91,7 +94,7 @@ export class ReaderWriterLeaseHandle extends LeaseHandle implements ReaderWriter
     await keepAlive(this.#changes.downgrade(parseDowngrade(to)));
   }
 
-  /** By the mode that is believed, which is never stronger than the stored one. */
+  /** Uses the mode that this process knows, which is never stronger than the stored one. */
   override whyShared(): string | undefined {
     return sharedMode(this.#changes.mode);
   }

@@ -20,14 +20,14 @@ import type { ModeExchange } from './mode-exchange.js';
 /** How long the answer to a cancel is awaited once the time to wait is up. */
 const CANCEL_GRACE_MS = 1_000;
 
-/** What ends the call from outside. */
+/** A reason outside the attempt that ends the call. */
 type Stop =
   | { readonly type: 'aborted'; readonly errorOf: () => unknown }
   | { readonly type: 'time up' }
   /** The hold was lost. */
   | { readonly type: 'over' };
 
-/** What one request for the upgrade came to. */
+/** The result of one request for the upgrade. */
 type Asked = Turn | { readonly type: 'busy' } | Stop;
 
 /**
@@ -57,7 +57,7 @@ export class Upgrade {
     });
   }
 
-  /** Resolves when the hold is a write; rejects with what kept it from it. */
+  /** Resolves when the hold is a write; rejects with the reason why it is not. */
   async run(): Promise<void> {
     const { clock, closing, settings } = this.#context;
     const timeoutMs = this.#isTry ? settings.storeTimeoutMs : this.#options.timeoutMs;
