@@ -1,10 +1,10 @@
-import { onAbort } from '../abort-listeners.js';
 import { withCallerFrames } from '../caller-frames.js';
-import type { Timer } from '../clock.js';
-import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
+import { AcquireTimeoutError } from '../errors.js';
 import type { LeaseholdError } from '../errors.js';
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
 import { idGivenBack } from '../protocol/wake.js';
+import { Scope } from '../scope.js';
+import type { CallLimits } from '../scope.js';
 import { QuorumRounds } from './quorum-rounds.js';
 import { QuorumError } from './quorum-error.js';
 import type { QuorumHold } from './quorum-hold.js';
@@ -21,13 +21,6 @@ const MAX_ROUNDS_OF_A_TRY = 8;
 /** The request has failed, and this makes its error. */
 interface Failed {
   readonly errorOf: () => unknown;
-}
-
-/** How long one request may take. */
-export interface Limits {
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal | undefined;
-  readonly startedMs: number;
 }
 
 /**
@@ -50,7 +43,7 @@ export interface Limits {
 export class QuorumAcquisition {
   readonly #quorum: Quorum;
   readonly #request: SeatRequest;
-  readonly #limits: Limits;
+  readonly #limits: CallLimits;
   readonly #rounds: QuorumRounds;
   /** The leases that keep this request from a majority, by store; `undefined` unless it pauses for them. */
   #leasesInTheWay: Map<Store, Set<string>> | undefined;
@@ -65,7 +58,7 @@ export class QuorumAcquisition {
   #over: Failed | undefined;
   #fail!: (failed: Failed) => void;
 
-  constructor(quorum: Quorum, request: SeatRequest, limits: Limits) {
+  constructor(quorum: Quorum, request: SeatRequest, limits: CallLimits) {
     this.#quorum = quorum;
     this.#request = request;
     this.#limits = limits;
@@ -75,34 +68,28 @@ export class QuorumAcquisition {
   /** Rejects with the error of the request. Its seats are then released, at once or in the background. */
   async run(): Promise<QuorumHold> {
     const { clock, closing } = this.#quorum;
-    const { signal, timeoutMs, startedMs } = this.#limits;
-    signal?.throwIfAborted();
-    if (closing.aborted) throw new ProviderClosedError(this.#request.name);
+    // A single try has no time to wait: its rounds are bounded (`#lastRoundMs`).
+    const timeoutMs = this.#limits.timeoutMs === 0 ? Infinity : this.#limits.timeoutMs;
+    const scope = new Scope(this.#request.name, clock, closing, { ...this.#limits, timeoutMs });
+    scope.throwIfOver();
     const failed = new Promise<Failed>((resolve) => {
       this.#fail = resolve;
     });
-    const forget = onAbort(signal, () => {
-      this.#end(() => signal?.reason);
-    });
-    const onClosing = (): void => {
-      this.#end(() => new ProviderClosedError(this.#request.name));
-    };
-    closing.addEventListener('abort', onClosing, { once: true });
-    let timer: Timer | undefined;
-    if (timeoutMs > 0 && timeoutMs < Infinity) {
-      timer = clock.at(startedMs + timeoutMs, () => {
+    const close = scope.open({
+      aborted: (errorOf) => {
+        this.#end(errorOf);
+      },
+      timeUp: () => {
         this.#end(this.#failure());
-      });
-    }
+      },
+    });
     try {
       const ending = await Promise.race([this.#runRounds(), failed]);
       // The error is made here, so that its stack leads to the caller.
       if ('errorOf' in ending) throw withCallerFrames(ending.errorOf);
       return ending;
     } finally {
-      timer?.cancel();
-      forget();
-      closing.removeEventListener('abort', onClosing);
+      close();
       for (const unwatch of this.#unwatch) unwatch();
     }
   }
