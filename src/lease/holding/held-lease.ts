@@ -45,8 +45,9 @@ export class HeldLease {
   // Weak, so that a handle which no code refers to can be collected. Its lock is then released.
   #observer: WeakRef<HoldObserver> | undefined;
   #kept: HoldObserver | undefined;
-  readonly #onEnded = new Set<() => void>();
-  readonly #onCalled = new Set<() => void>();
+  // Made when first used: two empty sets cost about 0.15 KB of an idle hold's 2 KB.
+  #onEnded: Set<() => void> | undefined;
+  #onCalled: Set<() => void> | undefined;
   #called = '';
 
   constructor(grant: Grant, clock: Clock, owner: HoldOwner) {
@@ -177,19 +178,19 @@ export class HeldLease {
   /** Calls back when the hold is over, or at once if it is over already. Returns a function to unsubscribe. */
   onEnded(callback: () => void): () => void {
     if (this.ended !== undefined) callback();
-    else this.#onEnded.add(callback);
-    return () => this.#onEnded.delete(callback);
+    else (this.#onEnded ??= new Set()).add(callback);
+    return () => this.#onEnded?.delete(callback);
   }
 
   /** Calls back whenever a process calls for a run of a job (`runNow`). Returns a function to unsubscribe. */
   onCalled(callback: () => void): () => void {
-    this.#onCalled.add(callback);
-    return () => this.#onCalled.delete(callback);
+    (this.#onCalled ??= new Set()).add(callback);
+    return () => this.#onCalled?.delete(callback);
   }
 
   /** Takes the mark of the last call from the stored lease. */
   noteCall(called: string): void {
-    if (called !== this.#called) for (const callback of this.#onCalled) callback();
+    if (called !== this.#called) for (const callback of this.#onCalled ?? []) callback();
     this.#called = called;
   }
 
@@ -276,8 +277,8 @@ export class HeldLease {
   }
 
   #tellEnded(): void {
-    for (const callback of this.#onEnded) callback();
-    this.#onEnded.clear();
+    for (const callback of this.#onEnded ?? []) callback();
+    this.#onEnded?.clear();
   }
 
   #arm(): void {
