@@ -1,3 +1,4 @@
+import { describeHolder, messageOf, quoted, seconds, shortened } from './error-text.js';
 import type { LeaseInfo } from './protocol/replies/snapshot.js';
 import type { LockKind, Mode } from './protocol/lock-document.js';
 
@@ -32,23 +33,6 @@ export abstract class LeaseholdError extends Error {
     this.lockName = lockName;
     this.name = new.target.name;
   }
-}
-
-const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
-
-export const quoted = (name: string): string => JSON.stringify(shortened(name));
-
-/** A server repeats a refused command in its message, which may fill pages. The `cause` keeps the whole text. */
-export const shortened = (message: string): string =>
-  message.length > 200 ? `${message.slice(0, 200)}…` : message;
-
-const messageOf = (cause: unknown): string => (cause instanceof Error ? `: ${shortened(cause.message)}` : '');
-
-function describeHolder({ candidateId, label, process, why, acquiredAt }: LeaseInfo): string {
-  const name = candidateId === undefined ? label : `candidate ${JSON.stringify(candidateId)}`;
-  const who = name === undefined ? process : `${name} (${process})`;
-  const reason = why === undefined ? '' : ` for ${JSON.stringify(why)}`;
-  return `${who}${reason} since ${acquiredAt.toISOString()}`;
 }
 
 /**

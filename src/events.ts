@@ -1,12 +1,9 @@
-import { inspect } from 'node:util';
-import { EventEmitter } from 'eventemitter3';
-import { quoted } from './errors.js';
+import { quoted } from './error-text.js';
 import type { LossCause } from './errors.js';
 import type { Wakeups } from './options/provider-options.js';
 import type { LockKind, Mode } from './protocol/lock-document.js';
-import { portrait } from './portrait.js';
-import { UnheardFailures, brief, isOfClosedClient, warnOfListener } from './warnings.js';
-import type { FailureWarning, FailureWarnings } from './warnings.js';
+import { brief, isOfClosedClient } from './warnings.js';
+import type { FailureWarning } from './warnings.js';
 
 /** The fields of every event about one attempt or hold. */
 export interface AttemptEvent {
@@ -170,146 +167,8 @@ export const PROVIDER_WARNINGS: {
   },
 };
 
-/** How the parts of the library report events: by {@link IsolatedEmitter.emit} of the provider. */
+/** How the parts of the library report events: by `IsolatedEmitter.emit` of the provider. */
 export type Report = <E extends keyof LockProviderEvents>(
   event: E,
   ...payload: LockProviderEvents[E]
 ) => void;
-
-type Listener<Events extends object, E extends EventEmitter.EventNames<Events>> = EventEmitter.EventListener<
-  Events,
-  E
->;
-
-type AnyListener = (this: unknown, ...args: unknown[]) => unknown;
-
-/**
- * An EventEmitter whose listeners cannot harm each other or the emitter. eventemitter3 calls listeners in a plain loop,
- * so a listener that throws would stop the other listeners and the code that emits. Here its error becomes a process
- * warning, and so does a failure that has no listener. Durations are given in whole milliseconds.
- */
-export class IsolatedEmitter<Events extends object> extends EventEmitter<Events> {
-  // One wrapper per listener, so that `off` finds what `on` registered. The wrapper passes on the `this` of its call.
-  readonly #isolated = new WeakMap<AnyListener, AnyListener>();
-  readonly #wrappers = new WeakSet<AnyListener>();
-  readonly #unheard: UnheardFailures<Events>;
-  #isRetired = false;
-
-  /** @internal @param warnings - The failure events, and the process warning for each that has no listener. */
-  constructor(warnings: FailureWarnings<Events> = {}) {
-    super();
-    this.#unheard = new UnheardFailures(warnings);
-  }
-
-  /** The present state in plain facts, for logs. Sends nothing. */
-  toJSON(): object {
-    return {};
-  }
-
-  /** @internal What `util.inspect` shows: the facts of `toJSON`, under the name of the class. */
-  [inspect.custom](): object {
-    return portrait(this.constructor.name, this.toJSON());
-  }
-
-  /** Calls the listeners of the event. @returns Whether there was at least one. */
-  override emit<E extends EventEmitter.EventNames<Events>>(
-    event: E,
-    ...payload: EventEmitter.EventArgs<Events, E>
-  ): boolean {
-    const told = (payload as readonly unknown[]).map(inWholeMs);
-    if (super.emit(event, ...(told as EventEmitter.EventArgs<Events, E>))) return true;
-    if (!this.#isRetired) this.#unheard.report(event, told);
-    return false;
-  }
-
-  /** @internal Removes all listeners for good. A later failure causes no warning: nothing could listen for it. */
-  protected retire(): void {
-    this.#isRetired = true;
-    this.removeAllListeners();
-  }
-
-  override on<E extends EventEmitter.EventNames<Events>>(
-    event: E,
-    fn: Listener<Events, E>,
-    context?: unknown,
-  ): this {
-    return super.on(event, this.#isolate(event, fn), context);
-  }
-
-  /** Same as `on`. */
-  override addListener<E extends EventEmitter.EventNames<Events>>(
-    event: E,
-    fn: Listener<Events, E>,
-    context?: unknown,
-  ): this {
-    return this.on(event, fn, context);
-  }
-
-  override once<E extends EventEmitter.EventNames<Events>>(
-    event: E,
-    fn: Listener<Events, E>,
-    context?: unknown,
-  ): this {
-    return super.once(event, this.#isolate(event, fn), context);
-  }
-
-  /** Removes a listener; without `fn`, all listeners of the event. */
-  override off<E extends EventEmitter.EventNames<Events>>(
-    event: E,
-    fn?: Listener<Events, E>,
-    context?: unknown,
-    once?: boolean,
-  ): this {
-    return super.off(event, fn && this.#isolate(event, fn), context, once);
-  }
-
-  override removeListener<E extends EventEmitter.EventNames<Events>>(
-    event: E,
-    fn?: Listener<Events, E>,
-    context?: unknown,
-    once?: boolean,
-  ): this {
-    return this.off(event, fn, context, once);
-  }
-
-  #isolate<E extends EventEmitter.EventNames<Events>>(
-    event: E,
-    fn: Listener<Events, E>,
-  ): Listener<Events, E> {
-    const listener = fn as AnyListener;
-    // eventemitter3 removes a one-time listener by the function that it registered, which is the wrapper.
-    if (this.#wrappers.has(listener)) return fn;
-    let isolated = this.#isolated.get(listener);
-    if (isolated === undefined) {
-      isolated = isolate(String(event), listener);
-      this.#isolated.set(listener, isolated);
-      this.#wrappers.add(isolated);
-    }
-    return isolated as Listener<Events, E>;
-  }
-}
-
-function isolate(event: string, listener: AnyListener): AnyListener {
-  const onFailure = (error: unknown): void => {
-    warnOfListener(event, error);
-  };
-  return function (...args) {
-    try {
-      const returned = listener.apply(this, args);
-      if (returned instanceof Promise) returned.catch(onFailure);
-    } catch (error) {
-      onFailure(error);
-    }
-  };
-}
-
-const DURATIONS = ['waitedMs', 'heldMs', 'remainingMs', 'tookMs'] as const;
-
-/** Rounds down, so that a hold never promises more time than it has. Handles and errors are passed on unchanged. */
-function inWholeMs(payload: unknown): unknown {
-  if (typeof payload !== 'object' || payload === null) return payload;
-  if (Object.getPrototypeOf(payload) !== Object.prototype) return payload;
-  const event = payload as Readonly<Record<string, unknown>>;
-  const duration = DURATIONS.find((name) => typeof event[name] === 'number');
-  return duration === undefined ? payload : { ...event, [duration]: Math.floor(event[duration] as number) };
-}

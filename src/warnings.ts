@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
-import { shortened } from './errors.js';
+import { shortened } from './error-text.js';
 
 /** How an event that reports a failure is worded as a process warning. */
 export interface FailureWarning<Payload extends unknown[]> {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { IsolatedEmitter } from '../src/events.js';
+import { IsolatedEmitter } from '../src/isolated-emitter.js';
 import { answeredTimeout, eventually } from './support/patience.js';
 import { testProvider, twoProviders } from './support/test-provider.js';
 

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { MockInstance } from 'vitest';
-import { IsolatedEmitter } from '../src/events.js';
+import { IsolatedEmitter } from '../src/isolated-emitter.js';
 import type { LockProviderEvents } from '../src/events.js';
 import { UnheardFailures } from '../src/warnings.js';
 import { ManualClock } from './support/manual-clock.js';

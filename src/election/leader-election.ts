@@ -3,7 +3,7 @@
 
 import type { EventEmitter } from 'eventemitter3';
 import { ProviderClosedError } from '../errors.js';
-import { IsolatedEmitter } from '../events.js';
+import { IsolatedEmitter } from '../isolated-emitter.js';
 import { keepAlive } from '../keep-alive.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { parseDrain } from '../options/admin-options.js';

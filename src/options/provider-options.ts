@@ -1,7 +1,7 @@
 // Options: their public types and defaults. A caller's options are checked once, here; the other folders get checked
 // values.
 
-import { quoted } from '../errors.js';
+import { quoted } from '../error-text.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 import {
   boolean,

@@ -1,4 +1,5 @@
-import { LeaseholdError, quoted } from '../errors.js';
+import { LeaseholdError } from '../errors.js';
+import { quoted } from '../error-text.js';
 import { describeFailures } from './store-failure.js';
 import type { StoreFailure } from './store-failure.js';
 

@@ -3,7 +3,8 @@ import type { EventEmitter } from 'eventemitter3';
 import type { Db } from 'mongodb';
 import { systemClock } from '../clock.js';
 import { Engine } from '../engine.js';
-import { IsolatedEmitter, PROVIDER_WARNINGS } from '../events.js';
+import { PROVIDER_WARNINGS } from '../events.js';
+import { IsolatedEmitter } from '../isolated-emitter.js';
 import type {
   IndexErrorEvent,
   LockProviderEvents,

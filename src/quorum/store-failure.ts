@@ -1,4 +1,5 @@
-import { LeaseholdError, StoreUnavailableError, shortened } from '../errors.js';
+import { LeaseholdError, StoreUnavailableError } from '../errors.js';
+import { shortened } from '../error-text.js';
 import { outcomeOfError } from '../store/outcome.js';
 
 /** One store did not do what was asked: it did not grant, confirm or show. */

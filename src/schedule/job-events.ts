@@ -1,4 +1,4 @@
-import { quoted } from '../errors.js';
+import { quoted } from '../error-text.js';
 import { brief } from '../warnings.js';
 import type { FailureWarnings } from '../warnings.js';
 

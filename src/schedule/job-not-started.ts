@@ -1,4 +1,5 @@
-import { LeaseholdError, quoted } from '../errors.js';
+import { LeaseholdError } from '../errors.js';
+import { quoted } from '../error-text.js';
 
 /**
  * No leader started the run that `runNow` requested. The request is over: no leader starts the run later, unless

@@ -7,7 +7,7 @@ import { parseElectionOptions } from '../election/election-options.js';
 import { LeaderElection } from '../election/leader-election.js';
 import type { Elections } from '../election/elections.js';
 import { ProviderClosedError } from '../errors.js';
-import { IsolatedEmitter } from '../events.js';
+import { IsolatedEmitter } from '../isolated-emitter.js';
 import { keepAlive } from '../keep-alive.js';
 import { parseDrain } from '../options/admin-options.js';
 import type { DrainOptions } from '../options/admin-options.js';

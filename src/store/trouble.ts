@@ -1,5 +1,5 @@
 import type { MongoClientOptions, TopologyDescription } from 'mongodb';
-import { shortened } from '../errors.js';
+import { shortened } from '../error-text.js';
 
 /** The client's options that explain a description of its servers. */
 type Seeds = Pick<MongoClientOptions, 'replicaSet'> & { readonly hosts: readonly unknown[] };

@@ -91,7 +91,9 @@ const EVERYWHERE: readonly string[] = [
   ...[
     'options',
     'errors',
+    'error-text',
     'events',
+    'isolated-emitter',
     'clock',
     'keep-alive',
     'caller-frames',

@@ -1,4 +1,5 @@
-import { LockLostError, quoted } from '../../errors.js';
+import { LockLostError } from '../../errors.js';
+import { quoted } from '../../error-text.js';
 import type { LossCause } from '../../errors.js';
 import type { Revocation } from '../../protocol/operation.js';
 

@@ -1,0 +1,22 @@
+import type { LeaseInfo } from './protocol/replies/snapshot.js';
+
+// The words that error messages and warnings share.
+
+export const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
+
+/** A name between quotation marks, cut if it is long. */
+export const quoted = (name: string): string => JSON.stringify(shortened(name));
+
+/** A server repeats a refused command in its message, which may fill pages. The `cause` keeps the whole text. */
+export const shortened = (message: string): string =>
+  message.length > 200 ? `${message.slice(0, 200)}…` : message;
+
+export const messageOf = (cause: unknown): string =>
+  cause instanceof Error ? `: ${shortened(cause.message)}` : '';
+
+export function describeHolder({ candidateId, label, process, why, acquiredAt }: LeaseInfo): string {
+  const name = candidateId === undefined ? label : `candidate ${JSON.stringify(candidateId)}`;
+  const who = name === undefined ? process : `${name} (${process})`;
+  const reason = why === undefined ? '' : ` for ${JSON.stringify(why)}`;
+  return `${who}${reason} since ${acquiredAt.toISOString()}`;
+}
