@@ -5,6 +5,7 @@ export class ServerClock {
   readonly #clock: Clock;
   #serverMs = 0;
   #sentAtMs: number | undefined;
+  #roundTripMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -14,6 +15,12 @@ export class ServerClock {
   learn(serverMs: number, sentAtMs: number): void {
     this.#serverMs = serverMs;
     this.#sentAtMs = sentAtMs;
+    this.#roundTripMs = this.#clock.nowMs() - sentAtMs;
+  }
+
+  /** By how much the estimate may be ahead: the round trip of the reply that it comes from. */
+  get aheadByMs(): number {
+    return this.#roundTripMs;
   }
 
   /** The server's time now. The estimate is at most one round trip ahead of the server's clock. */

@@ -1,6 +1,6 @@
 import type { ServerClock } from './server-clock.js';
 
-/** By how much the estimate of the server's clock may be too early. */
+/** A margin above the known error of the estimate: the clocks may drift apart until then. */
 const ARRIVAL_SLACK_MS = 100;
 
 /** The not-after when there are no copies: always in the past. */
@@ -56,7 +56,8 @@ export class UnansweredCopies {
 
   /** When the copies can do nothing any more, on the clock of this process, by its estimate of the server's clock. */
   get overAtMs(): number {
-    return this.#serverClock.toLocalMs(this.#notAfterMs()) + ARRIVAL_SLACK_MS;
+    const { aheadByMs } = this.#serverClock;
+    return this.#serverClock.toLocalMs(this.#notAfterMs()) + aheadByMs + ARRIVAL_SLACK_MS;
   }
 
   /** Whether the copies can do nothing any more at the server time `serverMs`. */
