@@ -55,7 +55,8 @@ export interface FaultProxy {
 
 export interface Slow {
   readonly latencyMs: number;
-  readonly jitterMs?: number;
+  /** Drawn anew for each load, and added to its latency. */
+  readonly jitterMs?: () => number;
   readonly bytesPerSecond?: number;
 }
 

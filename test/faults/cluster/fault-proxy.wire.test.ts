@@ -7,6 +7,7 @@ import type { Document } from 'mongodb';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
 import { eventually, pause } from '../../support/patience.js';
+import { randomFrom } from '../random.js';
 import { startFaultProxy } from './fault-proxy.js';
 import type { FaultProxy } from './fault-proxy.js';
 import { MessageCutter, requestIdOf } from './wire-message.js';
@@ -113,7 +114,8 @@ it('hides from a client that the server has closed, while replies are frozen', a
 it('keeps the order of what it delays', async () => {
   const client = await call(ofClient);
   await eventually('it is answered', () => client.echoed.length === 1);
-  proxy.delay('clients', { latencyMs: 20, jitterMs: 60 });
+  const jitter = randomFrom(1);
+  proxy.delay('clients', { latencyMs: 20, jitterMs: () => jitter.between(0, 60) });
   const startMs = performance.now();
   for (let left = 50; left > 0; left -= 1) {
     client.socket.write(message({ ping: 1 }));

@@ -98,7 +98,7 @@ export class Lane {
     if (slow === undefined) return 0;
     const transferMs = slow.bytesPerSecond === undefined ? 0 : (bytes / slow.bytesPerSecond) * 1000;
     this.#freeAtMs = Math.max(this.#freeAtMs, performance.now()) + transferMs;
-    return this.#freeAtMs + slow.latencyMs + Math.random() * (slow.jitterMs ?? 0);
+    return this.#freeAtMs + slow.latencyMs + (slow.jitterMs?.() ?? 0);
   }
 
   /** Nobody is there any more to receive anything; the sender is still read, so that its end is seen. */

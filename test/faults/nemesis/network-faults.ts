@@ -2,6 +2,7 @@ import { pause } from '../../support/patience.js';
 import type { Isolation } from '../cluster/fault-cluster.js';
 import type { FaultMember } from '../cluster/fault-member.js';
 import type { Request, Traffic } from '../cluster/fault-proxy.js';
+import { randomFrom } from '../random.js';
 import { drawVictim, during, last, losePrimary } from './fault-world.js';
 import type { Fault, FaultWorld } from './fault-world.js';
 
@@ -150,11 +151,13 @@ export const slowWires: Fault = {
     const latencyMs = random.pick([1, 20, 200]);
     const bytesPerSecond = random.percent(20) ? 20_000 : undefined;
     const traffic: Traffic = random.pick(['clients', 'all']);
+    // Its own generator: how many loads there are must not change the plan of the round.
+    const jitter = randomFrom(random.between(0, 2 ** 31 - 1));
     await during(world, this, `${latencyMs} ms for ${traffic}`, async () => {
       for (const { proxy } of cluster.members) {
         proxy.delay(traffic, {
           latencyMs,
-          jitterMs: latencyMs / 2,
+          jitterMs: () => jitter.between(0, Math.ceil(latencyMs / 2)),
           ...(bytesPerSecond === undefined ? {} : { bytesPerSecond }),
         });
       }
