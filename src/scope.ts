@@ -11,6 +11,10 @@ export interface CallLimits {
   readonly timeoutMs: number;
 }
 
+/** The end of a call from outside. */
+export type Stop =
+  { readonly type: 'aborted'; readonly errorOf: () => unknown } | { readonly type: 'time up' };
+
 /** How one call hears that it has to end. */
 export interface ScopeListener {
   /**

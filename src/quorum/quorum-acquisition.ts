@@ -146,7 +146,7 @@ export class QuorumAcquisition {
     this.#fail(this.#over);
   }
 
-  /** So many stores have refused for good that waiting is useless. */
+  /** The stores that have not refused for good are fewer than a majority, so waiting is useless. */
   get #isHopeless(): boolean {
     const { majority, stores } = this.#quorum;
     const { failures } = this.#rounds.obstacles;

@@ -28,7 +28,7 @@ export interface Seat extends ReaderWriterHandle {
   readonly ended: LossCause | undefined;
   /** Why the seat had been lost already, if its release found that. */
   readonly foundGone?: LossCause | undefined;
-  /** Who revoked the seat, and why, as far as is known. */
+  /** The operator that revoked the seat, and the reason, as far as they are known. */
   readonly revocation?: Revocation | undefined;
   /** Whether the seat is held, and for how long. Reading it ends no seat and sends nothing. */
   standing(): Standing;

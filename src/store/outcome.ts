@@ -85,8 +85,8 @@ const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([
  * Errors of the driver for an invalid call, or for a client that its owner has closed. A repeat would fail the same
  * way.
  *
- * Of the errors of a closed client, only `MongoNotConnectedError` is in the list, because only a closed client raises
- * it. `MongoTopologyClosedError` also meets every command after a first connect that failed. `MongoClientClosedError`
+ * Only a closed client raises `MongoNotConnectedError`. Two more errors of a closed client are not in the list, because
+ * other clients raise them, too. `MongoTopologyClosedError` also meets every command after a first connect that failed. `MongoClientClosedError`
  * meets a command in flight, which may have been applied. After either of the two, the same command is sent once more,
  * and a closed client then raises `MongoNotConnectedError`.
  */

@@ -8,6 +8,7 @@ import type { Reply } from '../../protocol/replies/reply.js';
 import type { Seats } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import { Scope } from '../../scope.js';
+import type { Stop } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
 import type { Grant, SeatKeeper } from '../holding/grant.js';
 import { TurnWait } from '../waiting/turn.js';
@@ -17,10 +18,7 @@ import { Asking, seatOf } from './asking.js';
 import type { Asked } from './asking.js';
 import { Attempt } from './attempt.js';
 import type { AttemptSpec } from './attempt.js';
-import { StoreAnswers } from './store-answers.js';
-
-/** How long the answer to a cancel is awaited once the time to wait is up. */
-const CANCEL_GRACE_MS = 1_000;
+import { CANCEL_GRACE_MS, StoreAnswers } from './store-answers.js';
 
 /** Which lock is asked for, and how much of it. */
 export interface Wanted {
@@ -38,9 +36,6 @@ export interface Wanted {
 }
 
 type Queued = Extract<Asked, { readonly type: 'queued' }>;
-
-/** A reason outside the attempt that ends the call. */
-type Stop = { readonly type: 'aborted'; readonly errorOf: () => unknown } | { readonly type: 'time up' };
 
 /** One attempt of the call, and its wait. */
 interface Try {

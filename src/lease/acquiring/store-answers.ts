@@ -1,5 +1,8 @@
 import type { LockCollection } from '../../store/lock-collection.js';
 
+/** How long the answer to a cancel is awaited once the time to wait is up. */
+export const CANCEL_GRACE_MS = 1_000;
+
 /** Remembers for one call whether the store has ever answered, and why it is silent now. */
 export class StoreAnswers {
   readonly #collection: LockCollection;

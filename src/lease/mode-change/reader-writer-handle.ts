@@ -1,13 +1,12 @@
 import { AcquireTimeoutError } from '../../errors.js';
 import { keepAlive } from '../../keep-alive.js';
 import { parseDowngrade, parseUpgradeOptions } from '../../options/request-options.js';
-import type { AcquireOptions } from '../../options/request-options.js';
+import type { AcquireOptions, ParsedWait } from '../../options/request-options.js';
 import type { Mode } from '../../protocol/lock-document.js';
 import { sharedMode } from '../holding/fencing-eligibility.js';
 import type { HeldLease } from '../holding/held-lease.js';
 import { LeaseHandle } from '../holding/lock-handle.js';
-import type { HandleOwner, LockHandle } from '../holding/lock-handle.js';
-import type { ModeChanges } from './mode-changes.js';
+import type { HandleOwner, Held, LockHandle } from '../holding/lock-handle.js';
 
 /**
  * A hold of a reader-writer lock that can change its mode: `acquireWrite` and `acquireUpgradeableRead` return it.
@@ -54,11 +53,21 @@ export interface ReaderWriterHandle extends LockHandle {
   downgrade(to: 'upgradeable' | 'read'): Promise<void>;
 }
 
-/** @internal */
-export class ReaderWriterLeaseHandle extends LeaseHandle implements ReaderWriterHandle {
-  readonly #changes: ModeChanges;
+/** The mode of one hold, and its changes. */
+interface Changes {
+  readonly mode: Mode;
+  upgrade(wait: ParsedWait): Promise<void>;
+  downgrade(to: 'upgradeable' | 'read'): Promise<void>;
+}
 
-  constructor(hold: HeldLease, owner: HandleOwner, changes: ModeChanges) {
+/** The handle of a hold that can change its mode, of one lease or of a majority of several. @internal */
+export class ModeChangingHandle<H extends Held = HeldLease>
+  extends LeaseHandle<H>
+  implements ReaderWriterHandle
+{
+  readonly #changes: Changes;
+
+  constructor(hold: H, owner: HandleOwner<H>, changes: Changes) {
     super(hold, owner);
     this.#changes = changes;
   }
@@ -93,9 +102,12 @@ export class ReaderWriterLeaseHandle extends LeaseHandle implements ReaderWriter
   async downgrade(to: 'upgradeable' | 'read'): Promise<void> {
     await keepAlive(this.#changes.downgrade(parseDowngrade(to)));
   }
+}
 
+/** @internal */
+export class ReaderWriterLeaseHandle extends ModeChangingHandle {
   /** Uses the mode that this process knows, which is never stronger than the stored one. */
   override whyShared(): string | undefined {
-    return sharedMode(this.#changes.mode);
+    return sharedMode(this.currentMode());
   }
 }

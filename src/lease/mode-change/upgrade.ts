@@ -8,27 +8,21 @@ import type { Reply } from '../../protocol/replies/reply.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import { Scope } from '../../scope.js';
+import type { Stop } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
 import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
-import { StoreAnswers } from '../acquiring/store-answers.js';
+import { CANCEL_GRACE_MS, StoreAnswers } from '../acquiring/store-answers.js';
 import type { HeldLease } from '../holding/held-lease.js';
 import { lossOf } from '../holding/loss.js';
 import { TurnWait } from '../waiting/turn.js';
 import type { Turn } from '../waiting/turn.js';
 import type { ModeExchange } from './mode-exchange.js';
 
-/** How long the answer to a cancel is awaited once the time to wait is up. */
-const CANCEL_GRACE_MS = 1_000;
-
-/** A reason outside the attempt that ends the call. */
-type Stop =
-  | { readonly type: 'aborted'; readonly errorOf: () => unknown }
-  | { readonly type: 'time up' }
-  /** The hold was lost. */
-  | { readonly type: 'over' };
+/** The end of the call from outside; `over`: the hold was lost. */
+type End = Stop | { readonly type: 'over' };
 
 /** The result of one request for the upgrade. */
-type Asked = Turn | { readonly type: 'busy' } | Stop;
+type Asked = Turn | { readonly type: 'busy' } | End;
 
 /**
  * One call of upgrade. It waits as an acquire does, under the id of its hold, and jumps the queue. If the upgrade fails, it
@@ -41,8 +35,8 @@ export class Upgrade {
   readonly #options: ParsedWait;
   readonly #startedMs: number;
   readonly #answers: StoreAnswers;
-  readonly #stopped: Promise<Stop>;
-  #stop!: (stop: Stop) => void;
+  readonly #stopped: Promise<End>;
+  #stop!: (end: End) => void;
   #holders: readonly LeaseInfo[] = [];
 
   constructor(context: AcquisitionContext, hold: HeldLease, exchange: ModeExchange, options: ParsedWait) {
