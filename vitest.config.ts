@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 import { BREADTH_VARIABLE, breadthOf } from './test/support/breadth.js';
 import { BUSY_FILES, LONG_FILES } from './test/support/long-files.js';
 
-const ALL = 'test/**/*.test.ts';
+const ALL = '{test,benchmarks}/**/*.test.ts';
 const below = (patterns: readonly string[]): string[] => patterns.map((pattern) => `test/${pattern}`);
 
 /** `--mode long` is the long run; see test/support/breadth.ts. */

@@ -1,4 +1,4 @@
-import type { Block } from './statistics.js';
+import type { Block } from '../lab/statistics.js';
 
 /**
  * Milliseconds of the monotonic clock that all processes of a machine share, so that events of two processes can be put

@@ -1,7 +1,7 @@
 import type { Cell, Findings, Gate, Table } from './findings.js';
 import type { Plot } from './plot.js';
-import { describeRatio, distributionOf, ratioOf } from './statistics.js';
-import type { Block } from './statistics.js';
+import { describeRatio, distributionOf, ratioOf } from '../lab/statistics.js';
+import type { Block } from '../lab/statistics.js';
 
 /** How the parts of a ratio are called. */
 interface RatioNames {

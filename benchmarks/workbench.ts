@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import type { MongoClientOptions } from 'mongodb';
-import { connectOrStart } from '../test/support/mongo-server/connect-or-start.js';
-import type { MongoServer } from '../test/support/mongo-server/start.js';
+import { connectOrStart } from '../lab/mongo-server/connect-or-start.js';
+import type { MongoServer } from '../lab/mongo-server/start.js';
 import type { Members } from './findings.js';
 import { processorMsOf } from './processor-time.js';
 

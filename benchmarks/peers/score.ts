@@ -1,4 +1,4 @@
-import { jainIndex, median, percentile } from '../statistics.js';
+import { jainIndex, median, percentile } from '../../lab/statistics.js';
 import type { Cell } from '../findings.js';
 import type { Block } from './contest.js';
 import type { Peer } from './peer.js';

@@ -3,8 +3,8 @@ import { inTurn } from '../measure.js';
 import { Ring } from '../processes/ring.js';
 import type { Contention } from '../processes/ring.js';
 import { defineScenario } from '../scenario.js';
-import { distributionOf, jainIndex, median } from '../statistics.js';
-import type { Distribution } from '../statistics.js';
+import { distributionOf, jainIndex, median } from '../../lab/statistics.js';
+import type { Distribution } from '../../lab/statistics.js';
 
 const SIZES = [2, 4, 8, 16, 32] as const;
 

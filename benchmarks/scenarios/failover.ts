@@ -1,13 +1,13 @@
 // How long a lock is out of reach when the primary dies or steps down, beside a bare write in the same outage.
 import { MongoClient } from 'mongodb';
 import { LockProvider } from '../../src/index.js';
-import { startFaultCluster } from '../../test/faults/cluster/fault-cluster.js';
-import type { FaultCluster } from '../../test/faults/cluster/fault-cluster.js';
+import { startFaultCluster } from '../../lab/cluster/fault-cluster.js';
+import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
 import { BareWrite } from '../floor.js';
 import { sleep, timeOf } from '../measure.js';
 import type { Report } from '../report.js';
 import { defineScenario } from '../scenario.js';
-import { median } from '../statistics.js';
+import { median } from '../../lab/statistics.js';
 
 const DB_NAME = 'failover';
 

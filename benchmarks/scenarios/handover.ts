@@ -4,7 +4,7 @@ import type { Contention } from '../processes/ring.js';
 import type { Report } from '../report.js';
 import { defineScenario } from '../scenario.js';
 import { inTurn } from '../measure.js';
-import { jainIndex, percentile } from '../statistics.js';
+import { jainIndex, percentile } from '../../lab/statistics.js';
 
 const HOLD_MS = 5;
 

@@ -6,7 +6,7 @@ import { Ring } from '../processes/ring.js';
 import { RemoteProcess } from '../remote-process.js';
 import type { Report } from '../report.js';
 import { defineScenario } from '../scenario.js';
-import { distributionOf } from '../statistics.js';
+import { distributionOf } from '../../lab/statistics.js';
 import type { Workbench } from '../workbench.js';
 
 /** Longer than any pause of this scenario, so an idle keeper never gives up its seat by itself. */

@@ -5,7 +5,7 @@ import type { Cell } from '../findings.js';
 import { BareWrite } from '../floor.js';
 import { timesFor } from '../measure.js';
 import { defineScenario } from '../scenario.js';
-import { median } from '../statistics.js';
+import { median } from '../../lab/statistics.js';
 import type { Workbench } from '../workbench.js';
 
 const CALLERS = 100;

@@ -4,7 +4,7 @@ import { timesFor } from '../measure.js';
 import type { HolderDuties } from '../processes/holder-process.js';
 import { RemoteProcess } from '../remote-process.js';
 import { defineScenario } from '../scenario.js';
-import { percentile } from '../statistics.js';
+import { percentile } from '../../lab/statistics.js';
 
 /**
  * Longer than the period of the extensions, so that every block contains all of them. Also longer than `wakeIdleMs`,

@@ -7,7 +7,7 @@ import { sleep, timeOf } from '../measure.js';
 import { Oplog } from '../oplog.js';
 import type { Report } from '../report.js';
 import { defineScenario } from '../scenario.js';
-import { describeRatio, median, ratioOf } from '../statistics.js';
+import { describeRatio, median, ratioOf } from '../../lab/statistics.js';
 import type { Workbench } from '../workbench.js';
 
 const LENGTHS = [8, 50, 200, 500] as const;

@@ -7,7 +7,7 @@ import { BareWrite } from '../floor.js';
 import { timeOf } from '../measure.js';
 import type { Report } from '../report.js';
 import { defineScenario } from '../scenario.js';
-import { describeRatio, ratioOf } from '../statistics.js';
+import { describeRatio, ratioOf } from '../../lab/statistics.js';
 import type { Workbench } from '../workbench.js';
 
 const WARM_UP_ROUNDS = 300;

@@ -7,7 +7,7 @@ import type { Sent, StandbyDuties, Turn } from '../processes/standby-process.js'
 import { RemoteTeam } from '../remote-process.js';
 import type { Report } from '../report.js';
 import { defineScenario } from '../scenario.js';
-import { distributionOf, median } from '../statistics.js';
+import { distributionOf, median } from '../../lab/statistics.js';
 import type { Workbench } from '../workbench.js';
 
 const PROCESSES = 2;

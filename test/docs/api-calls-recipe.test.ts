@@ -1,7 +1,7 @@
 import { describe, expect, inject, test } from 'vitest';
 
 import { OwnDatabase } from '../support/own-database.js';
-import { eventually, later, rejection } from '../support/patience.js';
+import { eventually, later, rejection } from '../../lab/patience.js';
 import { recipe } from './recipe.js';
 
 type Forecast = (city: string) => Promise<string>;

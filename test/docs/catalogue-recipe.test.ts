@@ -3,7 +3,7 @@ import { describe, expect, inject, test } from 'vitest';
 
 import type { LockProvider, ReaderWriterLock } from '../../src/index.js';
 import { OwnDatabase } from '../support/own-database.js';
-import { eventually, rejection } from '../support/patience.js';
+import { eventually, rejection } from '../../lab/patience.js';
 import { recipe } from './recipe.js';
 
 interface Product {

@@ -18,7 +18,7 @@ const scriptsNamed = ({ text }: Page): readonly string[] =>
 
 /** Files and folders of the repository that stand in code: `test/support`. */
 const pathsNamed = ({ text }: Page): readonly string[] =>
-  [...text.matchAll(/[` ]((?:src|test)\/[\w./-]+)(?=[` ])/g)].map(([, path = '']) => path);
+  [...text.matchAll(/[` ]((?:src|lab|test)\/[\w./-]+)(?=[` ])/g)].map(([, path = '']) => path);
 
 describe('what the pages tell to run', () => {
   test.each(pages)('$path: each script is one of package.json', (from) => {
@@ -29,7 +29,7 @@ describe('what the pages tell to run', () => {
   test('CONTRIBUTING.md names files and folders that exist', () => {
     const contributing = page('CONTRIBUTING.md');
     expect(pathsNamed(contributing).filter((path) => !existsSync(join(root, path)))).toEqual([]);
-    expect(pathsNamed(contributing)).toContain('test/support/patience.ts');
+    expect(pathsNamed(contributing)).toContain('lab/patience.ts');
     expect(scriptsNamed(contributing)).toEqual(
       expect.arrayContaining(['test', 'test:long', 'check', 'bench']),
     );

@@ -10,7 +10,7 @@ import {
 } from '../../src/index.js';
 import type { LockHandle } from '../../src/index.js';
 import { OwnDatabase } from '../support/own-database.js';
-import { answeredTimeout, eventually, later, rejection } from '../support/patience.js';
+import { answeredTimeout, eventually, later, rejection } from '../../lab/patience.js';
 
 /** Two processes, and what is stored. */
 class Two extends OwnDatabase {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { fencedTransaction, fencedUpdateOne } from '../../src/index.js';
 import { OwnDatabase } from '../support/own-database.js';
-import { rejection } from '../support/patience.js';
+import { rejection } from '../../lab/patience.js';
 import { codeBlocks, page } from './pages.js';
 import { runProgram } from './program.js';
 import { recipe, runExample } from './recipe.js';

@@ -3,7 +3,7 @@ import { describe, expect, inject, test } from 'vitest';
 
 import type { LockHandle, LockProvider } from '../../src/index.js';
 import { OwnDatabase } from '../support/own-database.js';
-import { eventually, later } from '../support/patience.js';
+import { eventually, later } from '../../lab/patience.js';
 
 /** A lock whose requests are named as on the picture of its page, each by a process of its own. */
 class Picture<H extends LockHandle> extends OwnDatabase {

@@ -2,11 +2,11 @@ import { runInNewContext } from 'node:vm';
 import type { Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { expectUsualBehaviour } from '../hostile/usual-behaviour.js';
-import { startAuthorizingServer } from '../support/authorizing-server.js';
-import type { AuthorizingServer } from '../support/authorizing-server.js';
+import { expectUsualBehaviour } from '../behaviour/environments/usual-behaviour.js';
+import { startAuthorizingServer } from '../../lab/mongo-server/authorizing-server.js';
+import type { AuthorizingServer } from '../../lab/mongo-server/authorizing-server.js';
 import { OwnClient, randomName } from '../support/own-database.js';
-import { rejection } from '../support/patience.js';
+import { rejection } from '../../lab/patience.js';
 import { markedBlock } from './pages.js';
 
 interface Privilege {

@@ -4,7 +4,7 @@ import { describe, expect, inject, test } from 'vitest';
 
 import { OwnDatabase } from '../support/own-database.js';
 import type { OwnClient } from '../support/own-database.js';
-import { eventually } from '../support/patience.js';
+import { eventually } from '../../lab/patience.js';
 import { markedBlock } from './pages.js';
 
 const PAGE = 'docs/protocol.md';

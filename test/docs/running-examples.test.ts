@@ -3,7 +3,7 @@ import { describe, expect, inject, test } from 'vitest';
 import { DeadlockError } from '../../src/index.js';
 import type { LockSnapshot } from '../../src/index.js';
 import { OwnDatabase } from '../support/own-database.js';
-import { rejection } from '../support/patience.js';
+import { rejection } from '../../lab/patience.js';
 import { codeBlocks, page } from './pages.js';
 import type { CodeBlock } from './pages.js';
 import { runExample } from './recipe.js';

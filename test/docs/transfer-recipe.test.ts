@@ -1,7 +1,7 @@
 import { describe, expect, inject, test } from 'vitest';
 
 import { OwnDatabase } from '../support/own-database.js';
-import { rejection } from '../support/patience.js';
+import { rejection } from '../../lab/patience.js';
 import { recipe } from './recipe.js';
 
 type Transfer = (from: string, to: string, cents: number, day: string) => Promise<void>;

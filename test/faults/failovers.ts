@@ -3,9 +3,9 @@ import { expect, it } from 'vitest';
 
 import { LockLostError, StoreUnavailableError } from '../../src/index.js';
 import { OwnDatabase } from '../support/own-database.js';
-import { eventually, later, within } from '../support/patience.js';
-import type { FaultCluster } from './cluster/fault-cluster.js';
-import type { FaultMember } from './cluster/fault-member.js';
+import { eventually, later, within } from '../../lab/patience.js';
+import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
+import type { FaultMember } from '../../lab/cluster/fault-member.js';
 
 /** How long after the first write of anybody that a majority has, the first grant may come. */
 const MAX_LATE_MS = 2_000;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { isLong } from '../support/breadth.js';
-import { buildProgram } from '../processes/worker-program.js';
-import type { WorkerProgram } from '../processes/worker-program.js';
-import { startFaultCluster } from './cluster/fault-cluster.js';
-import type { FaultCluster } from './cluster/fault-cluster.js';
+import { buildProgram } from '../behaviour/processes/worker-program.js';
+import type { WorkerProgram } from '../behaviour/processes/worker-program.js';
+import { startFaultCluster } from '../../lab/cluster/fault-cluster.js';
+import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
 import { failovers } from './failovers.js';
 import { tellLeftOut } from './nemesis/nemesis.js';
 import { PROCESS_FAULTS, STORE_FAULTS } from './nemesis/fault-list.js';

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 
 import { Command, InvalidArgumentError } from 'commander';
 
-import { buildProgram } from '../processes/worker-program.js';
-import { startFaultCluster } from './cluster/fault-cluster.js';
+import { buildProgram } from '../behaviour/processes/worker-program.js';
+import { startFaultCluster } from '../../lab/cluster/fault-cluster.js';
 import { PROCESS_FAULTS, PROVED_ELSEWHERE, STORE_FAULTS } from './nemesis/fault-list.js';
 import { tellLeftOut } from './nemesis/nemesis.js';
 import { runOrdeal } from './ordeal.js';

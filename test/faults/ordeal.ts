@@ -1,4 +1,4 @@
-import type { FaultCluster } from './cluster/fault-cluster.js';
+import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
 import { faultsOfRound, mildFaultsOf } from './nemesis/fault-list.js';
 import type { Fault } from './nemesis/fault-world.js';
 import { runRound } from './round.js';

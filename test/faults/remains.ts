@@ -1,11 +1,11 @@
 import { MongoClient } from 'mongodb';
 import type { Collection, Document } from 'mongodb';
 
-import { versionOf } from '../support/lock-version.js';
-import { eventually, pause } from '../support/patience.js';
-import { readCounters } from './checkers/leak-checker.js';
-import type { Counters } from './checkers/leak-checker.js';
-import type { FaultCluster } from './cluster/fault-cluster.js';
+import { versionOf } from '../judge/lock-version.js';
+import { eventually, pause } from '../../lab/patience.js';
+import { readCounters } from '../judge/leak-checker.js';
+import type { Counters } from '../judge/leak-checker.js';
+import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
 import { APP_NAME } from './workload/messages.js';
 
 /** The longest lease of one who was killed, by the fastest clock. */

@@ -1,7 +1,7 @@
 import Table from 'cli-table3';
 
-import { percentile } from '../../benchmarks/statistics.js';
-import type { FirstGrant } from './checkers/first-grants.js';
+import { percentile } from '../../lab/statistics.js';
+import type { FirstGrant } from '../judge/first-grants.js';
 import type { RoundResult } from './round.js';
 
 interface Result extends Omit<RoundResult, 'history' | 'grants'> {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { connectOrStart } from '../support/mongo-server/connect-or-start.js';
+import { connectOrStart } from '../../lab/mongo-server/connect-or-start.js';
 
 const execute = promisify(execFile);
 const root = fileURLToPath(new URL('../../', import.meta.url));

@@ -3,21 +3,21 @@
  * readers, and a test compares the two.
  */
 export const LONG_FILES: readonly string[] = [
-  'conformance/{kept-mutex,kept-semaphore-of-one,semaphore-with-one-left,upgradeable-read}.change-stream.test.ts',
-  'conformance/!(mutex).polling.test.ts',
+  'behaviour/conformance/{kept-mutex,kept-semaphore-of-one,semaphore-with-one-left,upgradeable-read}.change-stream.test.ts',
+  'behaviour/conformance/!(mutex).polling.test.ts',
 
-  'demo/demo.test.ts',
-  'faults/checkers/oplog-replay.test.ts',
-  'faults/cluster/fault-cluster.test.ts',
+  'programs/demo.test.ts',
+  'judge/oplog-replay.test.ts',
+  'lab/fault-cluster.test.ts',
   'faults/scenarios/overload.test.ts',
   'faults/scenarios/stored-giants.test.ts',
-  'hostile/secondaries.test.ts',
-  'processes/processes.polling.test.ts',
+  'behaviour/environments/secondaries.test.ts',
+  'behaviour/processes/processes.polling.test.ts',
 ];
 
 /** Files that keep a processor busy all the time, rather than wait: more of them at a time would only slow each other. */
 export const BUSY_FILES: readonly string[] = [
-  'protocol/*.test.ts',
+  '{model,behaviour/protocol}/*.test.ts',
   'faults/scenarios/overload.test.ts',
   'faults/scenarios/stored-anything.test.ts',
 ];

@@ -1,7 +1,7 @@
 import type {} from 'vitest';
 import type { TestProject } from 'vitest/node';
 
-import { connectOrStart } from './mongo-server/connect-or-start.js';
+import { connectOrStart } from '../../lab/mongo-server/connect-or-start.js';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, inject } from 'vitest';
 import { LockProvider } from '../../src/index.js';
 import type { LockProviderOptions } from '../../src/index.js';
 import { whenTestEnds } from './current-test.js';
-import { startReplicaSet } from './mongo-server/start.js';
-import type { MongoServer } from './mongo-server/start.js';
+import { startReplicaSet } from '../../lab/mongo-server/start.js';
+import type { MongoServer } from '../../lab/mongo-server/start.js';
 
 /** A provider on a client of its own, both closed when the test ends. */
 export interface TestProvider {

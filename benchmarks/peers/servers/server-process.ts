@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { endWithThisProcess } from '../../../test/support/mongo-server/members.js';
+import { endWithThisProcess } from '../../../lab/mongo-server/members.js';
 
 const execute = promisify(execFile);
 

@@ -3,8 +3,8 @@ import { rm } from 'node:fs/promises';
 
 import { Command, InvalidArgumentError } from 'commander';
 
-import { buildProgram } from '../../processes/worker-program.js';
-import { startFaultCluster } from '../cluster/fault-cluster.js';
+import { buildProgram } from '../../behaviour/processes/worker-program.js';
+import { startFaultCluster } from '../../../lab/cluster/fault-cluster.js';
 import { runRound } from '../round.js';
 import { markdown } from '../summary.js';
 import type { Violation } from '../verdict.js';

@@ -2,8 +2,8 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-import { buildProgram } from '../../processes/worker-program.js';
-import type { WorkerProgram } from '../../processes/worker-program.js';
+import { buildProgram } from '../../behaviour/processes/worker-program.js';
+import type { WorkerProgram } from '../../behaviour/processes/worker-program.js';
 import { WORKER } from '../workload/crew.js';
 import type { Edit, Mutation } from './mutation.js';
 import { PROCESS_MUTATIONS } from './process-mutations.js';
@@ -33,7 +33,7 @@ export async function buildMutant({ name, edits }: Mutation): Promise<WorkerProg
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   try {
-    for (const part of ['src', 'test/faults', 'test/support']) {
+    for (const part of ['src', 'lab', 'test/faults', 'test/support']) {
       await cp(join(ROOT, part), join(folder, part), { recursive: true });
     }
     for (const edit of edits) {

@@ -1,4 +1,4 @@
-import { pause } from '../../support/patience.js';
+import { pause } from '../../../lab/patience.js';
 import { drawVictim, during, last } from '../nemesis/fault-world.js';
 import type { Fault, FaultWorld } from '../nemesis/fault-world.js';
 

@@ -1,7 +1,7 @@
-import { eventually, pause } from '../../support/patience.js';
-import type { SmallDisk } from '../cluster/disk.js';
-import type { FaultMember } from '../cluster/fault-member.js';
-import { slowDisks, slowDisksRefusal } from '../cluster/slow-disk.js';
+import { eventually, pause } from '../../../lab/patience.js';
+import type { SmallDisk } from '../../../lab/cluster/disk.js';
+import type { FaultMember } from '../../../lab/cluster/fault-member.js';
+import { slowDisks, slowDisksRefusal } from '../../../lab/cluster/slow-disk.js';
 import { during, last, losePrimary } from './fault-world.js';
 import type { Fault, FaultWorld } from './fault-world.js';
 

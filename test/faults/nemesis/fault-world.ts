@@ -1,11 +1,11 @@
 import { MongoClient } from 'mongodb';
 import type { Db } from 'mongodb';
 
-import { pause } from '../../support/patience.js';
-import type { FaultCluster } from '../cluster/fault-cluster.js';
-import type { FaultMember } from '../cluster/fault-member.js';
+import { pause } from '../../../lab/patience.js';
+import type { FaultCluster } from '../../../lab/cluster/fault-cluster.js';
+import type { FaultMember } from '../../../lab/cluster/fault-member.js';
 import type { Excuse, RunLine } from '../history.js';
-import type { Random } from '../random.js';
+import type { Random } from '../../../lab/random.js';
 import type { Crew } from '../workload/crew.js';
 import type { Worker } from '../workload/hired-worker.js';
 import type { Journal } from '../workload/journal.js';

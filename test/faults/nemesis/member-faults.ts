@@ -1,4 +1,4 @@
-import { pause } from '../../support/patience.js';
+import { pause } from '../../../lab/patience.js';
 import { during, last, losePrimary } from './fault-world.js';
 import type { Fault, FaultWorld } from './fault-world.js';
 

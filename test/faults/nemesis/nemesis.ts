@@ -1,5 +1,5 @@
-import { pause } from '../../support/patience.js';
-import type { Random } from '../random.js';
+import { pause } from '../../../lab/patience.js';
+import type { Random } from '../../../lab/random.js';
 import type { Fault, FaultWorld } from './fault-world.js';
 
 /** Faults that cannot be had here, and why. */

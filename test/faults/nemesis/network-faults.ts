@@ -1,8 +1,8 @@
-import { pause } from '../../support/patience.js';
-import type { Isolation } from '../cluster/fault-cluster.js';
-import type { FaultMember } from '../cluster/fault-member.js';
-import type { Request, Traffic } from '../cluster/fault-proxy.js';
-import { randomFrom } from '../random.js';
+import { pause } from '../../../lab/patience.js';
+import type { Isolation } from '../../../lab/cluster/fault-cluster.js';
+import type { FaultMember } from '../../../lab/cluster/fault-member.js';
+import type { Request, Traffic } from '../../../lab/cluster/fault-proxy.js';
+import { randomFrom } from '../../../lab/random.js';
 import { drawVictim, during, last, losePrimary } from './fault-world.js';
 import type { Fault, FaultWorld } from './fault-world.js';
 

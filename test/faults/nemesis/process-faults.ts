@@ -1,4 +1,4 @@
-import { pause } from '../../support/patience.js';
+import { pause } from '../../../lab/patience.js';
 import { drawVictim, during, last } from './fault-world.js';
 import type { Fault } from './fault-world.js';
 

@@ -1,5 +1,5 @@
-import { eventually, pause } from '../../support/patience.js';
-import type { FaultCluster } from '../cluster/fault-cluster.js';
+import { eventually, pause } from '../../../lab/patience.js';
+import type { FaultCluster } from '../../../lab/cluster/fault-cluster.js';
 import { APP_NAME } from '../workload/messages.js';
 import { during, last, onPrimary } from './fault-world.js';
 import type { Fault, FaultWorld } from './fault-world.js';

@@ -1,7 +1,11 @@
 import type { MongoClientOptions } from 'mongodb';
 import { describe, expect, inject, it } from 'vitest';
 
-import { EXTENDED_OFTEN, expectOwnConcerns, expectUsualBehaviour } from '../../hostile/usual-behaviour.js';
+import {
+  EXTENDED_OFTEN,
+  expectOwnConcerns,
+  expectUsualBehaviour,
+} from '../../behaviour/environments/usual-behaviour.js';
 import { OwnDatabase } from '../../support/own-database.js';
 
 /** What a client may be set up with beyond concerns and BSON options: how it connects, checks, counts and packs. */

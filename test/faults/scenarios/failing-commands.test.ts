@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { LockProvider } from '../../../src/index.js';
 import { isLong } from '../../support/breadth.js';
-import { eventually, later, rejection, within } from '../../support/patience.js';
+import { eventually, later, rejection, within } from '../../../lab/patience.js';
 import { failCommands, randomName, testProvider, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 

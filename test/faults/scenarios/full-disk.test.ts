@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { buildProgram } from '../../processes/worker-program.js';
-import type { WorkerProgram } from '../../processes/worker-program.js';
-import { smallDisk } from '../cluster/disk.js';
-import type { SmallDisk } from '../cluster/disk.js';
-import { startFaultCluster } from '../cluster/fault-cluster.js';
-import type { FaultCluster } from '../cluster/fault-cluster.js';
+import { buildProgram } from '../../behaviour/processes/worker-program.js';
+import type { WorkerProgram } from '../../behaviour/processes/worker-program.js';
+import { smallDisk } from '../../../lab/cluster/disk.js';
+import type { SmallDisk } from '../../../lab/cluster/disk.js';
+import { startFaultCluster } from '../../../lab/cluster/fault-cluster.js';
+import type { FaultCluster } from '../../../lab/cluster/fault-cluster.js';
 import { fullDisk } from '../nemesis/disk-faults.js';
 import { runRound } from '../round.js';
 import { WORKER } from '../workload/crew.js';

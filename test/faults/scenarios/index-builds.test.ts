@@ -1,10 +1,10 @@
 import type { ClientSession, Db, Document, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 
-import { startReplicaSet } from '../../support/mongo-server/start.js';
-import type { MongoServer } from '../../support/mongo-server/start.js';
+import { startReplicaSet } from '../../../lab/mongo-server/start.js';
+import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
-import { eventually, later, pause, within } from '../../support/patience.js';
+import { eventually, later, pause, within } from '../../../lab/patience.js';
 
 const COLLECTION = 'distributed.locks';
 

@@ -4,11 +4,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { LockProvider } from '../../../src/index.js';
 import type { AcquireOptions, LockProviderOptions } from '../../../src/index.js';
 import { whenTestEnds } from '../../support/current-test.js';
-import { startReplicaSet } from '../../support/mongo-server/start.js';
-import type { MongoServer } from '../../support/mongo-server/start.js';
-import { eventually, later, rejection } from '../../support/patience.js';
-import { startFaultProxy } from '../cluster/fault-proxy.js';
-import type { FaultProxy, Holding, Request } from '../cluster/fault-proxy.js';
+import { startReplicaSet } from '../../../lab/mongo-server/start.js';
+import type { MongoServer } from '../../../lab/mongo-server/start.js';
+import { eventually, later, rejection } from '../../../lab/patience.js';
+import { startFaultProxy } from '../../../lab/cluster/fault-proxy.js';
+import type { FaultProxy, Holding, Request } from '../../../lab/cluster/fault-proxy.js';
 
 /** Far longer than the test waits for the lock to be free again. */
 const LEASE_MS = 600_000;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { BSONRegExp, Binary, Decimal128, Long, MaxKey, MinKey, ObjectId, Timestamp } from 'mongodb';
 
-import { MISSING } from '../../support/corruptions.js';
+import { MISSING } from '../../model/documents/corruptions.js';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -4,10 +4,10 @@ import type { Db } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import type { LockHandle } from '../../../src/index.js';
-import { startReplicaSet } from '../../support/mongo-server/start.js';
-import type { MongoServer } from '../../support/mongo-server/start.js';
+import { startReplicaSet } from '../../../lab/mongo-server/start.js';
+import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
-import { eventually, later, pause, within } from '../../support/patience.js';
+import { eventually, later, pause, within } from '../../../lab/patience.js';
 
 // The conflicts of the whole server are counted.
 let server: MongoServer;

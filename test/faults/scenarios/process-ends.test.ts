@@ -10,7 +10,7 @@ import { build } from 'tsup';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 
 import { OwnDatabase } from '../../support/own-database.js';
-import { eventually, later, within } from '../../support/patience.js';
+import { eventually, later, within } from '../../../lab/patience.js';
 import type { EndingTask } from './ending-worker.js';
 
 /** Inside the project, so that the program finds its dependencies. */

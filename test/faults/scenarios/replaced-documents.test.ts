@@ -2,7 +2,7 @@ import { Long } from 'mongodb';
 import { expect, inject, it } from 'vitest';
 
 import { OwnDatabase } from '../../support/own-database.js';
-import { eventually, later, within } from '../../support/patience.js';
+import { eventually, later, within } from '../../../lab/patience.js';
 
 /** Nobody looks by itself while the test lasts: who hears nothing waits. */
 const OPTIONS = { leaseMs: 120_000, createIndexes: false };

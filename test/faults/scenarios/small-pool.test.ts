@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/clock.js';
 import type { LockHandle } from '../../../src/index.js';
 import { StoreCalls } from '../../../src/store/store-calls.js';
 import { whenTestEnds } from '../../support/current-test.js';
-import { eventually, later, pause, rejection, within } from '../../support/patience.js';
+import { eventually, later, pause, rejection, within } from '../../../lab/patience.js';
 import { failCommands, testProvider, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 

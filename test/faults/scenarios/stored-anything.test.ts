@@ -6,10 +6,10 @@ import { LeaseholdError } from '../../../src/index.js';
 import type { Hold, LockHandle, LockProvider, ReaderWriterHandle } from '../../../src/index.js';
 import { legalProjection } from '../../../src/protocol/pipeline/extension.js';
 import { byBreadth } from '../../support/breadth.js';
-import { lockDocument } from '../../support/corruptions.js';
-import { ALL_SEATS } from '../../support/lock-kinds.js';
+import { lockDocument } from '../../model/documents/corruptions.js';
+import { ALL_SEATS } from '../../model/documents/lock-kinds.js';
 import { OwnDatabase, randomName } from '../../support/own-database.js';
-import { eventually, later, within } from '../../support/patience.js';
+import { eventually, later, within } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
 import { mutated, mutation } from './mutations.js';
 

@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { LeaseholdError } from '../../../src/index.js';
 import type { LockProvider } from '../../../src/index.js';
-import { idleDocument, lockDocument } from '../../support/corruptions.js';
-import type { MongoServer } from '../../support/mongo-server/start.js';
-import { startReplicaSet } from '../../support/mongo-server/start.js';
+import { idleDocument, lockDocument } from '../../model/documents/corruptions.js';
+import type { MongoServer } from '../../../lab/mongo-server/start.js';
+import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
-import { within } from '../../support/patience.js';
+import { within } from '../../../lab/patience.js';
 
 type Locks = Collection<{ _id: string }>;
 type Json = Readonly<Record<string, unknown>>;

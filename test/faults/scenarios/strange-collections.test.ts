@@ -3,7 +3,7 @@ import { describe, expect, inject, it } from 'vitest';
 
 import type { LockProvider } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/own-database.js';
-import { eventually, later, rejection, within } from '../../support/patience.js';
+import { eventually, later, rejection, within } from '../../../lab/patience.js';
 
 const COLLECTION = 'distributed.locks';
 const OPTIONS = { leaseMs: 3_000, createIndexes: false };

@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { LockProvider } from '../../../src/index.js';
 import { byBreadth } from '../../support/breadth.js';
-import { eventually, later, pause, within } from '../../support/patience.js';
-import { startReplicaSet } from '../../support/mongo-server/start.js';
-import type { MongoServer } from '../../support/mongo-server/start.js';
+import { eventually, later, pause, within } from '../../../lab/patience.js';
+import { startReplicaSet } from '../../../lab/mongo-server/start.js';
+import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { drawSeed } from '../../support/seed.js';
-import { randomFrom } from '../random.js';
-import type { Random } from '../random.js';
+import { randomFrom } from '../../../lab/random.js';
+import type { Random } from '../../../lab/random.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import type { OwnClient } from '../../support/own-database.js';
 

@@ -1,7 +1,7 @@
 import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 
-import { eventually, later, pause, within } from '../../support/patience.js';
+import { eventually, later, pause, within } from '../../../lab/patience.js';
 import { failCommands, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 

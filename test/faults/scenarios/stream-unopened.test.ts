@@ -1,10 +1,10 @@
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { startReplicaSet } from '../../support/mongo-server/start.js';
-import type { MongoServer } from '../../support/mongo-server/start.js';
+import { startReplicaSet } from '../../../lab/mongo-server/start.js';
+import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
-import { eventually, rejection, within } from '../../support/patience.js';
+import { eventually, rejection, within } from '../../../lab/patience.js';
 
 // Cursors of the whole server are counted.
 let server: MongoServer;

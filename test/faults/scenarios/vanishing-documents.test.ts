@@ -4,7 +4,7 @@ import { describe, expect, inject, it } from 'vitest';
 
 import type { LockHandle, LockProvider } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/own-database.js';
-import { eventually, later, within } from '../../support/patience.js';
+import { eventually, later, within } from '../../../lab/patience.js';
 
 const COLLECTION = 'distributed.locks';
 const LIMIT = 3;

@@ -5,9 +5,9 @@ import type {
   LockProvider,
   LockRequest,
 } from '../../../src/index.js';
-import { pause } from '../../support/patience.js';
+import { pause } from '../../../lab/patience.js';
 import type { SetName, WorkerLine } from '../history.js';
-import type { Random } from '../random.js';
+import type { Random } from '../../../lab/random.js';
 import type { Journal } from './journal.js';
 import { codeOf, ObservedHold } from './observed-hold.js';
 import type { ProtectedSet } from './sets.js';

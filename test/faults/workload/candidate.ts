@@ -1,6 +1,6 @@
 import type { LeaderElection, LockHandle, WhyDeposed } from '../../../src/index.js';
-import { later, pause } from '../../support/patience.js';
-import type { Random } from '../random.js';
+import { later, pause } from '../../../lab/patience.js';
+import type { Random } from '../../../lab/random.js';
 import type { Stage } from './actor.js';
 import { codeOf, ObservedHold } from './observed-hold.js';
 

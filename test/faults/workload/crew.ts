@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { pause } from '../../support/patience.js';
+import { pause } from '../../../lab/patience.js';
 import type { RunLine, SetName, WorkerLine } from '../history.js';
 import { Worker } from './hired-worker.js';
 import type { Journal } from './journal.js';

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
-import { eventually, within } from '../../support/patience.js';
+import { eventually, within } from '../../../lab/patience.js';
 import type { RunLine } from '../history.js';
 import type { Journal } from './journal.js';
 import type { Order, Report, WorkerTask } from './messages.js';

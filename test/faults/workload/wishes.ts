@@ -1,6 +1,6 @@
 import type { AcquireOptions, LockHandle, LockProvider, LockRequest } from '../../../src/index.js';
 import type { Mode, Seat } from '../history.js';
-import type { Random } from '../random.js';
+import type { Random } from '../../../lab/random.js';
 
 /** A lock of the workload. The few there are, are wanted by everybody. */
 type Plan =

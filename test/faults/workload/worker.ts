@@ -3,9 +3,9 @@ import { MongoClient } from 'mongodb';
 import type { Collection } from 'mongodb';
 
 import { LockProvider } from '../../../src/index.js';
-import { pause } from '../../support/patience.js';
+import { pause } from '../../../lab/patience.js';
 import type { WorkerLine } from '../history.js';
-import { randomFrom } from '../random.js';
+import { randomFrom } from '../../../lab/random.js';
 import { Actor } from './actor.js';
 import type { Stage } from './actor.js';
 import { Candidate } from './candidate.js';

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+
+import { filled } from '../page.js';
+import { resultWith } from './result.js';
+
+const result = resultWith({
+  tables: [{ title: 'Hand-overs', head: ['waiters', 'p50'], rows: [[8, 1.5]] }],
+  plots: [{ title: 'A plot', kind: 'bars', x: { label: 'waiters', values: [8] }, y: 'ms', series: [] }],
+  notes: { 'worth knowing': 'yes' },
+  gates: [{ name: 'p50', measured: 1.5, must: '≤', bound: 2 }],
+});
+
+const block = (subject: string, content: string): string =>
+  `before\n<!-- figures of: ${subject} -->${content}<!-- end of figures -->\nafter`;
+
+describe('a block of the page', () => {
+  test('gets the tables, the notes and the pictures of its scenario, instead of what stood there', () => {
+    const page = filled(block('queue', ' what stood there '), [result]);
+    for (const part of [
+      'before\n<!-- figures of: queue -->',
+      '**queue, three members** (2026-03-14)',
+      '| 8 | 1.500 |',
+      '- worth knowing: yes',
+      '![A plot](performance/queue-3-1.svg)',
+      '<!-- end of figures -->\nafter',
+    ]) {
+      expect(page).toContain(part);
+    }
+    expect(page).not.toContain('what stood there');
+  });
+
+  test('says so if nothing was measured', () => {
+    expect(filled(block('streams', ''), [result])).toContain('_Not measured yet._');
+  });
+
+  test('of the gates has every one of them with its verdict', () => {
+    expect(filled(block('gates', ''), [result])).toContain(
+      '| p50 | 1.500 | ≤ 2 | pass | queue, three members |',
+    );
+  });
+
+  test('of the runs tells where the figures come from', () => {
+    const page = filled(block('runs', ''), [result]);
+    expect(page).toContain(
+      '| queue, three members | 2026-03-14 09:26 | mongod 6.0.5 | v20.0.0 | 7.0.0 | 2 | 0.500 |',
+    );
+  });
+
+  test('stays as it is if it is filled again with the same', () => {
+    const once = filled(block('queue', ''), [result]);
+    expect(filled(once, [result])).toBe(once);
+  });
+});

@@ -1,0 +1,110 @@
+import { inspect } from 'node:util';
+
+import { AcquireTimeoutError } from '../src/index.js';
+
+/** How long to wait for something that takes milliseconds when all is well, on a machine that is busy. */
+export const BUSY_MACHINE_MS = 60_000;
+
+/** What the promise settles with, if it does so in time. */
+export async function within<T>(boundMs: number, what: string, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`not within ${boundMs} ms: ${what}`));
+    }, boundMs);
+  });
+  try {
+    return await Promise.race([promise, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Notes what a condition looks at, and returns it: a failure shows the last of it. */
+export type See = <V>(value: V) => V;
+
+/**
+ * Looks until the condition gives something other than false, null or undefined, and returns that. The error of one that
+ * never does shows what it saw last, or else what it gave last and how it is written.
+ */
+export async function eventually<T>(
+  what: string,
+  condition: (see: See) => T | Promise<T>,
+  boundMs = BUSY_MACHINE_MS,
+): Promise<Exclude<T, false | null | undefined>> {
+  const endMs = performance.now() + boundMs;
+  let seen: string | undefined;
+  const see: See = (value) => {
+    seen = inspect(value, { depth: 6, breakLength: 110 });
+    return value;
+  };
+  for (;;) {
+    const value = await condition(see);
+    if (value !== false && value !== null && value !== undefined) {
+      return value as Exclude<T, false | null | undefined>;
+    }
+    if (performance.now() > endMs) {
+      const last = seen ?? `${inspect(value)} of ${condition.toString()}`;
+      throw new Error(`not within ${boundMs} ms: ${what}; last seen: ${last}`);
+    }
+    await pause(10);
+  }
+}
+
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Whether the promise is still open after this long. */
+export async function staysOpen(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  const settled = promise.then(
+    () => false,
+    () => false,
+  );
+  return await Promise.race([settled, pause(ms).then(() => true)]);
+}
+
+/** A promise that is awaited later: until then its rejection is no unhandled one. */
+export function later<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+/** What the promise rejects with. */
+export async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it did not reject');
+}
+
+/** Whoever queued knows its place. */
+const wasQueued = ({ place }: AcquireTimeoutError): boolean => place !== null;
+
+/**
+ * The timeout of a wait that the store had answered in time. One that ends sooner knows neither its place nor who is in
+ * its way: then it is begun anew, with more time.
+ */
+export async function answeredTimeout(
+  wait: (timeoutMs: number) => Promise<unknown>,
+  wasAnswered: (error: AcquireTimeoutError) => boolean = wasQueued,
+): Promise<AcquireTimeoutError> {
+  for (let timeoutMs = 250; ; timeoutMs *= 4) {
+    const error = await rejection(wait(timeoutMs));
+    if (!(error instanceof AcquireTimeoutError)) throw error;
+    if (wasAnswered(error) || timeoutMs > BUSY_MACHINE_MS) return error;
+  }
+}
+
+/** For waits without a queue. */
+export const toldOfHolders = ({ holders }: AcquireTimeoutError): boolean => holders.length > 0;
+
+/** What the function throws. */
+export function thrown(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it did not throw');
+}

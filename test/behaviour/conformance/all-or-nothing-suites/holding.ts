@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+
+import { LockLostError } from '../../../../src/index.js';
+import { eventually, rejection, within } from '../../../../lab/patience.js';
+import type { ModeOfWaiting } from '../adapters.js';
+import { AllOrNothingWorld, mutexes } from '../all-or-nothing-world.js';
+
+/** Several locks as one hold. */
+export function holding(wakeups: ModeOfWaiting): void {
+  describe.concurrent('a composite', () => {
+    it.each([0, 1, 2])('is lost when one is lost, whichever: number %i', async (which) => {
+      await using world = new AllOrNothingWorld(wakeups, { leaseMs: 6_000, extendEveryMs: 200 });
+      const names = ['a', 'b', 'c'];
+      const hold = await world.takeHere(...names);
+      const { signal } = hold;
+      let fired = 0;
+      signal.addEventListener('abort', () => (fired += 1));
+      await world.destroyDocuments([names[which] ?? '']);
+      await eventually('the loss', () => signal.aborted, 10_000);
+      expect(signal.reason).toBeInstanceOf(LockLostError);
+      expect(signal.reason).toMatchObject({ lockName: names[which], why: 'document-missing' });
+      expect([hold.isHeld, hold.remainingMs, fired]).toEqual([false, 0, 1]);
+      expect(hold.signal).toBe(signal);
+      expect(() => {
+        hold.assertHeld();
+      }).toThrow(expect.objectContaining({ code: 'LOCK_LOST', lockName: names[which] }));
+      expect(await rejection(hold.confirm())).toMatchObject({ code: 'LOCK_LOST', lockName: names[which] });
+      // The others are held until somebody gives them back.
+      expect(hold.handles.map(({ isHeld }) => isHeld)).toEqual(names.map((_, index) => index !== which));
+      expect(await world.freeOf(...names)).toEqual([names[which]]);
+      expect(await hold.release()).toBe(false);
+      expect(await world.freeOf(...names)).toEqual(names);
+      expect(fired).toBe(1);
+    });
+
+    it('tells of a loss that came before anybody asked for its signal', async () => {
+      await using world = new AllOrNothingWorld(wakeups);
+      const hold = await world.takeHere('a', 'b');
+      await world.there.revoke('b', { force: true });
+      expect(await rejection(hold.confirm())).toMatchObject({ why: 'revoked', lockName: 'b' });
+      expect(hold.signal.aborted).toBe(true);
+      expect(hold.signal.reason).toMatchObject({ why: 'revoked', lockName: 'b' });
+    });
+
+    it('is released in the reverse order of its taking, once, and its signal does not tell', async () => {
+      await using world = new AllOrNothingWorld(wakeups);
+      const told = world.listen();
+      const hold = await world.takeHere('c', 'a', 'b');
+      const { signal } = hold;
+      const released = await Promise.all([hold.release(), hold.release()]);
+      await hold[Symbol.asyncDispose]();
+      expect([...released, await hold.release()]).toEqual([true, true, true]);
+      expect(told.slice(3)).toEqual(['released c', 'released b', 'released a']);
+      expect([hold.isHeld, hold.remainingMs, signal.aborted]).toEqual([false, 0, false]);
+      expect(hold.signal).toBe(signal);
+      expect(() => {
+        hold.assertHeld();
+      }).toThrow(expect.objectContaining({ code: 'LOCK_LOST', why: 'released' }));
+    });
+
+    it('gives back all that is left though some are gone, and says that they were', async () => {
+      await using world = new AllOrNothingWorld(wakeups);
+      const hold = await world.takeHere('a', 'b', 'c');
+      await world.destroyDocuments(['b', 'c']);
+      expect(await within(10_000, 'the release', hold.release())).toBe(false);
+      expect(await world.freeOf('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
+    });
+
+    it('is released at the end of a scope', async () => {
+      await using world = new AllOrNothingWorld(wakeups);
+      {
+        await using hold = await world.takeHere('a', 'b');
+        expect(hold.isHeld).toBe(true);
+        expect(await world.freeOf('a', 'b')).toEqual([]);
+      }
+      expect(await world.freeOf('a', 'b')).toEqual(['a', 'b']);
+    });
+
+    it('is not held any more when one of its handles was released, which is no loss', async () => {
+      await using world = new AllOrNothingWorld(wakeups);
+      const hold = await world.takeHere('a', 'b');
+      const { signal } = hold;
+      expect(await hold.handles[0]?.release()).toBe(true);
+      expect([hold.isHeld, signal.aborted]).toEqual([false, false]);
+      expect(await world.freeOf('a', 'b')).toEqual(['a']);
+      expect(await hold.release()).toBe(true);
+      expect(await world.freeOf('a', 'b')).toEqual(['a', 'b']);
+    });
+
+    it('is asked to release when one of its locks is asked for', async () => {
+      await using world = new AllOrNothingWorld(wakeups);
+      const hold = await world.takeHere('a', 'b');
+      const { releaseRequested } = hold;
+      expect(releaseRequested.aborted).toBe(false);
+      expect(await world.there.revoke('b')).toMatchObject({ asked: [hold.handles[1]?.id] });
+      await eventually('it hears of it', async () => {
+        await hold.confirm();
+        return releaseRequested.aborted;
+      });
+      expect([hold.releaseRequested, hold.isHeld]).toEqual([releaseRequested, true]);
+      expect(await hold.release()).toBe(true);
+    });
+
+    it('is extended, all of it, when it is confirmed', async () => {
+      await using world = new AllOrNothingWorld(wakeups, { leaseMs: 20_000 });
+      const hold = await world.takeHere('a', 'b');
+      const deadlineMs = (): number => performance.now() + hold.remainingMs;
+      const [atFirstMs, usedUpMs] = [deadlineMs(), performance.now() + 100];
+      await eventually('some of the lease is used up', () => performance.now() > usedUpMs);
+      await hold.confirm();
+      expect(deadlineMs()).toBeGreaterThan(atFirstMs + 90);
+    });
+
+    it('can be relied on for as long as the one of its locks that ends first', async () => {
+      await using world = new AllOrNothingWorld(wakeups);
+      const [short, long] = [world.here.createMutex('a', { leaseMs: 10_000 }), world.here.createMutex('b')];
+      const hold = await world.here.acquireAll([{ mutex: long }, { mutex: short }]);
+      const [ofLong, ofShort] = hold.handles.map(({ remainingMs }) => remainingMs);
+      expect(ofLong).toBeGreaterThan(20_000);
+      expect(hold.remainingMs).toBeGreaterThan(0);
+      expect(hold.remainingMs).toBeLessThanOrEqual(ofShort ?? NaN);
+    });
+
+    it('lets its reader-writer locks change their mode', async () => {
+      await using world = new AllOrNothingWorld(wakeups);
+      const { mutex, upgradeableRead, write } = world.kindsOf(world.here);
+      const hold = await world.here.acquireAll([{ write }, { mutex }, { upgradeableRead }]);
+      const [writer, , upgradeable] = hold.handles;
+      const { signal } = hold;
+      await upgradeable.upgrade();
+      await writer.downgrade('read');
+      expect([writer.currentMode(), upgradeable.currentMode()]).toEqual(['read', 'write']);
+      await hold.confirm();
+      expect([hold.isHeld, signal.aborted]).toEqual([true, false]);
+      expect(await world.there.createReaderWriterLock('write').tryAcquireRead()).not.toBeNull();
+      expect(await hold.release()).toBe(true);
+    });
+
+    it('takes the lease and the purpose of its request into each lock', async () => {
+      await using world = new AllOrNothingWorld(wakeups);
+      const options = { why: 'a transfer', leaseMs: 10_000 };
+      const hold = await world.here.acquireAll(mutexes(world.here, ['a', 'b']), options);
+      for (const name of ['a', 'b']) {
+        const holders = (await world.there.inspect(name))?.holders;
+        expect(holders).toMatchObject([{ why: 'a transfer', process: world.here.processId }]);
+      }
+      for (const { remainingMs } of hold.handles) expect(remainingMs).toBeLessThanOrEqual(10_000);
+    });
+  });
+}

@@ -1,0 +1,79 @@
+import { MongoClient } from 'mongodb';
+import { afterAll, describe, expect, expectTypeOf, it } from 'vitest';
+
+import { LockProvider } from '../../../src/index.js';
+import type {
+  CompositeHandle,
+  HandleFor,
+  Hold,
+  LockHandle,
+  LockRequest,
+  Mutex,
+  PermitHandle,
+  ReaderWriterHandle,
+  ReaderWriterLock,
+  Semaphore,
+} from '../../../src/index.js';
+
+// Nothing is sent: these are statements about types, which the compiler checks.
+const client = new MongoClient('mongodb://127.0.0.1:9');
+const locks = new LockProvider(client.db('never'));
+const mutex = locks.createMutex('a');
+const lock = locks.createReaderWriterLock('b');
+const semaphore = locks.createSemaphore('c', 2);
+const signal = AbortSignal.abort();
+
+afterAll(async () => {
+  await client.close();
+});
+
+/** What would be acquired, without acquiring it. */
+async function handlesOf<T extends { readonly handles: unknown } | null>(
+  acquired: Promise<T>,
+): Promise<NonNullable<T>['handles']> {
+  await expect(acquired).rejects.toBe(signal.reason);
+  return undefined;
+}
+
+describe('the handles of a composite', () => {
+  it('have the types that their requests ask for, in their order', async () => {
+    const read = locks.createReaderWriterLock('d');
+    const four = await handlesOf(
+      locks.acquireAll([{ semaphore, permits: 2 }, { mutex }, { read }, { write: lock }], { signal }),
+    );
+    expectTypeOf(four).toEqualTypeOf<readonly [PermitHandle, LockHandle, LockHandle, ReaderWriterHandle]>();
+    const upgradeable = await handlesOf(locks.acquireAll([{ upgradeableRead: lock }], { signal }));
+    expectTypeOf(upgradeable).toEqualTypeOf<readonly [ReaderWriterHandle]>();
+  });
+
+  it('are the same for a try, which may give nothing', async () => {
+    const tried = locks.tryAcquireAll([{ mutex }, { write: lock }], { signal });
+    expectTypeOf(tried).resolves.toEqualTypeOf<CompositeHandle<
+      readonly [{ readonly mutex: Mutex }, { readonly write: ReaderWriterLock }]
+    > | null>();
+    expectTypeOf(await handlesOf(tried)).toEqualTypeOf<readonly [LockHandle, ReaderWriterHandle]>();
+  });
+
+  it('are as many and as different as a list that is made at run time', async () => {
+    const alike = ['a', 'b'].map((name) => ({ mutex: locks.createMutex(name) }));
+    const handles = await handlesOf(locks.acquireAll(alike, { signal }));
+    expectTypeOf(handles).toEqualTypeOf<readonly LockHandle[]>();
+    const mixed: readonly LockRequest[] = [{ mutex }, { semaphore }];
+    const any = await handlesOf(locks.acquireAll(mixed, { signal }));
+    expectTypeOf(any).toEqualTypeOf<readonly (LockHandle | PermitHandle | ReaderWriterHandle)[]>();
+  });
+
+  it('belong to something that is held like any other', () => {
+    expectTypeOf<CompositeHandle<readonly LockRequest[]>>().toExtend<Hold>();
+    expectTypeOf<HandleFor<{ semaphore: Semaphore }>>().toEqualTypeOf<PermitHandle>();
+    expectTypeOf<HandleFor<{ semaphore: Semaphore; permits: number }>>().toEqualTypeOf<PermitHandle>();
+    expectTypeOf<HandleFor<{ read: ReaderWriterLock }>>().toEqualTypeOf<LockHandle>();
+  });
+
+  it('are of no request that names nothing, or something else', () => {
+    expectTypeOf<object>().not.toExtend<LockRequest>();
+    expectTypeOf<{ mutex: string }>().not.toExtend<LockRequest>();
+    expectTypeOf<{ mutex: ReaderWriterLock }>().not.toExtend<LockRequest>();
+    expectTypeOf<{ semaphore: Semaphore; permits: string }>().not.toExtend<LockRequest>();
+  });
+});

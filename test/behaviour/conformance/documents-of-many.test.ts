@@ -1,0 +1,186 @@
+import { describe, expect, inject, it } from 'vitest';
+
+import { OwnDatabase } from '../../support/own-database.js';
+import { eventually, later } from '../../../lab/patience.js';
+
+const aDate = expect.any(Date) as Date;
+
+interface Stored {
+  readonly [field: string]: unknown;
+  readonly queue: Readonly<Record<string, unknown>>;
+}
+
+/** What `$type` says of the fields of the document, or of each lease or waiter in one of its fields. */
+const typesIn = (record: unknown): object => ({
+  $arrayToObject: {
+    $map: { input: { $objectToArray: record }, in: { k: '$$this.k', v: { $type: '$$this.v' } } },
+  },
+});
+const typesInEach = (array: unknown): object => ({
+  $map: { input: array, as: 'each', in: typesIn('$$each') },
+});
+
+function documentsOf(database: OwnDatabase): {
+  readonly read: (name: string) => Promise<Stored>;
+  readonly typesOf: (name: string, projection: object) => Promise<unknown>;
+} {
+  const documents = database.plain.db.collection<{ _id: string }>('distributed.locks');
+  return {
+    async read(name) {
+      const document = await documents.findOne({ _id: name });
+      if (document === null) throw new Error(`no document ${name}`);
+      return document as unknown as Stored;
+    },
+    async typesOf(name, projection) {
+      const [types] = await documents
+        .aggregate([{ $match: { _id: name } }, { $project: projection }])
+        .toArray();
+      return types;
+    },
+  };
+}
+
+describe.concurrent('the document of a reader-writer lock', () => {
+  it('holds its readers with their modes, and exactly the fields of the protocol, in their types', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider({ label: 'tester', createIndexes: false });
+    const lock = locks.createReaderWriterLock('x');
+    const reader = await lock.acquireRead({ why: 'to see', leaseMs: 5_000 });
+    const upgradeable = await lock.acquireUpgradeableRead({ leaseMs: 5_000 });
+
+    const { read, typesOf } = documentsOf(database);
+    const { purgeAt, readers, ...rest } = await read('x');
+    expect(purgeAt).toEqual(aDate);
+    expect(rest).toEqual({
+      ...{ _id: 'x', kind: 'reader-writer', v: 1, fence: upgradeable.fencingToken, queue: {}, wake: '' },
+      ...{ writer: null, writerWaiting: false },
+    });
+    const common = {
+      process: locks.processId,
+      leaseMs: 5_000,
+      acquiredAt: aDate,
+      expiresAt: aDate,
+      label: 'tester',
+    };
+    expect(readers).toEqual([
+      { ...common, id: reader.id, token: reader.fencingToken, mode: 'read', why: 'to see' },
+      { ...common, id: upgradeable.id, token: upgradeable.fencingToken, mode: 'upgradeable' },
+    ]);
+    const types = await typesOf('x', { fields: typesIn('$$ROOT'), readers: typesInEach('$readers') });
+    expect(types).toMatchObject({
+      fields: { fence: 'long', readers: 'array', writer: 'null', writerWaiting: 'bool', wake: 'string' },
+      readers: [{ token: 'long', acquiredAt: 'date', expiresAt: 'date', leaseMs: 'int', mode: 'string' }, {}],
+    });
+  });
+
+  it('holds its writer apart, says that one waits, and keeps the order and the modes of the queue', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider({ createIndexes: false });
+    const lock = locks.createReaderWriterLock('x');
+    const ids: string[] = [];
+    locks.on('waiting', ({ id }) => ids.push(id));
+    const writer = await lock.acquireWrite();
+    const { read, typesOf } = documentsOf(database);
+    expect(await read('x')).toMatchObject({
+      readers: [],
+      writer: { id: writer.id, mode: 'write', token: writer.fencingToken },
+      writerWaiting: false,
+    });
+    const asks = [() => lock.acquireRead(), () => lock.acquireWrite(), () => lock.acquireUpgradeableRead()];
+    for (const ask of asks) {
+      const before = ids.length;
+      void later(ask());
+      await eventually('it is queued', () => ids.length > before);
+    }
+    const { queue, writerWaiting } = await read('x');
+    expect(Object.keys(queue)).toEqual(ids);
+    const waiter = { process: locks.processId, leaseMs: 30_000, since: aDate, expiresAt: aDate };
+    expect(Object.values(queue)).toEqual(
+      ['read', 'write', 'upgradeable'].map((mode) => ({ ...waiter, mode })),
+    );
+    expect(writerWaiting).toBe(true);
+    expect(await typesOf('x', { writer: typesIn('$writer') })).toMatchObject({
+      writer: { token: 'long', leaseMs: 'int', mode: 'string' },
+    });
+    expect(writer.isHeld).toBe(true);
+  });
+
+  it('numbers the changes of a lease, marks one that waits to write, and survives the release', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider({ createIndexes: false });
+    const lock = locks.createReaderWriterLock('x');
+    const { read } = documentsOf(database);
+    const upgradeable = await lock.acquireUpgradeableRead();
+    const reader = await lock.acquireRead();
+    const upgrade = later(upgradeable.upgrade());
+    await eventually('the upgrade is pending', async () => (await read('x'))['writerWaiting']);
+    expect(await read('x')).toMatchObject({
+      readers: [{ mode: 'upgradeable', upgrading: true, change: 1 }, {}],
+    });
+    await reader.release();
+    await upgrade;
+    const { writer } = await read('x');
+    expect(writer).toMatchObject({
+      id: upgradeable.id,
+      mode: 'write',
+      change: 1,
+      token: upgradeable.fencingToken,
+    });
+    expect(writer).not.toHaveProperty('upgrading');
+    await upgradeable.downgrade('read');
+    expect(await read('x')).toMatchObject({
+      readers: [{ id: upgradeable.id, mode: 'read', change: 2, token: upgradeable.fencingToken }],
+      writer: null,
+      writerWaiting: false,
+    });
+    await upgradeable.release();
+    const empty = { readers: [], writer: null, writerWaiting: false, queue: {} };
+    expect(await read('x')).toMatchObject({ ...empty, fence: upgradeable.fencingToken });
+  });
+});
+
+describe.concurrent('the document of a semaphore', () => {
+  it('holds its limit and its holders with their permits, and exactly the fields of the protocol', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider({ createIndexes: false });
+    const semaphore = locks.createSemaphore('x', 5);
+    const two = await semaphore.acquire({ permits: 2, why: 'to see', leaseMs: 5_000 });
+    const one = await semaphore.acquire({ leaseMs: 5_000 });
+
+    const { read, typesOf } = documentsOf(database);
+    const { purgeAt, holders, ...rest } = await read('x');
+    expect(purgeAt).toEqual(aDate);
+    const { fencingToken: fence } = one;
+    expect(rest).toEqual({ _id: 'x', kind: 'semaphore', v: 1, fence, limit: 5, queue: {}, wake: '' });
+    const common = { process: locks.processId, leaseMs: 5_000, acquiredAt: aDate, expiresAt: aDate };
+    expect(holders).toEqual([
+      { ...common, id: two.id, token: two.fencingToken, permits: 2, why: 'to see' },
+      { ...common, id: one.id, token: one.fencingToken, permits: 1 },
+    ]);
+    const types = await typesOf('x', { fields: typesIn('$$ROOT'), holders: typesInEach('$holders') });
+    expect(types).toMatchObject({
+      fields: { fence: 'long', limit: 'int', holders: 'array' },
+      holders: [{ token: 'long', permits: 'int', leaseMs: 'int' }, { permits: 'int' }],
+    });
+  });
+
+  it('keeps what each waiter asks for, and the limit when all have left', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider({ createIndexes: false });
+    const semaphore = locks.createSemaphore('x', 5);
+    const { read } = documentsOf(database);
+    const held = await semaphore.acquire({ permits: 3 });
+    const waiting = later(semaphore.acquire({ permits: 4 }));
+    const queue = await eventually('it is queued', async () => {
+      const [waiter] = Object.values((await read('x')).queue);
+      return waiter;
+    });
+    const waiter = { process: locks.processId, leaseMs: 30_000, since: aDate, expiresAt: aDate, permits: 4 };
+    expect(queue).toEqual(waiter);
+    await held.release();
+    await (await waiting).release();
+    expect(await read('x')).toMatchObject({ limit: 5, holders: [], queue: {} });
+    await semaphore.resize(7);
+    expect(await read('x')).toMatchObject({ limit: 7, holders: [] });
+  });
+});

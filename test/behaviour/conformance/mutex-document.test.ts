@@ -1,0 +1,206 @@
+import { describe, expect, inject, it } from 'vitest';
+
+import { LockProvider } from '../../../src/index.js';
+import { OwnDatabase } from '../../support/own-database.js';
+import { eventually, later } from '../../../lab/patience.js';
+
+const DAY_MS = 86_400_000;
+
+interface Stored {
+  readonly [field: string]: unknown;
+  readonly fence: number;
+  readonly holder: StoredMember | null;
+  readonly queue: Readonly<Record<string, StoredMember>>;
+  readonly wake: string;
+  readonly purgeAt: Date;
+}
+
+interface StoredMember {
+  readonly [field: string]: unknown;
+  readonly expiresAt: Date;
+}
+
+/** What `$type` says of every field of the document, of its holder and of its waiters. */
+const TYPES = {
+  fields: { $map: { input: { $objectToArray: '$$ROOT' }, in: ['$$this.k', { $type: '$$this.v' }] } },
+  holder: { $map: { input: { $objectToArray: '$holder' }, in: ['$$this.k', { $type: '$$this.v' }] } },
+  waiters: {
+    $map: {
+      input: { $objectToArray: '$queue' },
+      as: 'waiter',
+      in: {
+        $map: { input: { $objectToArray: '$$waiter.v' }, in: ['$$this.k', { $type: '$$this.v' }] },
+      },
+    },
+  },
+};
+
+function documentsOf(database: OwnDatabase): {
+  readonly read: (name: string) => Promise<Stored>;
+  readonly typesOf: (name: string) => Promise<unknown>;
+} {
+  const documents = database.plain.db.collection<{ _id: string }>('distributed.locks');
+  return {
+    async read(name) {
+      const document = await documents.findOne({ _id: name });
+      if (document === null) throw new Error(`no document ${name}`);
+      return document as unknown as Stored;
+    },
+    async typesOf(name) {
+      const [types] = await documents.aggregate([{ $match: { _id: name } }, { $project: TYPES }]).toArray();
+      return types;
+    },
+  };
+}
+
+describe.concurrent('the document of a mutex', () => {
+  it('holds its holder, and exactly the fields of the protocol, in their types', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider({ label: 'tester', createIndexes: false });
+    const { read, typesOf } = documentsOf(database);
+    const hold = await locks.acquireMutex('x', { why: 'to see', leaseMs: 5_000 });
+
+    const { holder, ...rest } = await read('x');
+    expect(rest).toEqual({
+      ...{ _id: 'x', kind: 'mutex', v: 1, fence: hold.fencingToken, queue: {}, wake: '' },
+      purgeAt: expect.any(Date) as Date,
+    });
+    expect(holder).toEqual({
+      id: hold.id,
+      process: locks.processId,
+      token: hold.fencingToken,
+      leaseMs: 5_000,
+      acquiredAt: expect.any(Date) as Date,
+      expiresAt: expect.any(Date) as Date,
+      label: 'tester',
+      why: 'to see',
+    });
+    expect(hold.id).toMatch(/^w[0-9a-f]{24,32}$/);
+    expect(locks.processId).toMatch(/^[\w.-]+:\d+:[0-9a-f]{16}$/);
+    expect(holder?.expiresAt.getTime()).toBe((holder?.['acquiredAt'] as Date).getTime() + 5_000);
+    expect(await typesOf('x')).toMatchObject({
+      fields: expect.arrayContaining([
+        ['fence', 'long'],
+        ['queue', 'object'],
+        ['wake', 'string'],
+        ['purgeAt', 'date'],
+      ]) as unknown,
+      holder: expect.arrayContaining([
+        ['token', 'long'],
+        ['acquiredAt', 'date'],
+        ['expiresAt', 'date'],
+      ]) as unknown,
+    });
+  });
+
+  it('keeps neither who nor why where nobody gave them', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider({ createIndexes: false });
+    await locks.acquireMutex('x');
+    const { holder } = await documentsOf(database).read('x');
+    const fields = ['acquiredAt', 'expiresAt', 'id', 'leaseMs', 'process', 'token'];
+    expect(Object.keys(holder ?? {}).sort()).toEqual(fields);
+  });
+
+  it('holds its waiters by attempt id, in the order of their coming', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider({ createIndexes: false });
+    const ids: string[] = [];
+    locks.on('waiting', ({ id }) => ids.push(id));
+    // Kept, because a handle that is forgotten is given back.
+    const held = await locks.acquireMutex('x');
+    for (const why of ['first', 'second', 'third']) {
+      const before = ids.length;
+      void locks.acquireMutex('x', { why }).catch(() => undefined);
+      await eventually('it is queued', () => ids.length > before);
+    }
+    const { queue } = await documentsOf(database).read('x');
+    expect(Object.keys(queue)).toEqual(ids);
+    expect(Object.values(queue).map((waiter) => waiter['why'])).toEqual(['first', 'second', 'third']);
+    for (const waiter of Object.values(queue)) {
+      expect(Object.keys(waiter).sort()).toEqual(['expiresAt', 'leaseMs', 'process', 'since', 'why']);
+      expect(waiter.expiresAt.getTime()).toBeGreaterThan((waiter['since'] as Date).getTime());
+    }
+    expect(held.isHeld).toBe(true);
+  });
+
+  it('survives the release, with its fence', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider({ createIndexes: false });
+    const hold = await locks.acquireMutex('x');
+    await hold.release();
+    const { holder, fence, queue } = await documentsOf(database).read('x');
+    expect(holder).toBeNull();
+    expect(fence).toBe(hold.fencingToken);
+    expect(queue).toEqual({});
+  });
+
+  it('names whom the update granted: process, attempt and token', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const here = database.client().provider({ createIndexes: false });
+    // One that polls looks by reading: an update of its own would write a message of its own.
+    const there = database.client().provider({ wakeups: 'polling', createIndexes: false });
+    const hold = await here.acquireMutex('x');
+    const wait = later(there.acquireMutex('x'));
+    const { read } = documentsOf(database);
+    await eventually('it is queued', async () => Object.keys((await read('x')).queue).length === 1);
+    await hold.release();
+    const next = await wait;
+    const { wake, holder } = await read('x');
+    expect(wake.split(' ')).toContain(`${there.processId}:${next.id}:${next.fencingToken}`);
+    expect(holder?.['id']).toBe(next.id);
+    // A grant takes over the expiry that the waiter had, and an extension empties the message.
+    await next.confirm();
+    expect((await read('x')).wake).toBe('');
+  });
+
+  it('is kept for the retention time after its last lease, and half a day to a day more', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider({ retentionMs: 3 * DAY_MS, createIndexes: false });
+    const { read } = documentsOf(database);
+    const expectKept = async (name: string, keptMs: number): Promise<void> => {
+      const { purgeAt, holder } = await read(name);
+      const leastMs = (holder?.expiresAt.getTime() ?? Infinity) + keptMs;
+      // The margin spreads the purges, and keeps extensions from touching the index for half a day.
+      expect(purgeAt.getTime()).toBeGreaterThanOrEqual(leastMs + DAY_MS / 2);
+      expect(purgeAt.getTime()).toBeLessThan(leastMs + DAY_MS);
+    };
+    await locks.acquireMutex('short');
+    await expectKept('short', 3 * DAY_MS);
+
+    // Two leases outlast the retention time: they raise it for this lock.
+    const brief = database.client().provider({ retentionMs: 60_000, createIndexes: false });
+    const hold = await brief.acquireMutex('long', { leaseMs: DAY_MS });
+    await expectKept('long', 2 * DAY_MS);
+    const before = (await read('long')).purgeAt;
+    await hold.release();
+    await brief.acquireMutex('long', { leaseMs: 100 });
+    expect((await read('long')).purgeAt).toEqual(before);
+  });
+
+  it('is as inspect shows it', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks: LockProvider = database.client().provider({ label: 'me', createIndexes: false });
+    expect(await locks.inspect('x')).toBeNull();
+    const hold = await locks.acquireMutex('x', { why: 'to see', leaseMs: 5_000 });
+    void locks.acquireMutex('x', { why: 'to wait' }).catch(() => undefined);
+    const snapshot = await eventually('both are there', async () => {
+      const seen = await locks.inspect('x');
+      return seen?.waiters.length === 1 && seen;
+    });
+    const [holder] = snapshot.holders;
+    expect(snapshot).toMatchObject({ name: 'x', kind: 'mutex' });
+    expect(snapshot.holders).toHaveLength(1);
+    expect(holder).toMatchObject({
+      id: hold.id,
+      process: locks.processId,
+      token: hold.fencingToken,
+      label: 'me',
+      why: 'to see',
+    });
+    expect(holder?.expiresAt.getTime()).toBe((holder?.extendedAt.getTime() ?? 0) + 5_000);
+    expect(snapshot.asOf.getTime()).toBeLessThan(holder?.expiresAt.getTime() ?? 0);
+    expect(snapshot.waiters[0]).toMatchObject({ process: locks.processId, label: 'me', why: 'to wait' });
+    expect(await locks.createMutex('x').inspect()).toMatchObject({ name: 'x', holders: [{ id: hold.id }] });
+  });
+});

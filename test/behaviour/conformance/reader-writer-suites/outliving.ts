@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+
+import type { LockSnapshot } from '../../../../src/index.js';
+import { eventually, later, staysOpen, within } from '../../../../lab/patience.js';
+import type { ModeOfWaiting } from '../adapters.js';
+import { ReaderWriterWorld } from '../reader-writer-world.js';
+
+/** The lease of whoever dies: long enough to be seen in the store before it ends. */
+const LEASE_MS = 4_000;
+
+/** How much later than the end of a lease the next one may be in, on a machine that is busy: less than another lease. */
+const SLACK_MS = 3_000;
+
+/** Nobody extends what the dead have: they keep the others out until their own last word ends, and no longer. */
+export function outliving(wakeups: ModeOfWaiting): void {
+  const look = async (world: ReaderWriterWorld): Promise<LockSnapshot> =>
+    await eventually('the lock is stored', () => world.lockHere.inspect());
+
+  /** That the lease of this id was granted when this time was over, by the server's clock. */
+  async function expectGrantedAfter(world: ReaderWriterWorld, id: string, endOfDead: Date): Promise<void> {
+    const lease = (await look(world)).holders.find((holder) => holder.id === id);
+    const lateMs = (lease?.acquiredAt.getTime() ?? NaN) - endOfDead.getTime();
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expect(lateMs).toBeLessThan(SLACK_MS);
+  }
+
+  describe.concurrent('the dead', () => {
+    it('a reader who is dead keeps a writer out until its lease is over, and no longer', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const mortal = world.mortal(LEASE_MS);
+      const living = await world.lockThere.acquireRead();
+      const reader = await mortal.locks.createReaderWriterLock(world.name).acquireRead();
+      const [writing] = await world.queueUp(() => world.lockHere.acquireWrite());
+      await mortal.die();
+      expect(await living.release()).toBe(true);
+      const [dead] = (await look(world)).holders;
+      expect(dead?.id).toBe(reader.id);
+      const writer = await within(15_000, 'the writer', writing);
+      await expectGrantedAfter(world, writer.id, dead?.expiresAt ?? new Date(NaN));
+      expect(reader.isHeld).toBe(false);
+    });
+
+    it('a reader who is dead keeps an upgrade waiting until its lease is over, and no longer', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const mortal = world.mortal(LEASE_MS);
+      const reader = await mortal.locks.createReaderWriterLock(world.name).acquireRead();
+      const lock = await world.lockHere.acquireUpgradeableRead();
+      const upgrade = later(lock.upgrade());
+      await world.untilUpgrading();
+      await mortal.die();
+      const dead = (await look(world)).holders.find(({ id }) => id === reader.id);
+      await within(15_000, 'the upgrade', upgrade);
+      await expectGrantedAfter(world, lock.id, dead?.expiresAt ?? new Date(NaN));
+    });
+
+    it('an upgradeable reader who died while it waited to write lets those in whom it kept out', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const mortal = world.mortal(LEASE_MS);
+      const reader = await world.lockThere.acquireRead();
+      const lock = await mortal.locks.createReaderWriterLock(world.name).acquireUpgradeableRead();
+      const upgrade = later(lock.upgrade());
+      await world.untilUpgrading();
+      const [parked] = await world.queueUp(() => world.lockHere.acquireRead());
+      await mortal.die();
+      const dead = (await look(world)).holders.find(({ id }) => id === lock.id);
+      const next = await within(15_000, 'the parked reader', parked);
+      await expectGrantedAfter(world, next.id, dead?.expiresAt ?? new Date(NaN));
+      expect(reader.isHeld).toBe(true);
+      expect(await staysOpen(upgrade, 0)).toBe(false);
+    });
+
+    it('a writer who died at the head of the queue keeps the readers behind it out until its place lapses', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const mortal = world.mortal(LEASE_MS);
+      const reader = await world.lockThere.acquireRead();
+      const lost = mortal.locks.createReaderWriterLock(world.name);
+      const [, reading] = await world.queueUp(
+        () => lost.acquireWrite(),
+        () => world.lockHere.acquireRead(),
+      );
+      await mortal.die();
+      const [dead] = (await look(world)).waiters;
+      expect(dead?.process).toBe(mortal.locks.processId);
+      const next = await within(15_000, 'the reader behind it', reading);
+      await expectGrantedAfter(world, next.id, dead?.expiresAt ?? new Date(NaN));
+      expect(reader.isHeld).toBe(true);
+    });
+
+    it('a writer who died in the queue is granted at most the rest of its lease', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const mortal = world.mortal(LEASE_MS);
+      const reader = await world.lockThere.acquireRead();
+      const lost = mortal.locks.createReaderWriterLock(world.name);
+      const [, reading] = await world.queueUp(
+        () => lost.acquireWrite(),
+        () => world.lockHere.acquireRead(),
+      );
+      await mortal.die();
+      await reader.release();
+      const [dead] = (await look(world)).holders;
+      expect(dead).toMatchObject({ process: mortal.locks.processId, mode: 'write' });
+      const next = await within(15_000, 'the reader behind it', reading);
+      await expectGrantedAfter(world, next.id, dead?.expiresAt ?? new Date(NaN));
+    });
+
+    it('what is stored of a reader whose lease has lapsed is in nobody’s way', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const readers = [await world.lockHere.acquireRead(), await world.lockHere.acquireUpgradeableRead()];
+      const documents = world.database.plain.db.collection<{ _id: string }>('distributed.locks');
+      await documents.updateOne({ _id: world.name }, { $set: { 'readers.$[].expiresAt': new Date(0) } });
+      const writer = await world.lockThere.tryAcquireWrite();
+      expect(writer?.isHeld).toBe(true);
+      expect((await look(world)).holders.map(({ id }) => id)).toEqual([writer?.id]);
+      for (const reader of readers) {
+        await expect(reader.confirm()).rejects.toMatchObject({ code: 'LOCK_LOST' });
+      }
+    });
+  });
+}

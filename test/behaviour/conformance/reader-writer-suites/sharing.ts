@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+
+import { answeredTimeout, rejection, staysOpen, within } from '../../../../lab/patience.js';
+import type { ModeOfWaiting } from '../adapters.js';
+import { ReaderWriterWorld } from '../reader-writer-world.js';
+
+/** Who is in with whom. */
+export function sharing(wakeups: ModeOfWaiting): void {
+  describe.concurrent('readers and writers', () => {
+    it('two readers are in at once; a writer gets in when both have left, alone', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const { lockHere, lockThere } = world;
+      const first = await lockHere.acquireRead();
+      const second = await lockThere.acquireRead();
+      expect([first.isHeld, second.isHeld]).toEqual([true, true]);
+      expect(await lockThere.tryAcquireWrite()).toBeNull();
+      const [writing] = await world.queueUp(() => lockThere.acquireWrite());
+      await first.release();
+      expect(await staysOpen(writing, 100)).toBe(true);
+      await second.release();
+      const writer = await within(10_000, 'the writer', writing);
+      expect(writer.currentMode()).toBe('write');
+      expect(await world.openWays()).toEqual([]);
+      expect(await writer.release()).toBe(true);
+      expect(new Set(await world.openWays())).toEqual(new Set(['Read', 'UpgradeableRead', 'Write']));
+    });
+
+    it('a reader who comes while a writer waits does not get in before it', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const { lockHere, lockThere } = world;
+      const reader = await lockHere.acquireRead();
+      const [writing] = await world.queueUp(() => lockThere.acquireWrite());
+      expect(await world.openWays()).toEqual([]);
+      const [reading] = await world.queueUp(() => lockHere.acquireRead());
+      await reader.release();
+      const writer = await within(5_000, 'the writer', writing);
+      expect(await staysOpen(reading, 50)).toBe(true);
+      await writer.release();
+      const next = await within(10_000, 'the reader', reading);
+      expect(next.fencingToken).toBeGreaterThan(writer.fencingToken);
+    });
+
+    it('an upgradeable reader is in with readers, and with neither a writer nor a second one of its kind', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const { lockHere, lockThere } = world;
+      const reader = await lockHere.acquireRead();
+      const upgradeable = await lockThere.tryAcquireUpgradeableRead();
+      expect(upgradeable?.currentMode()).toBe('upgradeable');
+      const another = await lockHere.tryAcquireRead();
+      expect(another?.isHeld).toBe(true);
+      expect(await world.openWays()).toEqual(['Read', 'Read']);
+      for (const hold of [reader, upgradeable, another]) expect(await hold?.release()).toBe(true);
+      expect(await world.openWays()).toContain('UpgradeableRead');
+    });
+
+    it('every lease has a token of its own, in the order of the grants, whatever its mode (S3)', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const { name, lockHere, lockThere } = world;
+      const holds = [
+        await lockHere.acquireRead(),
+        await lockThere.acquireUpgradeableRead(),
+        await lockThere.acquireRead(),
+        await lockHere.acquireRead(),
+      ];
+      const snapshot = await lockThere.inspect();
+      expect(snapshot).toMatchObject({ name, kind: 'reader-writer', waiters: [] });
+      const modes = ['read', 'upgradeable', 'read', 'read'];
+      expect(snapshot?.holders).toMatchObject(
+        holds.map(({ id, fencingToken }, index) => ({ id, token: fencingToken, mode: modes[index] })),
+      );
+      for (const hold of holds) await hold.release();
+      const writer = await lockThere.acquireWrite();
+      expect((await lockHere.inspect())?.holders).toMatchObject([
+        { id: writer.id, mode: 'write', token: writer.fencingToken },
+      ]);
+      const tokens = [...holds, writer].map(({ fencingToken }) => fencingToken);
+      expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    });
+
+    it('a wait that times out tells who is in, and in which mode', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const { lockHere, lockThere } = world;
+      const reader = await lockHere.acquireRead({ why: 'a report' });
+      const upgradeable = await lockHere.acquireUpgradeableRead();
+      const error = await answeredTimeout((timeoutMs) => lockThere.acquireWrite({ timeoutMs }));
+      const process = world.here.processId;
+      expect(error.holders).toMatchObject([
+        { id: reader.id, mode: 'read', why: 'a report', process },
+        { id: upgradeable.id, mode: 'upgradeable', process },
+      ]);
+      expect(await world.openWays()).toEqual(['Read', 'Read']);
+    });
+
+    it('a writer whose wait ends without a grant lets the readers behind it in', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const { lockHere, lockThere } = world;
+      const reader = await lockHere.acquireRead();
+      const controller = new AbortController();
+      const [writing, reading] = await world.queueUp(
+        () => lockThere.acquireWrite({ signal: controller.signal }),
+        () => lockHere.acquireRead(),
+      );
+      controller.abort();
+      expect(await rejection(writing)).toBe(controller.signal.reason);
+      const next = await within(10_000, 'the reader behind it', reading);
+      expect([next.isHeld, reader.isHeld]).toEqual([true, true]);
+    });
+
+    it('a hundred readers are in at once, and a writer when the last one has left', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const { lockHere, lockThere } = world;
+      const readers = await Promise.all(
+        Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? lockHere : lockThere).acquireRead()),
+      );
+      expect(readers.every(({ isHeld }) => isHeld)).toBe(true);
+      const inOrder = (await lockThere.inspect())?.holders.map(({ token }) => token) ?? [];
+      expect(inOrder).toEqual([...inOrder].sort((a, b) => a - b));
+      expect(new Set(inOrder)).toEqual(new Set(readers.map(({ fencingToken }) => fencingToken)));
+      const [writing] = await world.queueUp(() => lockThere.acquireWrite());
+      const last = readers.pop();
+      expect(await Promise.all(readers.map((reader) => reader.release()))).not.toContain(false);
+      expect(await staysOpen(writing, 50)).toBe(true);
+      await last?.confirm();
+      expect(await last?.release()).toBe(true);
+      expect((await within(10_000, 'the writer', writing)).isHeld).toBe(true);
+    });
+  });
+}

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+
+import type { LockHandle } from '../../../../src/index.js';
+import { staysOpen, within } from '../../../../lab/patience.js';
+import type { ModeOfWaiting } from '../adapters.js';
+import { ReaderWriterWorld } from '../reader-writer-world.js';
+import { expectNobodyStarves } from '../steady-load.js';
+
+/** Tokens that one update gives to several are consecutive. */
+function expectTogether(holds: readonly LockHandle[]): void {
+  const tokens = holds.map(({ fencingToken }) => fencingToken);
+  const [first = NaN] = tokens;
+  expect(tokens).toEqual(tokens.map((_, index) => first + index));
+}
+
+/** The order of the queue. */
+export function takingTurns(wakeups: ModeOfWaiting): void {
+  describe.concurrent('the queue', () => {
+    it('all before the first writer enter together, by one update, in the order of the queue (L3)', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const { lockHere, lockThere } = world;
+      const first = await lockHere.acquireWrite();
+      const [one, upgradeable, two, writing, three, four] = await world.queueUp(
+        () => lockHere.acquireRead(),
+        () => lockThere.acquireUpgradeableRead(),
+        () => lockThere.acquireRead(),
+        () => lockHere.acquireWrite(),
+        () => lockThere.acquireRead(),
+        () => lockHere.acquireRead(),
+      );
+      await first.release();
+      const batch = await within(10_000, 'the first batch', Promise.all([one, upgradeable, two]));
+      expectTogether(batch);
+      const snapshot = await lockThere.inspect();
+      expect(snapshot?.holders.map(({ id }) => id)).toEqual(batch.map(({ id }) => id));
+      expect(new Set(snapshot?.holders.map(({ acquiredAt }) => acquiredAt.getTime())).size).toBe(1);
+      expect(snapshot?.waiters.map(({ mode }) => mode)).toEqual(['write', 'read', 'read']);
+      expect(await staysOpen(Promise.race([writing, three, four]), 50)).toBe(true);
+
+      for (const hold of batch) await hold.release();
+      const writer = await within(10_000, 'the writer', writing);
+      expect(await staysOpen(Promise.race([three, four]), 50)).toBe(true);
+      await writer.release();
+      expectTogether(await within(10_000, 'the second batch', Promise.all([three, four])));
+    });
+
+    it('a second upgradeable reader waits for the first, and whoever is behind it waits with it', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const { lockHere, lockThere } = world;
+      const writer = await lockHere.acquireWrite();
+      const [upgradeable, reader, second, behind] = await world.queueUp(
+        () => lockThere.acquireUpgradeableRead(),
+        () => lockHere.acquireRead(),
+        () => lockHere.acquireUpgradeableRead(),
+        () => lockThere.acquireRead(),
+      );
+      await writer.release();
+      const batch = await within(10_000, 'the first batch', Promise.all([upgradeable, reader]));
+      expectTogether(batch);
+      expect(await staysOpen(Promise.race([second, behind]), 50)).toBe(true);
+      await batch[0].release();
+      expectTogether(await within(10_000, 'the second batch', Promise.all([second, behind])));
+      expect(batch[1].isHeld).toBe(true);
+    });
+
+    it('writers have their turns one after the other, between the readers', async () => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const { lockHere, lockThere } = world;
+      const served: string[] = [];
+      const first = await lockHere.acquireWrite();
+      const turn = (what: string) => (): number => served.push(what);
+      const waits = await world.queueUp(
+        () => lockThere.useWrite(turn('writer 1')),
+        () => lockHere.useWrite(turn('writer 2')),
+        () => lockThere.useRead(turn('reader 1')),
+        () => lockHere.useWrite(turn('writer 3')),
+        () => lockThere.useRead(turn('reader 2')),
+      );
+      await first.release();
+      await within(20_000, 'everybody is served', Promise.all(waits));
+      expect(served).toEqual(['writer 1', 'writer 2', 'reader 1', 'writer 3', 'reader 2']);
+    });
+  });
+
+  describe('under a load that never ends', () => {
+    const quick = { pollMs: { min: 5, max: 30 } };
+
+    it('readers who always overlap keep no writer away for longer than those ahead of it take', async () => {
+      await using world = new ReaderWriterWorld(wakeups, quick);
+      const { name } = world;
+      await expectNobodyStarves(world, {
+        load: (locks) => locks.createReaderWriterLock(name).acquireRead(),
+        probe: (locks) => locks.createReaderWriterLock(name).acquireWrite(),
+      });
+    });
+
+    it('writers who always wait keep no reader away for longer than those ahead of it take', async () => {
+      await using world = new ReaderWriterWorld(wakeups, quick);
+      const { name } = world;
+      await expectNobodyStarves(world, {
+        load: (locks) => locks.createReaderWriterLock(name).acquireWrite(),
+        probe: (locks) => locks.createReaderWriterLock(name).acquireRead(),
+      });
+    });
+
+    it('nor does a mixture of both keep an upgradeable reader away', async () => {
+      await using world = new ReaderWriterWorld(wakeups, quick);
+      const { name } = world;
+      let calls = 0;
+      await expectNobodyStarves(world, {
+        load: (locks) => {
+          const lock = locks.createReaderWriterLock(name);
+          calls += 1;
+          if (calls % 3 === 0) return lock.acquireUpgradeableRead();
+          return calls % 3 === 1 ? lock.acquireRead() : lock.acquireWrite();
+        },
+        probe: (locks) => locks.createReaderWriterLock(name).acquireUpgradeableRead(),
+      });
+    });
+  });
+}

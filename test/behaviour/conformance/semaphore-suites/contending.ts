@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+
+import type { PermitHandle, Semaphore } from '../../../../src/index.js';
+import { pause, within } from '../../../../lab/patience.js';
+import type { ModeOfWaiting } from '../adapters.js';
+import { SemaphoreWorld } from '../semaphore-world.js';
+import { expectNobodyStarves } from '../steady-load.js';
+
+/** What those who are inside see of each other. */
+class Room {
+  readonly seen = new Set<number>();
+  #inside = 0;
+
+  get inside(): number {
+    return this.#inside;
+  }
+
+  async visit({ permits }: PermitHandle, stayMs: number): Promise<void> {
+    this.#inside += permits;
+    this.seen.add(this.#inside);
+    await pause(stayMs);
+    this.#inside -= permits;
+  }
+}
+
+/** Many at once. Alone in its time, because it keeps the machine busy. */
+export function contending(wakeups: ModeOfWaiting): void {
+  const open = (world: SemaphoreWorld, index: number): Semaphore =>
+    world.open(index % 2 === 0 ? world.here : world.there);
+
+  describe('many who want permits', () => {
+    it('ten workers in 25 rounds on three permits see one, two and three inside, and nothing else (S1)', async () => {
+      await using world = new SemaphoreWorld(wakeups, 3, { pollMs: { min: 5, max: 50 } });
+      const room = new Room();
+      const workers = Array.from({ length: 10 }, async (_, index) => {
+        const semaphore = open(world, index);
+        for (let round = 0; round < 25; round += 1) {
+          await semaphore.use((hold) => room.visit(hold, 1));
+        }
+      });
+      await within(45_000, 'all rounds', Promise.all(workers));
+      expect([...room.seen].sort()).toEqual([1, 2, 3]);
+      expect(room.inside).toBe(0);
+      expect(await world.permitsHere.available()).toBe(3);
+    });
+
+    it('a hundred tasks on ten permits are ten at most, and ten indeed (S1, L1)', async () => {
+      await using world = new SemaphoreWorld(wakeups, 10);
+      const room = new Room();
+      const tasks = Array.from({ length: 100 }, (_, index) =>
+        open(world, index).use((hold) => room.visit(hold, 30)),
+      );
+      await within(30_000, 'all tasks', Promise.all(tasks));
+      expect(Math.max(...room.seen)).toBe(10);
+      expect(room.inside).toBe(0);
+      await world.untilWaiting(0);
+      expect(await world.permitsThere.available()).toBe(10);
+    });
+
+    it('tasks of different sizes never have more than the limit together (S1, L1)', async () => {
+      await using world = new SemaphoreWorld(wakeups, 7);
+      const room = new Room();
+      const tasks = Array.from({ length: 60 }, (_, index) =>
+        open(world, index).use((hold) => room.visit(hold, 3), { permits: 1 + ((index * 5) % 7) }),
+      );
+      await within(45_000, 'all tasks', Promise.all(tasks));
+      expect(Math.max(...room.seen)).toBe(7);
+      expect(room.inside).toBe(0);
+    });
+
+    it('small requests that never end keep no large one away for longer than those ahead of it take', async () => {
+      await using world = new SemaphoreWorld(wakeups, 3, { pollMs: { min: 5, max: 30 } });
+      await expectNobodyStarves(world, {
+        load: (locks) => world.open(locks).acquire(),
+        probe: (locks) => world.open(locks).acquire({ permits: 3 }),
+      });
+    });
+
+    it('nor do large ones that always wait keep a small one away', async () => {
+      await using world = new SemaphoreWorld(wakeups, 3, { pollMs: { min: 5, max: 30 } });
+      await expectNobodyStarves(world, {
+        load: (locks) => world.open(locks).acquire({ permits: 3 }),
+        probe: (locks) => world.open(locks).acquire(),
+      });
+    });
+  });
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+
+import type { LeaseInfo } from '../../../../src/index.js';
+import { eventually, rejection, within } from '../../../../lab/patience.js';
+import type { ModeOfWaiting } from '../adapters.js';
+import { SemaphoreWorld } from '../semaphore-world.js';
+
+/** The lease of whoever dies: long enough to be seen in the store before it ends. */
+const LEASE_MS = 4_000;
+
+/** How much later than the end of a lease the next one may be in, on a machine that is busy: less than another lease. */
+const SLACK_MS = 3_000;
+
+/** Nobody extends what the dead have: their permits come back when their last word ends, and no later. */
+export function outliving(wakeups: ModeOfWaiting): void {
+  const holderOf = async (world: SemaphoreWorld, id: string): Promise<LeaseInfo> =>
+    await eventually('it is stored', async () => {
+      const snapshot = await world.permitsHere.inspect();
+      return snapshot?.holders.find((holder) => holder.id === id);
+    });
+
+  /** By the server's clock. */
+  async function expectGrantedAfter(world: SemaphoreWorld, id: string, endOfDead: Date): Promise<void> {
+    const { acquiredAt } = await holderOf(world, id);
+    const lateMs = acquiredAt.getTime() - endOfDead.getTime();
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expect(lateMs).toBeLessThan(SLACK_MS);
+  }
+
+  describe.concurrent('the dead', () => {
+    it('a holder who is dead keeps its permits until its lease is over, and no longer', async () => {
+      await using world = new SemaphoreWorld(wakeups, 3);
+      const mortal = world.mortal(LEASE_MS);
+      const living = await world.permitsThere.acquire();
+      const lost = await world.open(mortal.locks).acquire({ permits: 2 });
+      const [waiting] = await world.queueUp(() => world.permitsHere.acquire());
+      await mortal.die();
+      const dead = await holderOf(world, lost.id);
+      const next = await within(15_000, 'the next holder', waiting);
+      await expectGrantedAfter(world, next.id, dead.expiresAt);
+      expect([living.isHeld, await world.permitsHere.available()]).toEqual([true, 1]);
+    });
+
+    it('a large request of one who died at the head keeps the small ones back until its place lapses', async () => {
+      await using world = new SemaphoreWorld(wakeups, 3);
+      const mortal = world.mortal(LEASE_MS);
+      const held = await world.permitsThere.acquire();
+      const lost = world.open(mortal.locks);
+      const [, waiting] = await world.queueUp(
+        () => lost.acquire({ permits: 3 }),
+        () => world.permitsHere.acquire(),
+      );
+      await mortal.die();
+      const [dead] = (await world.permitsHere.inspect())?.waiters ?? [];
+      expect(dead?.process).toBe(mortal.locks.processId);
+      const next = await within(15_000, 'the small one', waiting);
+      await expectGrantedAfter(world, next.id, dead?.expiresAt ?? new Date(NaN));
+      expect(held.isHeld).toBe(true);
+    });
+
+    it('permits whose lease has lapsed are free for a try', async () => {
+      await using world = new SemaphoreWorld(wakeups, 2);
+      const lapsed = await world.permitsHere.acquire({ permits: 2 });
+      const documents = world.database.plain.db.collection<{ _id: string }>('distributed.locks');
+      await documents.updateOne({ _id: world.name }, { $set: { 'holders.$[].expiresAt': new Date(0) } });
+      expect(await world.permitsThere.available()).toBe(2);
+      const next = await world.permitsThere.tryAcquire({ permits: 2 });
+      expect(next?.isHeld).toBe(true);
+      expect(await rejection(lapsed.confirm())).toMatchObject({ code: 'LOCK_LOST' });
+      expect(await lapsed.release()).toBe(false);
+      expect(next?.isHeld).toBe(true);
+    });
+  });
+}

@@ -1,0 +1,93 @@
+import { expect } from 'vitest';
+
+import type { LockHandle } from '../../../src/index.js';
+import { eventually, within } from '../../../lab/patience.js';
+import type { TwoProviders } from './two-providers.js';
+
+/** Who waits under this load waits for what stands before it, which is over in a second. */
+const PROBE_MS = 15_000;
+const PROBES = 8;
+const RUNNERS = 4;
+
+/** One request of the load, in the order of the calls. */
+interface Call {
+  token?: number;
+}
+
+/**
+ * Some requesters who never leave the lock to anybody else if they can have it: each holds it until another of them has
+ * it too, or for a while where that cannot be.
+ */
+class SteadyLoad {
+  readonly calls: Call[] = [];
+  readonly rounds: number[] = [];
+  readonly #runners: Promise<void>[];
+  #grants = 0;
+  #isOver = false;
+
+  constructor(requests: readonly (() => Promise<LockHandle>)[]) {
+    this.#runners = requests.map((request, runner) => this.#run(request, runner));
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#runners);
+  }
+
+  async #run(request: () => Promise<LockHandle>, runner: number): Promise<void> {
+    this.rounds[runner] = 0;
+    while (!this.#isOver) {
+      const call: Call = {};
+      this.calls.push(call);
+      const hold = await request();
+      call.token = hold.fencingToken;
+      this.#grants += 1;
+      await this.#relieved(this.#grants);
+      await hold.release();
+      this.rounds[runner] += 1;
+    }
+  }
+
+  async #relieved(grants: number): Promise<void> {
+    const endMs = performance.now() + 30;
+    await eventually('the next one', () => this.#grants > grants || performance.now() > endMs);
+  }
+}
+
+/** What the load asks for, and what is asked for under it, of a provider. */
+export interface Contest {
+  readonly load: (locks: TwoProviders['here']) => Promise<LockHandle>;
+  readonly probe: (locks: TwoProviders['here']) => Promise<LockHandle>;
+}
+
+/**
+ * Asks again and again under a load that never ends: whoever called after the probe was queued is granted after it
+ * (L3), so a wait is as long as what stood before it; nor does the load stand still.
+ */
+export async function expectNobodyStarves(world: TwoProviders, { load, probe }: Contest): Promise<void> {
+  const requests = Array.from({ length: RUNNERS }, (_, runner) => {
+    const locks = runner % 2 === 0 ? world.here : world.there;
+    return () => load(locks);
+  });
+  const running = new SteadyLoad(requests);
+  const prober = world.provider();
+  let later: number | undefined;
+  prober.on('waiting', () => (later = running.calls.length));
+  await eventually('the load runs', () => running.calls.length > RUNNERS);
+
+  const probes: { readonly token: number; readonly later: number | undefined }[] = [];
+  while (probes.length < PROBES) {
+    later = undefined;
+    const hold = await within(PROBE_MS, 'a turn under the load', probe(prober));
+    probes.push({ token: hold.fencingToken, later });
+    await hold.release();
+  }
+  await within(PROBE_MS, 'the end of the load', running.end());
+
+  const waited = probes.filter((each) => each.later !== undefined);
+  expect(waited.length).toBeGreaterThan(PROBES / 2);
+  for (const { token, later: from } of waited) {
+    for (const call of running.calls.slice(from)) expect(call.token).toBeGreaterThan(token);
+  }
+  for (const rounds of running.rounds) expect(rounds).toBeGreaterThan(1);
+}

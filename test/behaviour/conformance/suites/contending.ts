@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+
+import { pause, within } from '../../../../lab/patience.js';
+import { LockWorld } from '../lock-world.js';
+import type { Subject } from '../lock-world.js';
+
+const ACQUIRERS = 100;
+
+/** Many at once. Alone in its time, because it keeps the machine busy. */
+export function contending(subject: Subject): void {
+  describe('a hundred acquirers through a hundred lock objects', () => {
+    const placements = [
+      ['of one provider', 1],
+      ['of two providers', 2],
+    ] as const;
+
+    it.each(placements)(
+      '%s are never two inside, and all come to their turn (S1, L1)',
+      async (_, providers) => {
+        await using world = new LockWorld(subject);
+        const name = await world.name();
+        let inside = 0;
+        let most = 0;
+        const tokens: number[] = [];
+        const acquirers = Array.from({ length: ACQUIRERS }, async (_each, index) => {
+          const lock = index % providers === 0 ? world.openHere(name) : world.openThere(name);
+          await lock.use(async (hold) => {
+            inside += 1;
+            most = Math.max(most, inside);
+            tokens.push(...subject.adapter.tokensOf(hold).slice(0, 1));
+            await pause(1);
+            hold.assertHeld();
+            inside -= 1;
+          });
+        });
+        await within(30_000, 'everybody has been inside', Promise.all(acquirers));
+        expect(most).toBe(1);
+        expect(inside).toBe(0);
+        expect(tokens).toHaveLength(ACQUIRERS);
+        expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+        await world.untilWaiting(name, 0);
+      },
+    );
+  });
+}

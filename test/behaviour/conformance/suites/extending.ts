@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+
+import { eventually, later, staysOpen, within } from '../../../../lab/patience.js';
+import { LockWorld } from '../lock-world.js';
+import type { Subject } from '../lock-world.js';
+
+/** What is held stays held. */
+export function extending(subject: Subject): void {
+  describe.concurrent('a lease of four seconds', () => {
+    it('is extended: a second acquirer is still blocked after two leases, until the release', async () => {
+      await using world = new LockWorld(subject, { leaseMs: 4_000, extendEveryMs: 200 });
+      const name = await world.name();
+      const hold = await world.openHere(name).acquire();
+      const next = later(world.openThere(name).acquire());
+      expect(await staysOpen(next, 8_000)).toBe(true);
+      expect(hold.isHeld).toBe(true);
+      expect(hold.signal.aborted).toBe(false);
+      expect(await hold.release()).toBe(true);
+      const granted = await within(10_000, 'the hand-off', next);
+      expect(granted.isHeld).toBe(true);
+    });
+
+    it('is that of the lock object, or of the one request, where they ask for another one', async () => {
+      await using world = new LockWorld(subject, { leaseMs: 20_000 });
+      const ofProvider = await world.openHere(await world.name()).acquire();
+      const ofLock = await world.openHere(await world.name(), { leaseMs: 10_000 }).acquire();
+      const name = await world.name();
+      const ofRequest = await world.openHere(name, { leaseMs: 10_000 }).acquire({ leaseMs: 5_000 });
+      expect(ofProvider.remainingMs).toBeGreaterThan(10_000);
+      expect(ofProvider.remainingMs).toBeLessThanOrEqual(20_000);
+      expect(ofLock.remainingMs).toBeGreaterThan(5_000);
+      expect(ofLock.remainingMs).toBeLessThanOrEqual(10_000);
+      expect(ofRequest.remainingMs).toBeGreaterThan(1_000);
+      expect(ofRequest.remainingMs).toBeLessThanOrEqual(5_000);
+    });
+
+    it('begins anew when it is confirmed', async () => {
+      await using world = new LockWorld(subject, { leaseMs: 20_000 });
+      const hold = await world.openHere(await world.name()).acquire();
+      const deadlineMs = (): number => performance.now() + hold.remainingMs;
+      const [atFirstMs, usedUpMs] = [deadlineMs(), performance.now() + 100];
+      await eventually('some of the lease is used up', () => performance.now() > usedUpMs);
+      await hold.confirm();
+      expect(deadlineMs()).toBeGreaterThan(atFirstMs + 90);
+    });
+  });
+}

@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+
+import { describe, expect, it } from 'vitest';
+
+import { LockLostError } from '../../../../src/index.js';
+import type { LostEvent } from '../../../../src/index.js';
+import { eventually, later, rejection, within } from '../../../../lab/patience.js';
+import { LockWorld } from '../lock-world.js';
+import type { Subject } from '../lock-world.js';
+
+/** Long enough not to end by itself while a test runs on a busy machine, and looked at often. */
+const LEASE = { leaseMs: 6_000, extendEveryMs: 500 };
+
+/** The signal that tells of a loss, and nothing else. */
+export function losing(subject: Subject): void {
+  describe.concurrent('the lost signal', () => {
+    it('is not fired by a grant, an extension or a release', async () => {
+      await using world = new LockWorld(subject, LEASE);
+      const name = await world.name();
+      const hold = await world.openHere(name).acquire();
+      const { signal } = hold;
+      expect(signal.aborted).toBe(false);
+      await hold.confirm();
+      await hold.release();
+      const next = await world.openThere(name).acquire();
+      await next.release();
+      expect(signal.aborted).toBe(false);
+      expect(hold.signal).toBe(signal);
+    });
+
+    it('is not fired for somebody who asks for it only after the release', async () => {
+      await using world = new LockWorld(subject);
+      const hold = await world.openHere(await world.name()).acquire();
+      await hold.release();
+      expect(hold.signal.aborted).toBe(false);
+    });
+
+    it('fires within one extension when the document is deleted, and stays fired', async () => {
+      await using world = new LockWorld(subject, LEASE);
+      const name = await world.name();
+      const hold = await world.openHere(name).acquire();
+      const { signal } = hold;
+      let fired = 0;
+      signal.addEventListener('abort', () => (fired += 1));
+      await world.destroy(name);
+      const heldAtMs = performance.now();
+      await within(10_000, 'the loss', once(signal, 'abort'));
+      // By its own deadline it would be lost after a lease less the allowance.
+      expect(performance.now() - heldAtMs).toBeLessThan(LEASE.leaseMs * 0.85);
+      expect(signal.reason).toBeInstanceOf(LockLostError);
+      expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', why: 'document-missing' });
+      expect(hold.isHeld).toBe(false);
+      expect(hold.remainingMs).toBe(0);
+
+      expect(await within(5_000, 'the release of a lost hold', hold.release())).toBe(false);
+      expect(await hold.release()).toBe(false);
+      await hold[Symbol.asyncDispose]();
+      expect(signal.aborted).toBe(true);
+      expect(hold.signal).toBe(signal);
+      expect(fired).toBe(1);
+    });
+
+    it('fires at once when the holder asks the server', async () => {
+      await using world = new LockWorld(subject);
+      const name = await world.name();
+      const hold = await world.openHere(name).acquire();
+      const { signal } = hold;
+      await world.destroy(name);
+      expect(hold.isHeld).toBe(true);
+      expect(await rejection(hold.confirm())).toMatchObject({ why: 'document-missing' });
+      expect(signal.aborted).toBe(true);
+      expect(() => {
+        hold.assertHeld();
+      }).toThrow(LockLostError);
+      expect(await rejection(hold.confirm())).toMatchObject({ why: 'document-missing' });
+    });
+
+    it('tells of a loss that came before anybody asked for it', async () => {
+      await using world = new LockWorld(subject, LEASE);
+      const name = await world.name();
+      const losses: LostEvent[] = [];
+      world.here.on('lost', (event) => losses.push(event));
+      const hold = await world.openHere(name).acquire();
+      await world.destroy(name);
+      await eventually('the loss', () => losses.length > 0);
+      expect(hold.signal.aborted).toBe(true);
+      expect(hold.signal.reason).toMatchObject({ code: 'LOCK_LOST', why: 'document-missing' });
+      expect(losses[0]).toMatchObject({ why: 'document-missing' });
+      expect(subject.adapter.documentsOf(name)).toContain(losses[0]?.lockName);
+    });
+
+    it('does not disturb a release that comes at the same time', async () => {
+      await using world = new LockWorld(subject, LEASE);
+      const name = await world.name();
+      const hold = await world.openHere(name).acquire();
+      const { signal } = hold;
+      const [, released] = await Promise.all([hold.confirm().catch(() => undefined), hold.release()]);
+      expect(released).toBe(true);
+      expect(signal.aborted).toBe(false);
+      expect(await world.openThere(name).tryAcquire()).not.toBeNull();
+    });
+  });
+
+  describe.concurrent('after a loss', () => {
+    it('the lock is granted again, with a higher token', async () => {
+      await using world = new LockWorld(subject);
+      const name = await world.name();
+      const hold = await world.openHere(name).acquire();
+      await world.destroy(name);
+      const next = await world.openThere(name).acquire({ timeoutMs: 10_000 });
+      const [before = Infinity] = subject.adapter.tokensOf(hold);
+      expect(subject.adapter.tokensOf(next)[0]).toBeGreaterThan(before);
+      expect(await rejection(hold.confirm())).toMatchObject({ code: 'LOCK_LOST' });
+      expect(await hold.release()).toBe(false);
+      await next.confirm();
+      expect(next.isHeld).toBe(true);
+    });
+
+    it('those who waited when the document was deleted are served', async () => {
+      await using world = new LockWorld(subject, LEASE);
+      const name = await world.name();
+      const hold = await world.openHere(name).acquire();
+      const waits = [world.openThere(name), world.openThere(name)].map((lock) => later(lock.acquire()));
+      await world.untilWaiting(name, 2);
+      await world.destroy(name);
+      const first = await within(10_000, 'a grant', Promise.race(waits));
+      await first.release();
+      const holds = await within(10_000, 'both grants', Promise.all(waits));
+      const [before = Infinity] = subject.adapter.tokensOf(hold);
+      for (const each of holds) expect(subject.adapter.tokensOf(each)[0]).toBeGreaterThan(before);
+    });
+  });
+}

@@ -1,0 +1,90 @@
+import { inject } from 'vitest';
+
+import type { LockProvider, LockProviderOptions } from '../../../src/index.js';
+import { OwnDatabase, randomName } from '../../support/own-database.js';
+import type { OwnClient } from '../../support/own-database.js';
+import { eventually, later } from '../../../lab/patience.js';
+import type { ModeOfWaiting } from './adapters.js';
+
+export type Waits = readonly (() => Promise<unknown>)[];
+
+/** What these calls returned. */
+export type Started<W extends Waits> = { readonly [I in keyof W]: ReturnType<W[I]> };
+
+export interface Mortal {
+  readonly locks: LockProvider;
+  die(): Promise<void>;
+}
+
+/** A database of its own with two providers, each on a client of its own, as two processes would have them. */
+export class TwoProviders implements AsyncDisposable {
+  readonly database = new OwnDatabase(inject('mongoUri'));
+  readonly hereClient: OwnClient;
+  readonly thereClient: OwnClient;
+  readonly here: LockProvider;
+  readonly there: LockProvider;
+  readonly #options: LockProviderOptions;
+
+  constructor(wakeups: ModeOfWaiting, options: LockProviderOptions = {}) {
+    // A lease so long that a waiter who is not woken does not find its grant by chance, when it extends its place. And
+    // making the index takes longer than most tests; the suite about it asks for it.
+    this.#options = { wakeups, leaseMs: 60_000, createIndexes: false, ...options };
+    this.hereClient = this.database.client();
+    this.thereClient = this.database.client();
+    this.here = this.provider(this.hereClient);
+    this.there = this.provider(this.thereClient);
+  }
+
+  /** One more, as these two are but for these options. */
+  provider(client: OwnClient = this.database.client(), options: LockProviderOptions = {}): LockProvider {
+    return client.provider({ ...this.#options, ...options });
+  }
+
+  /** A provider that can be made to end as a process does that is killed: without a word to the server. */
+  mortal(leaseMs: number): Mortal {
+    const client = this.database.client();
+    return {
+      locks: this.provider(client, { leaseMs }),
+      die: async () => {
+        await client.client.close();
+      },
+    };
+  }
+
+  /** A lock name that nobody has used. */
+  freshName(): string {
+    return randomName('lock');
+  }
+
+  /** How many wait in this document now, by a look from outside. */
+  async countWaitersIn(document: string): Promise<number> {
+    const snapshot = await this.here.inspect(document);
+    return snapshot?.waiters.length ?? 0;
+  }
+
+  async untilWaitingIn(document: string, count: number): Promise<void> {
+    await eventually(`${count} waiting`, async (see) => see(await this.countWaitersIn(document)) === count);
+  }
+
+  /** Starts one wait after the other, each when the one before stands in the queue of this document. */
+  async queueUpIn<const W extends Waits>(document: string, waits: W): Promise<Started<W>> {
+    const before = await this.countWaitersIn(document);
+    const started: Promise<unknown>[] = [];
+    for (const wait of waits) {
+      started.push(later(wait()));
+      await this.untilWaitingIn(document, before + started.length);
+    }
+    return started as Started<W>;
+  }
+
+  /** Deletes documents behind everybody's back. */
+  async destroyDocuments(names: readonly string[]): Promise<void> {
+    const documents = this.database.plain.db.collection<{ _id: string }>('distributed.locks');
+    const { deletedCount } = await documents.deleteMany({ _id: { $in: names } });
+    if (deletedCount === 0) throw new Error(`there is no document of lock ${names.join(', ')}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.database[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkOplog } from '../../judge/oplog-checker.js';
+import { oplogEnd } from '../../judge/oplog-replay.js';
+import { randomFrom } from '../../../lab/random.js';
+import type { Random } from '../../../lab/random.js';
+import { expectDisjoint } from '../processes/beliefs.js';
+import { buildProgram } from '../processes/worker-program.js';
+import type { WorkerProgram } from '../processes/worker-program.js';
+import { byBreadth } from '../../support/breadth.js';
+import { eventually, pause } from '../../../lab/patience.js';
+import { drawSeed } from '../../support/seed.js';
+import { LOG } from './candidate-lines.js';
+import type { TermLog } from './candidate-lines.js';
+import type { CandidateProcess } from './candidate-process.js';
+import { CandidateWorld } from './candidate-world.js';
+import { disorderIn, termsOf } from './terms.js';
+
+const DURATION_MS = byBreadth(12_000, 30_000);
+
+/** A slow machine takes longer for them. */
+const LEAST_TERMS = 20;
+const LEASE_MS = 1_500;
+const TRANSITION_MS = 400;
+const PROCESSES = 5;
+
+let program: WorkerProgram | undefined;
+
+beforeAll(async () => {
+  program = await buildProgram(new URL('candidate-worker.ts', import.meta.url));
+});
+
+afterAll(async () => {
+  await program?.[Symbol.asyncDispose]();
+});
+
+const CANDIDATES = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] as const;
+
+/** Two candidates, whatever process they are in at the moment. */
+class Pair {
+  readonly #world: CandidateWorld;
+  readonly #random: Random;
+  readonly #ids: readonly [string, string];
+  #process: CandidateProcess;
+
+  private constructor(
+    world: CandidateWorld,
+    random: Random,
+    ids: readonly [string, string],
+    process: CandidateProcess,
+  ) {
+    this.#world = world;
+    this.#random = random;
+    this.#ids = ids;
+    this.#process = process;
+  }
+
+  static async start(world: CandidateWorld, random: Random, index: number): Promise<Pair> {
+    const ids = [CANDIDATES[2 * index] ?? '', CANDIDATES[2 * index + 1] ?? ''] as const;
+    const pair = new Pair(world, random, ids, await world.process(ids, random.between(0, 1e9)));
+    pair.startAll();
+    return pair;
+  }
+
+  get process(): CandidateProcess {
+    return this.#process;
+  }
+
+  startAll(): void {
+    for (const candidate of this.#ids) this.#process.order({ do: 'start', candidate });
+  }
+
+  async live(isOver: () => boolean): Promise<void> {
+    const random = this.#random;
+    while (!isOver()) {
+      await pause(random.between(50, 400));
+      // Each of the first two may cost everybody a lease and a transition.
+      if (random.percent(4)) await this.#die();
+      else if (random.percent(5)) await this.#standStill();
+      else if (random.percent(40)) await this.#stop();
+      else if (random.percent(50)) this.#resign();
+      else this.#handOver();
+    }
+    this.startAll();
+  }
+
+  /** The next process has the same candidates. */
+  async #die(): Promise<void> {
+    await this.#process.kill();
+    await pause(this.#random.between(0, LEASE_MS));
+    this.#process = await this.#world.process(this.#ids, this.#random.between(0, 1e9));
+    this.startAll();
+  }
+
+  /** Half of the time for longer than a lease. */
+  async #standStill(): Promise<void> {
+    this.#process.signal('SIGSTOP');
+    await pause(this.#random.between(LEASE_MS / 4, 2 * LEASE_MS));
+    this.#process.signal('SIGCONT');
+  }
+
+  async #stop(): Promise<void> {
+    const candidate = this.#random.pick(this.#ids);
+    this.#process.order({ do: 'stop', candidate, drainMs: this.#random.pick([5_000, 5_000, 10]) });
+    await pause(this.#random.between(0, 300));
+    this.#process.order({ do: 'start', candidate });
+  }
+
+  #resign(): void {
+    for (const candidate of this.#ids) this.#process.order({ do: 'resign', candidate });
+  }
+
+  #handOver(): void {
+    const to = this.#random.pick(CANDIDATES);
+    for (const candidate of this.#ids) this.#process.order({ do: 'hand over', candidate, to });
+  }
+}
+
+describe('ten candidates of five processes who stop, start, die and stand still', () => {
+  it('never lead at the same time, their tokens rise from term to term, and in the end one of them leads', async () => {
+    await using world = new CandidateWorld(program?.path ?? '', {
+      ...{ transitionMs: TRANSITION_MS, workMs: 40 },
+      options: { leaseMs: LEASE_MS },
+    });
+    const random = randomFrom(drawSeed('contest of processes'));
+    const oplog = { client: world.database.plain.client, namespace: world.namespace };
+    const from = await oplogEnd(oplog.client);
+    const pairs = await Promise.all(
+      Array.from({ length: PROCESSES }, (_, index) =>
+        Pair.start(world, randomFrom(random.between(0, 1e9)), index),
+      ),
+    );
+    const endMs = performance.now() + DURATION_MS;
+    const worked = (): number =>
+      world.processes.flatMap(({ lines }) => lines).filter(({ says }) => says === 'worked').length;
+    const isOver = (): boolean => performance.now() >= endMs && worked() >= LEAST_TERMS;
+    await Promise.all(pairs.map((pair) => pair.live(isOver)));
+
+    const last = await eventually('exactly one leader, and everybody knows it', async () => {
+      const leaders = (await Promise.all(pairs.map(({ process }) => process.leaders()))).flat();
+      const leader = await world.spectator.createLeaderElection(world.election).leader();
+      return leaders.length === 1 && leader?.candidateId === leaders[0] ? leader : undefined;
+    });
+    await Promise.all(pairs.map(({ process }) => process.end()));
+
+    const { violations, grants } = await checkOplog({ ...oplog, from }, { toleranceMs: 50 });
+    expect(violations).toEqual([]);
+    const lines = world.processes.map((process) => process.lines);
+    const terms = lines.flatMap(termsOf).sort((a, b) => a.token - b.token);
+    console.log(`${terms.length} terms of ${grants.length} grants, ${lines.length} processes`);
+    // Whoever was elected while it stood still may find that its term is over already.
+    expectDisjoint(terms.filter(({ fromNs, untilNs }) => fromNs < untilNs));
+    expect(lines.flatMap(disorderIn)).toEqual([]);
+    expect(lines.flat().filter(({ says }) => says === 'complains')).toEqual([]);
+    const granted = new Set(grants.map(({ token }) => token));
+    expect(terms.filter(({ token }) => !granted.has(token))).toEqual([]);
+    expect(last.token).toBe(terms.at(-1)?.token);
+
+    // What is fenced by the tokens has the same order.
+    const log = await world.database.plain.db.collection<TermLog>(LOG).findOne({ _id: world.election });
+    const written = log?.terms ?? [];
+    const tokens = written.map(({ token }) => token);
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    for (const { token, candidate } of written) {
+      expect(terms.find((term) => term.token === token)?.candidate).toBe(candidate);
+    }
+    expect(written.length).toBeGreaterThanOrEqual(LEAST_TERMS);
+  });
+});

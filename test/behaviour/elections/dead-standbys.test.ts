@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import type { LeaderElection } from '../../../src/index.js';
+import { eventually, within } from '../../../lab/patience.js';
+import { randomName, testProvider } from '../../support/test-provider.js';
+import type { TestProvider } from '../../support/test-provider.js';
+import { mortal } from './mortal.js';
+
+/** Of those who live on, however busy the machine is. */
+const LEASE_MS = 30_000;
+/** Of the one that dies. */
+const SHORT_MS = 1_000;
+/** So long that a test which depends on its end fails by that. */
+const TRANSITION_MS = 600_000;
+/** Nothing beside a transition. */
+const SOON_MS = 60_000;
+
+/** Short enough to see it extended. */
+const TERM_MS = 3_000;
+
+interface StoredLease {
+  readonly leaseMs: number;
+  readonly expiresAt: Date;
+  readonly acquiredAt: Date;
+}
+
+interface Stored {
+  readonly holder: StoredLease;
+  readonly queue: Readonly<Record<string, StoredLease & { readonly candidateId: string }>>;
+}
+
+const stored = async (provider: TestProvider): Promise<Stored> =>
+  (await provider.document('e')) as unknown as Stored;
+
+const waitingIn = async ({ locks }: TestProvider): Promise<readonly (string | undefined)[]> =>
+  ((await locks.inspect('e'))?.waiters ?? []).map(({ candidateId }) => candidateId);
+
+/** A leader, a standby whose process dies, and others behind it. */
+async function withDeadStandby(
+  ...others: readonly string[]
+): Promise<{ readonly one: TestProvider; readonly a: LeaderElection; readonly rest: LeaderElection[] }> {
+  const database = randomName('test');
+  const one = await testProvider({ leaseMs: LEASE_MS }, { database });
+  const victim = mortal(database, SHORT_MS);
+  const options = { leaseMs: LEASE_MS, transitionMs: TRANSITION_MS };
+  const a = one.locks.createLeaderElection('e', { candidateId: 'a', ...options });
+  await a.start();
+  await a.untilElected();
+  await victim.locks
+    .createLeaderElection('e', { candidateId: 'dead', ...options, leaseMs: SHORT_MS })
+    .start();
+  const rest = others.map((candidateId) => one.locks.createLeaderElection('e', { candidateId, ...options }));
+  for (const each of rest) await each.start();
+  await victim.die();
+  return { one, a, rest };
+}
+
+describe('a standby of an election with a transition', () => {
+  it('that died is not elected once its lease is over', async () => {
+    const { one, a, rest } = await withDeadStandby('c');
+    await eventually('its place lapses', async () => !(await waitingIn(one)).includes('dead'), SOON_MS);
+    await a.stop();
+    await within(
+      SOON_MS,
+      'the one behind it',
+      rest[0]?.untilElected() ?? Promise.reject(new Error('there is one')),
+    );
+    await rest[0]?.stop();
+  });
+
+  it('that died is handed nothing, and the leader goes on', async () => {
+    const { one, a } = await withDeadStandby();
+    // Its place is stored still: extensions of the leader drop nobody.
+    await eventually('its place lapses', async () => (await waitingIn(one)).length === 0, SOON_MS);
+    const { term } = a;
+    expect(Object.keys((await stored(one)).queue)).toHaveLength(1);
+    expect(await a.handOverTo('dead')).toBe(false);
+    expect([a.term, term?.signal.aborted, term?.isHeld]).toEqual([term, false, true]);
+    await a.stop();
+  });
+
+  it('that dies while the work of the leader ends is handed nothing', async () => {
+    const database = randomName('test');
+    const one = await testProvider({ leaseMs: LEASE_MS }, { database });
+    const victim = mortal(database, SHORT_MS);
+    const options = { leaseMs: LEASE_MS, transitionMs: TRANSITION_MS };
+    const a = one.locks.createLeaderElection('e', {
+      ...{ candidateId: 'a', ...options },
+      onElected: async ({ signal }) => {
+        await new Promise((resolve) => {
+          signal.addEventListener('abort', resolve);
+        });
+        await victim.die();
+        await eventually('its place lapses', async () => (await waitingIn(one)).length === 1, SOON_MS);
+      },
+    });
+    const c = one.locks.createLeaderElection('e', { candidateId: 'c', ...options });
+    await a.start();
+    await a.untilElected();
+    await victim.locks
+      .createLeaderElection('e', { candidateId: 'dead', ...options, leaseMs: SHORT_MS })
+      .start();
+    await c.start();
+    expect(await a.handOverTo('dead', { drainMs: 60_000 })).toBe(false);
+    await within(SOON_MS, 'the first in line', c.untilElected());
+    await Promise.all([a.stop(), c.stop()]);
+  });
+
+  it('waits with its lease alone, and leads with the transition added, however it is elected', async () => {
+    const database = randomName('test');
+    const one = await testProvider({ leaseMs: TERM_MS }, { database });
+    const other = await testProvider({ leaseMs: TERM_MS }, { database });
+    const options = { transitionMs: TRANSITION_MS };
+    const a = one.locks.createLeaderElection('e', { candidateId: 'a', ...options });
+    const b = other.locks.createLeaderElection('e', { candidateId: 'b', ...options });
+    // At once, and from the queue.
+    for (const [leader, standby] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      await leader.start();
+      const term = await within(SOON_MS, 'the leader', leader.untilElected());
+      await standby.start();
+      const { holder, queue } = await stored(one);
+      expect(holder.leaseMs).toBe(TERM_MS + TRANSITION_MS);
+      const endsInMs = holder.expiresAt.getTime() - holder.acquiredAt.getTime();
+      expect(endsInMs).toBeGreaterThan(TRANSITION_MS);
+      expect(Object.values(queue)).toMatchObject([{ leaseMs: TERM_MS, transitionMs: TRANSITION_MS }]);
+      expect(term.remainingMs).toBeLessThanOrEqual(TERM_MS);
+      // And after an extension.
+      const extended = eventually('an extension', async () => {
+        const now = await stored(one);
+        return now.holder.expiresAt > holder.expiresAt;
+      });
+      await within(SOON_MS, 'an extension', extended);
+      expect(term.remainingMs).toBeLessThanOrEqual(TERM_MS);
+      expect(leader.isLeader).toBe(true);
+      await leader.stop();
+    }
+    await a.stop();
+  });
+});

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Lease } from '../../../src/protocol/lock-document.js';
+import { expectDisjoint } from '../processes/beliefs.js';
+import { buildProgram } from '../processes/worker-program.js';
+import type { WorkerProgram } from '../processes/worker-program.js';
+import { eventually, later, pause } from '../../../lab/patience.js';
+import { CandidateWorld } from './candidate-world.js';
+import { termsOf } from './terms.js';
+
+const LEASE_MS = 2_000;
+
+/**
+ * How much longer than the lease and the transition the election of the next leader may take: less than a second is
+ * promised, on a machine that is not itself slower than that.
+ */
+const SLACK_MS = 2_500;
+
+/** How long after the death of its predecessor a leader was elected. */
+function expectSoon({ atNs }: { readonly atNs: string }, killedNs: bigint, transitionMs: number): void {
+  const tookMs = Number(BigInt(atNs) - killedNs) / 1e6;
+  console.log(
+    `lease ${LEASE_MS} ms, transition ${transitionMs} ms: the next leader after ${tookMs.toFixed(0)} ms`,
+  );
+  expect(tookMs).toBeLessThan(LEASE_MS + transitionMs + SLACK_MS);
+}
+
+let program: WorkerProgram | undefined;
+
+beforeAll(async () => {
+  program = await buildProgram(new URL('candidate-worker.ts', import.meta.url));
+});
+
+afterAll(async () => {
+  await program?.[Symbol.asyncDispose]();
+});
+
+const worldWith = (transitionMs: number): CandidateWorld =>
+  new CandidateWorld(program?.path ?? '', {
+    ...{ transitionMs, workMs: 5 },
+    // Extended so often that a busy machine does not lose it.
+    options: { leaseMs: LEASE_MS, extendEveryMs: 200 },
+  });
+
+interface Succession {
+  /** As it was stored last. */
+  readonly from: Lease;
+  readonly to: Lease;
+}
+
+/** Watches what is stored until another term has begun: the server's clock alone decides. */
+async function succession(world: CandidateWorld): Promise<Succession> {
+  let from = await eventually('a leader', () => world.storedLease());
+  const to = await eventually('the next one', async () => {
+    const lease = await world.storedLease();
+    if (lease?.id !== from.id) return lease;
+    from = lease;
+    return undefined;
+  });
+  return { from, to };
+}
+
+async function untilWaiting(world: CandidateWorld, count: number): Promise<void> {
+  await eventually(`${count} waiting`, async () => {
+    const snapshot = await world.spectator.inspect(world.election);
+    return snapshot?.waiters.length === count;
+  });
+}
+
+const termsIn = (world: CandidateWorld) => world.processes.flatMap(({ lines }) => termsOf(lines));
+
+describe('the process of a leader', () => {
+  it.each([
+    ['its lease', 0],
+    ['its lease and the transition', 1_500],
+  ])('that is killed is followed when %s is over, and never before', async (_, transitionMs) => {
+    await using world = worldWith(transitionMs);
+    const leader = await world.standing('a');
+    await leader.heard('elected');
+    const next = await world.standing('b');
+    await untilWaiting(world, 1);
+    await leader.heard('promised', 2);
+
+    const following = later(succession(world));
+    const killedNs = process.hrtime.bigint();
+    await leader.kill();
+    const { from, to } = await following;
+    const elected = await next.heard('elected');
+    expect([from.candidateId, to.candidateId]).toEqual(['a', 'b']);
+    const lateMs = to.acquiredAt.getTime() - from.expiresAt.getTime();
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expectSoon(elected, killedNs, transitionMs);
+    expectDisjoint(termsIn(world));
+  });
+
+  it('that is killed is followed by its own candidate in the transition, before those who wait', async () => {
+    const transitionMs = 6_000;
+    await using world = worldWith(transitionMs);
+    const leader = await world.standing('a');
+    await leader.heard('elected');
+    const other = await world.standing('b');
+    await untilWaiting(world, 1);
+    await leader.heard('promised', 2);
+
+    const following = later(succession(world));
+    const killedNs = process.hrtime.bigint();
+    await leader.kill();
+    const heir = await world.standing('a');
+    const { from, to } = await following;
+    const elected = await heir.heard('elected');
+    expect([from.candidateId, to.candidateId]).toEqual(['a', 'a']);
+    // Not before the end of the term, and before the end of the transition.
+    const intoTransitionMs = to.acquiredAt.getTime() - (from.expiresAt.getTime() - transitionMs);
+    expect(intoTransitionMs).toBeGreaterThanOrEqual(0);
+    expect(intoTransitionMs).toBeLessThan(transitionMs);
+    expectSoon(elected, killedNs, 0);
+    expect(elected.token).toBeGreaterThan(from.token);
+    expect(other.all('elected')).toEqual([]);
+    heir.order({ do: 'stop', candidate: 'a', drainMs: 1_000 });
+    await other.heard('elected');
+    expectDisjoint(termsIn(world));
+  });
+
+  it('that stands still for longer than its lease leads again in the transition, for a new term', async () => {
+    await using world = worldWith(12_000);
+    const leader = await world.standing('a');
+    const first = await leader.heard('elected');
+    const other = await world.standing('b');
+    await untilWaiting(world, 1);
+    leader.signal('SIGSTOP');
+    const stored = await eventually('the transition', async () => {
+      const lease = await world.storedLease();
+      const { expiresAt = new Date(), transitionMs = 0 } = lease ?? {};
+      return Date.now() > expiresAt.getTime() - transitionMs + 100 ? lease : undefined;
+    });
+    await pause(200);
+    expect((await world.storedLease())?.id).toBe(stored.id);
+    leader.signal('SIGCONT');
+    const again = await leader.heard('elected', 2);
+    expect(again.token).toBeGreaterThan(first.token);
+    expect(await leader.heard('deposed')).toMatchObject({ token: first.token, why: 'lost' });
+    expect(other.all('elected')).toEqual([]);
+    expectDisjoint(termsIn(world));
+  });
+});

@@ -1,0 +1,224 @@
+import { describe, expect, it } from 'vitest';
+import type { LeaderElection, LockHandle, LockProvider } from '../../../src/index.js';
+import { eventually, later, pause, staysOpen, within } from '../../../lab/patience.js';
+import { randomName, testProvider, twoProviders } from '../../support/test-provider.js';
+
+/** So long that a seat which is left to its lease fails the test. */
+const LEASE_MS = 600_000;
+const SOON_MS = 60_000;
+
+/** A candidate whose work goes on, whatever its signal says, until it is let go. */
+function stubborn(
+  locks: LockProvider,
+  candidateId: string,
+): { readonly election: LeaderElection; readonly finish: () => void; readonly told: string[] } {
+  const told: string[] = [];
+  let finish!: () => void;
+  const work = new Promise<void>((resolve) => (finish = resolve));
+  const election = locks.createLeaderElection('e', {
+    candidateId,
+    leaseMs: LEASE_MS,
+    onElected: async () => {
+      await work;
+      told.push('worked');
+    },
+    onDeposed: (_, why) => {
+      told.push(why);
+    },
+  });
+  return {
+    election,
+    told,
+    finish: () => {
+      finish();
+    },
+  };
+}
+
+async function leaderAndStandby(): Promise<{
+  readonly a: ReturnType<typeof stubborn>;
+  readonly b: LeaderElection;
+  readonly elected: Promise<LockHandle>;
+  readonly locks: LockProvider;
+}> {
+  const [one, other] = await twoProviders();
+  const a = stubborn(one.locks, 'a');
+  const b = other.locks.createLeaderElection('e', { candidateId: 'b', leaseMs: LEASE_MS });
+  await a.election.start();
+  await a.election.untilElected();
+  await b.start();
+  return { a, b, elected: later(b.untilElected()), locks: one.locks };
+}
+
+describe('work that takes longer than its time to end', () => {
+  it.each(['stop', 'resign', 'hand over'] as const)(
+    'keeps the seat until it ends, and no longer, after: %s',
+    async (how) => {
+      const { a, b, elected } = await leaderAndStandby();
+      const drain = { drainMs: 50 };
+      const ended: Promise<unknown> = {
+        stop: () => a.election.stop(drain),
+        resign: () => a.election.resign(drain),
+        'hand over': () => a.election.handOverTo('b', drain),
+      }[how]();
+      const answer = await within(SOON_MS, how, ended);
+      if (how === 'hand over') expect(answer).toBe(false);
+      expect(await staysOpen(elected, 200)).toBe(true);
+      expect(a.told).toEqual([]);
+      a.finish();
+      await within(SOON_MS, 'the standby', elected);
+      expect(a.told).toEqual([
+        'worked',
+        { stop: 'stopped', resign: 'resigned', 'hand over': 'handed-over' }[how],
+      ]);
+      await Promise.all([a.election.stop(), b.stop()]);
+    },
+  );
+
+  it('is waited for again by another stop, and by the close', async () => {
+    const { a, b, elected, locks } = await leaderAndStandby();
+    await a.election.stop({ drainMs: 0 });
+    const stopping = later(a.election.stop({ drainMs: SOON_MS }));
+    const closing = later(locks.close({ drainMs: SOON_MS }));
+    expect(await staysOpen(Promise.race([stopping, closing]), 200)).toBe(true);
+    a.finish();
+    await within(SOON_MS, 'both', Promise.all([stopping, closing]));
+    await within(SOON_MS, 'the standby', elected);
+    await b.stop();
+  });
+
+  it('is extended by nothing, so that others lead in the end though it never ends', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const a = one.locks.createLeaderElection('e', { onElected: () => new Promise(() => undefined) });
+    const b = other.locks.createLeaderElection('e');
+    await a.start();
+    await a.untilElected();
+    await b.start();
+    await a.stop({ drainMs: 0 });
+    await within(SOON_MS, 'the standby', b.untilElected());
+    await b.stop();
+  });
+
+  it('has no other term beside it, and one after it if its candidate was started again', async () => {
+    const { a, b, elected } = await leaderAndStandby();
+    await a.election.stop({ drainMs: 0 });
+    const started = later(a.election.start());
+    expect(await staysOpen(started, 100)).toBe(true);
+    a.finish();
+    await within(SOON_MS, 'its start', started);
+    await within(SOON_MS, 'the standby', elected);
+    await b.stop();
+    await within(SOON_MS, 'its next term', a.election.untilElected());
+    await a.election.stop();
+    expect(a.told).toEqual(['worked', 'stopped', 'worked', 'stopped']);
+  });
+});
+
+describe('the time to end', () => {
+  it('is as long as the call says', async () => {
+    const { a, elected } = await leaderAndStandby();
+    const handed = later(a.election.handOverTo('b', { drainMs: LEASE_MS }));
+    expect(await staysOpen(handed, 100)).toBe(true);
+    a.finish();
+    expect(await within(SOON_MS, 'the hand-over', handed)).toBe(true);
+    await within(SOON_MS, 'the standby', elected);
+    await a.election.stop();
+  });
+
+  it('is waited for by whoever wants to end a term that ends already', async () => {
+    const { a, elected } = await leaderAndStandby();
+    const first = later(a.election.resign({ drainMs: LEASE_MS }));
+    const second = later(a.election.resign({ drainMs: LEASE_MS }));
+    await within(SOON_MS, 'a short one', a.election.resign({ drainMs: 0 }));
+    expect(await a.election.handOverTo('b', { drainMs: 0 })).toBe(false);
+    expect(await staysOpen(Promise.race([first, second]), 100)).toBe(true);
+    a.finish();
+    await within(SOON_MS, 'both', Promise.all([first, second]));
+    await within(SOON_MS, 'the standby', elected);
+    await a.election.stop();
+  });
+
+  it.each([{ drainMs: -1 }, { drainMs: '1' }, { drainMs: NaN }])('is refused as %j', async (drain) => {
+    const { locks } = await testProvider();
+    const election = locks.createLeaderElection('e');
+    for (const call of [
+      election.resign(drain as { drainMs: number }),
+      election.stop(drain as { drainMs: number }),
+      election.handOverTo('b', drain as { drainMs: number }),
+    ]) {
+      await expect(call).rejects.toThrow(/drainMs/);
+    }
+  });
+});
+
+describe('the release of a term', () => {
+  it('ends it as a resignation does: nobody is elected while its work goes on', async () => {
+    const { a, b, elected } = await leaderAndStandby();
+    const released = await (async () => {
+      const term = await a.election.untilElected();
+      const releasing = term.release();
+      expect(term.release()).toBe(releasing);
+      expect(await staysOpen(elected, 200)).toBe(true);
+      expect([term.signal.aborted, a.told.length]).toEqual([true, 0]);
+      a.finish();
+      return await within(SOON_MS, 'the release', releasing);
+    })();
+    expect(released).toBe(true);
+    await within(SOON_MS, 'the standby', elected);
+    expect(a.told).toEqual(['worked', 'resigned']);
+    await b.stop();
+    // It stands again.
+    const again = await within(SOON_MS, 'another term', a.election.untilElected());
+    await again[Symbol.asyncDispose]();
+    await a.election.stop();
+  });
+
+  it('of one that was lost tells so, and ends no other', async () => {
+    const { locks } = await testProvider();
+    const election = locks.createLeaderElection('e');
+    await election.start();
+    const term = await election.untilElected();
+    await locks.revoke('e', { force: true });
+    await eventually('its loss', () => term.signal.aborted);
+    const next = await within(SOON_MS, 'another term', election.untilElected());
+    expect(await term.release()).toBe(false);
+    expect([next.isHeld, next.signal.aborted]).toEqual([true, false]);
+    await election.stop();
+  });
+});
+
+describe('a job that is stopped', () => {
+  it.each(['stop', 'close'] as const)(
+    'gives its seat to the next within the time to end, by %s',
+    async (how) => {
+      const database = randomName('test');
+      const one = await testProvider({ leaseMs: LEASE_MS }, { database });
+      const other = await testProvider({ leaseMs: LEASE_MS }, { database });
+      const runs: string[] = [];
+      const job = (locks: LockProvider, who: string): ReturnType<LockProvider['createScheduledJob']> =>
+        locks.createScheduledJob('job', {
+          everyMs: 50,
+          run: async ({ signal }) => {
+            runs.push(who);
+            await new Promise((resolve) => {
+              signal.addEventListener('abort', resolve);
+            });
+            await pause(50);
+            runs.push(`${who} ended`);
+          },
+        });
+      const [a, b] = [job(one.locks, 'a'), job(other.locks, 'b')];
+      await a.start();
+      await eventually('a run', () => runs.length === 1);
+      await b.start();
+      await within(
+        SOON_MS,
+        how,
+        how === 'stop' ? a.stop({ drainMs: LEASE_MS }) : one.locks.close({ drainMs: LEASE_MS }),
+      );
+      await eventually('a run of the next', () => runs.length === 3);
+      expect(runs).toEqual(['a', 'a ended', 'b']);
+      await b.stop();
+    },
+  );
+});

@@ -1,0 +1,166 @@
+import { describe, expect, it } from 'vitest';
+import { whenTestEnds } from '../../support/current-test.js';
+import { eventually, later, rejection, staysOpen, within } from '../../../lab/patience.js';
+import { testProvider, twoProviders } from '../../support/test-provider.js';
+
+describe('a candidate', () => {
+  it('stands again only when the work of its last term has ended, so that others lead meanwhile', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 3_000 });
+    const told: string[] = [];
+    let finish!: () => void;
+    const work = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const a = one.locks.createLeaderElection('e', {
+      onElected: async () => {
+        told.push('elected');
+        await work;
+      },
+      onDeposed: () => {
+        told.push('deposed');
+      },
+    });
+    const b = other.locks.createLeaderElection('e');
+    await a.start();
+    await a.untilElected();
+    await b.start();
+    await one.locks.revoke('e', { force: true });
+    for (let term = 0; term < 3; term += 1) {
+      await within(10_000, 'b', b.untilElected());
+      await b.resign();
+    }
+    await within(10_000, 'b, who is alone', b.untilElected());
+    // Nor does it after a restart.
+    await a.stop({ drainMs: 0 });
+    const started = later(a.start());
+    expect(await staysOpen(started, 100)).toBe(true);
+    expect((await one.locks.inspect('e'))?.waiters).toEqual([]);
+    expect(told).toEqual(['elected']);
+    finish();
+    await within(10_000, 'its start', started);
+    await b.stop();
+    await within(10_000, 'a', a.untilElected());
+    await a.stop();
+    expect(told).toEqual(['elected', 'deposed', 'elected', 'deposed']);
+  });
+
+  it('whose event loop was blocked leaves its work the whole lease: nobody leads before', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const a = one.locks.createLeaderElection('e', { candidateId: 'a' });
+    const b = other.locks.createLeaderElection('e', { candidateId: 'b' });
+    await a.start();
+    await b.start();
+    const term = await a.untilElected();
+    const { holder } = (await one.document('e')) as unknown as { holder: { expiresAt: Date } };
+    const untilMs = performance.now() + term.remainingMs;
+    while (performance.now() < untilMs);
+    expect(term.isHeld).toBe(false);
+    await within(10_000, 'b', b.untilElected());
+    const leader = await b.leader();
+    expect(leader?.candidateId).toBe('b');
+    expect(leader?.electedAt.getTime()).toBeGreaterThanOrEqual(holder.expiresAt.getTime());
+  });
+
+  it('whose term is over before it begins is told so, and does not take itself for the leader', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const told: string[] = [];
+    const a = one.locks.createLeaderElection('e', {
+      candidateId: 'a',
+      onElected: ({ signal }) => told.push(`elected, ${signal.aborted ? 'over' : 'open'}`),
+      onDeposed: (_, why) => told.push(why),
+    });
+    const b = other.locks.createLeaderElection('e', { candidateId: 'b' });
+    one.locks.once('acquired', () => {
+      const untilMs = performance.now() + 1_500;
+      while (performance.now() < untilMs);
+    });
+    await b.start();
+    await a.start();
+    const states: unknown[] = [];
+    a.on('deposed', () => states.push(a.state, a.term));
+    await b.stop();
+    await eventually('the end of its first term', () => states.length > 0);
+    expect(told.slice(0, 2)).toEqual(['elected, over', 'lost']);
+    expect(states.slice(0, 2)).toEqual(['campaigning', null]);
+    await a.stop();
+  });
+
+  it('that ends its term for another cause has no longer for it than a stop says', async () => {
+    const [one] = await twoProviders({ leaseMs: 60_000 });
+    const a = one.locks.createLeaderElection('e', { onElected: () => new Promise(() => undefined) });
+    await a.start();
+    const term = await a.untilElected();
+    await one.locks.revoke('e');
+    await eventually('the end of the term', () => term.signal.aborted);
+    const unhurried = later(a.stop({ drainMs: 60_000 }));
+    await within(10_000, 'the stop', Promise.all([a.stop({ drainMs: 0 }), unhurried]));
+  });
+
+  it('waits for whatever its callbacks return that can be waited for', async () => {
+    const [one] = await twoProviders();
+    const told: string[] = [];
+    const a = one.locks.createLeaderElection('e', {
+      onElected: () => ({
+        then: (done: () => void) => {
+          told.push('asked for');
+          setTimeout(() => {
+            told.push('done');
+            done();
+          }, 50);
+        },
+      }),
+      onDeposed: () => told.push('deposed'),
+    });
+    await a.start();
+    await a.untilElected();
+    await a.stop();
+    expect(told).toEqual(['asked for', 'done', 'deposed']);
+  });
+
+  it('that wants to end its term when it hears of its loss is answered', async () => {
+    const [one] = await twoProviders();
+    const a = one.locks.createLeaderElection('e', { candidateId: 'a' });
+    const endings: Promise<unknown>[] = [];
+    one.locks.on('lost', () => endings.push(later(a.resign()), later(a.handOverTo('b'))));
+    await a.start();
+    await a.untilElected();
+    await one.locks.revoke('e', { force: true });
+    await eventually('its loss', () => endings.length === 2);
+    await within(10_000, 'the answers', Promise.all(endings));
+    await within(10_000, 'the end', a.stop());
+  });
+
+  it('that was never started is not waited for beyond the end of its provider', async () => {
+    const { locks } = await testProvider();
+    const elected = later(locks.createLeaderElection('e').untilElected());
+    await locks.close();
+    const error = await rejection(within(5_000, 'the answer', elected));
+    expect(error).toMatchObject({ code: 'PROVIDER_CLOSED', lockName: 'e' });
+  });
+
+  it('that is refused again and again leaves nothing behind of each time', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const warnings: string[] = [];
+    // The library's own warnings tell of the refusals, as they should where nobody listens for them.
+    const onWarning = ({ name, message }: Error): void => {
+      if (name !== 'LeaseholdWarning') warnings.push(`${name}: ${message}`);
+    };
+    process.on('warning', onWarning);
+    whenTestEnds(() => {
+      process.off('warning', onWarning);
+    });
+    const errors: unknown[] = [];
+    const a = one.locks.createLeaderElection('e', { candidateId: 'a' });
+    const b = other.locks.createLeaderElection('e', { candidateId: 'b' });
+    b.on('error', (error) => errors.push(error));
+    await a.start();
+    await b.start();
+    await one.tamper('e', { $set: { v: 2 } });
+    await eventually('a dozen refusals', () => errors.length >= 12);
+    expect(errors[0]).toMatchObject({ code: 'CORRUPT_LOCK_DOCUMENT' });
+    expect(warnings).toEqual([]);
+    await one.tamper('e', { $set: { v: 1 } });
+    await within(20_000, 'one of them leads', Promise.race([a.untilElected(), b.untilElected()]));
+    await Promise.all([a.stop(), b.stop()]);
+  });
+});

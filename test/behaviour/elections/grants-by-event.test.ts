@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import { eventually, later, within } from '../../../lab/patience.js';
+import { twoProviders } from '../../support/test-provider.js';
+import type { TestProvider } from '../../support/test-provider.js';
+
+const updatesOf = ({ commands }: TestProvider): number =>
+  commands.filter(({ commandName }) => commandName === 'findAndModify').length;
+
+describe.each([
+  ['none', 0],
+  ['as long as the lease', 30_000],
+  ['ten times the lease', 300_000],
+])('an election with a transition: %s', (_, transitionMs) => {
+  it('costs the next leader nothing but the event', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 30_000 });
+    const a = one.locks.createLeaderElection('e', { transitionMs });
+    const b = other.locks.createLeaderElection('e', { transitionMs });
+    await a.start();
+    await b.start();
+    // The stream is open, and the look after its opening has been answered.
+    await eventually('it listens', () => updatesOf(other) >= 2);
+    const elected = later(b.untilElected());
+    const before = updatesOf(other);
+    await a.stop();
+    const term = await within(10_000, 'b', elected);
+    expect(updatesOf(other) - before).toBe(0);
+    expect(term.remainingMs).toBeGreaterThan(20_000);
+  });
+});
+
+it('whoever waits with a long transition is known to be alive by its lease, not by both together', async () => {
+  const [one, other] = await twoProviders({ leaseMs: 3_000 });
+  const terms = { transitionMs: 60_000 };
+  const a = one.locks.createLeaderElection('e', terms);
+  const b = other.locks.createLeaderElection('e', terms);
+  await a.start();
+  await b.start();
+  await eventually('it looks', () => updatesOf(other) >= 5);
+  const elected = later(b.untilElected());
+  const before = updatesOf(other);
+  await a.stop();
+  await within(10_000, 'b', elected);
+  expect(updatesOf(other) - before).toBe(0);
+});

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import type { LeaderElection } from '../../../src/index.js';
+import { eventually, within } from '../../../lab/patience.js';
+import { randomName, testProvider } from '../../support/test-provider.js';
+import type { TestProvider } from '../../support/test-provider.js';
+
+const PROVIDERS = 4;
+const CANDIDATES = 12;
+const HAND_OVERS = 30;
+
+interface Elected {
+  readonly candidateId: string;
+  readonly token: number;
+}
+
+/** Twelve candidates, three in each provider, and one observer of each provider. */
+class Assembly {
+  readonly elections: readonly LeaderElection[];
+  /** In the order of the events of the candidates. */
+  readonly elected: Elected[] = [];
+  readonly observed: Elected[][] = [];
+  readonly #end = new AbortController();
+  readonly #watching: Promise<void>[];
+
+  constructor(providers: readonly TestProvider[]) {
+    this.elections = Array.from({ length: CANDIDATES }, (_, index) => {
+      const locks = providers[index % providers.length]?.locks;
+      if (locks === undefined) throw new Error('no provider');
+      const candidateId = `candidate ${String(index)}`;
+      const election = locks.createLeaderElection('e', { candidateId });
+      election.on('elected', ({ fencingToken: token }) => this.elected.push({ candidateId, token }));
+      return election;
+    });
+    this.#watching = providers.map(async ({ locks }, index) => {
+      const seen: Elected[] = (this.observed[index] = []);
+      for await (const leader of locks.createLeaderElection('e').observe({ signal: this.#end.signal })) {
+        if (leader !== null) seen.push({ candidateId: leader.candidateId, token: leader.token });
+      }
+    });
+  }
+
+  get leader(): LeaderElection | undefined {
+    return this.elections.find(({ isLeader }) => isLeader);
+  }
+
+  /** So many have led, everybody has seen them, and the others wait. */
+  async untilElected(count: number, { locks }: TestProvider): Promise<void> {
+    await eventually('everybody has seen the leader', () =>
+      [this.elected, ...this.observed].every((seen) => seen.length >= count),
+    );
+    await eventually('the others wait', async () => {
+      return (await locks.inspect('e'))?.waiters.length === CANDIDATES - 1;
+    });
+  }
+
+  async end(): Promise<void> {
+    this.#end.abort();
+    await within(5_000, 'the end of the observation', Promise.all(this.#watching));
+  }
+}
+
+describe('a hand-over among twelve candidates of four providers', () => {
+  it('elects the one that is named, and nobody in between, whoever looks', async () => {
+    const database = randomName('test');
+    const providers: TestProvider[] = [];
+    for (let index = 0; index < PROVIDERS; index += 1) providers.push(await testProvider({}, { database }));
+    const [first] = providers;
+    if (first === undefined) throw new Error('no provider');
+    const assembly = new Assembly(providers);
+    for (const election of assembly.elections) await election.start();
+    await assembly.untilElected(1, first);
+    const plan = ['candidate 0'];
+    for (let round = 0; round < HAND_OVERS; round += 1) {
+      const { leader } = assembly;
+      // Mostly somebody far behind in the queue, and of any provider.
+      const to = `candidate ${String((Number(leader?.candidateId.slice(10)) + 5 + (round % 3)) % CANDIDATES)}`;
+      expect(await leader?.handOverTo(to)).toBe(true);
+      plan.push(to);
+      await assembly.untilElected(plan.length, first);
+    }
+    await assembly.end();
+    expect(assembly.elected.map(({ candidateId }) => candidateId)).toEqual(plan);
+    for (const seen of assembly.observed) expect(seen).toEqual(assembly.elected);
+    const tokens = assembly.elected.map(({ token }) => token);
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+  });
+
+  it('leaves those who wait in their order, and puts the leader that was behind them', async () => {
+    const one = await testProvider();
+    const elections = ['a', 'b', 'c', 'd'].map((candidateId) =>
+      one.locks.createLeaderElection('e', { candidateId }),
+    );
+    const order: string[] = [];
+    for (const election of elections) {
+      election.on('elected', () => order.push(election.candidateId));
+      await election.start();
+    }
+    const untilWaiting = async (count: number): Promise<void> => {
+      await eventually('they wait', async () => (await one.locks.inspect('e'))?.waiters.length === count);
+    };
+    await untilWaiting(3);
+    expect(await elections[0]?.handOverTo('c')).toBe(true);
+    await untilWaiting(3);
+    for (let waiting = 2; waiting >= 0; waiting -= 1) {
+      const leader = await eventually('a leader', () => elections.find(({ isLeader }) => isLeader));
+      await leader.stop();
+      await untilWaiting(waiting);
+    }
+    await eventually('the last one', () => order.length === 5);
+    expect(order).toEqual(['a', 'c', 'b', 'd', 'a']);
+  });
+});

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { eventually, later, staysOpen, within } from '../../../lab/patience.js';
+import { randomName, testProvider } from '../../support/test-provider.js';
+import { mortal } from './mortal.js';
+
+describe.concurrent('after a leader that fell silent', () => {
+  it('the next one leads within its lease', async () => {
+    const database = randomName('test');
+    const { locks } = await testProvider({ leaseMs: 1_500 }, { database });
+    const victim = mortal(database, 1_500);
+    const a = victim.locks.createLeaderElection('e', { candidateId: 'a' });
+    const b = locks.createLeaderElection('e', { candidateId: 'b' });
+    await a.start();
+    const term = await a.untilElected();
+    await b.start();
+    await victim.die();
+    const next = await within(1_500 + 3_000, 'b', b.untilElected());
+    expect(next.fencingToken).toBeGreaterThan(term.fencingToken);
+    expect(term.isHeld).toBe(false);
+  });
+
+  it('only the same candidate leads in the transition, before all who wait, with a new token', async () => {
+    const database = randomName('test');
+    const { locks } = await testProvider({ leaseMs: 1_000 }, { database });
+    const victim = mortal(database, 1_000);
+    const transition = { transitionMs: 12_000 };
+    const a = victim.locks.createLeaderElection('e', { candidateId: 'a', ...transition });
+    const b = locks.createLeaderElection('e', { candidateId: 'b', ...transition });
+    const heir = locks.createLeaderElection('e', { candidateId: 'a', ...transition });
+    await a.start();
+    const term = await a.untilElected();
+    expect(term.remainingMs).toBeLessThanOrEqual(1_000);
+    await b.start();
+    const waiting = later(b.untilElected());
+    // It waits behind the other one while the lease of its own last term goes on.
+    await heir.start();
+    await victim.die();
+    await eventually('the end of the old term', () => !term.isHeld);
+    const next = await within(10_000, 'the heir', heir.untilElected());
+    expect(next.fencingToken).toBeGreaterThan(term.fencingToken);
+    expect(await staysOpen(waiting, 100)).toBe(true);
+    await heir.stop();
+    await within(10_000, 'b', waiting);
+  });
+
+  it('another one leads once the transition is over', async () => {
+    const database = randomName('test');
+    const { locks } = await testProvider({ leaseMs: 1_000 }, { database });
+    const victim = mortal(database, 1_000);
+    const a = victim.locks.createLeaderElection('e', { candidateId: 'a', transitionMs: 5_000 });
+    const b = locks.createLeaderElection('e', { candidateId: 'b', transitionMs: 5_000 });
+    await a.start();
+    const term = await a.untilElected();
+    await b.start();
+    const waiting = later(b.untilElected());
+    await victim.die();
+    await eventually('the end of the old term', () => !term.isHeld);
+    expect(await staysOpen(waiting, 800)).toBe(true);
+    expect(await b.leader()).toMatchObject({ candidateId: 'a', token: term.fencingToken });
+    await within(12_000, 'b', waiting);
+  });
+});

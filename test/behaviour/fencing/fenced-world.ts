@@ -1,0 +1,55 @@
+import type { Collection } from 'mongodb';
+import { inject } from 'vitest';
+
+import type { LockHandle, LockProvider } from '../../../src/index.js';
+import { OwnDatabase } from '../../support/own-database.js';
+import type { OwnClient } from '../../support/own-database.js';
+
+/** A document of the application's own. */
+export interface Account {
+  readonly _id: string;
+  readonly cents?: number;
+  readonly notes?: readonly string[];
+  readonly fencingToken?: unknown;
+  readonly meta?: unknown;
+}
+
+/** A resource, locks, and holders of one lock who follow each other. */
+export class FencedWorld extends OwnDatabase {
+  readonly own: OwnClient;
+  readonly locks: LockProvider;
+  readonly accounts: Collection<Account>;
+
+  constructor(uri: string = inject('mongoUri')) {
+    super(uri);
+    this.own = this.client();
+    this.locks = this.own.provider();
+    this.accounts = this.own.db.collection<Account>('accounts');
+  }
+
+  /** As many holders of one lock, one after the other; all but the last have given it back. */
+  async holders(count: number, name = 'x'): Promise<readonly LockHandle[]> {
+    const mutex = this.locks.createMutex(name);
+    const handles: LockHandle[] = [];
+    for (let index = 0; index < count; index += 1) {
+      await handles.at(-1)?.release();
+      handles.push(await mutex.acquire());
+    }
+    return handles;
+  }
+
+  /** An older holder, who believes to hold still, and the one who has come after it. */
+  async staleAndNewer(name = 'x'): Promise<readonly [stale: LockHandle, newer: LockHandle]> {
+    const [stale, newer] = await this.holders(2, name);
+    if (stale === undefined || newer === undefined) throw new Error('two were asked for');
+    return [stale, newer];
+  }
+
+  async holder(name = 'x'): Promise<LockHandle> {
+    return await this.locks.acquireMutex(name);
+  }
+
+  async account(id: string): Promise<Account | null> {
+    return await this.plain.db.collection<Account>('accounts').findOne({ _id: id });
+  }
+}

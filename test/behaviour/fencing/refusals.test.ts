@@ -1,0 +1,195 @@
+import type { Document } from 'mongodb';
+import { describe, expect, test } from 'vitest';
+
+import { fencedTransaction, fencedUpdateOne } from '../../../src/index.js';
+import type { LockHandle, LockProvider } from '../../../src/index.js';
+import { later, rejection } from '../../../lab/patience.js';
+import { FencedWorld } from './fenced-world.js';
+
+/** Holds that do not fence, and what is said of them. */
+const SHARED: readonly {
+  readonly name: string;
+  readonly says: RegExp;
+  readonly acquire: (locks: LockProvider) => Promise<unknown>;
+}[] = [
+  {
+    name: 'a read',
+    says: /"r" is held as read/,
+    acquire: (locks) => locks.createReaderWriterLock('r').acquireRead(),
+  },
+  {
+    name: 'an upgradeable read',
+    says: /"r" is held as upgradeable/,
+    acquire: (locks) => locks.createReaderWriterLock('r').acquireUpgradeableRead(),
+  },
+  {
+    name: 'a write that was downgraded',
+    says: /"r" is held as upgradeable/,
+    acquire: async (locks) => {
+      const hold = await locks.createReaderWriterLock('r').acquireWrite();
+      await hold.downgrade('upgradeable');
+      return hold;
+    },
+  },
+  {
+    name: 'a permit, though there is only one',
+    says: /"s" is held as permits/,
+    acquire: (locks) => locks.createSemaphore('s', 1).acquire(),
+  },
+  {
+    name: 'several locks as one',
+    says: /handles/,
+    acquire: (locks) => locks.acquireAll([{ mutex: locks.createMutex('a') }]),
+  },
+  { name: 'null, from a try', says: /got null/, acquire: () => Promise.resolve(null) },
+  {
+    name: 'a stranger',
+    says: /of this library/,
+    acquire: () => Promise.resolve({ name: 'x', fencingToken: 7 }),
+  },
+  {
+    name: 'a promise of a handle',
+    says: /of this library/,
+    acquire: (locks) => Promise.resolve([later(locks.acquireMutex('x'))]),
+  },
+];
+
+describe('what does not fence', () => {
+  test.each(SHARED)('$name is a TypeError that says why, and nothing is sent', async ({ says, acquire }) => {
+    await using world = new FencedWorld();
+    const acquired = await acquire(world.locks);
+    // Of a list, what is in it.
+    const lock = [acquired].flat().at(0) as LockHandle;
+    const sent = world.own.count('update');
+    const calls = [
+      fencedUpdateOne(world.accounts, { _id: 'a' }, { $set: {} }, lock),
+      fencedTransaction(world.own.client, lock, () => Promise.resolve()),
+      fencedTransaction(world.own.client, [lock], () => Promise.resolve()),
+    ];
+    for (const call of calls) {
+      const error = await rejection(call);
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error).toMatchObject({ message: expect.stringMatching(says) as unknown });
+    }
+    expect(world.own.count('update')).toBe(sent);
+  });
+
+  test('a write and an upgraded read fence, each of several locks too', async () => {
+    await using world = new FencedWorld();
+    const all = await world.locks.acquireAll([
+      { write: world.locks.createReaderWriterLock('r') },
+      { mutex: world.locks.createMutex('a') },
+      { upgradeableRead: world.locks.createReaderWriterLock('u') },
+    ]);
+    const [write, mutex, upgradeable] = all.handles;
+    await upgradeable.upgrade();
+    await world.accounts.insertOne({ _id: 'a' });
+    for (const lock of [write, mutex, upgradeable]) {
+      await fencedUpdateOne(world.accounts, { _id: 'a' }, { $set: {} }, lock, {
+        field: `fences.${lock.name}`,
+      });
+    }
+    expect(await world.account('a')).toEqual({
+      _id: 'a',
+      fences: { r: write.fencingToken, a: mutex.fencingToken, u: upgradeable.fencingToken },
+    });
+  });
+});
+
+/** Calls that are wrong, but for the lock. */
+const WRONG: readonly {
+  readonly name: string;
+  readonly filter?: unknown;
+  readonly update?: unknown;
+  readonly options?: Document;
+  readonly type?: typeof RangeError;
+}[] = [
+  { name: 'a replacement', update: { cents: 1 } },
+  { name: 'an empty update', update: {} },
+  { name: 'an empty pipeline', update: [] },
+  { name: 'no update', update: null },
+  { name: 'a stage that is none', update: [null] },
+  { name: 'no filter', filter: null },
+  { name: '$set of the token', update: { $set: { fencingToken: 5 } } },
+  { name: '$inc of the token', update: { $set: { cents: 1 }, $inc: { fencingToken: 1 } } },
+  { name: '$unset of the token', update: { $unset: { fencingToken: '' } } },
+  { name: '$rename to the token', update: { $rename: { cents: 'fencingToken' } } },
+  { name: '$rename of the token', update: { $rename: { fencingToken: 'cents' } } },
+  { name: 'what is within the token', update: { $set: { 'fencingToken.a': 1 } } },
+  { name: 'what is around the token', update: { $set: { meta: {} } }, options: { field: 'meta.token' } },
+  { name: 'a stage that sets the token', update: [{ $set: { fencingToken: 5 } }] },
+  { name: 'a stage that adds the token', update: [{ $addFields: { fencingToken: 5 } }] },
+  { name: 'a stage that unsets the token', update: [{ $unset: ['cents', 'fencingToken'] }] },
+  { name: 'a stage that projects the token away', update: [{ $project: { fencingToken: 0 } }] },
+  { name: 'an upsert without _id', filter: { cents: 5 }, options: { upsert: true } },
+  { name: 'an upsert by undefined', filter: { _id: undefined }, options: { upsert: true } },
+  { name: 'an upsert by several _id', filter: { _id: { $in: ['a'] } }, options: { upsert: true } },
+  { name: 'an upsert by a pattern', filter: { _id: /a/ }, options: { upsert: true } },
+  { name: 'a write that nobody acknowledges', options: { writeConcern: { w: 0 } } },
+  { name: 'a field that is no string', options: { field: 5 } },
+  { name: 'an empty field', options: { field: '' }, type: RangeError },
+  { name: 'a path with an empty step', options: { field: 'a..b' }, type: RangeError },
+  { name: 'an operator as a field', options: { field: 'a.$[]' }, type: RangeError },
+  { name: 'the _id as a field', options: { field: '_id.token' }, type: RangeError },
+  { name: 'options that are none', options: null as unknown as Document },
+];
+
+describe('fencedUpdateOne refuses, before anything is sent,', () => {
+  test('wrong arguments', async () => {
+    await using world = new FencedWorld();
+    const lock = await world.holder();
+    await world.accounts.insertOne({ _id: 'a', cents: 5 });
+    const sent = world.own.commands.length;
+    for (const { name, filter = { _id: 'a' }, update = { $set: { cents: 1 } }, options, type } of WRONG) {
+      const call = fencedUpdateOne(world.accounts, filter as Document, update as Document[], lock, options);
+      const error = await rejection(call);
+      expect(error, name).toBeInstanceOf(type ?? TypeError);
+    }
+    expect(world.own.commands.slice(sent).filter(({ commandName }) => commandName === 'update')).toEqual([]);
+    expect(await world.account('a')).toEqual({ _id: 'a', cents: 5 });
+  });
+
+  test('a collection whose writes nobody acknowledges', async () => {
+    await using world = new FencedWorld();
+    const lock = await world.holder();
+    const accounts = world.own.db.collection<{ _id: string }>('accounts', { writeConcern: { w: 0 } });
+    expect(await rejection(fencedUpdateOne(accounts, { _id: 'a' }, { $set: {} }, lock))).toBeInstanceOf(
+      TypeError,
+    );
+  });
+
+  test('not what only looks like a write of the token', async () => {
+    await using world = new FencedWorld();
+    const lock = await world.holder();
+    await world.accounts.insertOne({ _id: 'a', cents: 5 });
+    const updates: readonly Document[] = [
+      { $set: { fencingTokenOfOld: 5 } },
+      [{ $project: { fencingToken: 1, cents: 1 } }],
+      [{ $set: { 'fencing.token': 5 } }],
+    ];
+    for (const update of updates) await fencedUpdateOne(world.accounts, { _id: 'a' }, update, lock);
+    expect(await world.account('a')).toMatchObject({ cents: 5, fencingToken: lock.fencingToken });
+  });
+});
+
+describe('fencedTransaction refuses, before anything is sent,', () => {
+  test('wrong arguments', async () => {
+    await using world = new FencedWorld();
+    const { client } = world.own;
+    const [lock, other] = [await world.holder(), await world.holder('y')];
+    const work = (): Promise<void> => Promise.resolve();
+    const calls = [
+      fencedTransaction(client, [], work),
+      fencedTransaction(client, [lock, other, lock], work),
+      fencedTransaction(client, lock, 5 as unknown as typeof work),
+      fencedTransaction(client, lock, work, { collectionName: 5 as unknown as string }),
+      fencedTransaction(client, lock, work, { databaseName: null as unknown as string }),
+      fencedTransaction(client, lock, work, { transaction: 5 as unknown as object }),
+    ];
+    for (const call of calls) expect(await rejection(call)).toBeInstanceOf(TypeError);
+    expect(await rejection(fencedTransaction(client, lock, work, { collectionName: '' }))).toBeInstanceOf(
+      RangeError,
+    );
+    expect(world.own.count('update')).toBe(0);
+  });
+});

@@ -1,0 +1,69 @@
+import type { Document } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startReplicaSet } from '../../../lab/mongo-server/start.js';
+import type { MongoServer } from '../../../lab/mongo-server/start.js';
+import { OwnDatabase } from '../../support/own-database.js';
+import { eventually } from '../../../lab/patience.js';
+
+const MAX_BYTES = 16 * 1_024 * 1_024;
+
+/** For the other fields of the waiter that fills it, and for the words of a few updates. */
+const ROOM = 700;
+
+// The cache of the server that other tests share has no room for a document of 16 MB.
+let server: MongoServer;
+
+beforeAll(async () => {
+  server = await startReplicaSet({ cacheGb: 1, say: () => undefined });
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
+/** A waiter of another process, with a text of so many bytes. */
+const filler = (bytes: number): Document => ({
+  ...{ process: 'other:1:0', leaseMs: 600_000, since: new Date(), expiresAt: new Date(Date.now() + 600_000) },
+  why: 'x'.repeat(bytes),
+});
+
+describe('a document that is full', () => {
+  it('refuses a request that does not fit as a full queue, and no other wait fails with it', async () => {
+    await using database = new OwnDatabase(server.uri);
+    const [one, other] = [database.client(), database.client()];
+    const locks = one.provider({ leaseMs: 60_000, createIndexes: false });
+    const crowd = other.provider({ leaseMs: 60_000, createIndexes: false });
+    const stored = database.plain.db.collection<{ _id: string }>('distributed.locks');
+    const held = await locks.acquireMutex('a');
+    const order: string[] = [];
+    const waits = ['first', 'second', 'third'].map(async (why) => {
+      const lock = await crowd.acquireMutex('a', { why });
+      order.push(why);
+      await lock.release();
+    });
+    await eventually('three wait', async () => (await locks.inspect('a'))?.waiters.length === 3);
+    const [found] = await stored.aggregate([{ $project: { size: { $bsonSize: '$$ROOT' } } }]).toArray();
+    const bytes = MAX_BYTES - Number(found?.['size']) - ROOM;
+    await stored.updateOne({ _id: 'a' }, { $set: { 'queue.wfa7': filler(bytes) } });
+    const before = other.count('findAndModify');
+    const why = 'y'.repeat(1_000);
+    const outcomes = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        crowd.acquireMutex('a', { why, timeoutMs: 60_000 }).then(
+          () => ({ code: 'granted' }),
+          (error: unknown) => error,
+        ),
+      ),
+    );
+    const full = expect.objectContaining({
+      code: 'QUEUE_FULL',
+      cause: expect.anything() as unknown,
+    }) as unknown;
+    expect(outcomes).toEqual(outcomes.map(() => full));
+    expect(other.count('findAndModify') - before).toBeLessThan(30);
+    await stored.updateOne({ _id: 'a' }, { $unset: { 'queue.wfa7': '' } });
+    expect(await held.release()).toBe(true);
+    await Promise.all(waits);
+    expect(order).toEqual(['first', 'second', 'third']);
+  });
+});

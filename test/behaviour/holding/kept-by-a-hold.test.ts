@@ -1,0 +1,55 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, it } from 'vitest';
+import type { LockHandle } from '../../../src/index.js';
+import { eventually } from '../../../lab/patience.js';
+import { testProvider } from '../../support/test-provider.js';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+const HOLDS = 2_000;
+
+it('a hold keeps nothing of the request that it was granted to', async () => {
+  const { locks, commands } = await testProvider({ leaseMs: 600_000, createIndexes: false });
+  const signals: WeakRef<AbortSignal>[] = [];
+  const take = (name: string): Promise<LockHandle> => {
+    const { signal } = new AbortController();
+    signals.push(new WeakRef(signal));
+    return locks.acquireMutex(name, { signal });
+  };
+  const holds = await Promise.all(Array.from({ length: 20 }, (_, index) => take(String(index))));
+  commands.length = 0;
+  await eventually(
+    'all signals are collected',
+    (see) => {
+      collect();
+      return see(signals.filter((signal) => signal.deref() !== undefined).length) === 0;
+    },
+    10_000,
+  );
+  expect(holds.every(({ isHeld }) => isHeld)).toBe(true);
+});
+
+it('thousands of holds take some 2 KB of the heap each', async () => {
+  const { locks, commands } = await testProvider({ leaseMs: 600_000, createIndexes: false });
+  const hold = async (prefix: string): Promise<LockHandle[]> => {
+    const holds: LockHandle[] = [];
+    while (holds.length < HOLDS) {
+      const names = Array.from({ length: 100 }, (_, index) => `${prefix} ${String(holds.length + index)}`);
+      holds.push(...(await Promise.all(names.map((name) => locks.acquireMutex(name)))));
+      commands.length = 0;
+    }
+    return holds;
+  };
+  const heapBytes = (): number => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  // Code, connections and whatever else the first ones need is no cost of a hold.
+  const first = await hold('first');
+  const before = heapBytes();
+  const others = await hold('others');
+  await eventually('no more is left', (see) => see((heapBytes() - before) / HOLDS) < 3_000, 10_000);
+  expect([...first, ...others].every(({ isHeld }) => isHeld)).toBe(true);
+});

@@ -1,0 +1,232 @@
+import { describe, expect, it } from 'vitest';
+import { after, momentNow } from '../../../src/clock.js';
+import type { Clock, Timer } from '../../../src/clock.js';
+import { HeldLease } from '../../../src/lease/holding/held-lease.js';
+import type { Answers, Confirmation } from '../../../src/lease/holding/lease-extender.js';
+import { LeaseMonitor } from '../../../src/lease/holding/lease-monitor.js';
+import { parseProviderOptions } from '../../../src/options/provider-options.js';
+import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+
+const LEASE_MS = 30_000;
+const PERIOD_MS = LEASE_MS / 3;
+const TERMS = { leaseMs: LEASE_MS, extendEveryMs: PERIOD_MS, clockAllowanceMs: 1_000, retentionMs: 60_000 };
+
+/** Stands still until it is moved, and counts how often it is asked: what is done for each of many holds asks it. */
+class CountingClock implements Clock {
+  asked = 0;
+  #nowMs = 1_000;
+  readonly #alarms = new Set<{ readonly atMs: number; readonly fire: () => void }>();
+
+  nowMs(): number {
+    this.asked += 1;
+    return this.#nowMs;
+  }
+
+  wallMs(): number {
+    return this.#nowMs;
+  }
+
+  at(atMs: number, fire: () => void): Timer {
+    const alarm = { atMs, fire };
+    this.#alarms.add(alarm);
+    return { cancel: () => void this.#alarms.delete(alarm) };
+  }
+
+  async advance(ms: number): Promise<void> {
+    this.#nowMs += ms;
+    for (const alarm of [...this.#alarms].filter(({ atMs }) => atMs <= this.#nowMs)) {
+      if (this.#alarms.delete(alarm)) alarm.fire();
+    }
+    await settled();
+  }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+interface Batch {
+  readonly names: readonly string[];
+  readonly holds: readonly HeldLease[];
+  answer(type: Confirmation['type'], isRefused?: boolean): Promise<void>;
+}
+
+/** A monitor whose batches are answered by hand. */
+function monitored(): {
+  readonly clock: CountingClock;
+  readonly monitor: LeaseMonitor;
+  readonly batches: Batch[];
+  readonly hold: (name: string, extendEveryMs?: number) => HeldLease;
+} {
+  const clock = new CountingClock();
+  const batches: Batch[] = [];
+  const extender = {
+    extend: (names: readonly string[], holds: readonly HeldLease[]): Promise<Answers> => {
+      const sentAt = momentNow(clock);
+      return new Promise((resolve) => {
+        const answer = async (type: Confirmation['type'], isRefused = false): Promise<void> => {
+          const confirmation: Confirmation =
+            type === 'unknown' ? { type, error: new Error('away') } : { type };
+          if (type === 'extended') for (const hold of holds) hold.extendTo(after(sentAt, LEASE_MS - 1_000));
+          resolve({ confirmations: holds.map(() => confirmation), isRefused });
+          await settled();
+        };
+        batches.push({ names, holds, answer });
+      });
+    },
+  };
+  const monitor = new LeaseMonitor(extender, parseProviderOptions({}), clock);
+  const owner = {
+    lost: (hold: HeldLease) => {
+      monitor.remove(hold);
+    },
+    doubtful: () => undefined,
+  };
+  let ids = 0;
+  const hold = (name: string, extendEveryMs = PERIOD_MS): HeldLease => {
+    const terms = { ...TERMS, extendEveryMs };
+    const deadline = after(momentNow(clock), LEASE_MS - 1_000);
+    const id = `w${String((ids += 1))}`;
+    const lease = new HeldLease(
+      { name, seats: mutexSeats, id, token: 1, terms, demand: {}, deadline },
+      clock,
+      owner,
+    );
+    monitor.add(lease);
+    return lease;
+  };
+  return { clock, monitor, batches, hold };
+}
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `n${String(index)}`);
+
+describe('the lease monitor', () => {
+  it('does for ten thousand holds what it does for each, and not more for each batch', async () => {
+    const { clock, batches, hold } = monitored();
+    const holds = names(10_000).map((name) => hold(name));
+    clock.asked = 0;
+    await clock.advance(PERIOD_MS);
+    const seen = new Set<HeldLease>();
+    for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
+      expect(batch.names.length).toBeLessThanOrEqual(256);
+      for (const each of batch.holds) seen.add(each);
+      await batch.answer('extended');
+    }
+    expect(seen.size).toBe(holds.length);
+    expect(clock.asked / holds.length).toBeLessThan(20);
+  });
+
+  it('asks at once about all that it is asked about in one turn', async () => {
+    const { monitor, batches, hold } = monitored();
+    const holds = names(200).map(() => hold('one semaphore'));
+    const confirmed = Promise.all(holds.map((each) => monitor.ask(each)));
+    await settled();
+    expect(batches.map((batch) => batch.holds.length)).toEqual([200]);
+    await batches[0]?.answer('extended');
+    expect(new Set((await confirmed).map(({ type }) => type))).toEqual(new Set(['extended']));
+    expect(batches).toHaveLength(1);
+  });
+
+  it('takes along what is nearly due when it extends, and not when it is only asked', async () => {
+    const { clock, monitor, batches, hold } = monitored();
+    const [one, other] = [hold('a'), hold('b')];
+    await clock.advance(PERIOD_MS * 0.6);
+    const asked = monitor.ask(one);
+    await settled();
+    expect(batches.map((batch) => batch.names)).toEqual([['a']]);
+    await batches.shift()?.answer('extended');
+    await asked;
+    await clock.advance(PERIOD_MS * 0.4);
+    expect(batches.map((batch) => batch.names)).toEqual([[other.name]]);
+    await batches.shift()?.answer('extended');
+    await clock.advance(PERIOD_MS * 0.6);
+    // The first is due, and the other comes along.
+    expect(batches.map((batch) => batch.names)).toEqual([['a', 'b']]);
+  });
+
+  it('answers by a batch that is sent after the question', async () => {
+    const { monitor, batches, hold } = monitored();
+    const asked = hold('a');
+    const answers: string[] = [];
+    void monitor.ask(asked).then(({ type }) => answers.push(`first ${type}`));
+    await settled();
+    void monitor.ask(asked).then(({ type }) => answers.push(`second ${type}`));
+    await settled();
+    expect(batches).toHaveLength(1);
+    await batches[0]?.answer('extended');
+    expect(answers).toEqual(['first extended']);
+    expect(batches).toHaveLength(2);
+    await batches[1]?.answer('unknown');
+    expect(answers).toEqual(['first extended', 'second unknown']);
+  });
+
+  it('never has one document in two batches, and does not wait with the others behind a stuck one (E17)', async () => {
+    const { clock, monitor, batches, hold } = monitored();
+    const [first, second, elsewhere] = [hold('a'), hold('a'), hold('b')];
+    void monitor.ask(first);
+    await settled();
+    void monitor.ask(second);
+    void monitor.ask(elsewhere);
+    await settled();
+    expect(batches.map((batch) => batch.names)).toEqual([['a']]);
+    await clock.advance(200);
+    expect(batches.map((batch) => batch.names)).toEqual([['a'], ['b']]);
+    await batches[0]?.answer('unknown');
+    await clock.advance(200);
+    const ids = batches.map((batch) => batch.holds.map(({ id }) => id));
+    expect(ids).toEqual([[first.id], [elsewhere.id], [second.id]]);
+  });
+
+  it('takes at most two thousand leases of one document at a time, and begins with those due first', async () => {
+    const { clock, batches, hold } = monitored();
+    const holds = names(5_000).map(() => hold('one semaphore'));
+    await clock.advance(PERIOD_MS);
+    const sizes: number[] = [];
+    const seen = new Set<HeldLease>();
+    for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
+      sizes.push(batch.holds.length);
+      for (const each of batch.holds) seen.add(each);
+      await batch.answer('extended');
+    }
+    expect(sizes).toEqual([2_048, 2_048, 904]);
+    expect(seen.size).toBe(holds.length);
+  });
+
+  it('halves a batch that the server refuses, but not one that fails while there is no server', async () => {
+    const { clock, batches, hold } = monitored();
+    for (const name of names(100)) hold(name);
+    await clock.advance(PERIOD_MS);
+    for (const isRefused of [false, true]) {
+      expect(batches.map((batch) => batch.names.length)).toEqual([100]);
+      await batches.shift()?.answer('unknown', isRefused);
+      await clock.advance(600);
+    }
+    expect(batches.map((batch) => batch.names.length)).toEqual([50]);
+  });
+
+  it('is not kept from extending by those who ask again and again', async () => {
+    const { clock, monitor, batches, hold } = monitored();
+    const asked = names(600).map((name) => hold(name, 2 * PERIOD_MS));
+    const quiet = hold('quiet');
+    const extended: HeldLease[] = [];
+    for (let round = 0; round < 200 && !extended.includes(quiet); round += 1) {
+      for (const each of asked) void monitor.ask(each);
+      await clock.advance(PERIOD_MS / 100);
+      const batch = batches.shift();
+      extended.push(...(batch?.holds ?? []));
+      await batch?.answer('extended');
+    }
+    expect(extended).toContain(quiet);
+    expect(quiet.isHeld).toBe(true);
+  });
+
+  it('answers whoever still asks when the hold ends, and when it closes', async () => {
+    const { monitor, batches, hold } = monitored();
+    const [released, left] = [hold('a'), hold('b')];
+    const answers = [monitor.ask(released), monitor.ask(left)];
+    monitor.remove(released);
+    monitor.close();
+    expect(await Promise.all(answers)).toEqual([{ type: 'lost' }, { type: 'lost' }]);
+    expect(await monitor.ask(left)).toEqual({ type: 'lost' });
+    await settled();
+    expect(batches).toEqual([]);
+  });
+});

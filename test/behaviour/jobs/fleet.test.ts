@@ -1,0 +1,165 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { MongoClient } from 'mongodb';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { randomFrom } from '../../../lab/random.js';
+import { buildProgram } from '../processes/worker-program.js';
+import type { WorkerProgram } from '../processes/worker-program.js';
+import { byBreadth } from '../../support/breadth.js';
+import { startReplicaSet } from '../../../lab/mongo-server/start.js';
+import type { MongoServer } from '../../../lab/mongo-server/start.js';
+import { eventually, within } from '../../../lab/patience.js';
+import { drawSeed } from '../../support/seed.js';
+import { randomName } from '../../support/test-provider.js';
+import type { FleetLine, FleetTask } from './fleet-lines.js';
+
+const EVERY_MS = 120;
+const LEASE_MS = 2_000;
+const WORKERS = 5;
+/** After so many runs something happens, three times. An overrun comes about once in 20 runs. */
+const STARTS = byBreadth(25, 55);
+
+let server: MongoServer;
+let program: WorkerProgram;
+
+beforeAll(async () => {
+  [server, program] = await Promise.all([
+    startReplicaSet({ members: 3, say: () => undefined }),
+    buildProgram(new URL('fleet-worker.ts', import.meta.url)),
+  ]);
+});
+
+afterAll(async () => {
+  await Promise.all([server.stop(), program[Symbol.asyncDispose]()]);
+});
+
+/** Processes of one job, and the log that they write. */
+class Fleet implements AsyncDisposable {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'leasehold-fleet-'));
+  readonly #task: Omit<FleetTask, 'seed'>;
+  readonly #random = randomFrom(drawSeed('a fleet'));
+  readonly #workers = new Map<number, ChildProcess>();
+  readonly #endings: Promise<unknown>[] = [];
+  #complaints = '';
+
+  constructor() {
+    const log = join(this.#folder, 'log');
+    writeFileSync(log, '');
+    const database = randomName('test');
+    this.#task = { uri: server.uri, database, log, everyMs: EVERY_MS, leaseMs: LEASE_MS };
+  }
+
+  /** What has been written, in the order of the clock that all of them share. */
+  get lines(): readonly FleetLine[] {
+    const text = readFileSync(this.#task.log, 'utf8');
+    const whole = text
+      .slice(0, text.lastIndexOf('\n') + 1)
+      .split('\n')
+      .filter((line) => line !== '');
+    const lines = whole.map((line) => JSON.parse(line) as FleetLine);
+    return lines.sort((a, b) => Number(BigInt(a.atNs) - BigInt(b.atNs)));
+  }
+
+  get starts(): number {
+    return this.lines.filter(({ says }) => says === 'start').length;
+  }
+
+  async hire(): Promise<void> {
+    const child = spawn(
+      process.execPath,
+      [program.path, JSON.stringify({ ...this.#task, seed: this.#random.between(0, 1e9) })],
+      {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
+    const pid = child.pid ?? NaN;
+    this.#workers.set(pid, child);
+    this.#endings.push(once(child, 'close').then(() => this.#workers.delete(pid)));
+    child.stderr.on('data', (chunk: Buffer) => (this.#complaints += chunk.toString()));
+    await eventually('a worker is ready', () =>
+      this.lines.some((line) => line.says === 'ready' && line.pid === pid),
+    );
+  }
+
+  async untilStarts(count: number): Promise<void> {
+    await eventually(`${count} runs`, () => this.starts >= count, 60_000);
+  }
+
+  /** Whoever ran last kills itself in the middle of its next run. */
+  async killLeader(): Promise<void> {
+    const pid = this.lines.findLast(({ says }) => says === 'start')?.pid ?? NaN;
+    this.#workers.get(pid)?.kill('SIGUSR2');
+    await eventually('the death of the leader', () => !this.#workers.has(pid));
+    await this.hire();
+  }
+
+  async stop(): Promise<void> {
+    for (const child of this.#workers.values()) child.kill('SIGTERM');
+    await within(20_000, 'the end of the workers', Promise.all(this.#endings));
+    expect(this.#complaints).toBe('');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of this.#workers.values()) child.kill('SIGKILL');
+    await Promise.all(this.#endings);
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+async function stepDown(): Promise<void> {
+  const client = new MongoClient(server.uri);
+  try {
+    await client.db('admin').command({ replSetStepDown: 20, secondaryCatchUpPeriodSecs: 10 });
+  } finally {
+    await client.close();
+  }
+}
+
+/** Runs that went on beside another one. */
+function overlaps(lines: readonly FleetLine[]): readonly FleetLine[] {
+  const going = new Set<number>();
+  return lines.filter((line) => {
+    if (line.says === 'start') return going.add(line.firedAtMs).size > 1;
+    if (line.says === 'end' || line.says === 'dies') going.delete(line.firedAtMs);
+    return false;
+  });
+}
+
+it('a job of five processes runs alone and once for each instant, over two dead leaders and a failover; what it misses is told', async () => {
+  await using fleet = new Fleet();
+  await Promise.all(Array.from({ length: WORKERS }, () => fleet.hire()));
+  await fleet.untilStarts(STARTS);
+  await fleet.killLeader();
+  await fleet.untilStarts(2 * STARTS);
+  await stepDown();
+  await fleet.untilStarts(3 * STARTS);
+  await fleet.killLeader();
+  await fleet.untilStarts(4 * STARTS);
+  await fleet.stop();
+
+  const { lines } = fleet;
+  expect(overlaps(lines)).toEqual([]);
+  const started = lines.flatMap((line) => (line.says === 'start' ? [line.firedAtMs] : []));
+  expect(started).toEqual([...new Set(started)].sort((a, b) => a - b));
+  const [firstMs = NaN, lastMs = NaN] = [started[0], started.at(-1)];
+  const instants = (lastMs - firstMs) / EVERY_MS + 1;
+  expect(instants).toBeGreaterThanOrEqual(4 * STARTS);
+  const told = lines.flatMap((line) => (line.says === 'missed' && line.lastMs < lastMs ? [line] : []));
+  const count = (why: string): number =>
+    told.filter((line) => line.why === why).reduce((sum, line) => sum + line.count, 0);
+  const [noLeader, overrun] = [count('no-leader'), count('overrun')];
+  console.log(
+    `${instants} instants: ${started.length} started, ${noLeader} missed without a leader, ${overrun} by an overrun`,
+  );
+  expect(instants - started.length).toBe(noLeader + overrun);
+  expect([noLeader > 0, overrun > 0]).toEqual([true, true]);
+  const isTold = (ms: number): boolean => told.some((line) => line.firstMs <= ms && ms <= line.lastMs);
+  expect(started.filter(isTold)).toEqual([]);
+  expect(lines.filter(({ says }) => says === 'dies')).toHaveLength(2);
+});

@@ -1,0 +1,72 @@
+import { expect, it } from 'vitest';
+
+import type { JobMissedEvent } from '../../../src/index.js';
+import { eventually, within } from '../../../lab/patience.js';
+import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
+
+useOwnServer();
+
+const EVERY_MS = 500;
+
+it('an instant whose claim nobody answers before the stop is told as unknown, once the drain is over', async () => {
+  const one = await testProvider({ storeTimeoutMs: 1_000 });
+  const runs: number[] = [];
+  const missed: JobMissedEvent[] = [];
+  const job = one.locks.createScheduledJob('job', {
+    everyMs: EVERY_MS,
+    run: ({ firedAt }) => runs.push(firedAt.getTime()),
+  });
+  job.on('missed', (event) => missed.push(event));
+  await job.start();
+  await eventually('a run', () => runs[0]);
+  const heal = await failCommands(one, 'alwaysOn', {
+    failCommands: ['findAndModify'],
+    closeConnection: true,
+  });
+  const refused = one.commands.length;
+  await eventually('a claim', () =>
+    one.commands.slice(refused).some(({ commandName }) => commandName === 'findAndModify'),
+  );
+  await within(20_000, 'the stop', job.stop({ drainMs: 300 }));
+  const unknown = missed.filter(({ why }) => why === 'unknown');
+  expect(unknown).toHaveLength(1);
+  expect(unknown[0]?.last.getTime()).toBeGreaterThan(runs.at(-1) ?? Infinity);
+  await heal();
+});
+
+it('an instant whose claim is answered late is settled within the drain of the stop', async () => {
+  const [one, other] = await twoProviders({ storeTimeoutMs: 1_000 });
+  const told = new Map<number, string>();
+  const jobOf = ({ locks }: typeof one) => {
+    const job = locks.createScheduledJob('job', {
+      everyMs: EVERY_MS,
+      run: ({ firedAt }) => told.set(firedAt.getTime(), 'run'),
+    });
+    job.on('missed', ({ first, last, why }) => {
+      for (let ms = first.getTime(); ms <= last.getTime(); ms += EVERY_MS) told.set(ms, why);
+    });
+    return job;
+  };
+  const [a, b] = [jobOf(one), jobOf(other)];
+  await a.start();
+  await eventually('a run', () => told.size > 0);
+  const heal = await failCommands(one, 'alwaysOn', {
+    failCommands: ['findAndModify'],
+    closeConnection: true,
+  });
+  const refused = one.commands.length;
+  await eventually('a claim', () =>
+    one.commands.slice(refused).some(({ commandName }) => commandName === 'findAndModify'),
+  );
+  const stopped = a.stop({ drainMs: 20_000 });
+  await heal();
+  await within(20_000, 'the stop', stopped);
+  const before = told.size;
+  await b.start();
+  await eventually('runs of the other', () => [...told.values()].length >= before + 3);
+  await b.stop();
+  const instants = [...told.keys()].sort((x, y) => x - y);
+  const [first = NaN, last = NaN] = [instants[0], instants.at(-1)];
+  expect(instants).toHaveLength((last - first) / EVERY_MS + 1);
+  expect([...told.values()]).not.toContain('unknown');
+});

@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest';
+import { whenTestEnds } from '../../support/current-test.js';
+import { testProvider } from '../../support/test-provider.js';
+
+it('a resize after a suspension, during which the monotonic clock stood still, is done', async () => {
+  const { locks } = await testProvider({ storeTimeoutMs: 1_000 });
+  const semaphore = locks.createSemaphore('s', 3);
+  await (await semaphore.acquire()).release();
+
+  // The clock of the server goes on meanwhile, and this process knows nothing of it.
+  const now = performance.now.bind(performance);
+  const suspendedMs = 1_500;
+  await new Promise((resolve) => setTimeout(resolve, suspendedMs));
+  performance.now = () => now() - suspendedMs;
+  whenTestEnds(() => {
+    performance.now = now;
+  });
+
+  await semaphore.resize(5);
+  expect(semaphore.limit).toBe(5);
+  expect(await semaphore.available()).toBe(5);
+});

@@ -1,0 +1,52 @@
+import { expect } from 'vitest';
+
+import type { Hold, LockHandle } from '../../../src/index.js';
+import type { Line } from './worker-lines.js';
+
+/** A time in which somebody believed to hold the lock, on the clock that all processes of the machine share. */
+export interface Belief {
+  readonly token: number;
+  readonly fromNs: bigint;
+  readonly untilNs: bigint;
+}
+
+const NS_PER_MS = 1_000_000;
+
+/** What a hold promises that was looked at then: it is relied on for as long as it says. */
+const promisedNs = (atNs: string, remainingMs: number): bigint =>
+  BigInt(atNs) + BigInt(Math.floor(remainingMs * NS_PER_MS));
+
+/** Whose process dies or stops goes on believing until the last thing that its hold promised. */
+export function beliefsOf(lines: readonly Line[]): readonly Belief[] {
+  const beliefs: Belief[] = [];
+  for (const line of lines) {
+    const last = beliefs.at(-1);
+    if (line.says === 'granted') {
+      const { token, atNs, remainingMs } = line;
+      beliefs.push({ token, fromNs: BigInt(atNs), untilNs: promisedNs(atNs, remainingMs) });
+    } else if (last !== undefined && line.says === 'look' && line.isHeld) {
+      const untilNs = promisedNs(line.atNs, line.remainingMs);
+      beliefs.splice(-1, 1, { ...last, untilNs: untilNs > last.untilNs ? untilNs : last.untilNs });
+    } else if (last !== undefined && line.says === 'releasing') {
+      const untilNs = BigInt(line.atNs);
+      beliefs.splice(-1, 1, { ...last, untilNs: untilNs < last.untilNs ? untilNs : last.untilNs });
+    }
+  }
+  return beliefs;
+}
+
+/** What this process believes of a hold that it was just given. */
+export function beliefIn(hold: Hold & Pick<LockHandle, 'fencingToken'>): Belief {
+  const fromNs = process.hrtime.bigint();
+  return { token: hold.fencingToken, fromNs, untilNs: promisedNs(String(fromNs), hold.remainingMs) };
+}
+
+/** S2 and S3: nobody believes while another does, and whoever comes later has the higher token. */
+export function expectDisjoint(beliefs: readonly Belief[]): void {
+  const inTime = [...beliefs].sort((a, b) => (a.fromNs < b.fromNs ? -1 : 1));
+  for (const [index, later] of inTime.slice(1).entries()) {
+    const earlier = inTime[index];
+    expect(later.token).toBeGreaterThan(earlier?.token ?? Infinity);
+    expect(later.fromNs).toBeGreaterThanOrEqual(earlier?.untilNs ?? later.fromNs + 1n);
+  }
+}

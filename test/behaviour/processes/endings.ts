@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+
+import { pause } from '../../../lab/patience.js';
+import { ProcessWorld } from './process-world.js';
+import type { Subject } from './process-world.js';
+
+/** Processes that have nothing left to do. */
+export function endings(subject: Subject): void {
+  type Close = readonly ('provider' | 'client')[];
+  const closings: readonly (readonly [string, Close])[] = [
+    ['its provider and its client', ['provider', 'client']],
+    ['its client alone', ['client']],
+    ['its client before its provider', ['client', 'provider']],
+  ];
+
+  it.each(closings)('a process that holds, waits, and has closed %s, ends by itself', async (_, close) => {
+    await using world = new ProcessWorld(subject, { leaseMs: 30_000 });
+    const worker = await world.worker();
+    await worker.tell({ do: 'acquire' }, 'granted');
+    // A second time: it waits for itself, and its change stream or its polls are under way.
+    await worker.tell({ do: 'acquire' }, 'waiting');
+    await pause(50);
+    await worker.tell({ do: 'end', close }, 'ending');
+    expect(await worker.endsByItself()).toBe(0);
+  });
+
+  it('a process that has held and waited, and holds nothing any more, ends by itself', async () => {
+    await using world = new ProcessWorld(subject);
+    const worker = await world.worker();
+    const hold = await world.provider().createMutex(world.lockName).acquire();
+    await worker.tell({ do: 'acquire' }, 'waiting');
+    await hold.release();
+    await worker.heard('granted');
+    await worker.tell({ do: 'release' }, 'released');
+    await worker.tell({ do: 'end', close: ['provider', 'client'] }, 'ending');
+    expect(await worker.endsByItself()).toBe(0);
+  });
+}

@@ -1,0 +1,101 @@
+import { expect, it } from 'vitest';
+
+import { eventually, later, within } from '../../../lab/patience.js';
+import { beliefIn, beliefsOf, expectDisjoint } from './beliefs.js';
+import { ProcessWorld } from './process-world.js';
+import type { Subject } from './process-world.js';
+
+/** Processes that stand still while time goes on. */
+export function pauses(subject: Subject): void {
+  it('a holder that was stopped past its lease sees at its first look that the lock is gone', async () => {
+    await using world = new ProcessWorld(subject);
+    const worker = await world.worker();
+    worker.order({ do: 'watch' });
+    const { token } = await worker.tell({ do: 'acquire' }, 'granted');
+    const wait = later(world.provider().createMutex(world.lockName).acquire());
+    await world.untilWaiting(1);
+    await worker.heard('look', 5);
+    worker.signal('SIGSTOP');
+    const hold = await within(10_000, 'the takeover', wait);
+    const belief = beliefIn(hold);
+
+    const continuedNs = process.hrtime.bigint();
+    worker.signal('SIGCONT');
+    const first = await eventually('the first look', () =>
+      worker.all('look').find(({ fromNs }) => BigInt(fromNs) > continuedNs),
+    );
+    expect(first).toMatchObject({ isHeld: false, remainingMs: 0, aborted: true, asserts: false });
+    expect(await worker.heard('signalled')).toMatchObject({ why: 'expired' });
+    expect(token).toBeLessThan(hold.fencingToken);
+    expectDisjoint([...beliefsOf(worker.lines), belief]);
+
+    // Nor does it come back, and what it gives back is not the lock of the next holder.
+    const looksBefore = worker.all('look').length;
+    await worker.heard('look', looksBefore + 20);
+    expect(
+      worker
+        .all('look')
+        .slice(looksBefore)
+        .some(({ isHeld }) => isHeld),
+    ).toBe(false);
+    expect(await worker.tell({ do: 'release' }, 'released')).toMatchObject({ wasHeld: false });
+    await hold.confirm();
+    expect(hold.isHeld).toBe(true);
+  });
+
+  it('a holder that was stopped past its lease is told by its signal, though it never looks', async () => {
+    await using world = new ProcessWorld(subject);
+    const worker = await world.worker();
+    const { token } = await worker.tell({ do: 'acquire' }, 'granted');
+    const wait = later(world.provider().createMutex(world.lockName).acquire());
+    await world.untilWaiting(1);
+    worker.signal('SIGSTOP');
+    const hold = await within(10_000, 'the takeover', wait);
+    expect(hold.fencingToken).toBeGreaterThan(token);
+    worker.signal('SIGCONT');
+    expect(await worker.heard('signalled')).toMatchObject({ why: 'expired' });
+    expect(worker.all('look')).toEqual([]);
+    await hold.confirm();
+  });
+
+  it('a holder whose event loop was blocked for two leases sees at its first look that the lock is gone', async () => {
+    await using world = new ProcessWorld(subject, { leaseMs: 3_000 });
+    const worker = await world.worker();
+    const { token } = await worker.tell({ do: 'acquire' }, 'granted');
+    const wait = later(world.provider().createMutex(world.lockName).acquire());
+    await world.untilWaiting(1);
+    const blocked = later(worker.tell({ do: 'block', ms: 6_000 }, 'look after blocking'));
+    const hold = await within(10_000, 'the takeover', wait);
+    const belief = beliefIn(hold);
+    expect(await blocked).toMatchObject({ isHeld: false, remainingMs: 0, aborted: true, asserts: false });
+    expect(await worker.heard('signalled')).toMatchObject({ why: 'expired' });
+    expect(token).toBeLessThan(hold.fencingToken);
+    expectDisjoint([...beliefsOf(worker.lines), belief]);
+    expect(await worker.tell({ do: 'release' }, 'released')).toMatchObject({ wasHeld: false });
+    await hold.confirm();
+  });
+
+  it('a waiter that was stopped past its lease is not granted by what it missed, and waits again', async () => {
+    await using world = new ProcessWorld(subject);
+    const worker = await world.worker();
+    const [here, there] = [world.provider(), world.provider()];
+    const first = await here.acquireMutex(world.lockName);
+    await worker.tell({ do: 'acquire' }, 'waiting');
+    const wait = later(there.acquireMutex(world.lockName));
+    await world.untilWaiting(2);
+    worker.signal('SIGSTOP');
+    await first.release();
+    // The stopped one was granted, and its lease has run out since.
+    const second = await within(10_000, 'the takeover', wait);
+    const belief = beliefIn(second);
+    worker.signal('SIGCONT');
+    await world.untilWaiting(1);
+    expect(worker.all('granted')).toEqual([]);
+    expect(second.isHeld).toBe(true);
+    const releasedNs = process.hrtime.bigint();
+    await second.release();
+    const { token } = await worker.heard('granted');
+    expect(token).toBeGreaterThan(second.fencingToken);
+    expectDisjoint([{ ...belief, untilNs: releasedNs }, ...beliefsOf(worker.lines)]);
+  });
+}

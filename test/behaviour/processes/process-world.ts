@@ -1,0 +1,107 @@
+import { inject } from 'vitest';
+
+import type { LeaseInfo, LockProvider, LockProviderOptions, Wakeups } from '../../../src/index.js';
+import { OwnDatabase, randomName } from '../../support/own-database.js';
+import { eventually } from '../../../lab/patience.js';
+import type { HeldAs } from './worker-lines.js';
+import { WorkerProcess } from './worker-process.js';
+
+/** The lease of whoever dies or stops: short enough to be waited out. */
+export const LEASE_MS = 3_000;
+
+/** And extended so often that a busy machine does not lose it. */
+const EXTEND_EVERY_MS = 200;
+
+/** How much longer than a lease a takeover may take. */
+export const SLACK_MS = 2_500;
+
+/** What the suites are run with. */
+export interface Subject {
+  readonly wakeups: Wakeups;
+  /** The worker, built. */
+  readonly program: string;
+}
+
+/** How one lease came after another, by the server's clock, which alone decides. */
+export interface Takeover {
+  readonly from: LeaseInfo;
+  readonly to: LeaseInfo;
+  /** From the end of the one, as it was stored last, to the grant of the other. */
+  readonly lateMs: number;
+}
+
+/** One lock, this process, and workers. */
+export class ProcessWorld implements AsyncDisposable {
+  readonly lockName = randomName('lock');
+  readonly #database = new OwnDatabase(inject('mongoUri'));
+  readonly #options: LockProviderOptions;
+  readonly #workers: WorkerProcess[] = [];
+  readonly #observer: LockProvider;
+
+  readonly #program: string;
+
+  constructor({ program, wakeups }: Subject, options: LockProviderOptions = {}) {
+    this.#program = program;
+    this.#options = {
+      wakeups,
+      leaseMs: LEASE_MS,
+      extendEveryMs: EXTEND_EVERY_MS,
+      createIndexes: false,
+      ...options,
+    };
+    this.#observer = this.provider();
+  }
+
+  /** A provider of this process. Its leases are long: it neither dies nor stops, and finds no grant by chance. */
+  provider(): LockProvider {
+    return this.#database.client().provider({ ...this.#options, leaseMs: 60_000 });
+  }
+
+  async worker(heldAs: HeldAs = 'mutex'): Promise<WorkerProcess> {
+    const worker = await WorkerProcess.start(this.#program, {
+      uri: this.#database.uri,
+      database: this.#database.name,
+      lockName: this.lockName,
+      heldAs,
+      options: this.#options,
+    });
+    this.#workers.push(worker);
+    return worker;
+  }
+
+  async workers(count: number): Promise<readonly WorkerProcess[]> {
+    return await Promise.all(Array.from({ length: count }, () => this.worker()));
+  }
+
+  async untilWaiting(count: number): Promise<void> {
+    await eventually(`${count} waiting`, async (see) => {
+      const snapshot = see(await this.#observer.inspect(this.lockName));
+      return (snapshot?.waiters.length ?? 0) === count;
+    });
+  }
+
+  /**
+   * Watches until `heir` has the lock, and tells whose lease was the last that ended before. Asks for the lock all the
+   * while, or not: whoever waits comes first, but every request makes the server look whose time is over.
+   */
+  async watchTakeover(heir: LockProvider, asking: boolean): Promise<Takeover> {
+    const seen = new Map<string, LeaseInfo>();
+    const to = await eventually('somebody takes over', async () => {
+      if (asking) await this.#observer.tryAcquireMutex(this.lockName);
+      const holders = (await this.#observer.inspect(this.lockName))?.holders ?? [];
+      const heirs = holders.find(({ process }) => process === heir.processId);
+      if (heirs === undefined) for (const holder of holders) seen.set(holder.id, holder);
+      // Who is still beside it has given nothing up.
+      else for (const { id } of holders) seen.delete(id);
+      return heirs;
+    });
+    const from = [...seen.values()].sort((a, b) => a.token - b.token).at(-1);
+    if (from === undefined) throw new Error('nobody was seen to hold the lock before');
+    return { from, lateMs: to.acquiredAt.getTime() - from.expiresAt.getTime(), to };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker[Symbol.asyncDispose]()));
+    await this.#database[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,210 @@
+import { afterAll, describe, expect, inject, it } from 'vitest';
+
+import {
+  keptLeasesProjection,
+  leasesProjection,
+  readLeases,
+} from '../../../src/protocol/pipeline/extension.js';
+import type { Operation, Request } from '../../../src/protocol/operation.js';
+import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
+import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
+import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
+import { PLACES_OF_LEASES } from '../../model/documents/lock-kinds.js';
+import { versionOf } from '../../judge/lock-version.js';
+import {
+  NONCE,
+  ask,
+  cancel,
+  enqueue,
+  extend,
+  leave,
+  resize,
+  tryOnce,
+} from '../../model/documents/operations.js';
+
+const driver = new LockDocumentDriver(inject('mongoUri'));
+const semaphores = new LockDocumentDriver(inject('mongoUri'), semaphoreSeats);
+const readerWriters = new LockDocumentDriver(inject('mongoUri'), readerWriterSeats);
+
+afterAll(async () => {
+  for (const one of [driver, semaphores, readerWriters]) await one[Symbol.asyncDispose]();
+});
+
+const KEEPS: Partial<Request> = { process: 'p0', keeps: 999 };
+
+/** A mutex whose holder `wh` may keep it. */
+async function kept(overrides: Partial<Request> = {}): Promise<string> {
+  const name = driver.newName();
+  await driver.apply(name, [enqueue('wh', { ...KEEPS, ...overrides })]);
+  return name;
+}
+
+const wordsOf = async (name: string, ...operations: readonly Operation[]): Promise<readonly string[]> =>
+  (await driver.apply(name, operations, { process: 'p1' })).reply.wake;
+
+const another: Partial<Request> = { process: 'p1' };
+
+describe('whoever keeps a lease is told', () => {
+  it.each([
+    ['has to wait behind it', enqueue('w1', another)],
+    ['tries in vain', tryOnce('w1', another)],
+    ['wants to keep it as well', enqueue('w1', { ...another, keeps: 999 })],
+    ['finds the queue full', enqueue('w1', { ...another, maxMembers: 1 })],
+  ])('when somebody %s', async (_, request) => {
+    const name = await kept();
+    expect(await wordsOf(name, request)).toEqual(['p0:wh:-1']);
+  });
+
+  it('again, when a request that waits is sent again', async () => {
+    const name = await kept();
+    await driver.apply(name, [enqueue('w1', another)]);
+    expect(await wordsOf(name, enqueue('w1', another))).toEqual(['p0:wh:-1']);
+  });
+
+  it('of each request of an update, as long as it holds', async () => {
+    const name = await kept();
+    const words = await wordsOf(name, enqueue('w1', another), tryOnce('w2', another), leave('wh'));
+    const givenBack = words.at(-1)?.split(':')[0];
+    expect([...words.slice(0, -1), givenBack]).toEqual(['p0:wh:-1', 'p0:wh:-1', '-wh']);
+  });
+
+  it('also if it was asked to release, and not if it said that it keeps nothing', async () => {
+    const asked = await kept();
+    await driver.apply(asked, [ask('wh')]);
+    expect(await wordsOf(asked, enqueue('w1', another))).toEqual(['p0:wh:-1']);
+    for (const keeps of [0, undefined]) {
+      const name = await kept({ keeps });
+      expect(await wordsOf(name, enqueue('w1', another))).toEqual([]);
+    }
+  });
+
+  it('by the very update that made it a keeper, if that brings somebody else as well', async () => {
+    const name = driver.newName();
+    expect(await wordsOf(name, enqueue('wh', KEEPS), enqueue('w1', another))).toEqual(['p0:wh:-1']);
+  });
+
+  it('wherever it sits among the holders of a semaphore, and nobody else is', async () => {
+    const name = semaphores.newName();
+    const one: Partial<Request> = { permits: 1, limit: 3 };
+    await semaphores.apply(name, [
+      enqueue('wa', { ...one, ...KEEPS }),
+      enqueue('wb', { ...one, process: 'p2' }),
+      enqueue('wc', { ...one, process: 'p3', keeps: 1 }),
+    ]);
+    const { reply } = await semaphores.apply(name, [enqueue('w1', { ...one, ...another })]);
+    expect(reply.wake).toEqual(['p0:wa:-1', 'p3:wc:-1']);
+    const tooMuch = await semaphores.apply(name, [enqueue('w2', { ...one, ...another, permits: 4 })]);
+    expect(tooMuch.reply.wake).toEqual(['p0:wa:-1', 'p3:wc:-1']);
+  });
+});
+
+describe('whoever keeps a lease is not told', () => {
+  it('of a request that comes too late', async () => {
+    const name = await kept();
+    const notAfter = new Date(Date.now() - 1_000);
+    for (const request of [enqueue, tryOnce]) {
+      expect(await wordsOf(name, request('w1', { ...another, notAfter }))).toEqual([]);
+    }
+  });
+
+  it('of a request of its own process', async () => {
+    const name = await kept();
+    expect(await wordsOf(name, enqueue('w1', { process: 'p0' }))).toEqual([]);
+  });
+
+  it('of a limit that leaves room for what it keeps, but of one that does not', async () => {
+    const name = semaphores.newName();
+    const two: Partial<Request> = { permits: 2, limit: 3, ...KEEPS };
+    await semaphores.apply(name, [enqueue('wa', two)]);
+    const notAfter = new Date(Date.now() + 60_000);
+    for (const [limit, words] of [
+      [2, []],
+      [1, ['p0:wa:-1']],
+    ] as const) {
+      const { reply } = await semaphores.apply(name, [{ type: 'resize', limit, notAfter }]);
+      expect(reply.wake).toEqual(words);
+    }
+  });
+
+  it('of somebody who is let in beside it', async () => {
+    const name = semaphores.newName();
+    const one: Partial<Request> = { permits: 1, limit: 3 };
+    await semaphores.apply(name, [enqueue('wa', { ...one, ...KEEPS })]);
+    for (const request of [enqueue('w1', { ...one, ...another }), tryOnce('w2', { ...one, ...another })]) {
+      expect((await semaphores.apply(name, [request])).reply.wake).toEqual([]);
+    }
+  });
+
+  it('of its own request, when that is sent again', async () => {
+    const name = await kept();
+    expect(await wordsOf(name, enqueue('wh', KEEPS))).toEqual([]);
+    expect(await wordsOf(name, tryOnce('wh', KEEPS))).toEqual([]);
+  });
+
+  it('when it is dead, and somebody takes its seat', async () => {
+    const name = await kept();
+    await driver.lapse(name, ['wh']);
+    expect(await wordsOf(name, enqueue('w1', another))).toEqual([]);
+    expect(versionOf(await driver.read(name)).leases).toMatchObject([{ id: 'w1' }]);
+  });
+
+  it('by what brings nobody', async () => {
+    const name = await kept();
+    await driver.apply(name, [enqueue('w1', another)]);
+    expect(await wordsOf(name)).toEqual([]);
+    expect(await wordsOf(name, extend('w1'))).toEqual([`~${NONCE}`]);
+    expect(await wordsOf(name, cancel('w1'))).toEqual([]);
+    expect(await wordsOf(name, leave('w1'))).toEqual(['-w1:0']);
+    expect(await wordsOf(name, resize(1))).toEqual([]);
+  });
+
+  it('where a lock cannot be kept', async () => {
+    const name = readerWriters.newName();
+    await readerWriters.apply(name, [enqueue('wh', { ...KEEPS, mode: 'write' })]);
+    const { stored, reply } = await readerWriters.apply(name, [enqueue('w1', another)]);
+    expect(reply.wake).toEqual([]);
+    const { leases, fence } = versionOf(stored);
+    expect(leases).toMatchObject([{ id: 'wh', token: fence }]);
+    expect(leases[0]).not.toHaveProperty('keeps');
+  });
+});
+
+describe('the look that follows an extension', () => {
+  const look = async (name: string, process: string): Promise<boolean> => {
+    const projection = keptLeasesProjection(PLACES_OF_LEASES, process);
+    const found = await driver.collection.findOne({ _id: name }, { projection });
+    if (found === null) throw new Error(`there is no document ${name}`);
+    return readLeases(found).othersWait;
+  };
+
+  it('tells whether another process waits, whose word may have been missed', async () => {
+    const name = await kept();
+    expect(await look(name, 'p0')).toBe(false);
+    await driver.apply(name, [enqueue('w0', { process: 'p0' })]);
+    expect(await look(name, 'p0')).toBe(false);
+    await driver.apply(name, [enqueue('w1', another)]);
+    expect(await look(name, 'p0')).toBe(true);
+    expect(await look(name, 'p1')).toBe(true);
+    await driver.apply(name, [leave('w0')]);
+    expect(await look(name, 'p1')).toBe(false);
+  });
+
+  it('does not count the dead', async () => {
+    const name = await kept();
+    await driver.apply(name, [enqueue('w1', another)]);
+    await driver.lapse(name, ['w1']);
+    expect(await look(name, 'p0')).toBe(false);
+  });
+
+  it('says no where it was not asked for, and where there is no queue', async () => {
+    const name = await kept();
+    await driver.apply(name, [enqueue('w1', another)]);
+    const found = await driver.collection.findOne(
+      { _id: name },
+      { projection: leasesProjection(PLACES_OF_LEASES, 'p0') },
+    );
+    expect(readLeases(found ?? {})).toMatchObject({ othersWait: false, leases: [{ id: 'wh' }] });
+    await driver.tamper(name, { $set: { queue: 7 } });
+    expect(await look(name, 'p0')).toBe(false);
+  });
+});

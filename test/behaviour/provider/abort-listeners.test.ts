@@ -1,0 +1,65 @@
+import { getEventListeners } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { onAbort } from '../../../src/abort-listeners.js';
+import { eventually } from '../../../lab/patience.js';
+import { testProvider, twoProviders } from '../../support/test-provider.js';
+
+const listenersOf = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
+
+describe('the listeners of a signal', () => {
+  it('are one, however many callbacks there are, and none when all are taken off', () => {
+    const { signal } = new AbortController();
+    const callback = (): void => undefined;
+    const ends = Array.from({ length: 20 }, () => onAbort(signal, callback));
+    expect(listenersOf(signal)).toBe(1);
+    for (const end of ends) {
+      expect(listenersOf(signal)).toBe(1);
+      end();
+      end();
+    }
+    expect(listenersOf(signal)).toBe(0);
+    onAbort(signal, callback);
+    expect(listenersOf(signal)).toBe(1);
+  });
+
+  it('are called once each, in their order, but for those that an earlier one takes off', () => {
+    const controller = new AbortController();
+    const called: string[] = [];
+    onAbort(controller.signal, () => {
+      called.push('first');
+      endSecond();
+    });
+    const endSecond = onAbort(controller.signal, () => called.push('second'));
+    const endThird = onAbort(controller.signal, () => called.push('third'));
+    controller.abort();
+    endThird();
+    onAbort(controller.signal, () => called.push('late'));
+    onAbort(undefined, () => called.push('never'))();
+    expect(called).toEqual(['first', 'third']);
+  });
+});
+
+it('one signal that is given to many requests has one listener, and ends all of them', async () => {
+  const [one, other] = await twoProviders();
+  await one.locks.acquireMutex('a');
+  const controller = new AbortController();
+  const { signal } = controller;
+  const kept = other.locks.createMutex('a', { keepMs: 1_000 });
+  const waits = Array.from({ length: 15 }, (_, index) =>
+    index % 2 === 0 ? other.locks.acquireMutex('a', { signal }) : kept.acquire({ signal }),
+  );
+  const settled = Promise.allSettled(waits);
+  await eventually('they wait', async () => ((await one.locks.inspect('a'))?.waiters.length ?? 0) > 0);
+  expect(listenersOf(signal)).toBe(1);
+  const why = new Error('enough');
+  controller.abort(why);
+  for (const wait of await settled) expect(wait).toEqual({ status: 'rejected', reason: why });
+  expect(listenersOf(signal)).toBe(0);
+});
+
+it('a signal that requests have been given to has no listener when they are over', async () => {
+  const { locks } = await testProvider();
+  const { signal } = new AbortController();
+  for (let round = 0; round < 3; round += 1) await (await locks.acquireMutex('a', { signal })).release();
+  expect(listenersOf(signal)).toBe(0);
+});

@@ -1,0 +1,254 @@
+import { inspect } from 'node:util';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { MockInstance } from 'vitest';
+import { IsolatedEmitter } from '../../../src/isolated-emitter.js';
+import type { LockProviderEvents } from '../../../src/events.js';
+import { UnheardFailures } from '../../../src/warnings.js';
+import { ManualClock } from '../../support/manual-clock.js';
+import { eventually, rejection } from '../../../lab/patience.js';
+import { randomName, testProvider, twoProviders } from '../../support/test-provider.js';
+
+type Warned = readonly [message: string, options: { type: string; code?: string; detail?: string }];
+
+function captureWarnings(): () => readonly Warned[] {
+  const spy = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  return () => (spy as MockInstance).mock.calls as unknown as readonly Warned[];
+}
+
+const withCode = (warnings: readonly Warned[], code: string): readonly Warned[] =>
+  warnings.filter(([, options]) => options.code === code);
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+interface Events {
+  failed: [string];
+  other: [string];
+  expected: [string];
+}
+
+const failures = (clock: ManualClock): UnheardFailures<Events> =>
+  new UnheardFailures<Events>(
+    {
+      failed: { code: 'LEASEHOLD_FAILED', message: (what) => `It failed: ${what}` },
+      other: { code: 'LEASEHOLD_OTHER', message: (what) => `Another: ${what}` },
+      expected: { code: 'LEASEHOLD_EXPECTED', message: () => null },
+    },
+    clock,
+  );
+
+describe('a failure that nobody listens for', () => {
+  it('is a process warning of one line, at most one a minute for each event, and the next says how many were left out', () => {
+    const warnings = captureWarnings();
+    const clock = new ManualClock();
+    const unheard = failures(clock);
+    unheard.report('failed', ['first']);
+    unheard.report('failed', ['second']);
+    unheard.report('other', ['beside']);
+    clock.advance(59_999);
+    unheard.report('failed', ['third']);
+    expect(warnings().map(([message]) => message.split(' (')[0])).toEqual([
+      'It failed: first',
+      'Another: beside',
+    ]);
+    clock.advance(1);
+    unheard.report('failed', ['fourth']);
+    clock.advance(60_000);
+    unheard.report('failed', ['fifth']);
+    const [, , fourth, fifth] = warnings();
+    expect(fourth?.[0]).toMatch(
+      /^It failed: fourth \(no listener for "failed"; 2 more since the last warning; https:.*#warnings\)$/,
+    );
+    expect(fifth?.[0]).not.toContain('more since');
+    expect(fourth?.[1]).toEqual({ type: 'LeaseholdWarning', code: 'LEASEHOLD_FAILED' });
+  });
+
+  it('waits for nothing: it has no timer', () => {
+    captureWarnings();
+    const clock = new ManualClock();
+    const unheard = failures(clock);
+    unheard.report('failed', ['first']);
+    unheard.report('failed', ['second']);
+    expect(clock.alarms).toBe(0);
+  });
+
+  it('is no warning if it was expected, or is not one of those that are said', () => {
+    const warnings = captureWarnings();
+    const unheard = new UnheardFailures<Events>({
+      expected: { code: 'LEASEHOLD_EXPECTED', message: () => null },
+    });
+    unheard.report('expected', ['this']);
+    unheard.report('other', ['that']);
+    expect(warnings()).toEqual([]);
+  });
+
+  it('is no warning if somebody listens', () => {
+    const warnings = captureWarnings();
+    const emitter = new IsolatedEmitter<Events>({
+      failed: { code: 'LEASEHOLD_FAILED', message: (what) => what },
+    });
+    const heard: string[] = [];
+    emitter.on('failed', (what) => heard.push(what));
+    expect(emitter.emit('failed', 'heard')).toBe(true);
+    emitter.removeAllListeners();
+    expect(emitter.emit('failed', 'unheard')).toBe(false);
+    expect(heard).toEqual(['heard']);
+    expect(warnings()).toHaveLength(1);
+  });
+});
+
+/** What throws when it is looked at. */
+const hostile = {
+  [inspect.custom]: () => {
+    throw new Error('hands off');
+  },
+};
+
+describe('of a provider', () => {
+  it('a lost hold is a warning that names the lock and the cause; one that is lost by close is none', async () => {
+    const [one, other] = await twoProviders();
+    const warnings = captureWarnings();
+    const lock = await one.locks.acquireMutex('taken "away"');
+    await other.locks.revoke('taken "away"', { force: true });
+    await rejection(lock.confirm());
+    await one.locks.acquireMutex('kept');
+    await one.locks.close({ drainMs: 0 });
+    const lost = withCode(warnings(), 'LEASEHOLD_LOST');
+    expect(lost).toHaveLength(1);
+    expect(lost[0]?.[0]).toMatch(
+      /^Lock "taken \\"away\\"" was lost \(\w+\) \d+ ms after its grant with token \d+ \(/,
+    );
+  });
+
+  it('nothing is a warning once its close is over, which takes the listeners off', async () => {
+    const warnings = captureWarnings();
+    const { locks } = await testProvider();
+    locks.on('storeError', () => undefined);
+    await locks.close();
+    locks.emit('storeError', { lockName: null, during: 'read', error: new Error('late') });
+    expect(warnings()).toEqual([]);
+  });
+
+  it('a command that fails is a warning that names the lock and what was being done', async () => {
+    const provider = await testProvider();
+    const { locks } = provider;
+    await (await locks.acquireMutex('odd')).release();
+    await provider.tamper('odd', { $set: { queue: 5 } });
+    const warnings = captureWarnings();
+    for await (const found of locks.list()) expect(found.name).not.toBe('odd');
+    const [[message] = ['']] = withCode(warnings(), 'LEASEHOLD_STORE_ERROR');
+    expect(message).toContain('of lock "odd"');
+    expect(message).toContain('CorruptLockDocumentError: ');
+    expect(message).not.toContain('\n');
+  });
+
+  it('durations of events are whole milliseconds', async () => {
+    const { locks } = await testProvider({ leaseMs: 300 });
+    const told: Partial<Record<keyof LockProviderEvents, number>> = {};
+    locks.on('acquired', ({ waitedMs }) => (told.acquired = waitedMs));
+    locks.on('extended', ({ remainingMs }) => (told.extended = remainingMs));
+    locks.on('released', ({ heldMs }) => (told.released = heldMs));
+    locks.on('timeout', ({ waitedMs }) => (told.timeout = waitedMs));
+    const lock = await locks.acquireMutex('x');
+    const timeout = await rejection(locks.acquireMutex('x', { timeoutMs: 20 }));
+    await eventually('an extension', () => told.extended !== undefined);
+    await lock.release();
+    const durations = [told.acquired, told.extended, told.released, told.timeout];
+    expect(durations.map((each) => Number.isInteger(each))).toEqual([true, true, true, true]);
+    expect(Number.isInteger((timeout as { waitedMs: number }).waitedMs)).toBe(true);
+  });
+});
+
+describe('of an election', () => {
+  it('an onElected that throws is a warning that names the election, with the stack', async () => {
+    const { locks } = await testProvider();
+    const warnings = captureWarnings();
+    const election = locks.createLeaderElection('captain', {
+      onElected: () => {
+        throw new Error('no compass');
+      },
+    });
+    await election.start();
+    await eventually('a warning', () => withCode(warnings(), 'LEASEHOLD_ELECTION_ERROR').length > 0);
+    const [[message, { type, detail }] = ['', { type: '', detail: '' }]] = withCode(
+      warnings(),
+      'LEASEHOLD_ELECTION_ERROR',
+    );
+    expect(message).toContain('Election "captain": a callback or a request failed: Error: no compass');
+    expect(type).toBe('LeaseholdWarning');
+    expect(detail).toContain('warnings.test.ts');
+    await election.stop();
+  });
+
+  it('an error that cannot be shown is a warning all the same, and harms nobody', async () => {
+    const { locks } = await testProvider();
+    const warnings = captureWarnings();
+    const election = locks.createLeaderElection('captain', {
+      onElected: () => {
+        throw hostile as unknown as Error;
+      },
+    });
+    await election.start();
+    await eventually('a warning', () => withCode(warnings(), 'LEASEHOLD_ELECTION_ERROR').length > 0);
+    expect(withCode(warnings(), 'LEASEHOLD_ELECTION_ERROR')[0]?.[0]).toContain(
+      'the thrown value cannot be shown',
+    );
+    await election.stop();
+  });
+});
+
+describe('of a job', () => {
+  it('a run that throws, and instants that are missed, are warnings that name the job', async () => {
+    const { locks } = await testProvider();
+    const warnings = captureWarnings();
+    let runs = 0;
+    const name = randomName('job');
+    const job = locks.createScheduledJob(name, {
+      everyMs: 50,
+      run: async () => {
+        runs += 1;
+        // The first run goes on past the instants after it.
+        if (runs === 1) await new Promise((resolve) => setTimeout(resolve, 120));
+        else throw new Error(`run ${String(runs)}`);
+      },
+    });
+    await job.start();
+    await eventually('a run that failed', () => withCode(warnings(), 'LEASEHOLD_JOB_FAILED').length > 0);
+    await eventually(
+      'instants that were missed',
+      () => withCode(warnings(), 'LEASEHOLD_JOB_MISSED').length > 0,
+    );
+    await job.stop();
+    const [[failed] = ['']] = withCode(warnings(), 'LEASEHOLD_JOB_FAILED');
+    const [[missed] = ['']] = withCode(warnings(), 'LEASEHOLD_JOB_MISSED');
+    expect(failed).toContain(`Job "${name}": the run of 20`);
+    expect(failed).toContain('failed: Error: run 2');
+    expect(missed).toMatch(new RegExp(`^Job "${name}" missed \\d+ instants?, .*\\(overrun\\)`));
+  });
+});
+
+describe('a client that is closed before its provider', () => {
+  it('is no failure of the store to the stream and the index that nobody waits for', async () => {
+    const warnings = captureWarnings();
+    const [other, { client, locks }] = await twoProviders();
+    const hold = await other.locks.acquireMutex('a');
+    const wait = locks.acquireMutex('a');
+    await new Promise((resolve) => locks.once('wakeups', resolve));
+    await hold.release();
+    await (await wait).release();
+    await client.close();
+    await locks.close();
+    expect(withCode(warnings(), 'LEASEHOLD_STORE_ERROR')).toEqual([]);
+  });
+
+  it('is one to whatever it leaves undone', async () => {
+    const warnings = captureWarnings();
+    const { client, locks } = await testProvider({ createIndexes: false, storeTimeoutMs: 500 });
+    const hold = await locks.acquireMutex('a');
+    await client.close();
+    await hold.release();
+    const [[message] = []] = withCode(warnings(), 'LEASEHOLD_STORE_ERROR');
+    expect(message).toContain('during transition of lock "a": MongoNotConnectedError: the client is closed');
+  });
+});

@@ -1,0 +1,361 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+import { describe, expect, it } from 'vitest';
+
+import {
+  AcquireTimeoutError,
+  DeadlockError,
+  LockLostError,
+  ProviderClosedError,
+  StaleTokenError,
+  fencedUpdateOne,
+} from '../../../src/index.js';
+import { QuorumError } from '../../../src/quorum/index.js';
+import type { LockProviderEvents, Mutex } from '../../../src/index.js';
+import { randomName } from '../../support/own-database.js';
+import {
+  answeredTimeout,
+  eventually,
+  later,
+  pause,
+  rejection,
+  staysOpen,
+  toldOfHolders,
+  within,
+} from '../../../lab/patience.js';
+import { useThreeDeployments } from './three-deployments.js';
+
+setFlagsFromString('--expose-gc');
+const collectNow = runInNewContext('gc') as () => void;
+
+/** In a function of its own, so that no variable of a test keeps the handle. */
+async function takeAndForget(mutex: Mutex): Promise<void> {
+  await mutex.acquire();
+}
+
+const deployments = useThreeDeployments();
+
+const memberAt = (index: number) => {
+  const member = deployments.members[index];
+  if (member === undefined) throw new Error(`there is no deployment ${index}`);
+  return member;
+};
+
+interface Stored {
+  readonly process: string;
+  readonly expiresAt: Date;
+}
+
+/** Who holds a mutex in each of these deployments, by what is stored there. */
+async function holders(
+  name: string,
+  indexes: readonly number[] = [0, 1, 2],
+): Promise<readonly (string | null)[]> {
+  const documents = await Promise.all(indexes.map((index) => deployments.document(index, name)));
+  return documents.map((document) => {
+    const holder = (document?.['holder'] ?? null) as Stored | null;
+    return holder !== null && holder.expiresAt.getTime() > Date.now() ? holder.process : null;
+  });
+}
+
+const nobodyHolds = (name: string, indexes?: readonly number[]): Promise<unknown> =>
+  eventually('nobody holds', async () => (await holders(name, indexes)).every((process) => process === null));
+
+describe('a mutex of three deployments', () => {
+  it('is held in all of them, by one at a time, with tokens that rise', async () => {
+    const [here, there] = [deployments.provider(), deployments.provider()];
+    const name = randomName('m');
+    const first = await here.createMutex(name).acquire({ why: 'to see' });
+    await eventually('all three', async () => (await holders(name)).every((each) => each === here.processId));
+    expect(await there.createMutex(name).tryAcquire()).toBeNull();
+    const asked = there.createMutex(name);
+    const error = await answeredTimeout((timeoutMs) => asked.acquire({ timeoutMs }), toldOfHolders);
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(error.holders).toMatchObject([{ process: here.processId, why: 'to see' }]);
+    const snapshot = await there.createMutex(name).inspect();
+    expect(snapshot?.holders).toMatchObject([
+      { process: here.processId, token: expect.any(Number) as number },
+    ]);
+    const waiting = later(there.createMutex(name).acquire());
+    expect(await staysOpen(waiting, 300)).toBe(true);
+    expect(await first.release()).toBe(true);
+    const second = await within(5_000, 'the next one', waiting);
+    expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
+    await second.release();
+    await nobodyHolds(name);
+    expect((await there.createMutex(name).inspect())?.holders).toEqual([]);
+  });
+
+  it('goes to who waits soon after its release, not at the next look', async () => {
+    const options = { pollMs: { min: 10, max: 60_000 } };
+    const [here, there] = [deployments.provider(), deployments.provider(options)];
+    const name = randomName('m');
+    const first = await here.createMutex(name).acquire();
+    const waiting = later(there.createMutex(name).acquire());
+    // Longer than its first looks, which are close to each other.
+    await pause(2_000);
+    await first.release();
+    await (await within(2_000, 'woken', waiting)).release();
+  });
+
+  it('is extended for as long as it is held', async () => {
+    const locks = deployments.provider({ leaseMs: 2_000 });
+    const lock = await locks.createMutex(randomName('m')).acquire();
+    await pause(5_000);
+    expect(lock.isHeld).toBe(true);
+    await lock.confirm();
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('tells of a hold once for all deployments', async () => {
+    const locks = deployments.provider();
+    const told: (keyof LockProviderEvents)[] = [];
+    for (const event of ['acquired', 'released', 'lost', 'waiting', 'extended'] as const) {
+      locks.on(event, () => told.push(event));
+    }
+    const lock = await locks.createMutex(randomName('m')).acquire();
+    await lock.release();
+    expect(told).toEqual(['acquired', 'released']);
+  });
+
+  it('is given back when everybody has forgotten it', async () => {
+    const locks = deployments.provider();
+    const name = randomName('m');
+    const abandoned: string[] = [];
+    locks.on('abandoned', ({ lockName }) => abandoned.push(lockName));
+    await takeAndForget(locks.createMutex(name));
+    await eventually('abandoned', async () => {
+      collectNow();
+      await pause(100);
+      return abandoned.includes(name);
+    });
+    await nobodyHolds(name);
+  });
+
+  it('is not waited for by a chain of calls that holds it', async () => {
+    const mutex = deployments.provider().createMutex(randomName('m'));
+    await mutex.use(async () => {
+      expect(await rejection(mutex.use(() => undefined))).toBeInstanceOf(DeadlockError);
+    });
+  });
+
+  it('fences', async () => {
+    const [here, there] = [deployments.provider(), deployments.provider()];
+    const name = randomName('m');
+    const resource = deployments.db(0).collection<{ _id: string; by?: string; fencingToken?: number }>(name);
+    await resource.insertOne({ _id: 'r' });
+    const first = await here.createMutex(name).acquire();
+    await fencedUpdateOne(resource, { _id: 'r' }, { $set: { by: 'first' } }, first);
+    await first.release();
+    const second = await there.createMutex(name).acquire();
+    await fencedUpdateOne(resource, { _id: 'r' }, { $set: { by: 'second' } }, second);
+    const stale = fencedUpdateOne(resource, { _id: 'r' }, { $set: { by: 'first' } }, first);
+    expect(await rejection(stale)).toBeInstanceOf(StaleTokenError);
+    await second.release();
+  });
+
+  it('has each collection name for itself', async () => {
+    const [here, there] = [deployments.provider(), deployments.provider({ collectionName: 'other.locks' })];
+    const name = randomName('m');
+    await using one = await here.createMutex(name).acquire();
+    await using other = await there.createMutex(name).acquire({ timeoutMs: 5_000 });
+    expect([one.isHeld, other.isHeld]).toEqual([true, true]);
+  });
+
+  it('is left to its holder until the provider has closed', async () => {
+    const locks = deployments.provider();
+    const mutex = locks.createMutex(randomName('m'));
+    const lock = await mutex.acquire();
+    const waiting = later(mutex.acquire());
+    const closing = locks.close({ drainMs: 60_000 });
+    expect(await rejection(waiting)).toBeInstanceOf(ProviderClosedError);
+    await eventually('asked', () => lock.releaseRequested.aborted);
+    expect(lock.isHeld).toBe(true);
+    await lock.release();
+    await within(10_000, 'closed', closing);
+    expect(await rejection(mutex.acquire())).toBeInstanceOf(ProviderClosedError);
+  });
+});
+
+describe('a reader-writer lock of three deployments', () => {
+  it('has readers together, and a writer alone', async () => {
+    const [here, there] = [deployments.provider(), deployments.provider()].map((locks) =>
+      locks.createReaderWriterLock('rw'),
+    );
+    if (here === undefined || there === undefined) throw new Error('there are two');
+    const readers = [await here.acquireRead(), await there.acquireRead({ timeoutMs: 5_000 })];
+    expect(await there.tryAcquireWrite()).toBeNull();
+    const writing = later(here.acquireWrite());
+    expect(await staysOpen(writing, 200)).toBe(true);
+    for (const reader of readers) await reader.release();
+    const writer = await within(5_000, 'the writer', writing);
+    expect(writer.fencingToken).toBeGreaterThan(Math.max(...readers.map((each) => each.fencingToken)));
+    expect(await there.tryAcquireRead()).toBeNull();
+    expect(await there.tryAcquireWrite()).toBeNull();
+    await writer.downgrade('read');
+    const beside = await there.acquireRead({ timeoutMs: 5_000 });
+    expect([writer.currentMode(), beside.isHeld]).toEqual(['read', true]);
+    await Promise.all([writer.release(), beside.release()]);
+  });
+
+  it('has one upgradeable read, which becomes a write when the others have left', async () => {
+    const [here, there] = [deployments.provider(), deployments.provider()].map((locks) =>
+      locks.createReaderWriterLock('upgraded'),
+    );
+    if (here === undefined || there === undefined) throw new Error('there are two');
+    const upgradeable = await here.acquireUpgradeableRead();
+    const reader = await there.acquireRead({ timeoutMs: 5_000 });
+    const before = upgradeable.fencingToken;
+    expect(await there.tryAcquireUpgradeableRead()).toBeNull();
+    expect(await upgradeable.tryUpgrade()).toBe(false);
+    const upgrading = later(upgradeable.upgrade());
+    expect(await staysOpen(upgrading, 200)).toBe(true);
+    await reader.release();
+    await within(10_000, 'upgraded', upgrading);
+    expect(upgradeable.currentMode()).toBe('write');
+    expect(upgradeable.fencingToken).toBeGreaterThan(before);
+    expect(await there.tryAcquireRead()).toBeNull();
+    await upgradeable.downgrade('upgradeable');
+    const again = await there.acquireRead({ timeoutMs: 5_000 });
+    await Promise.all([upgradeable.release(), again.release()]);
+  });
+});
+
+describe('with one of three deployments down', () => {
+  it('locks are acquired, extended, released and waited for', async () => {
+    const member = memberAt(1);
+    await member.kill();
+    try {
+      const options = { leaseMs: 3_000, storeTimeoutMs: 10_000 };
+      const [here, there] = [deployments.provider(options), deployments.provider(options)];
+      const name = randomName('m');
+      const first = await within(8_000, 'one', here.createMutex(name).acquire());
+      const waiting = later(there.createMutex(name).acquire());
+      await pause(4_500);
+      expect(first.isHeld).toBe(true);
+      expect(await first.release()).toBe(true);
+      const second = await within(8_000, 'the next', waiting);
+      expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
+      await second.release();
+      await nobodyHolds(name, [0, 2]);
+    } finally {
+      await deployments.heal();
+    }
+  });
+
+  it('a hold outlives the restart of all of them, one after the other', async () => {
+    const leaseMs = 4_000;
+    const locks = deployments.provider({ leaseMs, storeTimeoutMs: 2_000 });
+    const name = randomName('m');
+    const lock = await locks.createMutex(name).acquire();
+    for (const member of deployments.members) {
+      await member.kill();
+      await pause(leaseMs + 500);
+      expect(lock.isHeld).toBe(true);
+      await deployments.heal();
+      await eventually('it is held here again', async () => {
+        expect(lock.isHeld).toBe(true);
+        return (await holders(name)).every((process) => process === locks.processId);
+      });
+    }
+    expect(await lock.release()).toBe(true);
+    await nobodyHolds(name);
+  });
+});
+
+describe('with two of three deployments down', () => {
+  it('a try and a wait fail in their time, say so, and leave nothing held', async () => {
+    await memberAt(0).kill();
+    await memberAt(2).kill();
+    try {
+      const locks = deployments.provider({ leaseMs: 2_000, storeTimeoutMs: 1_000 });
+      const name = randomName('m');
+      const mutex = locks.createMutex(name);
+      const error = await within(4_000, 'the try', rejection(mutex.tryAcquire()));
+      expect(error).toBeInstanceOf(QuorumError);
+      expect(error).toMatchObject({ stores: 3, lockName: name });
+      const waited = await within(6_500, 'the wait', rejection(mutex.acquire({ timeoutMs: 3_000 })));
+      expect(waited).toBeInstanceOf(QuorumError);
+      await nobodyHolds(name, [1]);
+    } finally {
+      await deployments.heal();
+    }
+  });
+
+  it('a hold is lost before anybody else can have it, and its signal says so', async () => {
+    const leaseMs = 4_000;
+    const locks = deployments.provider({ leaseMs, storeTimeoutMs: 500 });
+    const name = randomName('m');
+    const lock = await locks.createMutex(name).acquire();
+    const lost = new Promise<number>((resolve) => {
+      lock.signal.addEventListener('abort', () => {
+        resolve(performance.now());
+      });
+    });
+    for (const index of [0, 2]) memberAt(index).stop();
+    const stoppedMs = performance.now();
+    try {
+      const lostMs = await within(10_000, 'the signal', lost);
+      // The last extension may have been sent just before.
+      expect(lostMs - stoppedMs).toBeLessThan(leaseMs);
+      expect(lock.signal.reason).toBeInstanceOf(LockLostError);
+      expect(lock.isHeld).toBe(false);
+      await nobodyHolds(name, [1]);
+    } finally {
+      await deployments.heal();
+    }
+  });
+});
+
+describe('a deployment that hangs', () => {
+  it('slows nothing down, not even a split vote after the first time', async () => {
+    const member = memberAt(2);
+    const storeTimeoutMs = 6_000;
+    const [here, there] = [
+      deployments.provider({ storeTimeoutMs }),
+      deployments.provider({ storeTimeoutMs }),
+    ];
+    const names = [randomName('m'), randomName('m')];
+    for (const name of names) await here.createMutex(name).use(() => undefined);
+    member.stop();
+    try {
+      const startedMs = performance.now();
+      const mutex = here.createMutex(names[0] ?? '');
+      await (await mutex.acquire()).release();
+      expect(performance.now() - startedMs).toBeLessThan(storeTimeoutMs / 2);
+      // All go on until each has had it several times: nobody is promised a turn, and yet nobody starves.
+      const counts = [0, 0, 0, 0];
+      const contenders = counts.map(async (_, index) => {
+        const contended = (index % 2 === 0 ? here : there).createMutex(names[1] ?? '');
+        while (Math.min(...counts) < 4) {
+          await contended.use(() => undefined, { timeoutMs: 30_000 });
+          counts[index] = (counts[index] ?? 0) + 1;
+        }
+      });
+      await Promise.all(contenders);
+      console.log(`with one of three hanging: ${counts.join(', ')} holds`);
+    } finally {
+      await deployments.heal();
+    }
+  });
+});
+
+describe('a deployment that answers late', () => {
+  it('leaves nothing of an attempt that has failed', async () => {
+    const locks = deployments.provider({ storeTimeoutMs: 3_000 });
+    const name = randomName('m');
+    const other = deployments.provider();
+    const held = await other.createMutex(name).acquire();
+    await eventually('all three', async () => (await holders(name)).every((each) => each !== null));
+    memberAt(2).proxy.delay('clients', { latencyMs: 400 });
+    try {
+      expect(await locks.createMutex(name).tryAcquire()).toBeNull();
+      await held.release();
+      await pause(1_000);
+    } finally {
+      await deployments.heal();
+    }
+    await nobodyHolds(name);
+  });
+});

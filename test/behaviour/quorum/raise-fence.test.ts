@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+
+import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
+import { after, momentNow } from '../../../src/clock.js';
+import { StoreUnavailableError } from '../../../src/index.js';
+import type { AcquisitionContext } from '../../../src/lease/acquiring/acquisition-context.js';
+import { HeldLease } from '../../../src/lease/holding/held-lease.js';
+import type { HandleOwner } from '../../../src/lease/holding/lock-handle.js';
+import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { SeatHandle } from '../../../src/quorum/seat-handle.js';
+import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
+import { ManualClock } from '../../support/manual-clock.js';
+import { enqueue, leave, raiseFence } from '../../model/documents/operations.js';
+import { later, rejection } from '../../../lab/patience.js';
+import { settled } from './mock-stores.js';
+
+describe.each([mutexSeats, readerWriterSeats])('lifting the fence of a $kind', (seats) => {
+  let driver: LockDocumentDriver;
+  beforeAll(() => {
+    driver = new LockDocumentDriver(inject('mongoUri'), seats);
+  });
+  afterAll(async () => {
+    await driver[Symbol.asyncDispose]();
+  });
+
+  it('makes every later token higher, and extends nothing', async () => {
+    const name = driver.newName();
+    const { reply } = await driver.apply(name, [enqueue('wa')]);
+    const [lease] = reply.leases;
+    const token = reply.fence + 5_000_000_000;
+    const lifted = await driver.apply(name, [raiseFence('wa', token)]);
+    expect(lifted.reply.fence).toBe(token);
+    expect(lifted.reply.leases).toEqual([lease]);
+    expect(lifted.stored['wake']).toBe(' ~7f');
+    const next = await driver.apply(name, [leave('wa'), enqueue('wb')]);
+    expect(next.reply.leases.map((granted) => granted.token)).toEqual([token + 1]);
+  });
+
+  it('never lowers it', async () => {
+    const name = driver.newName();
+    const { reply } = await driver.apply(name, [enqueue('wa')]);
+    const lifted = await driver.apply(name, [raiseFence('wa', 7)]);
+    expect(lifted.reply.fence).toBe(reply.fence);
+  });
+
+  it('is for whoever holds: not for a waiter, nor for who was there before, nor for nobody', async () => {
+    const name = driver.newName();
+    const { reply } = await driver.apply(name, [enqueue('wa'), enqueue('wb')]);
+    const { fence } = reply;
+    for (const id of ['wb', 'wc']) {
+      const answer = await driver.apply(name, [raiseFence(id, fence + 1_000)]);
+      expect(answer.reply.fence).toBe(fence);
+    }
+    await driver.lapse(name, ['wa']);
+    const late = await driver.apply(name, [raiseFence('wa', fence + 10_000_000_000)]);
+    expect(late.reply.fence).toBeLessThan(fence + 10_000_000_000);
+    expect(await driver.send(driver.newName(), [raiseFence('wa', fence)])).toBeNull();
+  });
+
+  it('leaves what is no lock as it is', async () => {
+    const name = driver.newName();
+    await driver.put({ _id: name, kind: seats.kind, v: 1, fence: 'none', holder: { id: 'wa' } });
+    const before = await driver.image(name);
+    await driver.apply(name, [raiseFence('wa', 1)]);
+    expect(await driver.image(name)).toBe(before);
+  });
+});
+
+describe('a lifting that the store does not answer', () => {
+  it('fails within storeTimeoutMs, however often it was repeated, and is not repeated after that', async () => {
+    const clock = new ManualClock();
+    let submits = 0;
+    // The first one fails just before the time is up, the next is never answered.
+    const answers = [
+      new Promise((resolve) =>
+        clock.at(clock.nowMs() + 900, () => {
+          resolve({ type: 'unknown', error: new Error('gone') });
+        }),
+      ),
+    ];
+    const combiner = {
+      submit: () => ({ outcome: answers[submits++] ?? new Promise(() => undefined) }),
+    };
+    const context = {
+      clock,
+      combiner,
+      settings: { storeTimeoutMs: 1_000 },
+      closing: new AbortController().signal,
+    };
+    const terms = { leaseMs: 60_000, clockAllowanceMs: 1_000, extendEveryMs: 20_000, retentionMs: 1 };
+    const deadline = after(momentNow(clock), 59_000);
+    const grant = { name: 'm', seats: mutexSeats, id: 'w1', token: 1, terms, demand: {}, deadline };
+    const lease = new HeldLease(grant, clock, {
+      lost: () => undefined,
+      doubtful: () => undefined,
+    });
+    const owner = { track: () => undefined } as unknown as HandleOwner;
+    const seat = new SeatHandle(lease, owner, context as unknown as AcquisitionContext, 0);
+    const lifting = later(seat.raiseFence(9));
+    for (let passedMs = 0; passedMs < 1_000; passedMs += 100) {
+      clock.advance(100);
+      await settled();
+    }
+    expect(await rejection(lifting)).toBeInstanceOf(StoreUnavailableError);
+    expect(submits).toBe(2);
+  });
+});

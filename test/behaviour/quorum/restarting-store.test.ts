@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest';
+
+import { randomFrom } from '../../../lab/random.js';
+import type { Random } from '../../../lab/random.js';
+import { byBreadth } from '../../support/breadth.js';
+import { randomName } from '../../support/own-database.js';
+import { pause } from '../../../lab/patience.js';
+import { drawSeed } from '../../support/seed.js';
+import { beliefIn, expectDisjoint } from '../processes/beliefs.js';
+import type { Belief } from '../processes/beliefs.js';
+import { useThreeDeployments } from './three-deployments.js';
+
+const deployments = useThreeDeployments();
+
+const DURATION_MS = byBreadth(18_000, 60_000);
+const CONTENDERS = 3;
+const RESTART_EVERY_MS = 6_000;
+
+/** What this contender believed of each hold, one after the other. */
+async function contend(name: string, isOver: () => boolean, random: Random): Promise<readonly Belief[]> {
+  const locks = deployments.provider({ leaseMs: 2_000, storeTimeoutMs: 1_000 });
+  const mutex = locks.createMutex(name);
+  const beliefs: Belief[] = [];
+  while (!isOver()) {
+    const lock = await mutex.acquire();
+    const belief = beliefIn(lock);
+    await pause(random.between(0, 20));
+    const untilNs = process.hrtime.bigint();
+    await lock.release();
+    // Whoever has lost it has believed in it until its deadline.
+    beliefs.push({ ...belief, untilNs: untilNs < belief.untilNs ? untilNs : belief.untilNs });
+  }
+  return beliefs;
+}
+
+it(
+  'three contenders never hold at once, and tokens rise, though one deployment after the other restarts',
+  { timeout: 240_000 },
+  async () => {
+    const name = randomName('contended');
+    const random = randomFrom(drawSeed('contenders of three deployments'));
+    const endMs = performance.now() + DURATION_MS;
+    let restarts = 0;
+    // Each of them is restarted once at least, however long that takes.
+    const isOver = (): boolean => performance.now() >= endMs && restarts >= deployments.members.length;
+    const contending = Promise.all(
+      Array.from({ length: CONTENDERS }, () => contend(name, isOver, randomFrom(random.between(0, 1e9)))),
+    );
+    while (!isOver()) {
+      await pause(RESTART_EVERY_MS / 2);
+      // So majorities differ from one restart to the next.
+      const member = deployments.members[restarts % deployments.members.length];
+      await member?.kill();
+      await pause(RESTART_EVERY_MS / 2);
+      await deployments.heal();
+      restarts += 1;
+    }
+    const beliefs = await contending;
+    const counts = beliefs.map(({ length }) => length);
+    console.log(`${counts.join(' + ')} holds, ${restarts} restarts`);
+    expectDisjoint(beliefs.flat());
+    expect(Math.min(...counts)).toBeGreaterThan(10);
+  },
+);

@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+
+import { LockProvider } from '../../../src/index.js';
+import type { LockHandle, LostEvent } from '../../../src/index.js';
+import { whenTestEnds } from '../../support/current-test.js';
+import { eventually } from '../../../lab/patience.js';
+import { useThreeDeployments } from './three-deployments.js';
+
+const deployments = useThreeDeployments();
+
+const MAJORITY = [0, 2];
+
+/** Takes the seats of a majority away, each through a provider of its own deployment. */
+async function revoke(name: string, options: { why: string; force?: boolean }): Promise<readonly string[]> {
+  return await Promise.all(
+    MAJORITY.map(async (index) => {
+      const locks = new LockProvider(deployments.db(index), { createIndexes: false });
+      whenTestEnds(() => locks.close());
+      await locks.revoke(name, options);
+      return locks.processId;
+    }),
+  );
+}
+
+async function held(
+  name: string,
+  leaseMs = 9_000,
+): Promise<{ readonly hold: LockHandle; readonly lost: readonly LostEvent[] }> {
+  const locks = deployments.provider({ leaseMs });
+  const lost: LostEvent[] = [];
+  locks.on('lost', (event) => lost.push(event));
+  const hold = await locks.createMutex(name).acquire({ timeoutMs: 20_000 });
+  await eventually('every deployment has granted a seat', async () => {
+    const stored = await Promise.all([0, 1, 2].map((index) => deployments.document(index, name)));
+    return stored.every((document) => document?.['holder'] !== null && document !== null);
+  });
+  return { hold, lost };
+}
+
+describe('a lock of a quorum that is revoked in a majority of its deployments', () => {
+  it('tells its holder who asks for it and why, and is lost as revoked when its leases have ended', async () => {
+    const { hold, lost } = await held('asked');
+    const { signal, releaseRequested } = hold;
+    const by = await revoke('asked', { why: 'maintenance' });
+    await eventually('it is asked for', () => releaseRequested.aborted);
+    expect(by.map((process) => `Lock "asked" was revoked by ${process} for "maintenance"`)).toContain(
+      (releaseRequested.reason as Error).message,
+    );
+    await eventually('it is lost', () => signal.aborted);
+    expect(signal.reason).toMatchObject({ why: 'revoked' });
+    expect(lost).toMatchObject([{ lockName: 'asked', id: hold.id, why: 'revoked' }]);
+  });
+
+  it('is lost as revoked when it is taken by force', async () => {
+    const { hold, lost } = await held('forced');
+    const { signal } = hold;
+    await revoke('forced', { why: 'it hangs', force: true });
+    await eventually('it is lost', () => signal.aborted);
+    expect(signal.reason).toMatchObject({ why: 'revoked' });
+    expect((signal.reason as Error).message).toMatch(/it was revoked by \S+ for "it hangs"$/);
+    expect(lost).toMatchObject([{ why: 'revoked' }]);
+  });
+
+  it('is told as revoked also where only the release finds that out', async () => {
+    const { hold, lost } = await held('released', 60_000);
+    await revoke('released', { why: 'it hangs', force: true });
+    expect(hold.isHeld).toBe(true);
+    expect(await hold.release()).toBe(false);
+    expect(lost).toMatchObject([{ lockName: 'released', id: hold.id, why: 'revoked' }]);
+  });
+});

@@ -1,0 +1,214 @@
+import { MongoClient } from 'mongodb';
+import { describe, expect, inject, it } from 'vitest';
+
+import { AcquireTimeoutError, StoreUnavailableError } from '../../../src/index.js';
+import { QuorumError, QuorumLockProvider } from '../../../src/quorum/index.js';
+import { Door } from '../store-away/door.js';
+import { randomName } from '../../support/own-database.js';
+import { eventually, later, rejection, staysOpen, within } from '../../../lab/patience.js';
+import { MockQuorum, hangs, holder, inTime, isSilent, refuses } from './mock-stores.js';
+import type { MockStore } from './mock-stores.js';
+
+/** As a store whose server answers by a refusal. */
+const isForbidden: MockStore['says'] = ({ name }) => {
+  const refusal = Object.assign(new Error('not authorized: needs find'), {
+    name: 'MongoServerError',
+    code: 13,
+  });
+  return Promise.reject(new StoreUnavailableError(name, true, refusal));
+};
+
+const unavailable =
+  (name: string, message: string, more: object = {}): MockStore['says'] =>
+  (wish) =>
+    Promise.reject(
+      new StoreUnavailableError(wish.name, true, Object.assign(new Error(message), { name, ...more })),
+    );
+
+/** As a store whose client was closed by its owner. */
+const isClosed = unavailable('MongoNotConnectedError', 'Client must be connected');
+
+/** Nothing was sent, so that the outcome is known, and the next time may be better. */
+const isUnreached = unavailable('MongoServerSelectionError', 'connect ECONNREFUSED 127.0.0.1:1');
+const isElecting = unavailable('MongoServerError', 'not primary', { code: 10_107 });
+
+const failed = async (promise: Promise<unknown>): Promise<Error> => {
+  const error = await rejection(promise);
+  if (!(error instanceof Error)) throw new Error('no error');
+  return error;
+};
+
+describe('the error of a request that too few stores answer', () => {
+  it('says of each that failed whether it ever answered, and what its driver said last', async () => {
+    const quorum = new MockQuorum();
+    quorum.say(undefined, undefined, isSilent);
+    await (await quorum.mutex.acquire()).release();
+    quorum.say(undefined, isSilent, isSilent);
+    const error = await failed(inTime(quorum, quorum.mutex.tryAcquire()));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect(error.message).toBe(
+      'Lock "m" needs a majority of 3 stores: 2 failed: store 1 (has answered before): no answer; store 2 (has never answered): no answer',
+    );
+  });
+
+  it('counts the refusal of a server as an answer', async () => {
+    const quorum = new MockQuorum();
+    quorum.say(isForbidden, undefined, isForbidden);
+    const error = await failed(inTime(quorum, quorum.mutex.tryAcquire()));
+    expect(error.message).toContain(
+      'store 0 (has answered before): not authorized: needs find; store 2 (has answered before): not authorized',
+    );
+  });
+
+  it('ends a wait at once if a majority refuses for good, as in one deployment', async () => {
+    for (const says of [isForbidden, isClosed]) {
+      const quorum = new MockQuorum();
+      const startMs = quorum.clock.nowMs();
+      quorum.say(says, undefined, says);
+      for (const request of [{}, { timeoutMs: 60_000 }]) {
+        const error = await failed(inTime(quorum, quorum.mutex.acquire(request)));
+        expect(error).toBeInstanceOf(QuorumError);
+        expect(quorum.held).toEqual([0, 0, 0]);
+      }
+      expect(quorum.clock.nowMs() - startMs).toBeLessThan(1_000);
+    }
+  });
+
+  it('rides out a majority that was not reached, or that is changing its primary', async () => {
+    for (const says of [isUnreached, isElecting]) {
+      const quorum = new MockQuorum();
+      quorum.say(says, undefined, says);
+      const waiting = later(quorum.mutex.acquire());
+      await inTime(quorum, staysOpen(waiting, 100));
+      quorum.say(undefined, undefined, quorum.stores[2]?.grants(500));
+      expect((await inTime(quorum, waiting)).isHeld).toBe(true);
+    }
+  });
+
+  it('says so of stores that have said nothing until the time is up', async () => {
+    const quorum = new MockQuorum();
+    quorum.say(hangs, undefined, hangs);
+    const error = await failed(inTime(quorum, quorum.mutex.acquire({ timeoutMs: 400 })));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect(error.message).toBe(
+      'Lock "m" needs a majority of 3 stores: 2 failed: store 0 (has never answered): no answer yet; store 2 (has never answered): no answer yet',
+    );
+  });
+
+  it('counts what a store has shown as an answer', async () => {
+    const quorum = new MockQuorum();
+    quorum.say(undefined, hangs, hangs);
+    await quorum.mutex.inspect();
+    const error = await failed(inTime(quorum, quorum.mutex.acquire({ timeoutMs: 400 })));
+    expect(error.message).toContain('store 1 (has answered before): no answer yet');
+  });
+});
+
+describe('the error of a request that somebody else keeps away', () => {
+  it('says the same of the stores that did not answer, beside who holds', async () => {
+    const quorum = new MockQuorum();
+    quorum.say(refuses(holder('w1', 'p')), refuses(holder('w2', 'p')), isSilent);
+    const error = await failed(inTime(quorum, quorum.mutex.acquire({ timeoutMs: 400 })));
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(error.message).toMatch(/; held by p since .*; store 2 \(has never answered\): no answer$/);
+    expect(error.cause).toMatchObject({ errors: [{ code: 'STORE_UNAVAILABLE' }] });
+  });
+
+  it('says nothing of stores if all answer', async () => {
+    const quorum = new MockQuorum();
+    quorum.say(...[1, 2, 3].map((each) => refuses(holder(`w${each}`, 'p'))));
+    const error = await failed(inTime(quorum, quorum.mutex.acquire({ timeoutMs: 400 })));
+    expect(error.message).not.toContain('store');
+    expect(error.cause).toBeUndefined();
+  });
+});
+
+describe('the stack of an error', () => {
+  it('shows where the caller asked, as that of one deployment does', async () => {
+    const quorum = new MockQuorum();
+    const { mutex } = quorum;
+    async function bookSeat(): Promise<void> {
+      await mutex.acquire({ timeoutMs: 400 });
+    }
+    async function seatOrNone(): Promise<void> {
+      await mutex.tryAcquire();
+    }
+    async function useSeat(): Promise<void> {
+      await mutex.use(() => 1, { timeoutMs: 400 });
+    }
+    const says = [
+      [1, 2, 3].map((each) => refuses(holder(`w${each}`, 'p'))),
+      [isSilent, isSilent, isSilent],
+      [isForbidden, isForbidden, isForbidden],
+    ];
+    for (const each of says) {
+      quorum.say(...each);
+      for (const call of [bookSeat, seatOrNone, useSeat]) {
+        // A lock that is taken is no error of a try.
+        const error = await inTime(quorum, call()).catch((reason: unknown) => reason);
+        if (error === undefined) continue;
+        expect((error as Error).stack).toContain(`${call.name} (${import.meta.filename}:`);
+      }
+    }
+  });
+});
+
+/** Three stores behind doors, which are shut. */
+class ShutStores implements AsyncDisposable {
+  readonly doors: readonly Door[];
+  readonly locks: QuorumLockProvider;
+  readonly #clients: readonly MongoClient[];
+
+  private constructor(doors: readonly Door[]) {
+    this.doors = doors;
+    this.#clients = doors.map(({ uri }) => new MongoClient(uri, { serverSelectionTimeoutMS: 300 }));
+    const dbs = this.#clients.map((client) => client.db(randomName('late')));
+    this.locks = new QuorumLockProvider(dbs, { storeTimeoutMs: 700 });
+  }
+
+  static async make(): Promise<ShutStores> {
+    return new ShutStores(await Promise.all([0, 1, 2].map(() => Door.to(inject('mongoUri')))));
+  }
+
+  async open(...indexes: readonly number[]): Promise<void> {
+    await Promise.all(this.doors.filter((_, index) => indexes.includes(index)).map((door) => door.open()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.locks.close({ drainMs: 0 });
+    await Promise.all(this.#clients.map((client) => client.close()));
+    await Promise.all(this.doors.map((door) => door.shut()));
+  }
+}
+
+describe.concurrent('a majority of stores that is down when the process starts', () => {
+  it('is ridden out: the lock is granted when one more store comes up', async () => {
+    await using stores = await ShutStores.make();
+    await stores.open(0);
+    const { locks } = stores;
+    const failures = new Set<number>();
+    locks.on('storeError', ({ store }) => failures.add(store));
+    const waiting = later(locks.createMutex('a').acquire({ timeoutMs: 50_000 }));
+    await eventually('both have failed', () => failures.has(1) && failures.has(2));
+    await stores.open(2);
+    const lock = await within(45_000, 'the grant', waiting);
+    expect(lock.isHeld).toBe(true);
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('ends a wait when its time is up, with the reasons of the drivers', async () => {
+    await using stores = await ShutStores.make();
+    await stores.open(1);
+    const wait = stores.locks.createMutex('a').acquire({ timeoutMs: 3_000 });
+    const error = await failed(within(30_000, 'the error', wait));
+    expect(error).toBeInstanceOf(QuorumError);
+    const [first, , third] = stores.doors.map(({ port }) => port);
+    // On a busy machine, the one that is there may be late as well.
+    expect(error.message).toMatch(
+      /needs a majority of 3 stores: [23] failed: store 0 \(has never answered\): /,
+    );
+    expect(error.message).toContain(`ECONNREFUSED 127.0.0.1:${first}; store `);
+    expect(error.message).toContain('; store 2 (has never answered): ');
+    expect(error.message).toContain(`ECONNREFUSED 127.0.0.1:${third}`);
+  });
+});

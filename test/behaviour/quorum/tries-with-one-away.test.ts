@@ -1,0 +1,36 @@
+import { afterEach, expect, it } from 'vitest';
+
+import { randomName } from '../../support/own-database.js';
+import { eventually } from '../../../lab/patience.js';
+import { useThreeDeployments } from './three-deployments.js';
+
+const deployments = useThreeDeployments();
+
+const ROUNDS = 30;
+
+afterEach(async () => {
+  await deployments.heal();
+});
+
+it('of two processes that try a free lock at once one gets it, or rarely none, and no try fails, though one of three stores is stopped', async () => {
+  const name = randomName('tried');
+  const providers = [0, 1].map(() => deployments.provider({ storeTimeoutMs: 3_000 }));
+  const mutexes = providers.map((locks) => locks.createMutex(name));
+  const silentFor = new Set<object>();
+  for (const locks of providers) locks.on('storeError', () => silentFor.add(locks));
+  deployments.members[0]?.stop();
+  for (const mutex of mutexes) await (await mutex.acquire()).release();
+  await eventually('both know that the store is silent', () => silentFor.size === providers.length);
+  let without = 0;
+  const beganMs = performance.now();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const locks = await Promise.all(mutexes.map((mutex) => mutex.tryAcquire()));
+    const held = locks.filter((lock) => lock !== null);
+    expect(held.length).toBeLessThanOrEqual(1);
+    if (held.length === 0) without += 1;
+    for (const lock of held) expect(await lock.release()).toBe(true);
+  }
+  const tookMs = (performance.now() - beganMs) / ROUNDS;
+  console.log(`${without} of ${ROUNDS} rounds without a holder, ${tookMs.toFixed(0)} ms a round`);
+  expect(without).toBeLessThan(ROUNDS / 5);
+});

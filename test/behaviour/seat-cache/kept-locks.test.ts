@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/clock.js';
+import { SeatCache } from '../../../src/lease/seat-cache/seat-cache.js';
+import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { eventually } from '../../../lab/patience.js';
+import { twoProviders } from '../../support/test-provider.js';
+
+const KEEP_MS = 60_000;
+
+describe('a kept lock', () => {
+  it('of which nothing is asked, because its request is refused before it begins, is not remembered', async () => {
+    const closing = new AbortController();
+    const context = {
+      ...{ process: 'p', clock: systemClock, report: () => undefined, closing: closing.signal },
+      ...{ hearingSinceMs: () => Infinity, discard: () => undefined },
+    };
+    const keeping = new SeatCache(context, () => undefined);
+    const terms = { leaseMs: 30_000, extendEveryMs: 10_000, clockAllowanceMs: 1_000, retentionMs: 60_000 };
+    const first = keeping.lock('a', mutexSeats, KEEP_MS);
+    const refused = first?.acquire(
+      {
+        ...{ terms, timeoutMs: Infinity, why: undefined, startedMs: 0, demand: {}, keepMs: KEEP_MS },
+        signal: AbortSignal.abort(new Error('aborted')),
+      },
+      () => Promise.reject(new Error('nobody is asked')),
+    );
+    await expect(refused).rejects.toThrow('aborted');
+    expect(keeping.lock('a', mutexSeats, 0)).toBeUndefined();
+  });
+
+  it('gives its seat back when the provider is closed by a listener of its release', async () => {
+    const [here, there] = await twoProviders({ leaseMs: 60_000 });
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await eventually('a seat is kept', async () => {
+      const before = here.commands.length;
+      await (await mutex.acquire()).release();
+      return here.commands.length === before;
+    });
+    const hold = await mutex.acquire();
+    const closed = new Promise<void>((resolve) => {
+      here.locks.once('released', () => {
+        resolve(here.locks.close({ drainMs: 30_000 }));
+      });
+    });
+    await hold.release();
+    await closed;
+    expect((await there.document('a'))?.['holder']).toBeNull();
+  });
+});

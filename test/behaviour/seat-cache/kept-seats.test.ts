@@ -1,0 +1,282 @@
+import { describe, expect, it } from 'vitest';
+import { AcquireTimeoutError, ProviderClosedError } from '../../../src/index.js';
+import type { Mutex, Semaphore } from '../../../src/index.js';
+import { eventually, later, pause, rejection, within } from '../../../lab/patience.js';
+import { testProvider, twoProviders } from '../../support/test-provider.js';
+import type { TestProvider } from '../../support/test-provider.js';
+
+/** Longer than any test, so that nothing is given back because its time was up. */
+const KEEP_MS = 60_000;
+
+/** Where commands are counted, none is for the index, which is made in its own time. */
+const COUNTED = { createIndexes: false };
+
+/** Acquires and releases until that takes no command: the stream is open, and the seat is kept. */
+async function untilKept({ commands }: TestProvider, lock: Mutex | Semaphore): Promise<void> {
+  await eventually('a seat is kept', async () => {
+    const before = commands.length;
+    await (await lock.acquire()).release();
+    return commands.length === before;
+  });
+}
+
+const isFree = async ({ locks }: TestProvider, name: string): Promise<boolean> =>
+  (await locks.inspect(name))?.holders.length === 0;
+
+describe('a seat that is kept', () => {
+  it('goes to the next caller of the process without a command, each with a higher token', async () => {
+    const here = await testProvider(COUNTED);
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await untilKept(here, mutex);
+    const [before, tokens] = [here.commands.length, [] as number[]];
+    for (let round = 0; round < 50; round += 1) {
+      await using hold = await mutex.acquire();
+      expect(hold.isHeld).toBe(true);
+      tokens.push(hold.fencingToken);
+    }
+    expect(here.commands.length).toBe(before);
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    const [lease] = (await here.locks.inspect('a'))?.holders ?? [];
+    expect(lease?.token).toBeLessThan(tokens[0] ?? 0);
+    expect((lease?.token ?? 0) + (lease?.keeps ?? 0)).toBeGreaterThan(tokens.at(-1) ?? Infinity);
+  });
+
+  it('takes a new reserve of tokens when one is used up, and they go on rising', async () => {
+    const here = await testProvider(COUNTED);
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await untilKept(here, mutex);
+    const before = here.commands.length;
+    let last = 0;
+    for (let round = 0; round < 2_500; round += 1) {
+      const hold = await mutex.acquire();
+      expect(hold.fencingToken).toBeGreaterThan(last);
+      last = hold.fencingToken;
+      await hold.release();
+    }
+    expect(here.commands.length - before).toBeLessThan(60);
+  });
+
+  it('is given up at once when somebody waits elsewhere, if nobody here has it', async () => {
+    const [here, there] = await twoProviders();
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await untilKept(here, mutex);
+    const hold = await within(KEEP_MS / 4, 'a grant', there.locks.acquireMutex('a'));
+    expect(await hold.release()).toBe(true);
+  });
+
+  it('goes to whoever waits elsewhere before those who come later here (L3)', async () => {
+    const [here, there] = await twoProviders();
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await untilKept(here, mutex);
+    const hold = await mutex.acquire();
+    const order: string[] = [];
+    const early = mutex.acquire();
+    const other = there.locks.acquireMutex('a');
+    await eventually('both are queued, the other one first', async () => {
+      const waiters = (await there.locks.inspect('a'))?.waiters ?? [];
+      return waiters.length === 2 && waiters[0]?.process === there.locks.processId;
+    });
+    const late = mutex.acquire();
+    await eventually('three wait', async () => (await here.locks.inspect('a'))?.waiters.length === 3);
+    const told = [
+      other.then((next) => (order.push('other'), next.release())),
+      early.then((next) => (order.push('early'), next.release())),
+      late.then((next) => (order.push('late'), next.release())),
+    ];
+    await hold.release();
+    await Promise.all(told);
+    expect(order).toEqual(['other', 'early', 'late']);
+    await untilKept(here, mutex);
+  });
+
+  it('is given back after so long without use', async () => {
+    const [here, there] = await twoProviders();
+    const mutex = here.locks.createMutex('a', { keepMs: 2_000 });
+    await untilKept(here, mutex);
+    expect(await isFree(there, 'a')).toBe(false);
+    await eventually('it is given back', () => isFree(there, 'a'));
+    await untilKept(here, mutex);
+  });
+
+  it('is extended while it is kept and while it is passed on, far beyond its lease', async () => {
+    const here = await testProvider({ leaseMs: 4_000, storeTimeoutMs: 30_000 });
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await untilKept(here, mutex);
+    await eventually('it has lived for three leases', async () => {
+      await (await mutex.acquire()).release();
+      // So that its tokens last.
+      await pause(200);
+      const [lease] = (await here.locks.inspect('a'))?.holders ?? [];
+      return lease !== undefined && lease.expiresAt.getTime() - lease.acquiredAt.getTime() > 16_000;
+    });
+    const before = here.commands.length;
+    await (await mutex.acquire()).release();
+    expect(here.commands.slice(before).map(({ commandName }) => commandName)).not.toContain('findAndModify');
+  });
+
+  it('that is taken away while nobody has it is no loss of anybody, and the next caller asks anew', async () => {
+    const [here, there] = await twoProviders();
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await untilKept(here, mutex);
+    const lost: unknown[] = [];
+    here.locks.on('lost', (event) => lost.push(event));
+    expect((await there.locks.revoke('a', { force: true })).evicted).toHaveLength(1);
+    const hold = await there.locks.acquireMutex('a');
+    // The word of it may come later than the grant: until then the seat is still passed on.
+    await eventually('the keeper has heard of it', async () => {
+      const stale = await mutex.tryAcquire();
+      await stale?.release();
+      return stale === null;
+    });
+    const next = later(mutex.acquire());
+    await eventually('it waits', async () => (await there.locks.inspect('a'))?.waiters.length === 1);
+    expect(lost).toEqual([]);
+    await hold.release();
+    expect((await next).fencingToken).toBeGreaterThan(hold.fencingToken);
+    await (await next).release();
+  });
+
+  it('is given up when it is asked for, without a word to anybody', async () => {
+    const [here, there] = await twoProviders();
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await untilKept(here, mutex);
+    const asked: unknown[] = [];
+    here.locks.on('releaseRequested', (event) => asked.push(event));
+    expect((await there.locks.revoke('a')).asked).toHaveLength(1);
+    await eventually('it is free', () => isFree(there, 'a'));
+    expect(asked).toEqual([]);
+  });
+
+  it('is given back by close', async () => {
+    const [here, there] = await twoProviders();
+    await untilKept(here, here.locks.createMutex('a', { keepMs: KEEP_MS }));
+    await within(KEEP_MS / 4, 'the close', here.locks.close({ drainMs: KEEP_MS }));
+    expect(await isFree(there, 'a')).toBe(true);
+  });
+
+  it('is none where there is no change stream to hear of others by', async () => {
+    const here = await testProvider({ wakeups: 'polling' });
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    for (let round = 0; round < 5; round += 1) {
+      await (await mutex.acquire()).release();
+      expect(await isFree(here, 'a')).toBe(true);
+    }
+  });
+
+  it('is not for a caller who wants another lease', async () => {
+    const here = await testProvider();
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await untilKept(here, mutex);
+    const [hold, lease] = [await mutex.acquire({ leaseMs: 7_000 }), await here.locks.inspect('a')];
+    expect(lease?.holders[0]).toMatchObject({ id: hold.id });
+    expect(hold.remainingMs).toBeLessThanOrEqual(7_000);
+    await hold.release();
+  });
+});
+
+describe('callers of one process, while one of them has a seat that is kept', () => {
+  it('line up without a command, first come first, each with a higher token', async () => {
+    const here = await testProvider(COUNTED);
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await untilKept(here, mutex);
+    const hold = await mutex.acquire();
+    const before = here.commands.length;
+    const order: number[] = [];
+    const waits = Array.from({ length: 20 }, async (_, index) => {
+      await using next = await mutex.acquire();
+      expect(next.isHeld).toBe(true);
+      order.push(index);
+    });
+    await hold.release();
+    await Promise.all(waits);
+    expect(order).toEqual(Array.from({ length: 20 }, (_, index) => index));
+    expect(here.commands.length).toBe(before);
+  });
+
+  it('are refused a try without a command', async () => {
+    const here = await testProvider(COUNTED);
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await untilKept(here, mutex);
+    const hold = await mutex.acquire();
+    const before = here.commands.length;
+    expect(await mutex.tryAcquire()).toBeNull();
+    expect(here.commands.length).toBe(before);
+    await hold.release();
+  });
+
+  it('wait no longer than they said, and hear who has it', async () => {
+    const here = await testProvider();
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await untilKept(here, mutex);
+    await using hold = await mutex.acquire();
+    const error = await rejection(mutex.acquire({ timeoutMs: 50 }));
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(error).toMatchObject({ lockName: 'a', place: 0, holders: [{ id: hold.id }] });
+  });
+
+  it('are let go by an abort, and by the end of the provider', async () => {
+    const here = await testProvider();
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await untilKept(here, mutex);
+    const hold = await mutex.acquire();
+    const controller = new AbortController();
+    const aborted = later(mutex.acquire({ signal: controller.signal }));
+    const closed = later(mutex.acquire());
+    controller.abort(new Error('enough'));
+    await expect(aborted).rejects.toThrow('enough');
+    const closing = here.locks.close();
+    await expect(closed).rejects.toBeInstanceOf(ProviderClosedError);
+    expect(await hold.release()).toBe(true);
+    await closing;
+  });
+
+  it('try elsewhere in vain while it is idle, and succeed then', async () => {
+    const [here, there] = await twoProviders();
+    await untilKept(here, here.locks.createMutex('a', { keepMs: KEEP_MS }));
+    expect(await there.locks.tryAcquireMutex('a')).toBeNull();
+    const hold = await eventually('a try succeeds', () => there.locks.tryAcquireMutex('a'));
+    await hold.release();
+  });
+});
+
+describe('permits that are kept', () => {
+  it('go to the next callers who want as many, and to nobody else', async () => {
+    const here = await testProvider(COUNTED);
+    const semaphore = here.locks.createSemaphore('s', 4, { keepMs: KEEP_MS });
+    await untilKept(here, semaphore);
+    const two = await Promise.all([semaphore.acquire(), semaphore.acquire()]);
+    await Promise.all(two.map((hold) => hold.release()));
+    const before = here.commands.length;
+    const again = await Promise.all([semaphore.acquire(), semaphore.acquire()]);
+    expect(here.commands.length).toBe(before);
+    expect(new Set(again.map(({ id }) => id)).size).toBe(2);
+    await Promise.all(again.map((hold) => hold.release()));
+    const big = await semaphore.acquire({ permits: 2 });
+    expect(here.commands.length).toBeGreaterThan(before);
+    expect(big.permits).toBe(2);
+    await big.release();
+  });
+
+  it('are given up when they are wanted elsewhere', async () => {
+    const [here, there] = await twoProviders();
+    const semaphore = here.locks.createSemaphore('s', 2, { keepMs: KEEP_MS });
+    await untilKept(here, semaphore);
+    const two = await Promise.all([semaphore.acquire(), semaphore.acquire()]);
+    await Promise.all(two.map((hold) => hold.release()));
+    const all = there.locks.createSemaphore('s', 2).acquire({ permits: 2 });
+    expect(await (await within(KEEP_MS / 4, 'a grant', all)).release()).toBe(true);
+  });
+});
+
+it.each([-1, NaN, Infinity, '5', null])('keepMs of %s is refused before anything is sent', async (keepMs) => {
+  const { locks } = await testProvider();
+  const options = { keepMs: keepMs as number };
+  expect(() => locks.createMutex('a', options)).toThrow(/keepMs must be/);
+  expect(() => locks.createSemaphore('s', 2, options)).toThrow(/keepMs must be/);
+});
+
+it('the seats of a reader-writer lock are not kept', async () => {
+  const { locks } = await testProvider();
+  expect(() => locks.createReaderWriterLock('a', { keepMs: 5 })).toThrow(RangeError);
+  expect(locks.createReaderWriterLock('a', { keepMs: 0 }).name).toBe('a');
+});

@@ -1,0 +1,84 @@
+import type { Document, RunCommandOptions } from 'mongodb';
+import { describe, expect, inject, it } from 'vitest';
+
+import { AcquireTimeoutError, LockProvider } from '../../../src/index.js';
+import type { AcquireOptions } from '../../../src/index.js';
+import { OwnClient, OwnDatabase } from '../../support/own-database.js';
+import { eventually, later, pause, rejection, within } from '../../../lab/patience.js';
+import { Door } from './door.js';
+
+/** What a call may take beyond its time on a busy machine; a release that is waited for takes five seconds. */
+const PROMPTLY_MS = 3_500;
+
+/** Holds the first of two locks and waits for the second, when the store falls silent; `run` ends the wait. */
+async function whileSilent(
+  options: AcquireOptions,
+  run: (taking: Promise<unknown>) => Promise<void>,
+): Promise<void> {
+  await using door = await (await Door.to(inject('mongoUri'))).open();
+  await using database = new OwnDatabase(inject('mongoUri'));
+  await using own = new OwnClient(door.uri, database.name);
+  const other = database.plain.provider();
+  const here = own.provider({ createIndexes: false });
+  await other.acquireMutex('b');
+  const requests = ['a', 'b'].map((name) => ({ mutex: here.createMutex(name) }));
+  const waitsFor: string[] = [];
+  here.on('waiting', ({ lockName }) => waitsFor.push(lockName));
+  const taking = later(here.acquireAll(requests, options));
+  // The answer is here, and not only its place in the queue there.
+  await eventually('it waits for the second', () => waitsFor.includes('b'));
+  door.stick();
+  try {
+    await run(taking);
+  } finally {
+    door.unstick();
+  }
+  await eventually('everything is given back', async () => {
+    const [a, b] = await Promise.all([other.inspect('a'), other.inspect('b')]);
+    return a?.holders.length === 0 && b?.waiters.length === 0;
+  });
+}
+
+describe.concurrent('several locks of a store that has fallen silent', () => {
+  it('are given up promptly when the caller aborts, and given back when the store is there again', async () => {
+    const controller = new AbortController();
+    await whileSilent({ signal: controller.signal }, async (taking) => {
+      const startedMs = performance.now();
+      controller.abort(new Error('given up'));
+      expect(await rejection(within(20_000, 'the abort', taking))).toBe(controller.signal.reason);
+      expect(performance.now() - startedMs).toBeLessThan(PROMPTLY_MS);
+    });
+  });
+
+  it('are given up about when the time is up, with the word that the store stopped answering', async () => {
+    const timeoutMs = 3_000;
+    const startedMs = performance.now();
+    await whileSilent({ timeoutMs }, async (taking) => {
+      const error = await rejection(within(20_000, 'the timeout', taking));
+      expect(performance.now() - startedMs).toBeLessThan(timeoutMs + PROMPTLY_MS);
+      expect(error).toBeInstanceOf(AcquireTimeoutError);
+      expect(error).toMatchObject({ lockName: 'b', place: 0 });
+      expect((error as Error).message).toMatch(/the store stopped answering: no answer within 1000 ms/);
+    });
+  });
+});
+
+describe('a try of several locks of a store that is slow', () => {
+  it('gives back what it took before it says that it has not got all', async () => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const other = database.plain.provider({ createIndexes: false });
+    const { db } = database.client();
+    const here = new LockProvider(db, { createIndexes: false });
+    await other.acquireMutex('c');
+    const command = db.command.bind(db);
+    db.command = async (sent: Document, options?: RunCommandOptions) => {
+      if ('findAndModify' in sent) await pause(400);
+      return await command(sent, options);
+    };
+    const requests = ['a', 'b', 'c'].map((name) => ({ mutex: here.createMutex(name) }));
+    expect(await here.tryAcquireAll(requests)).toBeNull();
+    const snapshots = await Promise.all(['a', 'b'].map((name) => other.inspect(name)));
+    expect(snapshots.flatMap((snapshot) => snapshot?.holders ?? [])).toEqual([]);
+    await here.close();
+  });
+});

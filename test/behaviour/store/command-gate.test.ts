@@ -1,0 +1,133 @@
+import type { Db, Document, RunCommandOptions } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/clock.js';
+import { CommandGate } from '../../../src/store/command-gate.js';
+import { StoreCalls } from '../../../src/store/store-calls.js';
+import { whenTestEnds } from '../../support/current-test.js';
+import { pause, within } from '../../../lab/patience.js';
+import { testProvider } from '../../support/test-provider.js';
+
+/** Every transition takes so much longer from now on. */
+function slow(db: Db, ms: number): void {
+  const command = db.command.bind(db);
+  db.command = async (sent: Document, options?: RunCommandOptions) => {
+    if ('findAndModify' in sent) await pause(ms);
+    return await command(sent, options);
+  };
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A gate, and commands that end when they are told to. */
+function gateOf(poolSize: number) {
+  const gate = new CommandGate(poolSize);
+  const sent: number[] = [];
+  const ends: (() => void)[] = [];
+  const pass = (number: number, signal = new AbortController().signal): Promise<void> =>
+    gate.pass(signal, async () => {
+      sent.push(number);
+      await new Promise<void>((resolve) => (ends[number] = resolve));
+    });
+  return { gate, sent, ends, pass };
+}
+
+describe('the gate', () => {
+  it.each([
+    [1, 1],
+    [2, 1],
+    [5, 4],
+    [0, 10],
+  ])(
+    'of a pool of %i lets %i of ten commands pass, and one more for each that ends',
+    async (poolSize, count) => {
+      const { sent, ends, pass } = gateOf(poolSize);
+      const passed = Array.from({ length: 10 }, (_, number) => pass(number));
+      await settled();
+      expect(sent).toHaveLength(count);
+      for (let number = 0; number < 10; number += 1) {
+        ends[number]?.();
+        await settled();
+      }
+      await Promise.all(passed);
+      expect(sent).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    },
+  );
+
+  it('never sends what was given up meanwhile, and passes its turn on', async () => {
+    const { sent, ends, pass } = gateOf(1);
+    const giveUp = new AbortController();
+    const [first, given, last] = [pass(0), pass(1, giveUp.signal), pass(2)];
+    giveUp.abort(new Error('given up'));
+    await expect(given).rejects.toThrow('given up');
+    ends[0]?.();
+    await first;
+    await settled();
+    expect(sent).toEqual([0, 2]);
+    ends[2]?.();
+    await last;
+  });
+
+  it('goes on after a command that fails', async () => {
+    const { gate, sent, ends, pass } = gateOf(1);
+    const failed = gate.pass(new AbortController().signal, () => Promise.reject(new Error('refused')));
+    await expect(failed).rejects.toThrow('refused');
+    const passed = pass(0);
+    await settled();
+    expect(sent).toEqual([0]);
+    ends[0]?.();
+    await passed;
+  });
+});
+
+describe('in a small pool', () => {
+  it('an extension goes before the requests that are waiting', async () => {
+    const { locks } = await testProvider(
+      { createIndexes: false, storeTimeoutMs: 60_000 },
+      { maxPoolSize: 2 },
+    );
+    const hold = await locks.acquireMutex('held');
+    let granted = 0;
+    const requests = Array.from({ length: 100 }, async (_, index) => {
+      await locks.acquireMutex(`n${String(index)}`);
+      granted += 1;
+    });
+    await hold.confirm();
+    expect(granted).toBeLessThan(50);
+    await Promise.all(requests);
+    expect(granted).toBe(100);
+  });
+
+  it('a request that waited longer for its turn than a lease lasts is counted from its sending', async () => {
+    const { db, locks, commands } = await testProvider(
+      { createIndexes: false, storeTimeoutMs: 60_000, leaseMs: 1_000, wakeups: 'polling' },
+      { maxPoolSize: 2 },
+    );
+    await locks.acquireMutex('met');
+    slow(db, 250);
+    const before = commands.length;
+    const names = Array.from({ length: 12 }, (_, index) => `n${String(index)}`);
+    const holds = await within(
+      30_000,
+      'the grants',
+      Promise.all(names.map((name) => locks.acquireMutex(name))),
+    );
+    expect(holds.map(({ isHeld }) => isHeld)).not.toContain(false);
+    const sent = commands.slice(before).filter(({ commandName }) => commandName === 'findAndModify');
+    expect(sent).toHaveLength(names.length);
+  });
+
+  it('what never had its turn is known not to have been sent', async () => {
+    const { db } = await testProvider({ createIndexes: false }, { maxPoolSize: 2 });
+    const calls = new StoreCalls(db, 'locks', systemClock, () => undefined);
+    whenTestEnds(() => {
+      calls.close();
+    });
+    slow(db, 4_000);
+    const made: string[] = [];
+    const run = (name: string, boundMs: number) =>
+      calls.run('transition', name, () => ({ findAndModify: made.push(name) }), boundMs);
+    const outcomes = await Promise.all([run('a', 3_000), run('b', 500), run('c', 500)]);
+    expect(outcomes).toMatchObject([true, false, false].map((maybeApplied) => ({ maybeApplied })));
+    expect(made).toEqual(['a']);
+  });
+});

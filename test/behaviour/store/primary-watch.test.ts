@@ -1,0 +1,99 @@
+import { EventEmitter } from 'node:events';
+import type { MongoClient } from 'mongodb';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { PrimaryWatch } from '../../../src/store/primary-watch.js';
+
+const EVENT = 'topologyDescriptionChanged';
+
+let client: EventEmitter;
+let watch: PrimaryWatch;
+
+beforeEach(() => {
+  client = new EventEmitter();
+  watch = PrimaryWatch.join(client as unknown as MongoClient);
+});
+
+const description = (primary: string | null): object => ({
+  servers: new Map(
+    ['a', 'b', 'c'].map((address) => [
+      address,
+      { address, type: address === primary ? 'RSPrimary' : 'RSSecondary' },
+    ]),
+  ),
+});
+
+/** What the driver tells its listeners. */
+function changes(from: string | null, to: string | null): void {
+  client.emit(EVENT, { previousDescription: description(from), newDescription: description(to) });
+}
+
+/** A call, and what it has been told. */
+function call(): { readonly told: readonly string[]; readonly end: () => void } {
+  const told: string[] = [];
+  const end = watch.asking(({ message }) => told.push(message));
+  return { told, end };
+}
+
+describe('whoever waits for an answer of a primary', () => {
+  it('is told once when another one is the primary', () => {
+    changes(null, 'a');
+    const { told } = call();
+    changes('a', 'b');
+    changes('b', 'c');
+    expect(told).toEqual(['no answer from a, and b is the primary now']);
+  });
+
+  it('is told also if there was none for a while in between', () => {
+    changes(null, 'a');
+    const { told } = call();
+    changes('a', null);
+    changes(null, 'b');
+    expect(told).toHaveLength(1);
+  });
+
+  it('is not told of a primary that comes back, nor of members that change otherwise', () => {
+    changes(null, 'a');
+    const { told } = call();
+    changes('a', 'a');
+    changes('a', null);
+    changes(null, 'a');
+    expect(told).toEqual([]);
+  });
+
+  it('is not told of the primary that it has waited for, but of the next one', () => {
+    changes('a', null);
+    const { told } = call();
+    changes(null, 'b');
+    expect(told).toEqual([]);
+    changes('b', 'c');
+    expect(told).toEqual(['no answer from b, and c is the primary now']);
+  });
+
+  it('is told also of the first change that is heard, but not of the first primary', () => {
+    const early = call();
+    changes(null, 'a');
+    expect(early.told).toEqual([]);
+    changes('a', 'b');
+    expect(early.told).toHaveLength(1);
+    const other = PrimaryWatch.join(new EventEmitter() as unknown as MongoClient);
+    expect(other).not.toBe(watch);
+  });
+
+  it('is not told any more once it has its answer', () => {
+    changes(null, 'a');
+    const { told, end } = call();
+    end();
+    changes('a', 'b');
+    expect(told).toEqual([]);
+  });
+});
+
+it('a client has one listener for all its providers, and none when the last one has left', () => {
+  const others = Array.from({ length: 20 }, () => PrimaryWatch.join(client as unknown as MongoClient));
+  expect(new Set(others)).toEqual(new Set([watch]));
+  expect(client.listenerCount(EVENT)).toBe(1);
+  for (const other of others) other.leave();
+  expect(client.listenerCount(EVENT)).toBe(1);
+  watch.leave();
+  expect(client.listenerCount(EVENT)).toBe(0);
+});

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+
+import { systemClock } from '../../../src/clock.js';
+import type { Report } from '../../../src/events.js';
+import type { LockProvider } from '../../../src/index.js';
+import { parseProviderOptions } from '../../../src/options/provider-options.js';
+import { LockCollection } from '../../../src/store/lock-collection.js';
+import { PurgeIndex } from '../../../src/store/purge-index.js';
+import { ManualClock } from '../../support/manual-clock.js';
+import { eventually } from '../../../lab/patience.js';
+import { testProvider } from '../../support/test-provider.js';
+import type { TestProvider } from '../../support/test-provider.js';
+
+const made = ({ commands }: TestProvider): number =>
+  commands.filter(({ commandName }) => commandName === 'createIndexes').length;
+
+async function purges({ db }: TestProvider): Promise<boolean> {
+  const indexes = await db.collection('distributed.locks').indexes();
+  return indexes.some(({ key, expireAfterSeconds }) => key['purgeAt'] === 1 && expireAfterSeconds === 0);
+}
+
+describe('the index that purges', () => {
+  it('is made at the close of a provider that ends before its time has come', async () => {
+    const provider = await testProvider();
+    const use = (locks: LockProvider): Promise<void> => locks.useMutex('a', () => undefined);
+    await use(provider.locks);
+    // A second after the grant it would come by itself: the close comes first, also on a slow machine, or shows nothing.
+    const before = made(provider);
+    await provider.locks.close();
+    expect(before).toBe(0);
+    expect(made(provider)).toBe(1);
+    await eventually('it is there', () => purges(provider));
+  });
+
+  it('is made later if it could not be made before: at the next grant after a minute, and then never again', async () => {
+    const provider = await testProvider({ createIndexes: false });
+    const { db } = provider;
+    const errors: unknown[] = [];
+    const report: Report = (event, payload) => {
+      if (event === 'indexError') errors.push(payload);
+    };
+    const clock = new ManualClock();
+    const collection = new LockCollection(db, parseProviderOptions({}), systemClock, report);
+    const index = new PurgeIndex(collection, clock, report);
+    const locks = db.collection('distributed.locks');
+    await locks.createIndexes([{ key: { purgeAt: 1 }, name: 'in the way' }]);
+
+    index.wanted();
+    expect(made(provider)).toBe(1);
+    clock.advance(1_000);
+    await eventually('it is told', () => errors.length === 1);
+    await locks.dropIndex('in the way');
+    const before = made(provider);
+    index.wanted();
+    clock.advance(50_000);
+    expect([made(provider), await purges(provider)]).toEqual([before, false]);
+
+    clock.advance(10_000);
+    index.wanted();
+    clock.advance(1_000);
+    await eventually('it is there', () => purges(provider));
+    await index.close();
+    clock.advance(3_600_000);
+    index.wanted();
+    clock.advance(1_000);
+    expect(made(provider)).toBe(before + 1);
+    expect(errors).toHaveLength(1);
+    collection.close();
+  });
+});

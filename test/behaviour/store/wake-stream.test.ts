@@ -1,0 +1,129 @@
+import { Long } from 'mongodb';
+import type { Document } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import { byBreadth } from '../../support/breadth.js';
+import { eventually } from '../../../lab/patience.js';
+import { testProvider, twoProviders } from '../../support/test-provider.js';
+import type { TestProvider } from '../../support/test-provider.js';
+
+/** The server's cursors of this client's change stream. */
+async function streams({ client, db, appName }: TestProvider): Promise<readonly Document[]> {
+  const pipeline = [
+    { $currentOp: { idleCursors: true, allUsers: true, idleConnections: true } },
+    { $match: { appName, 'cursor.originatingCommand.aggregate': { $exists: true } } },
+    { $match: { ns: `${db.databaseName}.distributed.locks` } },
+  ];
+  return await client.db('admin').aggregate(pipeline).toArray();
+}
+
+async function killStreams(provider: TestProvider): Promise<number> {
+  // The driver reads a cursor id that happens to be small as a number, and would write it back as a double.
+  const cursors = (await streams(provider)).map(({ cursor }) =>
+    Long.fromString(String((cursor as Document)['cursorId'])),
+  );
+  if (cursors.length > 0) await provider.db.command({ killCursors: 'distributed.locks', cursors });
+  return cursors.length;
+}
+
+describe.concurrent('the wake stream', () => {
+  it('is opened at the first wait, one per provider, and closed when nobody has waited for a while', async () => {
+    const [one, other] = await twoProviders({ wakeIdleMs: 300 });
+    const lock = await one.locks.acquireMutex('a');
+    const second = await other.locks.acquireMutex('b');
+    let killed = 0;
+    other.client.on('commandStarted', ({ commandName }) => {
+      if (commandName === 'killCursors') killed += 1;
+    });
+    expect(await streams(one)).toEqual([]);
+    expect(await streams(other)).toEqual([]);
+    const waits = [other.locks.acquireMutex('a'), other.locks.acquireMutex('a')];
+    const third = one.locks.acquireMutex('b');
+    await eventually('its stream', async () => (await streams(other)).length === 1);
+    await eventually('the other stream', async () => (await streams(one)).length === 1);
+    await Promise.all([lock.release(), second.release()]);
+    for (const wait of waits) {
+      const next = await Promise.race([...waits, wait]);
+      await next.release();
+    }
+    await (await third).release();
+    await eventually('its end', async () => (await streams(other)).length === 0);
+    await eventually('the end of the other', async () => (await streams(one)).length === 0);
+    // The server drops a cursor whose session ended from that list, and keeps it all the same.
+    await eventually('the end of the cursor on the server', () => killed > 0);
+  });
+
+  it('loses no wake-up though its cursor is killed again and again (L2)', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000 });
+    let kills = 0;
+    for (let round = 0; kills < byBreadth(15, 100); round += 1) {
+      const lock = await one.locks.acquireMutex('a');
+      const waiting = other.locks.acquireMutex('a', { timeoutMs: 15_000 });
+      if (round === 0) await eventually('the stream', async () => (await streams(other)).length === 1);
+      else await eventually('a waiter', async () => (await other.locks.inspect('a'))?.waiters.length === 1);
+      const [killed] = await Promise.all([killStreams(other), lock.release()]);
+      kills += killed;
+      // Its own lease and place go on for a minute: only the wake-up, or the look after the reopening, can tell it.
+      const next = await waiting;
+      expect(await next.release()).toBe(true);
+      await eventually('the old cursors are gone', async () => (await streams(other)).length <= 1);
+    }
+    await other.locks.close();
+    await eventually('no cursor is left', async () => (await streams(other)).length === 0);
+  });
+
+  it('finds what happened when the collection was dropped: the waiter queues again, the holder is told', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000 });
+    const lock = await one.locks.acquireMutex('a');
+    const waiting = other.locks.acquireMutex('a');
+    const mine = await other.locks.acquireMutex('b');
+    await eventually('the stream', async () => (await streams(other)).length === 1);
+    await eventually('a waiter', async () => (await other.locks.inspect('a'))?.waiters.length === 1);
+    await one.db.collection('distributed.locks').drop();
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await eventually('the loss', () => mine.signal.aborted);
+    expect(mine.signal.reason).toMatchObject({ why: 'document-missing' });
+  });
+
+  it('survives the drop of the collection', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000 });
+    const lock = await one.locks.acquireMutex('a');
+    const waiting = other.locks.acquireMutex('a');
+    await eventually('the stream', async () => (await streams(other)).length === 1);
+    await one.db.collection('distributed.locks').drop();
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    const after = one.locks.acquireMutex('a', { timeoutMs: 20_000 });
+    await eventually('a waiter', async () => (await one.locks.inspect('a'))?.waiters.length === 1);
+    await next.release();
+    expect((await after).isHeld).toBe(true);
+  });
+
+  it('says once how waiters are woken', async () => {
+    const [one, other] = await twoProviders();
+    const modes: string[] = [];
+    other.locks.on('wakeups', ({ mode }) => modes.push(mode));
+    const lock = await one.locks.acquireMutex('a');
+    const waiting = other.locks.acquireMutex('a');
+    await eventually('the announcement', () => modes.length === 1);
+    await lock.release();
+    await (await waiting).release();
+    expect(modes).toEqual(['change-stream']);
+  });
+});
+
+describe.concurrent('polling', () => {
+  it('opens no stream, and asks a majority', async () => {
+    const database = (await testProvider()).db.databaseName;
+    const one = await testProvider({ wakeups: 'polling', leaseMs: 60_000 }, { database });
+    const other = await testProvider({ wakeups: 'polling', leaseMs: 60_000 }, { database });
+    const lock = await one.locks.acquireMutex('a');
+    const waiting = other.locks.acquireMutex('a');
+    const reads = () => other.commands.filter(({ commandName }) => commandName === 'find');
+    await eventually('polls', () => reads().length >= 2);
+    expect(await streams(other)).toEqual([]);
+    for (const { command } of reads()) expect(command['readConcern']).toEqual({ level: 'majority' });
+    await lock.release();
+    expect((await waiting).isHeld).toBe(true);
+  });
+});

@@ -1,0 +1,99 @@
+import type { History, Mode, Seat, WorkerLine } from '../faults/history.js';
+import { clockOf } from './run-clock.js';
+import type { RunClock } from './run-clock.js';
+
+/** A mode that is believed from then on, and the token that came with it. */
+export interface ModeChange {
+  readonly atNs: number;
+  readonly to: Mode;
+  readonly token: number;
+}
+
+/** One request of one worker, with everything that its lines say of it. Times are in ns since the run began. */
+export interface Ask {
+  readonly worker: number;
+  readonly ask: number;
+  readonly lock: string;
+  readonly seat: Seat;
+  readonly timeoutMs: number | null;
+  readonly askedNs: number;
+  /** `id` and `token` are those of the first grant. */
+  granted?: { readonly atNs: number; readonly id: string; readonly token: number };
+  notGranted?: { readonly atNs: number; readonly code: string; readonly isKnown: boolean };
+  /** The end of the last promise. */
+  promisedNs: number;
+  readonly changes: ModeChange[];
+  /** Waits for a change of mode, or for the answer to an add. */
+  isBusy: boolean;
+  lostNs?: number;
+  /** The loss came while something was awaited, when the worker looks at nothing: the last promise may be older. */
+  isLostUnseen?: boolean;
+  notHeldNs?: number;
+  /** Promised once more, although it was told lost, or a look had found its last promise over: what is over stays over. */
+  revivedNs?: number;
+  releasingNs?: number;
+  releasedNs?: number;
+}
+
+/** Every request of the history, in the order in which each worker asked. */
+export function asksOf(history: History, clock: RunClock = clockOf(history)): readonly Ask[] {
+  return history.workers.flatMap((lines, worker) => {
+    const asks = new Map<number, Ask>();
+    for (const line of lines) {
+      if (line.type === 'asked') {
+        const { ask, lock, seat, timeoutMs } = line;
+        const askedNs = clock.ns(line.atNs);
+        asks.set(ask, {
+          ...{ worker, ask, lock, seat, timeoutMs, askedNs },
+          promisedNs: 0,
+          changes: [],
+          isBusy: false,
+        });
+      } else if ('ask' in line) {
+        const asked = asks.get(line.ask);
+        if (asked === undefined) throw new Error(`worker ${worker} never asked for ${line.ask}`);
+        takeDown(asked, line, clock);
+      }
+    }
+    return [...asks.values()];
+  });
+}
+
+function takeDown(asked: Ask, line: WorkerLine, clock: RunClock): void {
+  const atNs = clock.ns(line.atNs);
+  if (line.type === 'promised' && isOver(asked)) asked.revivedNs ??= atNs;
+  if ('untilNs' in line) asked.promisedNs = Math.max(asked.promisedNs, clock.ns(line.untilNs));
+  if (line.type === 'granted') asked.granted ??= { atNs, id: line.id, token: line.token };
+  if (line.type === 'not granted') asked.notGranted = { atNs, code: line.code, isKnown: line.isKnown };
+  if (line.type === 'changed') asked.changes.push({ atNs, to: line.to, token: line.token });
+  if (line.type === 'changing' && isWeaker(line.to, modeOf(asked))) {
+    asked.changes.push({ atNs, to: line.to, token: tokenOf(asked) });
+  }
+  if (line.type === 'not held') asked.notHeldNs ??= atNs;
+  if (line.type === 'lost') {
+    asked.lostNs ??= atNs;
+    asked.isLostUnseen ??= asked.isBusy;
+  }
+  if (line.type === 'changing' || line.type === 'adding') asked.isBusy = true;
+  if (line.type === 'changed' || line.type === 'not changed' || line.type === 'added') asked.isBusy = false;
+  if (line.type === 'releasing') asked.releasingNs ??= atNs;
+  if (line.type === 'released') asked.releasedNs ??= atNs;
+}
+
+/** A loss that was told is final, and so is the end of the last promise that a look has found. */
+const isOver = ({ lostNs, notHeldNs = -Infinity, promisedNs }: Ask): boolean =>
+  lostNs !== undefined || promisedNs <= notHeldNs;
+
+const STRENGTH: Readonly<Record<Mode, number>> = { read: 0, upgradeable: 1, write: 2 };
+
+const isWeaker = (to: Mode, from: Mode | undefined): boolean =>
+  from !== undefined && STRENGTH[to] < STRENGTH[from];
+
+function modeOf({ seat, changes }: Ask): Mode | undefined {
+  return changes.at(-1)?.to ?? (seat.kind === 'reader-writer' ? seat.mode : undefined);
+}
+
+const tokenOf = ({ granted, changes }: Ask): number => changes.at(-1)?.token ?? granted?.token ?? 0;
+
+/** A request, in words for people. */
+export const named = ({ worker, ask, lock }: Ask): string => `${lock}: worker ${worker}, ask ${ask}`;

@@ -1,0 +1,92 @@
+import type { History } from '../faults/history.js';
+import type { Violation } from '../faults/verdict.js';
+import { asksOf, named } from './asks.js';
+import type { Ask } from './asks.js';
+import { beliefsOf } from './beliefs.js';
+import type { Belief } from './beliefs.js';
+import { EXCLUDED_BY, byLock, conflictsIn, edgesOf, shareOf } from './conflicts.js';
+import { clockOf, inMs } from './run-clock.js';
+
+/** Whether the clocks were further apart than what holds allow for, at any time between the two. */
+export type IsBeyondBounds = (lock: string, fromNs: bigint, untilNs: bigint) => boolean;
+
+const CHECKER = 'beliefs';
+
+/** S2: no two believe to hold what excludes each other; S3: whoever comes later has the higher token. */
+export function checkBeliefs(
+  history: History,
+  isBeyondBounds: IsBeyondBounds = () => false,
+): readonly Violation[] {
+  const clock = clockOf(history);
+  const asks = asksOf(history, clock);
+  const beliefs = asks.flatMap((asked) => beliefsOf(asked));
+  const conflicts = conflictsIn(beliefs).filter(({ earlier, later }) => {
+    const untilNs = Math.min(earlier.untilNs, later.untilNs);
+    return !isBeyondBounds(later.lock, clock.atNs(later.fromNs), clock.atNs(untilNs));
+  });
+  const others = [...byLock(beliefs)].flatMap((ofLock) => [
+    ...oneTokenTwice(ofLock),
+    ...fallingTokens(ofLock, ({ lock, fromNs }) => {
+      const atNs = clock.atNs(fromNs);
+      return isBeyondBounds(lock, atNs, atNs);
+    }),
+  ]);
+  // One of those that it meets is enough to name.
+  const firsts = new Map([...conflicts].reverse().map((conflict) => [conflict.later, conflict]));
+  return [
+    ...[...firsts.values()].map(({ earlier, later }) => violation('S2', earlier, 'while', later)),
+    ...others,
+    ...asks.flatMap((asked) => [...heldAgain(asked)]),
+  ];
+}
+
+/** A hold whose last promise is over is over for good, whatever the store says later. */
+function* heldAgain(asked: Ask): Iterable<Violation> {
+  const { promisedNs, notHeldNs = 0, revivedNs } = asked;
+  if (revivedNs === undefined) return;
+  const what = `${named(asked)} is held again at ${inMs(revivedNs)}, until ${inMs(promisedNs)}, though it was over at ${inMs(notHeldNs)}`;
+  yield { invariant: 'S2', checker: CHECKER, what };
+}
+
+/** A token belongs to one hold only. */
+function* oneTokenTwice(beliefs: readonly Belief[]): Iterable<Violation> {
+  const holders = new Map<number, Belief>();
+  for (const belief of beliefs) {
+    const other = holders.get(belief.token) ?? belief;
+    if (other.of !== belief.of) yield violation('S3', other, 'has the token of', belief);
+    holders.set(belief.token, other);
+  }
+}
+
+/**
+ * Of two that exclude each other, whoever believes after the other has stopped has the higher token. Unless its lock's
+ * document was lost before it heard of its grant: then others were granted meanwhile.
+ */
+function* fallingTokens(
+  beliefs: readonly Belief[],
+  isExcused: (belief: Belief) => boolean,
+): Iterable<Violation> {
+  const highest = new Map<string, Belief>();
+  for (const { is, reliance } of edgesOf(beliefs)) {
+    const share = shareOf(reliance.seat);
+    if (is === 'end') {
+      if (reliance.token > (highest.get(share)?.token ?? 0)) highest.set(share, reliance);
+      continue;
+    }
+    for (const other of EXCLUDED_BY[share]) {
+      const before = highest.get(other);
+      const isOlder = before !== undefined && before.of !== reliance.of && before.token >= reliance.token;
+      if (isOlder && !isExcused(reliance)) {
+        yield violation('S3', before, 'is followed by', reliance);
+      }
+    }
+  }
+}
+
+const violation = (invariant: 'S2' | 'S3', one: Belief, words: string, other: Belief): Violation => ({
+  ...{ invariant, checker: CHECKER },
+  what: `${shown(one)} ${words} ${shown(other)}`,
+});
+
+const shown = ({ of, seat, token, fromNs, untilNs }: Belief): string =>
+  `${named(of)} believes in ${JSON.stringify(seat)} by ${of.granted?.id ?? ''}, token ${token}, from ${inMs(fromNs)} to ${inMs(untilNs)}`;

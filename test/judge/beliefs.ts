@@ -1,0 +1,29 @@
+import type { Seat } from '../faults/history.js';
+import type { Ask } from './asks.js';
+import type { Reliance } from './conflicts.js';
+
+/** A time in which a worker relied on one hold in one mode. */
+export interface Belief extends Reliance {
+  readonly of: Ask;
+}
+
+/**
+ * What a worker believed of one hold: from its grant until it gives it up or hears that it is gone, but never beyond the
+ * last promise. Of a worker that stands or was killed too: the server must not give away what is promised.
+ */
+export function beliefsOf(asked: Ask, endNs: number = endOf(asked)): readonly Belief[] {
+  if (asked.granted === undefined) return [];
+  const { lock, seat, granted, changes } = asked;
+  const first = { atNs: granted.atNs, seat, token: granted.token };
+  const parts = [first, ...changes.map(({ atNs, to, token }) => ({ atNs, seat: inMode(seat, to), token }))];
+  return parts.map(({ atNs, seat: part, token }, index) => ({
+    ...{ lock, seat: part, token, of: asked, fromNs: atNs },
+    untilNs: Math.min(endNs, parts[index + 1]?.atNs ?? Infinity),
+  }));
+}
+
+export const endOf = ({ promisedNs, lostNs, notHeldNs, releasingNs }: Ask): number =>
+  Math.min(promisedNs, ...[lostNs, notHeldNs, releasingNs].map((ns) => ns ?? Infinity));
+
+const inMode = (seat: Seat, mode: 'read' | 'upgradeable' | 'write'): Seat =>
+  seat.kind === 'reader-writer' ? { kind: 'reader-writer', mode } : seat;

@@ -1,0 +1,108 @@
+import type { Mode, Seat } from '../faults/history.js';
+
+/** A time in which somebody relies on a hold, in ns since the run began; until, but not at, `untilNs`. */
+export interface Reliance {
+  readonly lock: string;
+  readonly seat: Seat;
+  readonly fromNs: number;
+  readonly untilNs: number;
+  readonly token: number;
+}
+
+export interface Conflict<R extends Reliance> {
+  readonly earlier: R;
+  readonly later: R;
+}
+
+/** A writer is alone, as the holder of a mutex is, and a leader. */
+type Share = 'alone' | 'upgradeable' | 'read' | 'permits';
+
+const SHARE_OF: Readonly<Record<Mode, Share>> = { write: 'alone', upgradeable: 'upgradeable', read: 'read' };
+
+export const shareOf = (seat: Seat): Share => {
+  switch (seat.kind) {
+    case 'mutex':
+    case 'election':
+      return 'alone';
+    case 'semaphore':
+      return 'permits';
+    case 'reader-writer':
+      return SHARE_OF[seat.mode];
+  }
+};
+
+/** What must not be relied on beside it. Permits exclude each other beyond the limit only. */
+export const EXCLUDED_BY: Readonly<Record<Share, readonly Share[]>> = {
+  alone: ['alone', 'upgradeable', 'read', 'permits'],
+  upgradeable: ['alone', 'upgradeable', 'permits'],
+  read: ['alone', 'permits'],
+  permits: ['alone', 'upgradeable', 'read'],
+};
+
+/** Those that begin while others go on that exclude them, once with each of these. */
+export function conflictsIn<R extends Reliance>(reliances: readonly R[]): readonly Conflict<R>[] {
+  const found: Conflict<R>[] = [];
+  for (const ofLock of byLock(reliances)) {
+    const active = new Active<R>();
+    for (const { is, reliance } of edgesOf(ofLock)) {
+      if (is === 'end') active.delete(reliance);
+      else found.push(...active.add(reliance).map((earlier) => ({ earlier, later: reliance })));
+    }
+  }
+  return found;
+}
+
+interface Edge<R> {
+  readonly is: 'begin' | 'end';
+  readonly ns: number;
+  readonly reliance: R;
+}
+
+/** In the order of time; what ends makes room for what begins at the same time. */
+export function edgesOf<R extends Reliance>(reliances: readonly R[]): readonly Edge<R>[] {
+  const edges = reliances
+    .filter(({ fromNs, untilNs }) => fromNs < untilNs)
+    .flatMap((reliance): readonly Edge<R>[] => [
+      { is: 'begin', ns: reliance.fromNs, reliance },
+      { is: 'end', ns: reliance.untilNs, reliance },
+    ]);
+  return edges.sort((a, b) => a.ns - b.ns || Number(a.is === 'begin') - Number(b.is === 'begin'));
+}
+
+export function byLock<R extends { readonly lock: string }>(all: readonly R[]): Iterable<readonly R[]> {
+  const locks = new Map<string, R[]>();
+  for (const one of all) {
+    const known = locks.get(one.lock);
+    if (known === undefined) locks.set(one.lock, [one]);
+    else known.push(one);
+  }
+  return locks.values();
+}
+
+/** Who relies on one lock at a time. */
+class Active<R extends Reliance> {
+  readonly #among: Readonly<Record<Share, Set<R>>> = {
+    alone: new Set(),
+    upgradeable: new Set(),
+    read: new Set(),
+    permits: new Set(),
+  };
+  #permits = 0;
+
+  /** Gives those that it must not stand beside. */
+  add(reliance: R): readonly R[] {
+    const { seat } = reliance;
+    const share = shareOf(seat);
+    const excluded = EXCLUDED_BY[share].flatMap((other) => [...this.#among[other]]);
+    this.#permits += permitsIn(seat);
+    if (seat.kind === 'semaphore' && this.#permits > seat.limit) excluded.push(...this.#among.permits);
+    this.#among[share].add(reliance);
+    return excluded;
+  }
+
+  delete(reliance: R): void {
+    if (this.#among[shareOf(reliance.seat)].delete(reliance)) this.#permits -= permitsIn(reliance.seat);
+  }
+}
+
+const permitsIn = (seat: Seat): number => (seat.kind === 'semaphore' ? seat.permits : 0);

@@ -1,0 +1,182 @@
+import type { History } from '../faults/history.js';
+import type { Invariant, Violation } from '../faults/verdict.js';
+import { asksOf, named } from './asks.js';
+import type { Ask } from './asks.js';
+import type { IsBeyondBounds } from './belief-checker.js';
+import { beliefsOf, endOf } from './beliefs.js';
+import { conflictsIn } from './conflicts.js';
+import { clockOf, inMs, nsOf } from './run-clock.js';
+import type { RunClock } from './run-clock.js';
+import { Standing } from './standing.js';
+
+export interface LivenessBounds {
+  /** How long after the healing, and the end of new requests, the last request and the last hold may end. */
+  readonly boundMs: number;
+  /** By how much a busy machine may be late with the end of a timed request. */
+  readonly slackMs: number;
+  /** … and with the news of a loss. */
+  readonly lostSlackMs: number;
+}
+
+const CHECKER = 'liveness';
+
+const violation = (invariant: Invariant, what: string): Violation => ({ invariant, checker: CHECKER, what });
+
+/** L1: every request and every hold ends, in time; L4: a loss is told before anybody else comes in; R2: as it may end. */
+export function checkLiveness(
+  history: History,
+  bounds: LivenessBounds,
+  isBeyondBounds: IsBeyondBounds = () => false,
+): readonly Violation[] {
+  const clock = clockOf(history);
+  const asks = asksOf(history, clock);
+  const standing = new Standing(history, clock);
+  const run: Run = { bounds, standing, clock, isBeyondBounds, endNs: endIn(history, bounds, clock) };
+  return [
+    ...asks.flatMap((asked) => [
+      ...everythingEnds(asked, run),
+      ...timesOut(asked, run),
+      ...isRefusedRightly(asked),
+      ...isToldInTime(asked, run),
+    ]),
+    ...isToldBeforeOthersEnter(asks, run),
+    ...wrongChangesIn(history),
+    ...complaintsIn(history, clock),
+  ];
+}
+
+interface Run {
+  readonly bounds: LivenessBounds;
+  readonly standing: Standing;
+  readonly clock: RunClock;
+  readonly isBeyondBounds: IsBeyondBounds;
+  /** When everything must be over. */
+  readonly endNs: number;
+}
+
+/** Infinity where the run was never healed, or never stopped. */
+function endIn({ run }: History, { boundMs }: LivenessBounds, clock: RunClock): number {
+  const lastOf = (type: 'healed' | 'stopping'): number => {
+    const line = run.findLast((one) => one.type === type);
+    return line === undefined ? Infinity : clock.ns(line.atNs);
+  };
+  return Math.max(lastOf('healed'), lastOf('stopping')) + nsOf(boundMs);
+}
+
+function* everythingEnds(asked: Ask, { standing, endNs }: Run): Iterable<Violation> {
+  const { worker, granted, notGranted, releasedNs, lostNs } = asked;
+  if (granted !== undefined && notGranted?.isKnown === true) {
+    yield violation('R2', `${named(asked)} is granted and known not to be`);
+  }
+  const answeredNs = Math.min(granted?.atNs ?? Infinity, notGranted?.atNs ?? Infinity);
+  const isAnswered = answeredNs < Infinity;
+  const overNs = granted === undefined ? answeredNs : Math.min(releasedNs ?? Infinity, lostNs ?? Infinity);
+  if (standing.isKilled(worker) && overNs === Infinity) return;
+  if (!isAnswered) yield violation('L1', `${named(asked)} of ${inMs(asked.askedNs)} never ends`);
+  else if (overNs === Infinity) yield violation('L1', `${named(asked)} is granted and never given back`);
+  else if (overNs > endNs)
+    yield violation('L1', `${named(asked)} ends at ${inMs(overNs)}, after ${inMs(endNs)}`);
+}
+
+function* timesOut(asked: Ask, { bounds, standing }: Run): Iterable<Violation> {
+  const { worker, askedNs, timeoutMs, granted, notGranted } = asked;
+  const answeredNs = granted?.atNs ?? notGranted?.atNs;
+  if (timeoutMs === null || answeredNs === undefined) return;
+  const lateNs = answeredNs - askedNs - nsOf(timeoutMs);
+  if (lateNs <= nsOf(bounds.slackMs) || standing.stood(worker, askedNs, answeredNs)) return;
+  yield violation('L1', `${named(asked)} with ${timeoutMs} ms of time is answered ${inMs(lateNs)} too late`);
+}
+
+/** Timers may fire a hair early. */
+const EARLY_MS = 50;
+
+/** What ends a request in vain: a single try, one whose time is bounded, and one that waits for good. */
+const REFUSALS = {
+  try: ['BUSY', 'STORE_UNAVAILABLE'],
+  timed: ['ACQUIRE_TIMEOUT', 'ABORTED'],
+  unbounded: [],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+function* isRefusedRightly(asked: Ask): Iterable<Violation> {
+  const { askedNs, timeoutMs, notGranted } = asked;
+  if (notGranted === undefined) return;
+  const { atNs, code } = notGranted;
+  const kind = timeoutMs === null ? 'unbounded' : timeoutMs === 0 ? 'try' : 'timed';
+  const codes: readonly string[] = REFUSALS[kind];
+  if (!codes.includes(code)) yield violation('R2', `${named(asked)}, ${kind}, is refused by ${code}`);
+  else if (code === 'ACQUIRE_TIMEOUT' && atNs - askedNs < nsOf((timeoutMs ?? 0) - EARLY_MS)) {
+    yield violation(
+      'L1',
+      `${named(asked)} with ${timeoutMs} ms of time has none after ${inMs(atNs - askedNs)}`,
+    );
+  }
+}
+
+/** What keeps a hold in the mode that it has. */
+const NOT_CHANGED: readonly string[] = [
+  'BUSY',
+  'ACQUIRE_TIMEOUT',
+  'ABORTED',
+  'LOCK_LOST',
+  'STORE_UNAVAILABLE',
+];
+
+function* wrongChangesIn({ workers }: History): Iterable<Violation> {
+  for (const [worker, lines] of workers.entries()) {
+    for (const line of lines) {
+      if (line.type !== 'not changed' || NOT_CHANGED.includes(line.code)) continue;
+      yield violation(
+        'R2',
+        `worker ${worker}, ask ${line.ask}: the change to ${line.to} is refused by ${line.code}`,
+      );
+    }
+  }
+}
+
+function* isToldInTime(asked: Ask, { bounds, standing }: Run): Iterable<Violation> {
+  const { worker, granted, promisedNs, lostNs, notHeldNs = 0, isLostUnseen } = asked;
+  // Granted in doubt, and never confirmed: nobody could rely on it.
+  if (granted !== undefined && promisedNs - granted.atNs < nsOf(1)) return;
+  // A look that finds it over tells of the loss; one before the end of its promise only doubts it, and asks.
+  if (lostNs === undefined && promisedNs > 0 && notHeldNs > promisedNs) {
+    yield violation('L4', `${named(asked)} is over at ${inMs(notHeldNs)}, and its loss is never told`);
+  }
+  if (lostNs === undefined || lostNs <= promisedNs + nsOf(bounds.lostSlackMs)) return;
+  if (isLostUnseen === true || standing.stood(worker, promisedNs, lostNs)) return;
+  yield violation(
+    'L4',
+    `${named(asked)} is told its loss at ${inMs(lostNs)}, promised until ${inMs(promisedNs)}`,
+  );
+}
+
+/** Relied on until the news of its loss, a hold conflicts with whoever is let in between its promise and the news. */
+function* isToldBeforeOthersEnter(
+  asks: readonly Ask[],
+  { standing, clock, isBeyondBounds }: Run,
+): Iterable<Violation> {
+  const beliefs = asks.flatMap((asked) => {
+    const { worker, promisedNs, releasingNs = Infinity, lostNs = 0 } = asked;
+    const couldTell = lostNs > promisedNs && !standing.stood(worker, promisedNs, lostNs);
+    return beliefsOf(asked, couldTell ? Math.min(lostNs, releasingNs) : endOf(asked));
+  });
+  for (const { earlier, later } of conflictsIn(beliefs)) {
+    const { of: lost } = earlier;
+    // Before the end of the promise it is a conflict of beliefs, which is another checker's.
+    if (later.fromNs < lost.promisedNs || later.of.worker === lost.worker) continue;
+    if (isBeyondBounds(later.lock, clock.atNs(later.fromNs), clock.atNs(earlier.untilNs))) continue;
+    yield violation(
+      'L4',
+      `${named(lost)}, token ${earlier.token}, is told its loss at ${inMs(earlier.untilNs)}, after ${named(later.of)} came in with token ${later.token} at ${inMs(later.fromNs)}`,
+    );
+  }
+}
+
+function complaintsIn({ workers }: History, clock: RunClock): readonly Violation[] {
+  return workers.flatMap((lines, worker) =>
+    lines.flatMap((line) =>
+      line.type === 'complaint'
+        ? [violation('R2', `worker ${worker} at ${inMs(clock.ns(line.atNs))}: ${line.what}`)]
+        : [],
+    ),
+  );
+}

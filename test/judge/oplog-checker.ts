@@ -1,0 +1,156 @@
+import type { Document } from 'mongodb';
+
+import type { Mode } from '../../src/protocol/lock-document.js';
+import { versionOf } from './lock-version.js';
+import type { Version } from './lock-version.js';
+import { hasToken, lastTokenOf } from './token-blocks.js';
+import type { History } from '../faults/history.js';
+import type { Violation } from '../faults/verdict.js';
+import { replay } from './oplog-replay.js';
+import type { Change, Oplog } from './oplog-replay.js';
+import { givenIn, wrongIn } from './version-rules.js';
+import type { Step } from './version-rules.js';
+
+/** A lease with a new token, by a grant or by a change of mode, and with those that it reserves. */
+export interface Grant {
+  readonly lock: string;
+  readonly id: string;
+  readonly token: number;
+  readonly keeps?: number | undefined;
+  readonly mode?: Mode | undefined;
+  readonly permits?: number | undefined;
+  /** Of an election. */
+  readonly candidateId?: string | undefined;
+  readonly term: number;
+  readonly wallMs: number;
+}
+
+export interface OplogResult {
+  readonly violations: readonly Violation[];
+  readonly versions: number;
+  /** In the order in which they were given. */
+  readonly grants: readonly Grant[];
+}
+
+interface Tolerance {
+  /** By so much the clocks that gave and judged a lease may differ. */
+  readonly toleranceMs: number;
+  /** Whether somebody else deletes documents, with whoever holds them. Default: no. */
+  readonly mayVanish?: boolean;
+}
+
+const CHECKER = 'oplog';
+
+export async function checkOplog(oplog: Oplog, tolerance: Tolerance): Promise<OplogResult> {
+  const judge = new VersionJudge(tolerance);
+  await replay(oplog, (change) => {
+    judge.take(change);
+  });
+  return judge;
+}
+
+/** Judges every version by what must be true of each, and of each after the one before it. */
+export class VersionJudge implements OplogResult {
+  readonly violations: Violation[] = [];
+  readonly grants: Grant[] = [];
+  versions = 0;
+  readonly #toleranceMs: number;
+  readonly #mayVanish: boolean;
+  /** By name, also while there is no document: tokens rise for ever. */
+  readonly #lastTokens = new Map<string, number>();
+  /** Of each lock the newest document, as a version: what is `after` now is `before` next. */
+  readonly #newest = new Map<string, { readonly document: Document; readonly version: Version }>();
+
+  constructor({ toleranceMs, mayVanish = false }: Tolerance) {
+    this.#toleranceMs = toleranceMs;
+    this.#mayVanish = mayVanish;
+  }
+
+  take(change: Change): void {
+    this.versions += 1;
+    const { name, before, after } = change;
+    try {
+      if (after === null) {
+        this.#judgeVanished(change);
+        return;
+      }
+      const step = this.#step(change, this.#versionOf(name, before), this.#versionOf(name, after));
+      for (const { invariant, what } of wrongIn(step)) this.#report(change, invariant, what);
+      this.#keep(change, step);
+    } catch (error) {
+      this.#report(change, 'S1', `it is no lock document: ${String(error)}`);
+    }
+  }
+
+  /** The purge takes only what nobody is in any more. */
+  #judgeVanished(change: Change): void {
+    if (this.#mayVanish) return;
+    for (const { id, expiresAt } of this.#versionOf(change.name, change.before).leases) {
+      if (expiresAt.getTime() <= change.wallMs + this.#toleranceMs) continue;
+      this.#report(change, 'S5', `the document vanishes with ${id} in it, until ${expiresAt.toISOString()}`);
+    }
+  }
+
+  #step({ name, before, after, wallMs }: Change, was: Version, is: Version): Step {
+    return {
+      ...{ before: was, after: is, wake: String(after?.['wake']) },
+      overBeforeMs: wallMs + this.#toleranceMs,
+      lastToken: this.#lastTokens.get(name) ?? 0,
+      purgeAtMs: { before: purgeAtMs(before), after: purgeAtMs(after) },
+    };
+  }
+
+  #keep({ name: lock, term, wallMs }: Change, step: Step): void {
+    for (const lease of [...givenIn(step)].sort((a, b) => a.token - b.token)) {
+      const { id, token, keeps, mode, permits, candidateId } = lease;
+      this.grants.push({ lock, id, token, keeps, mode, permits, candidateId, term, wallMs });
+    }
+    const tokens = step.after.leases.map(lastTokenOf);
+    this.#lastTokens.set(lock, Math.max(step.lastToken, step.after.fence, ...tokens));
+  }
+
+  #versionOf(name: string, document: Document | null): Version {
+    if (document === null) return versionOf(null);
+    const newest = this.#newest.get(name);
+    if (newest?.document === document) return newest.version;
+    const version = versionOf(document);
+    this.#newest.set(name, { document, version });
+    return version;
+  }
+
+  #report({ name, term, wallMs, ts }: Change, invariant: Violation['invariant'], what: string): void {
+    const at = `${new Date(wallMs).toISOString()}, term ${term}, ts ${ts.t}.${ts.i}`;
+    this.violations.push({ invariant, checker: CHECKER, what: `${name}: ${what} (${at})` });
+  }
+}
+
+const purgeAtMs = (document: Document | null): number => Number(document?.['purgeAt'] ?? 0);
+
+/**
+ * S2: whoever says it was granted something has it in the oplog, with this token or one that came reserved with it: no
+ * grant was rolled back.
+ */
+export function checkGranted(
+  history: History,
+  grants: readonly Grant[],
+  leaveOut: (lock: string) => boolean = () => false,
+): readonly Violation[] {
+  const given = new Map<string, Grant[]>();
+  for (const grant of grants) given.set(keyOf(grant), [...(given.get(keyOf(grant)) ?? []), grant]);
+  return history.workers.flatMap((lines, worker) => {
+    const locks = new Map<number, string>();
+    const ids = new Map<number, string>();
+    return lines.flatMap((line): readonly Violation[] => {
+      if (line.type === 'asked') locks.set(line.ask, line.lock);
+      if (line.type === 'granted') ids.set(line.ask, line.id);
+      if (line.type !== 'granted' && line.type !== 'changed') return [];
+      const [lock = '', id = ''] = [locks.get(line.ask), ids.get(line.ask)];
+      const isGiven = given.get(keyOf({ lock, id }))?.some((grant) => hasToken(grant, line.token)) === true;
+      if (leaveOut(lock) || isGiven) return [];
+      const what = `${lock}: worker ${worker} believes in token ${line.token} of ${id} (ask ${line.ask}), which no version of the document has`;
+      return [{ invariant: 'S2', checker: CHECKER, what }];
+    });
+  });
+}
+
+const keyOf = ({ lock, id }: Pick<Grant, 'lock' | 'id'>): string => `${id} ${lock}`;

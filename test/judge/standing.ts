@@ -1,0 +1,43 @@
+import type { History } from '../faults/history.js';
+import { clockOf } from './run-clock.js';
+import type { RunClock } from './run-clock.js';
+
+interface Span {
+  readonly fromNs: number;
+  untilNs: number;
+}
+
+/** When which workers could do nothing: their processes stood, were blocked, or had been killed. */
+export class Standing {
+  readonly #spans = new Map<number, Span[]>();
+  readonly #killed = new Set<number>();
+
+  constructor(history: History, clock: RunClock = clockOf(history)) {
+    for (const line of history.run) {
+      if (!('worker' in line)) continue;
+      const ns = clock.ns(line.atNs);
+      if (line.type === 'worker goes on') this.#end(line.worker, ns);
+      else this.#begin(line.worker, ns);
+      if (line.type === 'worker killed') this.#killed.add(line.worker);
+    }
+  }
+
+  isKilled(worker: number): boolean {
+    return this.#killed.has(worker);
+  }
+
+  /** Whether this worker stood at any time between the two. */
+  stood(worker: number, fromNs: number, untilNs: number): boolean {
+    const spans = this.#spans.get(worker) ?? [];
+    return spans.some((span) => span.fromNs <= untilNs && span.untilNs >= fromNs);
+  }
+
+  #begin(worker: number, fromNs: number): void {
+    const spans = this.#spans.get(worker) ?? [];
+    this.#spans.set(worker, [...spans, { fromNs, untilNs: Infinity }]);
+  }
+
+  #end(worker: number, untilNs: number): void {
+    for (const span of this.#spans.get(worker) ?? []) span.untilNs = Math.min(span.untilNs, untilNs);
+  }
+}

@@ -1,0 +1,263 @@
+import type { Lease } from '../../src/protocol/lock-document.js';
+import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from './legality.js';
+import type { Version } from './lock-version.js';
+import { lastTokenOf, overlapIn } from './token-blocks.js';
+import type { Invariant } from '../faults/verdict.js';
+
+/** One version of a lock's document and the one after it, without knowing what was asked for between them. */
+export interface Step {
+  readonly before: Version;
+  readonly after: Version;
+  /** What the update said of itself. */
+  readonly wake: string;
+  /** Before this, by the clock of the server, a lease that ends was over for sure. */
+  readonly overBeforeMs: number;
+  /** The highest token given or reserved under this name until then. */
+  readonly lastToken: number;
+  /** 0 where the document was not there before. */
+  readonly purgeAtMs: { readonly before: number; readonly after: number };
+}
+
+export interface Wrong {
+  readonly invariant: Invariant;
+  readonly what: string;
+}
+
+type Rule = (step: Step) => Iterable<Wrong>;
+
+const wrong = (invariant: Invariant, what: string): Wrong => ({ invariant, what });
+
+/** Who has a token that it did not have before: by a grant, or by a change of mode. */
+export const givenIn = ({ before, after }: Pick<Step, 'before' | 'after'>): readonly Lease[] =>
+  after.leases.filter(({ id, token }) => leaseOf(before, id)?.token !== token);
+
+export function* wrongIn(step: Step): Iterable<Wrong> {
+  for (const rule of RULES) yield* rule(step);
+}
+
+const leaseOf = ({ leases }: Version, id: string): Lease | undefined =>
+  leases.find((lease) => lease.id === id);
+
+const newcomersIn = ({ before, after }: Step): readonly Lease[] =>
+  after.leases.filter(({ id }) => leaseOf(before, id) === undefined);
+
+/** Those who are in before and after, as they were and as they are. */
+const stayingIn = ({ before, after }: Step): readonly (readonly [Lease, Lease])[] =>
+  before.leases.flatMap((was) => {
+    const is = leaseOf(after, was.id);
+    return is === undefined ? [] : [[was, is] as const];
+  });
+
+function* legal({ after }: Step): Iterable<Wrong> {
+  for (const check of [checkLegal, checkNoSeatStaysEmpty]) {
+    try {
+      check(after);
+    } catch (error) {
+      const [, invariant = 'S1', what] = /^(S1|L1|L2): (.*)$/.exec((error as Error).message) ?? [];
+      yield wrong(invariant as Invariant, what ?? String(error));
+    }
+  }
+}
+
+/** What is held may exceed a limit that was lowered; but then nobody new was let in. */
+function* noGrantExceedsTheLimit(step: Step): Iterable<Wrong> {
+  const { before, after } = step;
+  if (after.limit === undefined || newcomersIn(step).length === 0) return;
+  // An update of several operations may have granted first and lowered the limit then.
+  const limit = Math.max(after.limit, before.limit ?? 0);
+  const permits = permitsOf(after.leases);
+  if (permits > limit) yield wrong('S1', `${permits} permits of ${limit} are held after a grant`);
+}
+
+function* tokensRise(step: Step): Iterable<Wrong> {
+  const { before, after, lastToken } = step;
+  const given = givenIn(step);
+  for (const { id, token } of given) {
+    if (token <= lastToken) yield wrong('S3', `${id} has token ${token} after ${lastToken}`);
+    if (!Number.isSafeInteger(token)) yield wrong('S3', `token ${token} of ${id} is no exact number`);
+  }
+  for (const lease of after.leases) {
+    const last = lastTokenOf(lease);
+    if (last > after.fence) yield wrong('S3', `the fence is ${after.fence}, ${lease.id} has token ${last}`);
+  }
+  const [one, other] = overlapIn(given) ?? [];
+  if (one !== undefined && other !== undefined)
+    yield wrong('S3', `${one.id} and ${other.id} have one token, ${other.token}`);
+  if (after.fence < before.fence) {
+    yield wrong('S3', `the fence falls from ${before.fence} to ${after.fence}`);
+  }
+}
+
+function* purgeAtNeverFalls({ purgeAtMs }: Step): Iterable<Wrong> {
+  if (purgeAtMs.after >= purgeAtMs.before) return;
+  yield wrong('S3', `purgeAt is lowered from ${purgeAtMs.before} to ${purgeAtMs.after}`);
+}
+
+/** While somebody holds or waits, the document is not thrown away. */
+function* purgeAtCoversEverybody({ after, purgeAtMs }: Step): Iterable<Wrong> {
+  const members = [...after.leases, ...after.queue.map(([, waiter]) => waiter)];
+  const latestMs = members.reduce((ms, { expiresAt }) => Math.max(ms, expiresAt.getTime()), 0);
+  if (latestMs > purgeAtMs.after)
+    yield wrong('S3', `purgeAt ${purgeAtMs.after} is before an expiry at ${latestMs}`);
+}
+
+/** Whether the term of this leader may have been in its transition by then, so that its candidate may come back. */
+const isSilent = ({ ending, expiresAt, transitionMs = 0 }: Lease, ms: number): boolean =>
+  ending !== true && expiresAt.getTime() - transitionMs <= ms;
+
+/** In the transition of its own term, a candidate comes back before all who wait; the term is over by that. */
+const followsItself = ({ before }: Step, { candidateId, acquiredAt }: Lease): boolean =>
+  candidateId !== undefined &&
+  before.leases.some(
+    (leader) => leader.candidateId === candidateId && isSilent(leader, acquiredAt.getTime()),
+  );
+
+/**
+ * Whether the leader's candidate came back by this update and left by it, so that only the word of its leave tells. A
+ * candidate that also asked by this update is nowhere else named, so it may be the one.
+ */
+function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): boolean {
+  if (leader.candidateId === undefined || !isSilent(leader, overBeforeMs)) return false;
+  const queued = new Map(before.queue);
+  return [...wake.matchAll(/ -([^:]+):[1-9]/g)].some(([, id = '']) => {
+    const { candidateId } = queued.get(id) ?? leader;
+    return candidateId === leader.candidateId;
+  });
+}
+
+/** A leader that gives its term up may name whoever follows. */
+const mayBeNamed = ({ before: { leases }, wake }: Step, { candidateId }: Lease): boolean =>
+  candidateId !== undefined && leases.some(({ id, token }) => wake.includes(` -${id}:${token}`));
+
+/** Nobody comes in before somebody who waits still and stood further ahead; nobody in the queue changes places. */
+function* firstComeFirstServed(step: Step): Iterable<Wrong> {
+  const { before, after } = step;
+  const placeOf = new Map(before.queue.map(([id], place) => [id, place]));
+  const place = (id: string): number => placeOf.get(id) ?? Infinity;
+  for (const [index, [id]] of after.queue.entries()) {
+    const ahead = after.queue[index - 1]?.[0];
+    if (ahead !== undefined && place(ahead) > place(id))
+      yield wrong('L3', `${ahead} passes ${id} in the queue`);
+  }
+  const [first] = after.queue.flatMap(([id]) => (placeOf.has(id) ? [id] : []));
+  const newcomers = newcomersIn(step);
+  for (const newcomer of newcomers) {
+    const { id } = newcomer;
+    if (followsItself(step, newcomer) || mayBeNamed(step, newcomer)) continue;
+    if (first !== undefined && place(first) < place(id)) {
+      yield wrong('L3', `${id} overtakes ${first}, by an update that says:${step.wake}`);
+    }
+  }
+  for (const one of newcomers) {
+    const passed = newcomers.find(({ id, token }) => place(id) < place(one.id) && token > one.token);
+    if (passed !== undefined) yield wrong('L3', `${one.id} has a lower token than ${passed.id}, ahead of it`);
+  }
+}
+
+/** A grant takes over the expiry of the waiter, and is dated by the same clock that has judged it. */
+function* nobodyDeadComesIn(step: Step): Iterable<Wrong> {
+  for (const { id, expiresAt, acquiredAt } of newcomersIn(step)) {
+    if (expiresAt <= acquiredAt) yield wrong('L3', `${id} comes in although its time was over`);
+  }
+}
+
+/** A term in office ends with a transition, which a lease that waits has not. */
+const transitionOf = ({ transitionMs = 0 }: Lease): number => transitionMs;
+
+/**
+ * A grant has the lease of its waiter, and in an election the transition once beyond that. It never counts for longer than
+ * the waiter's last sign of life, which the update of the grant may have been.
+ */
+function* grantsHaveTheLeaseOfTheirWaiter(step: Step): Iterable<Wrong> {
+  const waiters = new Map(step.before.queue);
+  for (const lease of newcomersIn(step)) {
+    const waiter = waiters.get(lease.id);
+    // Whoever did not wait has been granted what its own request said.
+    if (waiter === undefined) continue;
+    const addedMs = transitionOf(lease);
+    const asked = `${waiter.leaseMs} ms and a transition of ${addedMs} ms`;
+    if (lease.leaseMs !== waiter.leaseMs + addedMs)
+      yield wrong('L3', `${lease.id} waited for ${asked}, and its lease has ${lease.leaseMs} ms`);
+    const latestMs = Math.max(waiter.expiresAt.getTime(), Number(lease.acquiredAt) + waiter.leaseMs);
+    const overMs = lease.expiresAt.getTime() - addedMs - latestMs;
+    if (overMs > 0) yield wrong('L3', `${lease.id} waited for ${asked}, and counts on ${overMs} ms more`);
+  }
+}
+
+/** A dead waiter lapses when the lease that it was queued with does. */
+function* placesLastOneLease({ before, after, overBeforeMs }: Step): Iterable<Wrong> {
+  const waiters = new Map(before.queue);
+  for (const [id, { expiresAt, leaseMs }] of after.queue) {
+    const was = waiters.get(id)?.expiresAt ?? new Date(0);
+    const overMs = expiresAt.getTime() - leaseMs - overBeforeMs;
+    if (expiresAt > was && overMs > 0) yield wrong('L3', `${id} waits for ${overMs} ms more than its lease`);
+  }
+}
+
+function* nobodyOvertakesAnUpgrade(step: Step): Iterable<Wrong> {
+  const waiting = stayingIn(step).find(
+    ([was, is]) => was.upgrading === true && is.upgrading === true && was.change === is.change,
+  );
+  if (waiting === undefined) return;
+  for (const { id } of newcomersIn(step))
+    yield wrong('L3', `${id} overtakes the upgrade of ${waiting[0].id}`);
+}
+
+const NEVER_CHANGES = [
+  ...(['process', 'leaseMs', 'permits', 'label', 'why', 'keeps'] as const),
+  ...(['candidateId', 'value', 'transitionMs'] as const),
+];
+
+/** What no operation does to a lease of somebody else, nor its own. */
+function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
+  for (const [was, is] of stayingIn(step)) {
+    const { id } = was;
+    for (const field of NEVER_CHANGES) {
+      if (was[field] !== is[field]) yield wrong('S5', `${field} of ${id} changes`);
+    }
+    const isSameGrant = was.token === is.token;
+    if (was.mode !== is.mode && isSameGrant) yield wrong('S5', `${id} is moved without a new token`);
+    if (isSameGrant && was.expiresAt > is.expiresAt) yield wrong('S5', `the expiry of ${id} moves back`);
+    if ((was.change ?? 0) > (is.change ?? 0)) yield wrong('S5', `the count of changes of ${id} falls`);
+  }
+}
+
+/** A lease whose time is not over leaves by a word about its id: given back, or taken away and told. */
+function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
+  const { before, after, wake, overBeforeMs } = step;
+  if (newcomersIn(step).some((newcomer) => followsItself(step, newcomer))) return;
+  for (const lease of before.leases) {
+    const { id, expiresAt } = lease;
+    if (expiresAt.getTime() <= overBeforeMs || leaseOf(after, id) !== undefined) continue;
+    if (wake.includes(` -${id}:`) || wake.includes(`:${id}:0`) || cameBackAndLeft(step, lease)) continue;
+    yield wrong('S5', `${id} loses its seat, which was not over, to an operation that does not name it`);
+  }
+}
+
+/** Whoever queues up behind a lease that is kept has told its keeper, who would not hear of it otherwise. */
+function* keepersAreTold(step: Step): Iterable<Wrong> {
+  const { before, after, wake } = step;
+  const newcomers = after.queue.filter(([id]) => !before.queue.some(([known]) => known === id));
+  for (const [was, { id, process, token, keeps = 0 }] of stayingIn(step)) {
+    if (keeps === 0 || was.token !== token || wake.includes(` ${process}:${id}:-1`)) continue;
+    // A process knows of its own.
+    const other = newcomers.find(([, waiter]) => waiter.process !== process);
+    if (other !== undefined) yield wrong('L2', `${other[0]} waits, and ${id}, which is kept, is not told`);
+  }
+}
+
+const RULES: readonly Rule[] = [
+  legal,
+  noGrantExceedsTheLimit,
+  tokensRise,
+  purgeAtNeverFalls,
+  purgeAtCoversEverybody,
+  firstComeFirstServed,
+  nobodyDeadComesIn,
+  grantsHaveTheLeaseOfTheirWaiter,
+  placesLastOneLease,
+  nobodyOvertakesAnUpgrade,
+  leasesStayWhatTheyAre,
+  nobodyLeavesUnnamed,
+  keepersAreTold,
+];

@@ -1,0 +1,149 @@
+import { afterAll, describe, expect, inject, it } from 'vitest';
+
+import { extension, keptLeasesProjection, pollProjection } from '../../src/protocol/pipeline/extension.js';
+import type { LockKind } from '../../src/protocol/lock-document.js';
+import { fateOf, refusalOf } from '../../src/protocol/replies/reply.js';
+import { byBreadth } from '../support/breadth.js';
+import {
+  corruptionsOf,
+  idleDocument,
+  lockDocument,
+  strangeReservesOf,
+  withValue,
+} from './documents/corruptions.js';
+import { DEMAND, UPDATES, inLanes, touch } from './documents/every-update.js';
+import { LockDocumentDriver } from './documents/lock-document-driver.js';
+import type { StoredDocument } from './documents/lock-document-driver.js';
+import {
+  ALL_SEATS,
+  ELECTION,
+  MUTEX,
+  PLACES_OF_LEASES,
+  READER_WRITER,
+  SEMAPHORE,
+} from './documents/lock-kinds.js';
+import { enqueue, requestOf, tryOnce } from './documents/operations.js';
+import { drawSeed } from '../support/seed.js';
+
+const past = new Date(Date.now() - 60_000);
+const dead = { holdersEnd: past, waitersEnd: past };
+
+interface Base {
+  readonly words: string;
+  readonly make: (name: string) => StoredDocument;
+}
+
+/** The same lock with everybody alive, with everybody dead, and with nobody. */
+const basesOf = (kind: LockKind): readonly Base[] => [
+  { words: 'of the living', make: (name) => lockDocument(kind, name) },
+  { words: 'of the dead', make: (name) => lockDocument(kind, name, dead) },
+  { words: 'of nobody', make: (name) => idleDocument(kind, name) },
+];
+
+/** Each case of a path meets every ninth update, the next case the next ones: the path meets all of them. */
+const updatesOf = (index: number, cases: number): typeof UPDATES => {
+  const stride = Math.min(9, cases);
+  return UPDATES.filter((_, at) => at % stride === index % stride);
+};
+
+/** In the quick run one of so many, from another one each time. */
+const sampled = <T>(all: readonly T[], oneIn: number): readonly T[] => {
+  const stride = Math.max(1, Math.min(oneIn, all.length));
+  return all.filter((_, index) => index % stride === seed % stride);
+};
+const seed = drawSeed('corrupt documents');
+const ONE_IN = byBreadth(5, 1);
+
+describe.each([
+  ['mutex', MUTEX],
+  ['reader-writer', READER_WRITER],
+  ['semaphore', SEMAPHORE],
+  ['election', ELECTION],
+] as const)('a corrupt document of a %s', (kind, { seats }) => {
+  const driver = new LockDocumentDriver(inject('mongoUri'), seats);
+  const every = corruptionsOf(kind);
+  const corruptions = sampled(every, ONE_IN);
+  const paths = [...new Set(every.map(({ path }) => path))];
+
+  afterAll(() => driver[Symbol.asyncDispose]());
+
+  it.each(paths)('is touched by no operation: %s', async (corrupted) => {
+    const touched: string[] = [];
+    const ofPath = every.filter(({ path }) => path === corrupted);
+    const all = basesOf(kind).flatMap((base) => ofPath.map((corruption) => ({ base, ...corruption })));
+    await inLanes(sampled([...all.entries()], ONE_IN), async ([index, { base, path, value, words }]) => {
+      const document = withValue(base.make(driver.newName()), path, value);
+      const by = await touch(driver, document, updatesOf(index, all.length));
+      if (by !== undefined) touched.push(`${base.words}, ${words}: ${by}`);
+    });
+    expect(touched).toEqual([]);
+  });
+
+  it('gives nobody the lock, and whoever looks sees that it is corrupt', async () => {
+    const healthy = driver.newName();
+    await driver.put(lockDocument(kind, healthy));
+    expect(await driver.isLegal(healthy)).toBe(true);
+    const wrong: string[] = [];
+    await inLanes(corruptions, async ({ path, value, words }) => {
+      const name = driver.newName();
+      await driver.put(withValue(lockDocument(kind, name, dead), path, value));
+      for (const [type, request] of [
+        ['enqueue', enqueue('w9', DEMAND)],
+        ['try', tryOnce('w9', DEMAND)],
+      ] as const) {
+        const { reply } = await driver.apply(name, [request]);
+        const fate = fateOf(reply, 'w9').type;
+        const told = fate === 'absent' ? refusalOf(reply, seats, type, requestOf('w9', DEMAND)) : fate;
+        const isLegal = await driver.isLegal(name);
+        if (told !== 'corrupt' || isLegal) wrong.push(`${words}: ${type} is told ${told}, legal: ${isLegal}`);
+      }
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('does not keep the batched extension from the documents beside it, nor the look at them', async () => {
+    const good = [driver.newName(), driver.newName()];
+    const names = [good[0] ?? '', ...corruptions.map(() => driver.newName()), good[1] ?? ''];
+    const holdersEnd = new Date(Date.now() + 5_000);
+    for (const name of good) await driver.put(lockDocument(kind, name, { holdersEnd }));
+    await inLanes([...corruptions.entries()], ([index, { path, value }]) =>
+      driver.put(withValue(lockDocument(kind, names[index + 1] ?? ''), path, value)),
+    );
+    const pipeline = extension(ALL_SEATS, ['wh'], 30_000, 0);
+    const { modifiedCount } = await driver.collection.updateMany({ _id: { $in: names } }, [...pipeline]);
+    expect(modifiedCount).toBe(2);
+    const found = await driver.collection
+      .find({ _id: { $in: names } }, { projection: pollProjection(PLACES_OF_LEASES, 'p0') })
+      .toArray();
+    expect(found).toHaveLength(names.length);
+    const ofKept = driver.collection.find(
+      { _id: { $in: names } },
+      { projection: keptLeasesProjection(PLACES_OF_LEASES, 'p0') },
+    );
+    expect(await ofKept.toArray()).toHaveLength(names.length);
+    for (const name of good) {
+      const leases = found.find(({ _id }) => _id === name)?.['leases'] as readonly { expiresAt: Date }[];
+      expect(leases[0]?.expiresAt.getTime()).toBeGreaterThan(Date.now() + 20_000);
+    }
+  });
+
+  it('is none for what a lease is said to keep, which nothing is computed with', async () => {
+    const failures: string[] = [];
+    const all = UPDATES.flatMap((update) =>
+      strangeReservesOf(kind).map((strange) => ({ update, ...strange })),
+    );
+    await inLanes(
+      sampled(all, ONE_IN),
+      async ({ update: { operations, takingOver }, path, value, words }) => {
+        const name = driver.newName();
+        await driver.put(withValue(lockDocument(kind, name), path, value));
+        const { reply } = await driver.apply(name, operations, { takingOver });
+        for (const operation of operations) await driver.sendShort(name, operation);
+        await driver.extend(name, ['wh'], 30_000, 0);
+        if (!reply.sound || reply.seated === 0)
+          failures.push(`${words}, ${operations.map(({ type }) => type).join()}`);
+      },
+    );
+    expect(failures).toEqual([]);
+  });
+});

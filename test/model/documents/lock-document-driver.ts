@@ -1,0 +1,237 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { BSON, MongoClient } from 'mongodb';
+import type { Collection, Db, Document } from 'mongodb';
+
+import type { Fields, Stage } from '../../../src/protocol/expressions.js';
+import { extension, legalProjection } from '../../../src/protocol/pipeline/extension.js';
+import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import type { Operation } from '../../../src/protocol/operation.js';
+import { readReply, replyProjection } from '../../../src/protocol/replies/reply.js';
+import type { Reply } from '../../../src/protocol/replies/reply.js';
+import type { Seats } from '../../../src/protocol/seats.js';
+import { fastPath } from '../../../src/protocol/pipeline/fast-path.js';
+import type { FastPathAnswer } from '../../../src/protocol/pipeline/fast-path.js';
+import { mayCreate, transition } from '../../../src/protocol/pipeline/transition.js';
+import { judged, verdictProjection } from '../../../src/protocol/pipeline/verdict.js';
+import { ALL_SEATS } from './lock-kinds.js';
+import { fieldOf } from '../../judge/lock-version.js';
+
+/** A lock document as it is stored; the values are whatever they are. */
+export type StoredDocument = Readonly<Record<string, unknown>> & { readonly _id: string };
+
+export interface Answer {
+  /** The server's time of the update. */
+  readonly nowMs: number;
+  readonly stored: StoredDocument;
+  readonly reply: Reply;
+}
+
+/** What a short form that was sent has come to. */
+export interface ShortOutcome {
+  readonly nowMs: number;
+  readonly stored: StoredDocument;
+  /** `undefined`: it did not apply. */
+  readonly answer: FastPathAnswer | undefined;
+}
+
+export interface SendOptions {
+  /** For whom the reply is projected. */
+  readonly process?: string;
+  readonly takingOver?: boolean;
+  /** Whether the reply counts the waiters of the process, as a process that keeps seats wants it. */
+  readonly counts?: boolean;
+}
+
+interface LockStub extends Document {
+  readonly _id: string;
+}
+
+/**
+ * Runs the pipelines of the protocol on a real server, in a database of its own, without the store around them.
+ *
+ * Acknowledged by one member only: what is under test here is what an update does, not how long it lives.
+ */
+export class LockDocumentDriver implements AsyncDisposable {
+  readonly #client: MongoClient;
+  readonly #db: Db;
+  readonly #seats: Seats;
+  #names = 0;
+
+  constructor(uri: string, seats: Seats = mutexSeats) {
+    this.#seats = seats;
+    this.#client = new MongoClient(uri, { w: 1, journal: false, maxPoolSize: 16 });
+    this.#db = this.#client.db(`pipelines-${randomBytes(6).toString('hex')}`);
+  }
+
+  get collection(): Collection<LockStub> {
+    return this.#db.collection<LockStub>('locks');
+  }
+
+  get namespace(): string {
+    return this.collection.namespace;
+  }
+
+  /** A lock that nobody else uses. */
+  newName(): string {
+    return `lock-${(this.#names += 1)}`;
+  }
+
+  /** Applies these operations in one update; `null` if there is no document and nothing that would create one. */
+  async send(
+    name: string,
+    operations: readonly Operation[],
+    { process = 'p0', takingOver = false, counts = false }: SendOptions = {},
+  ): Promise<Answer | null> {
+    const seats = this.#seats;
+    const pipeline = transition(seats, operations, { takingOver });
+    const fields = {
+      ...replyProjection(seats, operations.flatMap(idsOf), counts ? process : undefined),
+      ...verdictProjection(seats, operations),
+    };
+    const value = await this.#update(name, pipeline, fields, mayCreate(operations));
+    if (value === null) return null;
+    const { stored, ...projected } = value;
+    const reply = judged(seats, operations, readReply(seats, projected), projected);
+    return { nowMs: reply.nowMs, stored: stored as StoredDocument, reply };
+  }
+
+  /** The same, where there must be a document afterwards. */
+  async apply(name: string, operations: readonly Operation[], options?: SendOptions): Promise<Answer> {
+    const answer = await this.send(name, operations, options);
+    if (answer === null) throw new Error(`there is no document ${name}`);
+    return answer;
+  }
+
+  /** Sends the short form of an operation; `undefined` if it has none, or there is no document. */
+  async sendShort(name: string, operation: Operation): Promise<ShortOutcome | undefined> {
+    const form = fastPath(this.#seats, operation);
+    if (form === undefined) return undefined;
+    const value = await this.#update(name, form.pipeline, { ...form.fields, now: '$$NOW' }, false);
+    if (value === null) return undefined;
+    const { stored, ...projected } = value;
+    const nowMs = (projected['now'] as Date).getTime();
+    return { nowMs, stored: stored as StoredDocument, answer: form.read(projected) };
+  }
+
+  /** Applies the batched extension of these kinds to one document, so that its time comes back with it. */
+  async extend(
+    name: string,
+    ids: readonly string[],
+    leaseMs: number,
+    retentionMs: number,
+    kinds: readonly Seats[] = ALL_SEATS,
+  ): Promise<{ readonly nowMs: number; readonly stored: StoredDocument } | null> {
+    const pipeline = extension(kinds, ids, leaseMs, retentionMs);
+    const value = await this.#update(name, pipeline, { now: '$$NOW' }, false);
+    if (value === null) return null;
+    return { nowMs: (value['now'] as Date).getTime(), stored: value['stored'] as StoredDocument };
+  }
+
+  /** Applies one pipeline after the other in one command, for which the server has one time. */
+  async inOneMillisecond(
+    name: string,
+    ...pipelines: readonly (readonly Stage[])[]
+  ): Promise<StoredDocument | null> {
+    await this.#db.command({
+      update: 'locks',
+      updates: pipelines.map((pipeline) => ({ q: { _id: name }, u: pipeline })),
+      writeConcern: { w: 1, j: false },
+    });
+    return this.read(name);
+  }
+
+  /** Changes the document past the protocol, as a test needs it. */
+  async tamper(name: string, change: Document[] | Document): Promise<void> {
+    await this.collection.updateOne({ _id: name }, change);
+  }
+
+  /** Moves the ends of leases and places; by default they are over, and nobody has noticed. */
+  async lapse(
+    name: string,
+    ids: readonly string[],
+    to: Date | '$$NOW' = new Date(Date.now() - 3_600_000),
+  ): Promise<void> {
+    const stored = await this.read(name);
+    const stages = ids.map((id): Document => {
+      const field = fieldOf(stored ?? { queue: {} }, id);
+      if (field === undefined) throw new Error(`${id} has neither lease nor place in ${name}`);
+      const isList = Array.isArray(stored?.[field]);
+      const moved = { $mergeObjects: ['$$this', { expiresAt: to }] };
+      const each = { $cond: [{ $eq: ['$$this.id', id] }, moved, '$$this'] };
+      return {
+        $set: isList
+          ? { [field]: { $map: { input: `$${field}`, in: each } } }
+          : { [`${field}.expiresAt`]: to },
+      };
+    });
+    await this.tamper(name, stages);
+  }
+
+  /** Stores this document as it is, whatever was there before. */
+  async put(document: StoredDocument): Promise<void> {
+    await this.collection.replaceOne({ _id: document._id }, document, { upsert: true });
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.collection.deleteOne({ _id: name });
+  }
+
+  async drop(): Promise<void> {
+    await this.collection.drop();
+  }
+
+  async read(name: string): Promise<StoredDocument | null> {
+    return this.collection.findOne({ _id: name });
+  }
+
+  /** What the server says of a document. */
+  async isLegal(name: string): Promise<boolean> {
+    const found = await this.collection.findOne({ _id: name }, { projection: legalProjection(this.#seats) });
+    return found?.['legal'] === true;
+  }
+
+  /** What is stored, to the byte: in words, for people, and the hash of its bytes. */
+  async image(name: string): Promise<string> {
+    const raw = (await this.collection.findOne({ _id: name }, { raw: true })) as unknown;
+    if (!(raw instanceof Uint8Array)) throw new Error(`there is no document ${name}`);
+    const words = BSON.EJSON.stringify(BSON.deserialize(raw, { promoteValues: false }), { relaxed: false });
+    return `${words} ${createHash('sha256').update(raw).digest('hex')}`;
+  }
+
+  /** What the oplog holds of this document, oldest first. */
+  async oplog(name: string): Promise<readonly Document[]> {
+    const entries = this.#client.db('local').collection('oplog.rs');
+    const ofDocument = { ns: this.namespace, $or: [{ 'o2._id': name }, { 'o._id': name }] };
+    return entries.find(ofDocument).sort({ $natural: 1 }).toArray();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#db.dropDatabase();
+    await this.#client.close();
+  }
+
+  async #update(
+    name: string,
+    pipeline: readonly Stage[],
+    fields: Fields,
+    upsert: boolean,
+  ): Promise<Document | null> {
+    const reply = await this.#db.command({
+      findAndModify: 'locks',
+      query: { _id: name },
+      update: pipeline,
+      new: true,
+      upsert,
+      fields: { ...fields, stored: '$$ROOT' },
+      writeConcern: { w: 1, j: false },
+    });
+    return (reply['value'] ?? null) as Document | null;
+  }
+}
+
+/** The attempts that an operation concerns. */
+export function idsOf(operation: Operation): readonly string[] {
+  if ('request' in operation) return [operation.request.id];
+  if ('ids' in operation) return operation.ids;
+  return 'id' in operation ? [operation.id] : [];
+}

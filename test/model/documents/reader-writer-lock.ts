@@ -1,0 +1,35 @@
+import type { Operation, Request } from '../../../src/protocol/operation.js';
+import type { LockDocumentDriver, StoredDocument } from './lock-document-driver.js';
+import { versionOf } from '../../judge/lock-version.js';
+import { enqueue } from './operations.js';
+
+/** Words for tests of the document of a reader-writer lock. */
+
+export const read = (id: string, overrides?: Partial<Request>): Operation =>
+  enqueue(id, { mode: 'read', ...overrides });
+export const readUpgradeably = (id: string, overrides?: Partial<Request>): Operation =>
+  enqueue(id, { mode: 'upgradeable', ...overrides });
+export const write = (id: string, overrides?: Partial<Request>): Operation =>
+  enqueue(id, { mode: 'write', ...overrides });
+
+/** A lock to which these came one after the other, each in an update of its own. */
+export async function lockAfter(
+  driver: LockDocumentDriver,
+  ...operations: readonly Operation[]
+): Promise<string> {
+  const name = driver.newName();
+  for (const operation of operations) await driver.apply(name, [operation]);
+  return name;
+}
+
+/** Who is in, with its mode, and who waits. */
+export function seen(stored: StoredDocument | null): readonly string[] {
+  const { leases, queue } = versionOf(stored);
+  const seats = leases.map(
+    ({ id, mode = '', upgrading }) => `${id} ${upgrading === true ? 'upgrading' : mode}`,
+  );
+  return [...seats, ...queue.map(([id]) => `${id} waits`)];
+}
+
+export const tokenOf = (stored: StoredDocument | null, id: string): number =>
+  versionOf(stored).leases.find((lease) => lease.id === id)?.token ?? 0;

@@ -1,0 +1,142 @@
+import type { Lease, Waiter } from '../../../src/protocol/lock-document.js';
+import { judge } from '../../judge/invariants.js';
+import { versionOf } from '../../judge/lock-version.js';
+import { omit } from '../reference/model-draft.js';
+import { toStored } from '../reference/model-views.js';
+import { settle } from './planned-operation.js';
+import type { Event } from './planned-operation.js';
+import { transition } from '../reference/reference-model.js';
+import type { ModelDocument, ModelKind, Stored } from '../reference/reference-model.js';
+
+/** What one client does, in its own order. */
+export type Script = readonly Event[];
+
+/** What a step takes: much less than a lease, so that only who lapses lapses. */
+const STEP_MS = 1;
+const START_MS = Date.UTC(2030, 0, 1);
+
+interface State {
+  readonly model: Stored;
+  readonly lastToken: number;
+}
+
+/** How much there was to look at. */
+export interface Exploration {
+  /** Interleavings; many lead through the same states. */
+  readonly schedules: number;
+  /** Different ones, judged one by one with every step out of them. */
+  readonly states: number;
+}
+
+/**
+ * Plays every interleaving of these clients on the reference model and judges every step of it.
+ *
+ * Interleavings that come to the same state go on together: with the same steps behind them, the same leases in the
+ * same seats and the same queue. Tokens and times tell them apart, but matter to nothing that follows: the clock alone
+ * puts every next token above all before it, and nobody's time is over who has not lapsed.
+ */
+export function explore(kind: ModelKind, clients: readonly Script[]): Exploration {
+  const schedulesFrom = new Map<string, number>();
+  const go = (positions: readonly number[], state: State): number => {
+    const key = keyOf(positions, state.model);
+    const known = schedulesFrom.get(key);
+    if (known !== undefined) return known;
+    const steps = positions.reduce((sum, position) => sum + position, 0);
+    const nowMs = START_MS + steps * STEP_MS;
+    let schedules = 0;
+    for (const [client, script] of clients.entries()) {
+      const position = positions[client] ?? 0;
+      const event = script[position];
+      if (event === undefined) continue;
+      schedules += go(positions.with(client, position + 1), step(kind, state, event, nowMs));
+    }
+    if (clients.every((script, client) => positions[client] === script.length)) {
+      nobodyIsLeft(kind, state.model, nowMs);
+      schedules = 1;
+    }
+    schedulesFrom.set(key, schedules);
+    return schedules;
+  };
+  const start: State = { model: { type: 'missing' }, lastToken: 0 };
+  const schedules = go(
+    clients.map(() => 0),
+    start,
+  );
+  return { schedules, states: schedulesFrom.size };
+}
+
+/** One interleaving of these clients. `draw` gives a number from 0 to below its argument. */
+export function drawSchedule(clients: readonly Script[], draw: (below: number) => number): readonly Event[] {
+  const rests = clients.map((script) => [...script]);
+  const schedule: Event[] = [];
+  for (;;) {
+    const busy = rests.filter((rest) => rest.length > 0);
+    const event = busy[draw(busy.length)]?.shift();
+    if (event === undefined) return schedule;
+    schedule.push(event);
+  }
+}
+
+function keyOf(positions: readonly number[], model: Stored): string {
+  if (model.type !== 'lock') return JSON.stringify([positions, model.type]);
+  const { leases, queue, limit } = model.document;
+  const isOver = ({ expiresAt }: Lease | Waiter): boolean => expiresAt.getTime() < START_MS;
+  const isSilent = ({ expiresAt, transitionMs = 0 }: Lease): boolean =>
+    expiresAt.getTime() - transitionMs < START_MS;
+  const seats = leases.map((lease) => [
+    omit(lease, 'token', 'acquiredAt', 'expiresAt'),
+    isOver(lease),
+    isSilent(lease),
+  ]);
+  const places = queue.map(({ id, waiter }) => [id, omit(waiter, 'since', 'expiresAt'), isOver(waiter)]);
+  return JSON.stringify([positions, limit, seats, places]);
+}
+
+function step(kind: ModelKind, { model, lastToken }: State, event: Event, nowMs: number): State {
+  if (event.type === 'lapse') return { model: lapsed(model, event), lastToken };
+  if (event.type !== 'update') throw new Error(`no client does ${event.type}`);
+  const knowledge = {
+    nowMs,
+    resolve: (target: string) => target,
+    lastChangeOf: () => 0,
+    lastClaimOf: () => null,
+    lastRunOf: () => null,
+    lastCallOf: () => 0,
+  };
+  const operations = event.operations.map((planned) => settle(planned, knowledge));
+  const { after } = transition(kind, model, operations, nowMs);
+  const before = versionOf(storedOf(kind, model));
+  const judged = judge({ before, operations, nowMs, after: versionOf(storedOf(kind, after)) }, lastToken);
+  return { model: after, lastToken: judged };
+}
+
+/** Its time is over, whenever that is; or only its transition is left, if it leads. */
+function lapsed(model: Stored, { target: id, when }: Extract<Event, { type: 'lapse' }>): Stored {
+  if (model.type !== 'lock') return model;
+  const expiresAt = new Date(START_MS - 1);
+  const { document } = model;
+  if (when === 'silent') {
+    const silent = (lease: Lease): Lease => ({
+      ...lease,
+      expiresAt: new Date(expiresAt.getTime() + (lease.transitionMs ?? 0)),
+    });
+    const leases = document.leases.map((lease) => (lease.id === id ? silent(lease) : lease));
+    return { type: 'lock', document: { ...document, leases } };
+  }
+  const change: Partial<ModelDocument> = {
+    leases: document.leases.map((lease) => (lease.id === id ? { ...lease, expiresAt } : lease)),
+    queue: document.queue.map((queued) =>
+      queued.id === id ? { id, waiter: { ...queued.waiter, expiresAt } } : queued,
+    ),
+  };
+  return { type: 'lock', document: { ...document, ...change } };
+}
+
+const storedOf = (kind: ModelKind, model: Stored): Readonly<Record<string, unknown>> | null =>
+  model.type === 'lock' ? toStored(kind, 'm', model.document) : null;
+
+/** L1, as far as a document shows it: once all have given back, given up or lapsed, a look finds it empty. */
+function nobodyIsLeft(kind: ModelKind, model: Stored, nowMs: number): void {
+  const { leases, queue } = versionOf(storedOf(kind, transition(kind, model, [], nowMs).after));
+  if (leases.length + queue.length > 0) throw new Error('L1: somebody is left');
+}

@@ -1,0 +1,15 @@
+import { describe, expect, inject, it } from 'vitest';
+
+import { READER_WRITER } from './documents/lock-kinds.js';
+import { HISTORIES, missedBy, playHistories } from './histories/play-histories.js';
+
+describe('the document of a reader-writer lock', () => {
+  it(
+    `is what the reference model says after every step of ${HISTORIES} random histories, and tells it so`,
+    { timeout: 600_000 },
+    async () => {
+      const coverage = await playHistories(inject('mongoUri'), READER_WRITER);
+      expect(missedBy(coverage)).toEqual([]);
+    },
+  );
+});
