@@ -26,7 +26,7 @@ const read = (expiresAt: Date): Fields => lease(expiresAt, { mode: 'read' });
 const write = (expiresAt: Date): Fields => lease(expiresAt, { mode: 'write' });
 const waiter = (expiresAt: Date): Fields => ({ process: 'p9', leaseMs: 30_000, since: past, expiresAt });
 
-/** A document of another kind, as that kind stores it. */
+/** Stores a document of another kind in the shape of that kind. */
 async function put(kind: string, seats: Fields, others: Fields = {}): Promise<string> {
   const name = driver.newName();
   const common = { _id: name, kind, v: 1, fence: ahead, queue: {}, wake: ' p9:w9:7', purgeAt: future };
@@ -42,16 +42,16 @@ const readerWriter = (readers: readonly Fields[], writer: Fields | null): Fields
 });
 
 const idle: Readonly<Record<string, () => Promise<string>>> = {
-  'a semaphore nobody holds': () => put('semaphore', { limit: 3, holders: [] }),
-  'a semaphore whose holders are dead': () =>
+  'a semaphore without a holder': () => put('semaphore', { limit: 3, holders: [] }),
+  'a semaphore with only expired leases': () =>
     put('semaphore', { limit: 3, holders: [permit(past), permit(past)] }),
-  'a semaphore whose waiters are dead': () =>
+  'a semaphore with only a lapsed place': () =>
     put('semaphore', { limit: 3, holders: [] }, { queue: { w8: waiter(past) } }),
-  'a reader-writer lock nobody holds': () => put('reader-writer', readerWriter([], null)),
-  'a reader-writer lock whose readers and writer are dead': () =>
+  'a reader-writer lock without a holder': () => put('reader-writer', readerWriter([], null)),
+  'a reader-writer lock with only expired leases': () =>
     put('reader-writer', readerWriter([read(past)], write(past))),
   'an election without a leader': () => put('election', { holder: null }),
-  'an election whose leader is dead': () => put('election', { holder: lease(past) }),
+  'an election with an expired leader': () => put('election', { holder: lease(past) }),
 };
 
 const live: Readonly<Record<string, () => Promise<string>>> = {
@@ -66,39 +66,42 @@ const live: Readonly<Record<string, () => Promise<string>>> = {
 };
 
 const corrupt: Readonly<Record<string, () => Promise<string>>> = {
-  'of an unknown kind': () => put('turnstile', { holders: [] }),
-  'of another version': () => put('semaphore', { limit: 3, holders: [] }, { v: 2 }),
-  'whose holders are no array': () => put('semaphore', { limit: 3, holders: permit(future) }),
-  'whose holders are missing': () => put('semaphore', { limit: 3 }),
-  'whose readers are no array': () => put('reader-writer', { ...readerWriter([], null), readers: 'one' }),
-  'whose writer is missing': () => put('reader-writer', { readers: [], writerWaiting: false }),
-  'whose holder is missing': () => put('election', {}),
-  'with a lease whose expiry is no date': () =>
+  'an unknown kind': () => put('turnstile', { holders: [] }),
+  'another version': () => put('semaphore', { limit: 3, holders: [] }, { v: 2 }),
+  'holders that are no array': () => put('semaphore', { limit: 3, holders: permit(future) }),
+  'no field of holders': () => put('semaphore', { limit: 3 }),
+  'readers that are no array': () => put('reader-writer', { ...readerWriter([], null), readers: 'one' }),
+  'no field of a writer': () => put('reader-writer', { readers: [], writerWaiting: false }),
+  'no field of a holder': () => put('election', {}),
+  'a lease with an expiry that is no date': () =>
     put('semaphore', { limit: 3, holders: [{ ...permit(past), expiresAt: past.toISOString() }] }),
-  'with a lease that is none': () => put('semaphore', { limit: 3, holders: ['w9'] }),
-  'with a waiter without an expiry': () =>
+  'a lease that is no object': () => put('semaphore', { limit: 3, holders: ['w9'] }),
+  'a waiter without an expiry': () =>
     put('semaphore', { limit: 3, holders: [] }, { queue: { w8: { process: 'p9' } } }),
-  'whose fence is no number': () => put('semaphore', { limit: 3, holders: [] }, { fence: 'x' }),
-  'whose fence is a double': () => put('semaphore', { limit: 3, holders: [] }, { fence: 7.5 }),
-  'whose fence is negative': () => put('semaphore', { limit: 3, holders: [] }, { fence: Long.NEG_ONE }),
-  'whose queue is an array': () => put('semaphore', { limit: 3, holders: [] }, { queue: [waiter(future)] }),
-  'whose wake is no string': () => put('semaphore', { limit: 3, holders: [] }, { wake: null }),
-  'whose purgeAt is no date': () => put('semaphore', { limit: 3, holders: [] }, { purgeAt: 'soon' }),
+  'a fence that is no number': () => put('semaphore', { limit: 3, holders: [] }, { fence: 'x' }),
+  'a fence that is a double': () => put('semaphore', { limit: 3, holders: [] }, { fence: 7.5 }),
+  'a negative fence': () => put('semaphore', { limit: 3, holders: [] }, { fence: Long.NEG_ONE }),
+  'a queue that is an array': () => put('semaphore', { limit: 3, holders: [] }, { queue: [waiter(future)] }),
+  'a wake that is no string': () => put('semaphore', { limit: 3, holders: [] }, { wake: null }),
+  'a purgeAt that is no date': () => put('semaphore', { limit: 3, holders: [] }, { purgeAt: 'soon' }),
 };
 
-describe('a document of another kind', () => {
-  it.each(Object.entries(idle))('is adopted if it is idle, keeping its fence: %s', async (_, make) => {
-    const name = await make();
-    const { stored } = await driver.apply(name, [enqueue('w1')], { takingOver: true });
-    const token = ahead.toNumber() + 1;
-    expect(stored).toEqual({
-      ...{ _id: name, kind: 'mutex', v: 1, fence: token, queue: {}, wake: '' },
-      holder: expect.objectContaining({ id: 'w1', token }) as unknown,
-      purgeAt: expect.any(Date) as unknown,
-    });
-  });
+describe('a kind takeover', () => {
+  it.each(Object.entries(idle))(
+    'changes the kind of an idle lock and keeps its fence: %s',
+    async (_, make) => {
+      const name = await make();
+      const { stored } = await driver.apply(name, [enqueue('w1')], { takingOver: true });
+      const token = ahead.toNumber() + 1;
+      expect(stored).toEqual({
+        ...{ _id: name, kind: 'mutex', v: 1, fence: token, queue: {}, wake: '' },
+        holder: expect.objectContaining({ id: 'w1', token }) as unknown,
+        purgeAt: expect.any(Date) as unknown,
+      });
+    },
+  );
 
-  it.each(Object.entries(idle))('is left alone by whoever does not ask for it: %s', async (_, make) => {
+  it.each(Object.entries(idle))('does not happen unless the update asks for it: %s', async (_, make) => {
     const name = await make();
     const before = await driver.image(name);
     const { reply } = await driver.apply(name, [enqueue('w1'), leave('w9'), cancel('w8')]);
@@ -107,7 +110,7 @@ describe('a document of another kind', () => {
     expect(refusalOf(reply, mutexSeats, 'enqueue', requestOf('w1'))).toBe('other-kind');
   });
 
-  it.each(Object.entries(live))('is never adopted while it is in use: %s', async (_, make) => {
+  it.each(Object.entries(live))('never happens to a lock in use: %s', async (_, make) => {
     const name = await make();
     const before = await driver.image(name);
     for (const [type, request] of [
@@ -120,7 +123,7 @@ describe('a document of another kind', () => {
     expect(await driver.image(name)).toBe(before);
   });
 
-  it.each(Object.entries(corrupt))('is never adopted when it is corrupt: %s', async (_, make) => {
+  it.each(Object.entries(corrupt))('never happens to a corrupt document: %s', async (_, make) => {
     const name = await make();
     const before = await driver.image(name);
     for (const operations of [[enqueue('w1')], [tryOnce('w1')], [leave('w9')], []]) {
@@ -129,7 +132,7 @@ describe('a document of another kind', () => {
     expect(await driver.image(name)).toBe(before);
   });
 
-  it('is not adopted by an update that finds a lock of its own kind', async () => {
+  it('does not empty a lock that has the kind already', async () => {
     const name = driver.newName();
     await driver.apply(name, [enqueue('w1')]);
     const { stored } = await driver.apply(name, [enqueue('w2')], { takingOver: true });

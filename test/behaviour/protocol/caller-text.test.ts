@@ -9,7 +9,7 @@ const driver = new LockDocumentDriver(inject('mongoUri'));
 
 afterAll(() => driver[Symbol.asyncDispose]());
 
-/** What an aggregation, a path, a regular expression, JavaScript or a careless comparison would make something of. */
+/** Texts with a meaning in an aggregation, a path, a regular expression, JavaScript or a careless comparison. */
 const texts: readonly string[] = [
   ...['$x', '$', '$$NOW', '$$ROOT', '$$FOO', '$holder', '$holder.id', '$_id', '$$REMOVE', '$queue.w1'],
   ...[
@@ -50,7 +50,7 @@ const texts: readonly string[] = [
 const shown = texts.map((text) => [JSON.stringify(text.slice(0, 20)), text] as const);
 
 describe('the name of a lock', () => {
-  it.each(shown)('is data and nothing else: %s', async (_, name) => {
+  it.each(shown)('is plain data: %s', async (_, name) => {
     await driver.apply(name, [enqueue('wh')]);
     await driver.apply(name, [enqueue('w1')]);
     const { stored } = await driver.apply(name, [leave('wh')]);
@@ -58,7 +58,7 @@ describe('the name of a lock', () => {
     expect(await driver.read(name)).toEqual(stored);
   });
 
-  it('is another lock for every other text', async () => {
+  it('names a different lock for each different text', async () => {
     const holders = [];
     for (const [index, name] of texts.entries()) {
       const own = `wa${index}`;
@@ -73,8 +73,8 @@ describe('the name of a lock', () => {
   });
 });
 
-describe('why, and the label', () => {
-  it.each(shown)('are kept as they are, in the queue and in the seat: %s', async (_, text) => {
+describe('the reason and the label', () => {
+  it.each(shown)('are stored unchanged, in the place and in the lease: %s', async (_, text) => {
     const name = driver.newName();
     const words = { why: text, label: text };
     await driver.apply(name, [tryOnce('wh', words)]);
@@ -87,12 +87,12 @@ describe('why, and the label', () => {
   });
 });
 
-describe.each(KINDS)('an attempt id of a $model.kind that somebody makes up', ({ seats }) => {
+describe.each(KINDS)('an invented attempt id for a $model.kind', ({ seats }) => {
   const own = new LockDocumentDriver(inject('mongoUri'), seats);
 
   afterAll(() => own[Symbol.asyncDispose]());
 
-  it.each(shown)('is data, names nobody and breaks nothing: %s', async (_, id) => {
+  it.each(shown)('is plain data, matches no attempt and changes nothing: %s', async (_, id) => {
     const name = own.newName();
     await own.apply(name, [enqueue('wh', { limit: 1 }), enqueue('w1')]);
     const before = versionOf(await own.read(name));

@@ -20,33 +20,33 @@ const driver = new LockDocumentDriver(inject('mongoUri'), readerWriterSeats);
 
 afterAll(() => driver[Symbol.asyncDispose]());
 
-/** `ww` writes; these wait. */
+/** `ww` writes; these requests wait. */
 const written = (...waiting: readonly Operation[]): Promise<string> =>
   lockAfter(driver, write('ww'), ...waiting);
 
 describe('a downgrade', () => {
-  it('to upgradeable lets readers in, in the same update, but no second upgradeable', async () => {
+  it('to upgradeable admits waiting readers in the same update, up to the next upgradeable one', async () => {
     const name = await written(read('wa'), readUpgradeably('wb'), read('wc'));
     const { stored, reply } = await driver.apply(name, [exchange('ww', 1, 'upgradeable')]);
     expect(seen(stored)).toEqual(['ww upgradeable', 'wa read', 'wb waits', 'wc waits']);
     expect(reply.wake).toEqual([`p0:wa:${tokenOf(stored, 'wa')}`]);
   });
 
-  it('to read lets everybody before the next writer in', async () => {
+  it('to read admits every waiter before the next writer', async () => {
     const name = await written(read('wa'), readUpgradeably('wb'), write('wc'));
     const { stored } = await driver.apply(name, [exchange('ww', 1, 'read')]);
     expect(seen(stored)).toEqual(['ww read', 'wa read', 'wb upgradeable', 'wc waits']);
   });
 
-  it('from upgradeable to read lets the next upgradeable in', async () => {
+  it('from upgradeable to read admits the next upgradeable reader', async () => {
     const name = await lockAfter(driver, readUpgradeably('wa'), readUpgradeably('wb'));
     const { stored } = await driver.apply(name, [exchange('wa', 1, 'read')]);
     expect(seen(stored)).toEqual(['wa read', 'wb upgradeable']);
   });
 
-  it('gives a new token, below those of whom it lets in, and keeps the rest of the lease', async () => {
+  it('gives a new token, below those of the readers that it admits, and keeps the rest of the lease', async () => {
     const name = await written(read('wa'));
-    // Ahead of the clock, so that the fence counts the tokens.
+    // A fence ahead of the clock: each token is the one before it plus one.
     const fence = (Date.now() + 3_600_000) * 1_000;
     await driver.tamper(name, { $set: { fence: Long.fromNumber(fence) } });
     const [before] = versionOf(await driver.read(name)).leases;
@@ -58,7 +58,7 @@ describe('a downgrade', () => {
     expect(reply.fence).toBe(fence + 2);
   });
 
-  it('of an upgrade that waits for others ends the upgrade, too', async () => {
+  it('to read during a waiting upgrade also ends the upgrade', async () => {
     const name = await lockAfter(
       driver,
       read('wa'),
@@ -73,7 +73,7 @@ describe('a downgrade', () => {
     expect((await driver.apply(name, [leave('wa')])).stored['writerWaiting']).toBe(false);
   });
 
-  it('is final for a plain reader: nothing makes it stronger again', async () => {
+  it('to read is final: no later change makes the hold stronger again', async () => {
     const name = await written();
     await driver.apply(name, [exchange('ww', 1, 'read')]);
     const before = await driver.image(name);
@@ -84,8 +84,8 @@ describe('a downgrade', () => {
   });
 });
 
-describe('a change of mode by whoever has no lease', () => {
-  it('changes not a byte: a waiter, somebody whose time is over, a stranger', async () => {
+describe('a change of mode that cannot apply', () => {
+  it('changes nothing for a waiter, an unknown attempt or an expired lease', async () => {
     const name = await lockAfter(driver, readUpgradeably('wu'), readUpgradeably('wb'));
     const before = await driver.image(name);
     for (const id of ['wb', 'w9']) {
@@ -99,7 +99,7 @@ describe('a change of mode by whoever has no lease', () => {
   });
 
   it.each([MUTEX, SEMAPHORE])(
-    'changes not a byte of another kind of lock: $model.kind',
+    'changes not a byte of a lock of another kind: $model.kind',
     async ({ seats }) => {
       await using other = new LockDocumentDriver(inject('mongoUri'), seats);
       const name = await lockAfter(other, enqueue('wh', { limit: 1 }), enqueue('w1'));

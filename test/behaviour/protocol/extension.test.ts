@@ -18,7 +18,7 @@ const driver = new LockDocumentDriver(inject('mongoUri'));
 
 afterAll(() => driver[Symbol.asyncDispose]());
 
-/** Leases of 30 s and of 60 s, which end in five seconds; `wh` holds, and `w1` and `w2` wait. */
+/** `wh` holds with a lease of 60 s; `w1` and `w2` wait with leases of 30 s. All of them expire in five seconds. */
 async function contended(): Promise<string> {
   const name = driver.newName();
   await driver.apply(name, [enqueue('wh', { leaseMs: 60_000 }), enqueue('w1'), enqueue('w2')]);
@@ -34,7 +34,7 @@ const expiriesOf = async (name: string): Promise<Readonly<Record<string, number>
   return Object.fromEntries(all.map(([id, { expiresAt }]) => [id, expiresAt.getTime()]));
 };
 
-/** Both ways in which a lease is extended, with what `wake` says then; each gives the time of the update. */
+/** Both ways to extend a lease, each with the `wake` that it leaves. They return the server time of the update. */
 const ways = [
   [
     'an operation',
@@ -50,14 +50,14 @@ const ways = [
 ] as const;
 
 describe.each(ways)('extending by %s', (_, wake, extendBy) => {
-  it('gives a lease its own length from now, and leaves the others alone', async () => {
+  it('gives a lease its full length from now, and does not change the others', async () => {
     const name = await contended();
     const before = await expiriesOf(name);
     const nowMs = await extendBy(name, 'wh', 'w9');
     expect(await expiriesOf(name)).toEqual({ ...before, wh: nowMs + 60_000 });
   });
 
-  it('never takes anything away, though the clock has stepped back', async () => {
+  it('never shortens a lease, even if the clock has stepped back', async () => {
     const name = await contended();
     const late = new Date(Date.now() + 3_600_000);
     await driver.lapse(name, ['wh'], late);
@@ -65,7 +65,7 @@ describe.each(ways)('extending by %s', (_, wake, extendBy) => {
     expect(await expiriesOf(name)).toMatchObject({ wh: late.getTime() });
   });
 
-  it('never revives a lease that is over', async () => {
+  it('never revives an expired lease', async () => {
     const name = await contended();
     await driver.lapse(name, ['wh']);
     await extendBy(name, 'wh');
@@ -73,7 +73,7 @@ describe.each(ways)('extending by %s', (_, wake, extendBy) => {
     expect(leases.every(({ id, expiresAt }) => id !== 'wh' || expiresAt.getTime() < Date.now())).toBe(true);
   });
 
-  it('changes neither token nor anything else of the lease', async () => {
+  it('changes neither the token nor anything else of the lease', async () => {
     const name = await contended();
     const before = await driver.read(name);
     const nowMs = await extendBy(name, 'wh');
@@ -83,7 +83,7 @@ describe.each(ways)('extending by %s', (_, wake, extendBy) => {
 });
 
 describe('extending by an operation', () => {
-  it('surely writes, so that looking by it means something, even if nobody is there any more', async () => {
+  it('always writes, even for an unknown attempt, so that its acknowledgement by a majority proves something', async () => {
     const name = await contended();
     const before = (await driver.oplog(name)).length;
     await driver.apply(name, [{ ...extend('w9'), nonce: '1' }]);
@@ -91,7 +91,7 @@ describe('extending by an operation', () => {
     expect((await driver.oplog(name)).length).toBe(before + 2);
   });
 
-  it('extends a place in the queue by its own lease', async () => {
+  it('gives a place in the queue its full lease from now', async () => {
     const name = await contended();
     const before = await expiriesOf(name);
     const { nowMs } = await driver.apply(name, [extend('w2', 'w1')]);
@@ -100,7 +100,7 @@ describe('extending by an operation', () => {
 });
 
 describe('extending by the batch', () => {
-  it('extends each document by its own lease, and tells which leases are still live', async () => {
+  it('extends leases in several documents, and the read after it shows which of them are live', async () => {
     const names = [await contended(), await contended(), await contended()] as const;
     await driver.lapse(names[1], ['wh']);
     const pipeline = extension([mutexSeats], ['wh'], 60_000, RETENTION_MS);
@@ -116,7 +116,7 @@ describe('extending by the batch', () => {
     }
   });
 
-  it('extends locks of all kinds in one command, and tells how each is held', async () => {
+  it('extends locks of all kinds in one command, and the read after it shows how each is held', async () => {
     await using readers = new LockDocumentDriver(inject('mongoUri'), READER_WRITER.seats);
     const demand = { permits: 2, limit: 3, mode: 'read' } as const;
     const names: string[] = [];
@@ -154,13 +154,13 @@ describe('extending by the batch', () => {
     for (const [first] of leases) expect(first?.expiresAt.getTime()).toBeGreaterThan(Date.now() + 20_000);
   });
 
-  it('shows a process no lease of another', async () => {
+  it('shows a process no lease of another process', async () => {
     const name = await contended();
     const projection = leasesProjection([mutexSeats], 'p1');
     expect(await driver.collection.findOne({ _id: name }, { projection })).toMatchObject({ leases: [] });
   });
 
-  it('creates no document, admits nobody and passes over nobody', async () => {
+  it('creates no document, admits no waiter and drops no lapsed place', async () => {
     const missing = driver.newName();
     expect(await driver.extend(missing, ['wh'], LEASE_MS, RETENTION_MS)).toBeNull();
     expect(await driver.read(missing)).toBeNull();
@@ -181,7 +181,7 @@ describe('a poll', () => {
     return readPoll(found);
   };
 
-  it('tells which attempts of the process wait, where the first of them stands, and how long the queue is', async () => {
+  it('shows the waiting attempts of the process, the place of the first, and the length of the queue', async () => {
     const name = driver.newName();
     await driver.apply(name, [
       enqueue('wh'),
@@ -201,7 +201,7 @@ describe('a poll', () => {
     expect(shown.map(({ leases }) => leases.map(({ id }) => id))).toEqual([['wh'], [], [], []]);
   });
 
-  it('shows no waiter where there is no queue', async () => {
+  it('shows no waiter if the queue is corrupt', async () => {
     const name = driver.newName();
     await driver.apply(name, [enqueue('wh')]);
     await driver.tamper(name, { $set: { queue: 7 } });

@@ -44,31 +44,31 @@ const wordsOf = async (name: string, ...operations: readonly Operation[]): Promi
 
 const another: Partial<Request> = { process: 'p1' };
 
-describe('whoever keeps a lease is told', () => {
+describe('a keeper is sent a wake-up', () => {
   it.each([
     ['has to wait behind it', enqueue('w1', another)],
-    ['tries in vain', tryOnce('w1', another)],
-    ['wants to keep it as well', enqueue('w1', { ...another, keeps: 999 })],
+    ['is a try and finds the lock busy', tryOnce('w1', another)],
+    ['wants to keep the seat as well', enqueue('w1', { ...another, keeps: 999 })],
     ['finds the queue full', enqueue('w1', { ...another, maxMembers: 1 })],
-  ])('when somebody %s', async (_, request) => {
+  ])('when a request of another process %s', async (_, request) => {
     const name = await kept();
     expect(await wordsOf(name, request)).toEqual(['p0:wh:-1']);
   });
 
-  it('again, when a request that waits is sent again', async () => {
+  it('again when a waiting request is sent again', async () => {
     const name = await kept();
     await driver.apply(name, [enqueue('w1', another)]);
     expect(await wordsOf(name, enqueue('w1', another))).toEqual(['p0:wh:-1']);
   });
 
-  it('of each request of an update, as long as it holds', async () => {
+  it('for each request of an update, as long as it holds the lock', async () => {
     const name = await kept();
     const words = await wordsOf(name, enqueue('w1', another), tryOnce('w2', another), leave('wh'));
     const givenBack = words.at(-1)?.split(':')[0];
     expect([...words.slice(0, -1), givenBack]).toEqual(['p0:wh:-1', 'p0:wh:-1', '-wh']);
   });
 
-  it('also if it was asked to release, and not if it said that it keeps nothing', async () => {
+  it('even after it was asked to release, but not if its request said that it keeps nothing', async () => {
     const asked = await kept();
     await driver.apply(asked, [ask('wh')]);
     expect(await wordsOf(asked, enqueue('w1', another))).toEqual(['p0:wh:-1']);
@@ -78,12 +78,12 @@ describe('whoever keeps a lease is told', () => {
     }
   });
 
-  it('by the very update that made it a keeper, if that brings somebody else as well', async () => {
+  it('by the same update that made it a keeper, if that update also brings a request of another process', async () => {
     const name = driver.newName();
     expect(await wordsOf(name, enqueue('wh', KEEPS), enqueue('w1', another))).toEqual(['p0:wh:-1']);
   });
 
-  it('wherever it sits among the holders of a semaphore, and nobody else is', async () => {
+  it('wherever it stands among the holders of a semaphore, and the other holders are sent none', async () => {
     const name = semaphores.newName();
     const one: Partial<Request> = { permits: 1, limit: 3 };
     await semaphores.apply(name, [
@@ -98,8 +98,8 @@ describe('whoever keeps a lease is told', () => {
   });
 });
 
-describe('whoever keeps a lease is not told', () => {
-  it('of a request that comes too late', async () => {
+describe('a keeper is sent no wake-up', () => {
+  it('for a request that comes after its not-after', async () => {
     const name = await kept();
     const notAfter = new Date(Date.now() - 1_000);
     for (const request of [enqueue, tryOnce]) {
@@ -107,12 +107,12 @@ describe('whoever keeps a lease is not told', () => {
     }
   });
 
-  it('of a request of its own process', async () => {
+  it('for a request of its own process', async () => {
     const name = await kept();
     expect(await wordsOf(name, enqueue('w1', { process: 'p0' }))).toEqual([]);
   });
 
-  it('of a limit that leaves room for what it keeps, but of one that does not', async () => {
+  it('for a new limit that its permits fit into, but one for a limit that they exceed', async () => {
     const name = semaphores.newName();
     const two: Partial<Request> = { permits: 2, limit: 3, ...KEEPS };
     await semaphores.apply(name, [enqueue('wa', two)]);
@@ -126,7 +126,7 @@ describe('whoever keeps a lease is not told', () => {
     }
   });
 
-  it('of somebody who is let in beside it', async () => {
+  it('for a request that is admitted beside it', async () => {
     const name = semaphores.newName();
     const one: Partial<Request> = { permits: 1, limit: 3 };
     await semaphores.apply(name, [enqueue('wa', { ...one, ...KEEPS })]);
@@ -135,20 +135,20 @@ describe('whoever keeps a lease is not told', () => {
     }
   });
 
-  it('of its own request, when that is sent again', async () => {
+  it('for its own request when that is sent again', async () => {
     const name = await kept();
     expect(await wordsOf(name, enqueue('wh', KEEPS))).toEqual([]);
     expect(await wordsOf(name, tryOnce('wh', KEEPS))).toEqual([]);
   });
 
-  it('when it is dead, and somebody takes its seat', async () => {
+  it('when its lease has expired and another process takes its seat', async () => {
     const name = await kept();
     await driver.lapse(name, ['wh']);
     expect(await wordsOf(name, enqueue('w1', another))).toEqual([]);
     expect(versionOf(await driver.read(name)).leases).toMatchObject([{ id: 'w1' }]);
   });
 
-  it('by what brings nobody', async () => {
+  it('for an operation that brings no new request', async () => {
     const name = await kept();
     await driver.apply(name, [enqueue('w1', another)]);
     expect(await wordsOf(name)).toEqual([]);
@@ -158,7 +158,7 @@ describe('whoever keeps a lease is not told', () => {
     expect(await wordsOf(name, resize(1))).toEqual([]);
   });
 
-  it('where a lock cannot be kept', async () => {
+  it('for a reader-writer lock, which cannot be kept', async () => {
     const name = readerWriters.newName();
     await readerWriters.apply(name, [enqueue('wh', { ...KEEPS, mode: 'write' })]);
     const { stored, reply } = await readerWriters.apply(name, [enqueue('w1', another)]);
@@ -169,7 +169,7 @@ describe('whoever keeps a lease is not told', () => {
   });
 });
 
-describe('the look that follows an extension', () => {
+describe('the read after an extension', () => {
   const look = async (name: string, process: string): Promise<boolean> => {
     const projection = keptLeasesProjection(PLACES_OF_LEASES, process);
     const found = await driver.collection.findOne({ _id: name }, { projection });
@@ -177,7 +177,7 @@ describe('the look that follows an extension', () => {
     return readLeases(found).othersWait;
   };
 
-  it('tells whether another process waits, whose word may have been missed', async () => {
+  it('shows whether another process waits, in case the wake-up about it was missed', async () => {
     const name = await kept();
     expect(await look(name, 'p0')).toBe(false);
     await driver.apply(name, [enqueue('w0', { process: 'p0' })]);
@@ -189,14 +189,14 @@ describe('the look that follows an extension', () => {
     expect(await look(name, 'p1')).toBe(false);
   });
 
-  it('does not count the dead', async () => {
+  it('does not count a waiter whose place has lapsed', async () => {
     const name = await kept();
     await driver.apply(name, [enqueue('w1', another)]);
     await driver.lapse(name, ['w1']);
     expect(await look(name, 'p0')).toBe(false);
   });
 
-  it('says no where it was not asked for, and where there is no queue', async () => {
+  it('shows no waiter if it was not asked about waiters, or if the queue is corrupt', async () => {
     const name = await kept();
     await driver.apply(name, [enqueue('w1', another)]);
     const found = await driver.collection.findOne(

@@ -8,7 +8,7 @@ const driver = new LockDocumentDriver(inject('mongoUri'));
 
 afterAll(() => driver[Symbol.asyncDispose]());
 
-/** Held by `wh`, for whom `w1` and `w2` wait. */
+/** `wh` holds the lock; `w1` and `w2` wait. */
 async function contended(): Promise<string> {
   const name = driver.newName();
   await driver.apply(name, [enqueue('wh')]);
@@ -22,13 +22,13 @@ const membersOf = async (name: string): Promise<readonly string[]> => {
 };
 
 describe('cancel', () => {
-  it('takes a waiter out of the queue', async () => {
+  it('removes a waiter from the queue', async () => {
     const name = await contended();
     await driver.apply(name, [cancel('w1')]);
     expect(await membersOf(name)).toEqual(['wh', 'w2']);
   });
 
-  it('never empties a seat: the grant came first, and its reply shows it', async () => {
+  it('never empties a seat: if the grant came first, the reply shows the lease', async () => {
     const name = await contended();
     const before = await driver.image(name);
     const { reply } = await driver.apply(name, [cancel('wh')]);
@@ -38,19 +38,19 @@ describe('cancel', () => {
 });
 
 describe('leave', () => {
-  it('empties a seat for the next in line', async () => {
+  it('empties a seat, which goes to the next waiter', async () => {
     const name = await contended();
     await driver.apply(name, [leave('wh')]);
     expect(await membersOf(name)).toEqual(['w1', 'w2']);
   });
 
-  it('takes a waiter out of the queue', async () => {
+  it('removes a waiter from the queue', async () => {
     const name = await contended();
     await driver.apply(name, [leave('w1')]);
     expect(await membersOf(name)).toEqual(['wh', 'w2']);
   });
 
-  it('surely writes, so that its acknowledgement by a majority means something', async () => {
+  it('always writes, even for an unknown attempt, so that its acknowledgement by a majority proves something', async () => {
     const name = await contended();
     const before = (await driver.oplog(name)).length;
     await driver.apply(name, [leave('w8')]);
@@ -58,7 +58,7 @@ describe('leave', () => {
     expect((await driver.oplog(name)).length).toBe(before + 2);
   });
 
-  it('does not take the seat of the next holder when it comes twice', async () => {
+  it('does not take the seat of the next holder when it is applied twice', async () => {
     const name = await contended();
     await driver.apply(name, [leave('wh')]);
     await driver.apply(name, [leave('wh')]);
@@ -67,13 +67,13 @@ describe('leave', () => {
 });
 
 describe('evict', () => {
-  it('empties the seat at once for the next in line', async () => {
+  it('empties the seat at once, and the next waiter gets it', async () => {
     const name = await contended();
     await driver.apply(name, [evict('wh')]);
     expect(await membersOf(name)).toEqual(['w1', 'w2']);
   });
 
-  it('leaves waiters where they are', async () => {
+  it('does not remove a waiter', async () => {
     const name = await contended();
     await driver.apply(name, [evict('w1')]);
     expect(await membersOf(name)).toEqual(['wh', 'w1', 'w2']);
@@ -81,7 +81,7 @@ describe('evict', () => {
 });
 
 describe('ask', () => {
-  it('marks the lease, says why, and leaves the seat and its expiry as they are', async () => {
+  it('marks the lease with the reason, and changes neither its seat nor its expiry', async () => {
     const name = await contended();
     const [before] = versionOf(await driver.read(name)).leases;
     await driver.apply(name, [ask('wh', 'maintenance')]);
@@ -90,7 +90,7 @@ describe('ask', () => {
     expect(await membersOf(name)).toEqual(['wh', 'w1', 'w2']);
   });
 
-  it('ends all extension of the lease, so that its seat is free in a lease at the latest', async () => {
+  it('stops every extension of the lease, so that its seat is free after one lease at the latest', async () => {
     const name = await contended();
     await driver.apply(name, [ask('wh')]);
     const ending = versionOf(await driver.read(name)).leases;
@@ -101,7 +101,7 @@ describe('ask', () => {
     expect(versionOf(await driver.read(name)).leases).toEqual([{ ...ending[0], expiresAt: soon }]);
   });
 
-  it('does not mark those who wait', async () => {
+  it('does not mark a waiter', async () => {
     const name = await contended();
     const before = await driver.image(name);
     await driver.apply(name, [ask('w1', 'maintenance')]);
@@ -109,11 +109,11 @@ describe('ask', () => {
   });
 });
 
-describe('whoever holds nothing', () => {
+describe('an operation for an attempt without a lease or a place', () => {
   const operations = [cancel('w9'), ask('w9', 'why'), evict('w9')];
 
   it.each(operations.map((operation) => [operation.type, operation] as const))(
-    'changes not a byte of who holds and who waits by %s',
+    'changes not a byte of holders and waiters: %s',
     async (_, operation) => {
       const name = await contended();
       const before = await driver.image(name);
@@ -125,14 +125,14 @@ describe('whoever holds nothing', () => {
   it.each([
     ['leave', leave('w9'), ' -w9:0'],
     ['extend', extend('w9'), ` ~${NONCE}`],
-  ])('changes nothing but the word that answers it by %s', async (_, operation, wake) => {
+  ])('changes nothing but the word that answers it: %s', async (_, operation, wake) => {
     const name = await contended();
     const before = await driver.read(name);
     await driver.apply(name, [operation]);
     expect(await driver.read(name)).toEqual({ ...before, wake });
   });
 
-  it('cannot bring back a lease that is over, not even its own', async () => {
+  it('cannot revive an expired lease or a lapsed place, not even by its own extension', async () => {
     const name = await contended();
     await driver.lapse(name, ['wh', 'w1']);
     await driver.apply(name, [extend('wh', 'w1')]);

@@ -25,7 +25,7 @@ const semaphore = new LockDocumentDriver(inject('mongoUri'), SEMAPHORE.seats);
 
 afterAll(() => Promise.all([mutex, readerWriter, semaphore].map((driver) => driver[Symbol.asyncDispose]())));
 
-/** A lock for which so many asked, one after the other, each with words of its own. */
+/** A lock that so many attempts asked for one after the other, each with a reason and a label. */
 async function crowded(
   driver: LockDocumentDriver,
   count: number,
@@ -39,7 +39,7 @@ async function crowded(
   return name;
 }
 
-/** What the oplog got by this update, in bytes. */
+/** The size of the oplog entry of this update, in bytes. */
 async function bytesOf(driver: LockDocumentDriver, name: string, operation: Operation): Promise<number> {
   await driver.apply(name, [operation]);
   return lastEntryBytes(driver, name);
@@ -53,10 +53,10 @@ async function lastEntryBytes(driver: LockDocumentDriver, name: string): Promise
 
 describe.each<readonly [words: string, driver: LockDocumentDriver, demand: Partial<Request>]>([
   ['mutex', mutex, {}],
-  ['reader-writer lock, all of them writers', readerWriter, { mode: 'write' }],
+  ['reader-writer lock, all of them writers,', readerWriter, { mode: 'write' }],
   ['semaphore', semaphore, { permits: 3, limit: 3 }],
-])('with 500 waiters of a %s', (_, driver, demand) => {
-  it('a hand-off writes at most 1 KB to the oplog, from the first to the last', async () => {
+])('with 500 waiters for a %s', (_, driver, demand) => {
+  it('each of the first 20 hand-overs writes at most 1 KB to the oplog', async () => {
     const name = await crowded(driver, WAITERS + 1, () => demand);
     expect(versionOf(await driver.read(name)).queue).toHaveLength(WAITERS);
     const sizes: number[] = [];
@@ -65,7 +65,7 @@ describe.each<readonly [words: string, driver: LockDocumentDriver, demand: Parti
     expect(Math.max(...sizes)).toBeLessThanOrEqual(KILOBYTE);
   });
 
-  it('so does a cancel in the middle, a newcomer, and the extension of a place', async () => {
+  it('a cancel in the middle, a new request and the extension of a place write at most 1 KB each', async () => {
     const name = await crowded(driver, WAITERS + 1, () => demand);
     const newcomer = enqueue('wnew', { ...words, ...demand });
     for (const operation of [cancel(idOf(250)), newcomer, extend(idOf(300))]) {
@@ -78,7 +78,7 @@ describe.each([
   ['readers', readerWriter, { mode: 'read' }],
   ['holders of a semaphore', semaphore, { permits: 1, limit: HOLDERS }],
 ] as const)('among 100 %s', (_, driver, demand) => {
-  it('a release writes at most 1 KB to the oplog, whoever it is that leaves', async () => {
+  it('a release writes at most 1 KB to the oplog, whichever of them leaves', async () => {
     const name = await crowded(driver, HOLDERS, () => demand);
     expect(versionOf(await driver.read(name)).leases).toHaveLength(HOLDERS);
     for (const index of [0, 50, 98, 99, 97, 1]) {
@@ -87,7 +87,7 @@ describe.each([
     expect(versionOf(await driver.read(name)).leases).toHaveLength(HOLDERS - 6);
   });
 
-  it('so does the one who enters, and whose lease is extended, alone or in a batch', async () => {
+  it('a grant and an extension, alone or in a batch, write at most 1 KB each', async () => {
     const name = await crowded(driver, HOLDERS - 1, () => demand);
     const newcomer = enqueue('wnew', { ...words, ...demand });
     for (const operation of [newcomer, extend(idOf(50))]) {
@@ -98,8 +98,8 @@ describe.each([
   });
 });
 
-describe('with 500 waiters of a lock that many hold', () => {
-  it('a release that lets one of them in writes at most 1 KB to the oplog', async () => {
+describe('with 500 waiters for a lock that several hold', () => {
+  it('a release that admits one of them writes at most 1 KB to the oplog', async () => {
     const name = await crowded(semaphore, HOLDERS + WAITERS, () => ({ permits: 1, limit: HOLDERS }));
     for (const index of [0, 50, 99]) {
       const released = await bytesOf(semaphore, name, leave(idOf(index)));
@@ -110,8 +110,8 @@ describe('with 500 waiters of a lock that many hold', () => {
     expect(await bytesOf(semaphore, name, resize(HOLDERS + 1))).toBeLessThanOrEqual(KILOBYTE);
   });
 
-  it('so does an upgrade that waits, its cancel, its grant, and the downgrade after it', async () => {
-    // The first two read; behind them a writer holds the others up.
+  it('an upgrade that waits, its cancel, its grant and the downgrade after it write at most 1 KB each', async () => {
+    // The first two read, one of them upgradeably; all others are writers and wait.
     const modeOf = (index: number): Partial<Request> => ({
       mode: index === 0 ? 'upgradeable' : index === 1 ? 'read' : 'write',
     });

@@ -21,13 +21,13 @@ afterAll(() => driver[Symbol.asyncDispose]());
 const purgeMs = (stored: StoredDocument | null | undefined): number =>
   (stored?.['purgeAt'] as Date).getTime();
 
-/** It lasts for what is needed, and half a day to a day longer. */
+/** Expects `purgeAt` half a day to a day after the time until which the document is needed. */
 function expectToCover(stored: StoredDocument | null | undefined, neededMs: number): void {
   expect(purgeMs(stored)).toBeGreaterThanOrEqual(neededMs + DAY_MS / 2);
   expect(purgeMs(stored)).toBeLessThan(neededMs + DAY_MS);
 }
 
-/** Longer than any other here, so that it raises whatever it should raise. */
+/** Longer than any other retention here, so that it raises `purgeAt`. */
 const LONG_MS = 40 * DAY_MS;
 
 describe('purgeAt', () => {
@@ -45,7 +45,7 @@ describe('purgeAt', () => {
     },
   );
 
-  it('is left alone by releases and hand-offs, so that its index is rarely touched', async () => {
+  it('is not changed by releases and hand-overs, so that its index is rarely written', async () => {
     const name = driver.newName();
     const before = purgeMs((await driver.apply(name, [enqueue('w1'), enqueue('w2')])).stored);
     for (const operation of [cancel('w3'), leave('w1'), leave('w2')]) {
@@ -53,7 +53,7 @@ describe('purgeAt', () => {
     }
   });
 
-  it('is written at most twice a day by whoever takes and extends the lock', async () => {
+  it('is written at most twice a day by requests and extensions', async () => {
     const name = driver.newName();
     const before = await driver.apply(name, [tryOnce('w1')]);
     const hours = purgeMs(before.stored) - (before.nowMs + LEASE_MS + RETENTION_MS);
@@ -79,7 +79,7 @@ describe('purgeAt', () => {
       const { stored, nowMs } = await driver.apply(name, [tryOnce('w1')]);
       spread.push(purgeMs(stored) - nowMs - LEASE_MS - RETENTION_MS - DAY_MS / 2);
     }
-    // In each twelfth of the half day there is one of 200: that one is empty has a chance of one in three million.
+    // Each twelfth of the half day has at least one of the 200; an empty twelfth has a chance of one in three million.
     const hours = new Set(spread.map((ms) => Math.floor(ms / 3_600_000)));
     expect(hours.size).toBe(12);
   });
@@ -95,7 +95,7 @@ describe('purgeAt', () => {
     expect(purgeMs((await driver.extend(name, ['w2'], LEASE_MS, RETENTION_MS))?.stored)).toBe(highest);
   });
 
-  it('is raised by a request, also one that only repeats or waits', async () => {
+  it('is raised by a request, even one that is repeated or has to wait', async () => {
     const name = driver.newName();
     await driver.apply(name, [enqueue('w1')]);
     for (const [days, operation] of [
@@ -108,7 +108,7 @@ describe('purgeAt', () => {
     }
   });
 
-  it('is raised by whoever extends a place or a lease, alone or in a batch', async () => {
+  it('is raised by the extension of a lease, alone or in a batch', async () => {
     const name = driver.newName();
     await driver.apply(name, [enqueue('w1')]);
     const extension = { ...extend('w1'), leaseMs: DAY_MS, retentionMs: 10 * DAY_MS };
@@ -125,7 +125,7 @@ describe('purgeAt', () => {
     expectToCover(stored, nowMs + LEASE_MS + LONG_MS);
   });
 
-  it('covers a lease that was given long after its request', async () => {
+  it('covers a lease that is granted long after its request', async () => {
     const name = driver.newName();
     await driver.apply(name, [enqueue('wh')]);
     await driver.apply(name, [enqueue('w1', { leaseMs: DAY_MS, retentionMs: 2 * DAY_MS })]);

@@ -17,13 +17,13 @@ const holderOf = (stored: StoredDocument | null): string | undefined => versionO
 const queueOf = (stored: StoredDocument | null): readonly string[] =>
   versionOf(stored).queue.map(([id]) => id);
 
-/** Who holds and who waits in the end, and how many have held. */
+/** The holder and the waiters at the end, and the fence, which counts the grants. */
 async function outcomeOf(name: string): Promise<unknown> {
   const { fence, leases, queue } = versionOf(await driver.read(name));
   return { fence, leases: leases.map(({ id, ending }) => [id, ending]), queue: queue.map(([id]) => id) };
 }
 
-/** A lock held by the first of these attempts, for which the others queue. */
+/** The first of these attempts holds the lock; the others wait. */
 async function contended(...ids: readonly string[]): Promise<string> {
   const name = driver.newName();
   for (const id of ids) await driver.apply(name, [enqueue(id)]);
@@ -31,8 +31,8 @@ async function contended(...ids: readonly string[]): Promise<string> {
 }
 
 describe('the queue', () => {
-  it('is an object, keyed by attempt, whose fields stand in the order of arrival', async () => {
-    // Neither their alphabetical order nor the order in which they come back may matter.
+  it('is an object keyed by attempt id, with its fields in the order of arrival', async () => {
+    // Neither the alphabetical order of the ids nor an earlier place of the same id may matter.
     const name = await contended('we', 'wz', 'wa', 'wq', 'wb');
     await driver.apply(name, [cancel('wa')]);
     await driver.apply(name, [enqueue('wc')]);
@@ -53,7 +53,7 @@ describe('the queue', () => {
     expect(holderOf(await driver.read(name))).toBe('wa');
   });
 
-  it('keeps the place, the lease and the arrival of a request that is repeated', async () => {
+  it('keeps the place, the lease and the arrival time of a repeated request', async () => {
     const name = await contended('wh', 'w1', 'w2');
     const before = await driver.image(name);
     for (const id of ['w1', 'wh']) {
@@ -63,7 +63,7 @@ describe('the queue', () => {
     expect(await driver.image(name)).toBe(before);
   });
 
-  it('is begun by a request and by nothing else', async () => {
+  it('is created, with its document, by a request and by no other operation', async () => {
     const name = driver.newName();
     const others = [cancel('w1'), leave('w1'), extend('w1'), ask('w1'), evict('w1')];
     for (const operations of [[], ...others.map((operation) => [operation])]) {
@@ -76,13 +76,13 @@ describe('the queue', () => {
 });
 
 describe('admission', () => {
-  it('gives a free seat to the first in line, in the very update that frees it', async () => {
+  it('gives a free seat to the first waiter, in the same update that frees it', async () => {
     const name = await contended('wh', 'w1', 'w2');
     const { stored } = await driver.apply(name, [leave('wh')]);
     expect([holderOf(stored), queueOf(stored)]).toEqual(['w1', ['w2']]);
   });
 
-  it('passes over waiters who are dead, and takes the seat of a dead holder', async () => {
+  it('passes over waiters whose places have lapsed, and gives away the seat of an expired holder', async () => {
     const name = await contended('wh', 'w1', 'w2', 'w3');
     await driver.lapse(name, ['w1', 'w2']);
     const { stored } = await driver.apply(name, [leave('wh')]);
@@ -96,7 +96,7 @@ describe('admission', () => {
   it.each([
     ['holder', 'wh', 'holder.expiresAt', 'w1'],
     ['waiter', 'w1', 'queue.w1.expiresAt', 'w2'],
-  ])('holds a %s for dead at its expiry, to the millisecond', async (_, id, field, next) => {
+  ])('treats a %s as expired from its expiry on, to the millisecond', async (_, id, field, next) => {
     const name = await contended('wh', 'w1', 'w2');
     const leaving = transition(mutexSeats, id === 'wh' ? [] : [leave('wh')]);
     const ending = [{ $set: { [field]: '$$NOW' } }];
@@ -115,7 +115,7 @@ describe('admission', () => {
     expect(lease).toMatchObject({ id: 'w1', expiresAt: lastSignOfLife, acquiredAt: new Date(nowMs) });
   });
 
-  it('lets no try past a waiter, not even into a seat that has just become free', async () => {
+  it('lets no try pass a waiter, not even into a seat that has just become free', async () => {
     const name = await contended('wh', 'w1');
     expect(queueOf((await driver.apply(name, [tryOnce('w2')])).stored)).toEqual(['w1']);
     await driver.lapse(name, ['wh']);
@@ -123,17 +123,13 @@ describe('admission', () => {
     expect([holderOf(stored), queueOf(stored)]).toEqual(['w1', []]);
   });
 
-  /** Each would end otherwise if seats were given once, at the end of the update. */
+  /** Each batch would end differently if waiters were admitted only once, at the end of the update. */
   const batches: Readonly<Record<string, readonly Operation[]>> = {
-    'a cancel finds the request before it seated': [leave('wh'), leave('w1'), enqueue('wx'), cancel('wx')],
-    'a cancel finds the next in line seated, and a try finds it there': [
-      leave('wh'),
-      cancel('w1'),
-      tryOnce('wx'),
-    ],
-    'a seat passes through every hand': [leave('wh'), leave('w1'), enqueue('wx'), enqueue('wy'), leave('wx')],
-    'the next in line is evicted': [leave('wh'), evict('w1'), enqueue('wx')],
-    'the next in line is asked, and not extended': [leave('wh'), ask('w1'), extend('w1')],
+    'a cancel finds its request admitted already': [leave('wh'), leave('w1'), enqueue('wx'), cancel('wx')],
+    'a cancel and a try find the next waiter admitted already': [leave('wh'), cancel('w1'), tryOnce('wx')],
+    'one seat is granted three times': [leave('wh'), leave('w1'), enqueue('wx'), enqueue('wy'), leave('wx')],
+    'the next waiter is admitted, then evicted': [leave('wh'), evict('w1'), enqueue('wx')],
+    'the next waiter is admitted, asked, and then not extended': [leave('wh'), ask('w1'), extend('w1')],
     'a try comes between two requests': [
       leave('wh'),
       leave('w1'),
@@ -143,9 +139,9 @@ describe('admission', () => {
     ],
   };
 
-  it.each(Object.entries(batches))('follows each operation of an update: %s', async (_, operations) => {
+  it.each(Object.entries(batches))('runs after each operation of an update: %s', async (_, operations) => {
     const [together, apart] = [await contended('wh', 'w1'), await contended('wh', 'w1')];
-    // Ahead of the clock, so that the fence counts the grants.
+    // A fence ahead of the clock counts the grants.
     const fence = Long.fromNumber((Date.now() + 3_600_000) * 1_000);
     await driver.collection.updateMany({ _id: { $in: [together, apart] } }, { $set: { fence } });
     await driver.apply(together, operations);

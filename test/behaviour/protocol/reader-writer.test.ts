@@ -20,12 +20,12 @@ const driver = new LockDocumentDriver(inject('mongoUri'), readerWriterSeats);
 afterAll(() => driver[Symbol.asyncDispose]());
 
 describe('readers', () => {
-  it('share the lock, with one who may upgrade among them', async () => {
+  it('share the lock, one upgradeable reader among them', async () => {
     const name = await lockAfter(driver, read('wa'), readUpgradeably('wb'), read('wc'));
     expect(seen(await driver.read(name))).toEqual(['wa read', 'wb upgradeable', 'wc read']);
   });
 
-  it('enter together in one update, all before the first writer, with tokens in the order of the queue', async () => {
+  it('are admitted by one update up to the first waiting writer, with tokens in the order of the queue', async () => {
     const name = await lockAfter(driver, write('wh'), read('wa'), readUpgradeably('wb'), read('wc'));
     for (const operation of [write('wd'), read('we')]) await driver.apply(name, [operation]);
     const { stored, reply } = await driver.apply(name, [leave('wh')]);
@@ -36,7 +36,7 @@ describe('readers', () => {
     expect(reply.wake).toEqual([expect.stringMatching(/^-wh:/), ...grants]);
   });
 
-  it('who come behind a waiting writer wait, so that it is not starved', async () => {
+  it('wait behind a waiting writer, so that it does not starve', async () => {
     const name = await lockAfter(driver, read('wa'), write('wb'), read('wc'));
     expect(seen(await driver.read(name))).toEqual(['wa read', 'wb waits', 'wc waits']);
     await driver.apply(name, [leave('wa')]);
@@ -45,7 +45,7 @@ describe('readers', () => {
     expect(seen(await driver.read(name))).toEqual(['wc read']);
   });
 
-  it('who were parked behind a writer enter in the update in which it gives up, or is found dead', async () => {
+  it('are admitted by the update in which the writer ahead of them is cancelled or found lapsed', async () => {
     for (const isDead of [false, true]) {
       const name = await lockAfter(driver, read('wa'), write('wb'), read('wc'), read('wd'));
       if (isDead) await driver.lapse(name, ['wb']);
@@ -54,14 +54,14 @@ describe('readers', () => {
     }
   });
 
-  it('stop entering at a second upgradeable, which keeps its place before all behind it', async () => {
+  it('wait behind a second upgradeable reader, which keeps its place', async () => {
     const name = await lockAfter(driver, readUpgradeably('wa'), readUpgradeably('wb'), read('wc'));
     expect(seen(await driver.read(name))).toEqual(['wa upgradeable', 'wb waits', 'wc waits']);
     const { stored } = await driver.apply(name, [leave('wa')]);
     expect(seen(stored)).toEqual(['wb upgradeable', 'wc read']);
   });
 
-  it('stop at the second upgradeable of those who enter together, too', async () => {
+  it('are admitted by one update only up to a second upgradeable reader', async () => {
     const name = await lockAfter(driver, write('wh'), read('wa'), readUpgradeably('wb'));
     for (const operation of [read('wc'), readUpgradeably('wd'), read('we')]) {
       await driver.apply(name, [operation]);
@@ -72,7 +72,7 @@ describe('readers', () => {
 });
 
 describe('a writer', () => {
-  it('enters alone, when nobody else is in', async () => {
+  it('is admitted alone, when no other holder is left', async () => {
     const name = await lockAfter(driver, read('wa'), read('wb'), write('wc'), write('wd'));
     await driver.apply(name, [leave('wa')]);
     expect(seen(await driver.read(name))).toEqual(['wb read', 'wc waits', 'wd waits']);
@@ -80,13 +80,13 @@ describe('a writer', () => {
     expect(seen(await driver.read(name))).toEqual(['wc write', 'wd waits']);
   });
 
-  it('is held up by a dead reader no longer than that one has a lease', async () => {
+  it('waits for dead readers only until their leases expire', async () => {
     const name = await lockAfter(driver, read('wa'), read('wb'), write('wc'));
     await driver.lapse(name, ['wa', 'wb']);
     expect(seen((await driver.apply(name, [])).stored)).toEqual(['wc write']);
   });
 
-  it('is announced in the document for as long as it waits', async () => {
+  it('is announced in the document as long as it waits', async () => {
     const name = await lockAfter(driver, read('wa'));
     const isAnnounced = async (): Promise<unknown> => (await driver.read(name))?.['writerWaiting'];
     const told = [await isAnnounced()];
@@ -98,7 +98,7 @@ describe('a writer', () => {
   });
 });
 
-describe('one try', () => {
+describe('a try', () => {
   const answerTo = async (name: string, mode: Mode): Promise<string> => {
     const { reply } = await driver.apply(name, [tryOnce('wt', { mode })]);
     const { type } = fateOf(reply, 'wt');
@@ -113,7 +113,7 @@ describe('one try', () => {
     await answerTo(name, 'write'),
   ];
 
-  it('takes the lock beside whoever it gets on with', async () => {
+  it('is granted beside holders whose modes are compatible', async () => {
     expect(await answers(await lockAfter(driver, read('wa')))).toEqual(['granted', 'granted', 'busy']);
     expect(await answers(await lockAfter(driver, readUpgradeably('wa')))).toEqual([
       'granted',
@@ -125,7 +125,7 @@ describe('one try', () => {
     expect(await answers(free)).toEqual(['granted', 'granted', 'granted']);
   });
 
-  it('passes nobody who waits, though it would get on with all who are in', async () => {
+  it('passes no waiter, even if its mode is compatible with all holders', async () => {
     expect(await answers(await lockAfter(driver, read('wa'), write('wb')))).toEqual(['busy', 'busy', 'busy']);
     const waiting = await lockAfter(driver, readUpgradeably('wa'), readUpgradeably('wb'));
     expect(await answers(waiting)).toEqual(['busy', 'busy', 'busy']);
@@ -138,7 +138,7 @@ describe('the list of readers', () => {
 
   const four = (): Promise<string> => lockAfter(driver, read('wa'), read('wb'), read('wc'), read('wd'));
 
-  it('fills the seat of one who leaves with the last one, wherever that was', async () => {
+  it('moves its last entry to the seat of a reader that leaves', async () => {
     const name = await four();
     await driver.apply(name, [leave('wa')]);
     expect(await idsAfter(name)).toEqual(['wd', 'wb', 'wc']);
@@ -148,7 +148,7 @@ describe('the list of readers', () => {
     expect(await idsAfter(name)).toEqual([]);
   });
 
-  it('loses whoever is evicted or over, and nobody else', async () => {
+  it('loses evicted and expired readers, and no others', async () => {
     const evicted = await four();
     await driver.apply(evicted, [evict('wb')]);
     expect(await idsAfter(evicted)).toEqual(['wa', 'wc', 'wd']);
@@ -158,7 +158,7 @@ describe('the list of readers', () => {
     expect(await idsAfter(over)).toEqual(['wb', 'wd']);
   });
 
-  it('is shown by a reply as far as it concerns whoever asks, with ten others and the number of all', async () => {
+  it('is cut in a reply to the attempts that the update names and ten others, with the number of all', async () => {
     const name = driver.newName();
     const ids = Array.from({ length: 100 }, (_, index) => `w${index.toString(16)}`);
     await driver.apply(

@@ -17,12 +17,12 @@ const upgrade = (change: number, knownToken: number): Exchange => ({
 async function writer(name: string): Promise<Lease> {
   const { reply } = await driver.apply(name, [enqueue('w1', { mode: 'write' })]);
   const [lease] = reply.leases;
-  if (lease === undefined) throw new Error('nobody writes');
+  if (lease === undefined) throw new Error('the write was not granted');
   return lease;
 }
 
 describe('an upgrade that finds its lease stored as a write', () => {
-  it('takes a new token if the process knows no lower one: the write had been given up (S3)', async () => {
+  it('gets a new token if the process knows the stored one already, because it had given that write up (S3)', async () => {
     const name = driver.newName();
     const { token } = await writer(name);
     const { reply } = await driver.apply(name, [upgrade(2, token)]);
@@ -34,7 +34,7 @@ describe('an upgrade that finds its lease stored as a write', () => {
     expect(repeated.leases).toEqual(reply.leases);
   });
 
-  it('keeps the token of an earlier upgrade whose grant the process has not heard of yet', async () => {
+  it('keeps the stored token if the process does not know it yet, because an earlier upgrade was granted', async () => {
     const name = driver.newName();
     const { token } = await writer(name);
     const { reply } = await driver.apply(name, [upgrade(2, token - 1)]);

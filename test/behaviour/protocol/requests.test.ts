@@ -11,7 +11,7 @@ const driver = new LockDocumentDriver(inject('mongoUri'));
 
 afterAll(() => driver[Symbol.asyncDispose]());
 
-/** What the reply says became of the first request in this update. */
+/** What the reply says about the first request of the update: granted, queued, or why it is neither. */
 async function answerTo(name: string, ...operations: readonly Operation[]): Promise<string> {
   const { reply } = await driver.apply(name, operations);
   const asked = operations.find((operation) => 'request' in operation);
@@ -21,7 +21,7 @@ async function answerTo(name: string, ...operations: readonly Operation[]): Prom
   return refusalOf(reply, mutexSeats, asked.type, asked.request);
 }
 
-/** A lock held by the first of these attempts, for which the others queue. */
+/** The first of these attempts holds the lock; the others wait. */
 async function contended(...ids: readonly string[]): Promise<string> {
   const name = driver.newName();
   for (const id of ids) await driver.apply(name, [enqueue(id)]);
@@ -37,19 +37,19 @@ describe.each([
   ['enqueue', enqueue],
   ['try', tryOnce],
 ] as const)('%s', (_, request: (id: string, overrides?: Partial<Request>) => Operation) => {
-  it('does nothing after its time', async () => {
+  it('does nothing after its not-after', async () => {
     const name = driver.newName();
     const { nowMs } = await driver.apply(name, [enqueue('w0', { notAfter: new Date(0) })]);
     expect(await answerTo(name, request('w1', { notAfter: new Date(nowMs - 1) }))).toBe('late');
     expect(await membersOf(name)).toEqual([]);
   });
 
-  it('does what it asks as long as its time has not passed', async () => {
+  it('takes effect before its not-after', async () => {
     const soon = new Date(Date.now() + 60_000);
     expect(await answerTo(driver.newName(), request('w1', { notAfter: soon }))).toBe('granted');
   });
 
-  it('cannot come back after its own cleanup, when its time is over', async () => {
+  it('cannot take effect after its own cleanup, once its not-after has passed', async () => {
     const name = driver.newName();
     const soon = Date.now() + 5;
     const asked = request('w1', { notAfter: new Date(soon) });
@@ -59,7 +59,7 @@ describe.each([
     expect(await membersOf(name)).toEqual([]);
   });
 
-  it('stores why and by whom the lock is wanted, in the queue and in the seat', async () => {
+  it('stores its reason and its label, in the place and in the lease', async () => {
     const name = driver.newName();
     const words = { why: 'charge', label: 'worker 7' };
     await driver.apply(name, [request('w1', words)]);
@@ -70,13 +70,13 @@ describe.each([
     expect(versionOf(await driver.read(name)).leases).toMatchObject([{ id: 'w2', ...words }]);
   });
 
-  it('keeps the seat it was granted before, however late it is repeated', async () => {
+  it('keeps the seat that it was granted, however late it is repeated', async () => {
     const name = await contended('w1');
     expect(await answerTo(name, request('w1', { notAfter: new Date(0) }))).toBe('granted');
   });
 });
 
-describe('the bound of members', () => {
+describe('maxMembers', () => {
   it('counts holders and waiters', async () => {
     const name = await contended('wh', 'w1');
     expect(await answerTo(name, enqueue('w2', { maxMembers: 2 }))).toBe('full');
@@ -84,55 +84,55 @@ describe('the bound of members', () => {
     expect(await answerTo(name, enqueue('w2', { maxMembers: 3 }))).toBe('queued');
   });
 
-  it('does not count the dead', async () => {
+  it('does not count a waiter whose place has lapsed', async () => {
     const name = await contended('wh', 'w1', 'w2');
     await driver.lapse(name, ['w1']);
     expect(await answerTo(name, enqueue('w3', { maxMembers: 3 }))).toBe('queued');
   });
 
-  it('does not count the seat of a holder who is dead', async () => {
+  it('does not count a holder whose lease has expired', async () => {
     const name = await contended('wh', 'w1');
     await driver.lapse(name, ['wh']);
     expect(await answerTo(name, enqueue('w2', { maxMembers: 2 }))).toBe('queued');
     expect(await membersOf(name)).toEqual(['w1', 'w2']);
   });
 
-  it('keeps nobody from repeating a request, or from leaving', async () => {
+  it('does not stop a repeated request or a leave', async () => {
     const name = await contended('wh', 'w1');
     expect(await answerTo(name, enqueue('w1', { maxMembers: 2 }))).toBe('queued');
     await driver.apply(name, [leave('w1')]);
     expect(await membersOf(name)).toEqual(['wh']);
   });
 
-  it('is no explanation, nor is corruption, when somebody leaves in the same update', async () => {
+  it('is not given as the reason, and neither is corruption, if a waiter leaves in the same update', async () => {
     const name = await contended('wh', 'w1');
     expect(await answerTo(name, enqueue('w2', { maxMembers: 2 }), cancel('w1'))).toBe('unexplained');
   });
 });
 
-describe('a try that is not let in', () => {
-  it('is told that the lock is busy', async () => {
+describe('a try that is not admitted', () => {
+  it('is answered that the lock is busy', async () => {
     expect(await answerTo(await contended('wh'), tryOnce('w1'))).toBe('busy');
     expect(await answerTo(await contended('wh', 'w1'), tryOnce('w2'))).toBe('busy');
   });
 
-  it('is told nothing that the reply does not show, when the lock is given back in the same update', async () => {
+  it('is answered without a reason if the lock is released later in the same update', async () => {
     const name = await contended('wh');
     expect(await answerTo(name, tryOnce('w1'), leave('wh'))).toBe('unexplained');
     expect(await membersOf(name)).toEqual([]);
   });
 
-  it('is told so, also when the lock has as many members as it may', async () => {
+  it('is answered that the lock is busy even if the queue is full', async () => {
     expect(await answerTo(await contended('wh', 'w1'), tryOnce('w2', { maxMembers: 2 }))).toBe('busy');
   });
 
-  it('is told so, when the seat has just gone from a dead holder to a waiter', async () => {
+  it('is answered that the lock is busy if the seat has just gone from an expired holder to a waiter', async () => {
     const name = await contended('wh', 'w1');
     await driver.lapse(name, ['wh']);
     expect(await answerTo(name, tryOnce('w2'))).toBe('busy');
   });
 
-  it('leaves nothing behind', async () => {
+  it('leaves nothing in the document', async () => {
     const name = await contended('wh');
     const before = await driver.read(name);
     await driver.apply(name, [tryOnce('w1')]);

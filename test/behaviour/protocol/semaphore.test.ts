@@ -28,21 +28,21 @@ const LIMIT = 3;
 const take = (id: string, permits: number, overrides?: Partial<Request>): Operation =>
   enqueue(id, { permits, limit: LIMIT, ...overrides });
 
-/** A semaphore of three permits to which these came one after the other. */
+/** A semaphore of three permits after these operations, one update each. */
 async function semaphoreAfter(...operations: readonly Operation[]): Promise<string> {
   const name = driver.newName();
   for (const operation of operations) await driver.apply(name, [operation]);
   return name;
 }
 
-/** Who holds how much, who waits for how much, and the limit. */
+/** The holders and the waiters, each with its permits, and the limit. */
 function seen(stored: StoredDocument | null): readonly string[] {
   const { leases, queue, limit = 0 } = versionOf(stored);
   const held = leases.map(({ id, permits = 0 }) => `${id} ${permits}`);
   return [...held, ...queue.map(([id, { permits = 0 }]) => `${id} waits for ${permits}`), `of ${limit}`];
 }
 
-/** What the reply says of a try, or of a request that is not queued. */
+/** What the reply says about the request: granted, queued, or why it is neither. */
 async function answerTo(name: string, type: 'enqueue' | 'try', overrides: Partial<Request>): Promise<string> {
   const request = requestOf('wt', { permits: 1, limit: LIMIT, ...overrides });
   const { reply } = await driver.apply(name, [{ type, request }]);
@@ -51,12 +51,12 @@ async function answerTo(name: string, type: 'enqueue' | 'try', overrides: Partia
 }
 
 describe('permits', () => {
-  it('are given as long as they last, many at once or one by one', async () => {
+  it('are granted as long as enough are free, one or several to a request', async () => {
     const name = await semaphoreAfter(take('wa', 1), take('wb', 2), take('wc', 1));
     expect(seen(await driver.read(name))).toEqual(['wa 1', 'wb 2', 'wc waits for 1', 'of 3']);
   });
 
-  it('that come back go to as many of the first as they suffice for, in one update', async () => {
+  it('go at their release to as many of the first waiters as fit, in one update', async () => {
     const name = await semaphoreAfter(take('wh', 3), take('wa', 1), take('wb', 2), take('wc', 1));
     const fence = (Date.now() + 3_600_000) * 1_000;
     await driver.tamper(name, { $set: { fence: Long.fromNumber(fence) } });
@@ -66,7 +66,7 @@ describe('permits', () => {
     expect(reply).toMatchObject({ limit: 3, seated: 2, waiters: 1 });
   });
 
-  it('are kept from small requests while a big one is first, so that it is not starved', async () => {
+  it('are not granted to small requests while a large one is at the head, so that it does not starve', async () => {
     const name = await semaphoreAfter(take('wa', 1), take('wb', 1), take('wc', 3), take('wd', 1));
     expect(seen(await driver.read(name)).slice(2)).toEqual(['wc waits for 3', 'wd waits for 1', 'of 3']);
     expect(await answerTo(name, 'try', { permits: 1 })).toBe('busy');
@@ -76,7 +76,7 @@ describe('permits', () => {
     expect(seen(await driver.read(name))).toEqual(['wc 3', 'wd waits for 1', 'of 3']);
   });
 
-  it('are held up by a dead head no longer than that has a lease', async () => {
+  it('are withheld for a dead waiter at the head only until its place lapses or is cancelled', async () => {
     const name = await semaphoreAfter(take('wa', 1), take('wb', 3), take('wc', 2));
     await driver.lapse(name, ['wb']);
     expect(seen((await driver.apply(name, [])).stored)).toEqual(['wa 1', 'wc 2', 'of 3']);
@@ -84,13 +84,13 @@ describe('permits', () => {
     expect(seen((await driver.apply(other, [cancel('wb')])).stored)).toEqual(['wa 1', 'wc 2', 'of 3']);
   });
 
-  it('are taken by a try only if enough of them are free', async () => {
+  it('are granted to a try only if enough of them are free', async () => {
     const name = await semaphoreAfter(take('wa', 2));
     expect(await answerTo(name, 'try', { permits: 2 })).toBe('busy');
     expect(await answerTo(name, 'try', { permits: 1 })).toBe('granted');
   });
 
-  it('are never given in a number above the limit, which the answer says', async () => {
+  it('are never granted to a request for more than the limit, and the reply says why', async () => {
     const name = await semaphoreAfter(take('wa', 1));
     for (const type of ['enqueue', 'try'] as const) {
       expect(await answerTo(name, type, { permits: 4 })).toBe('other-limit');
@@ -98,7 +98,7 @@ describe('permits', () => {
     expect(seen(await driver.read(name))).toEqual(['wa 1', 'of 3']);
   });
 
-  it('come in any number that a limit may have', async () => {
+  it('can be held and waited for in any number up to the highest possible limit', async () => {
     const most = 2_147_483_647;
     const name = await semaphoreAfter(take('wa', most - 1, { limit: most }), take('wb', 1), take('wc', most));
     expect(seen(await driver.read(name))).toEqual([
@@ -109,7 +109,7 @@ describe('permits', () => {
     expect(seen(await driver.read(name))).toEqual([`wc ${most}`, `of ${most}`]);
   });
 
-  it('are asked for, extended and evicted holder by holder', async () => {
+  it('have one lease for each holder, which is asked, extended or evicted by itself', async () => {
     const name = await semaphoreAfter(take('wa', 1), take('wb', 1), take('wc', 1), take('wd', 1));
     await driver.lapse(name, ['wa', 'wb'], new Date(Date.now() + 5_000));
     await driver.apply(name, [ask('wb', 'maintenance'), extend('wa', 'wb')]);
@@ -122,13 +122,13 @@ describe('permits', () => {
 });
 
 describe('the list of holders', () => {
-  it('fills the seat of one who leaves with the last one', async () => {
+  it('moves its last entry to the seat of a holder that leaves', async () => {
     const name = await semaphoreAfter(take('wa', 1), take('wb', 1), take('wc', 1));
     expect(seen((await driver.apply(name, [leave('wa')])).stored)).toEqual(['wc 1', 'wb 1', 'of 3']);
     expect(seen((await driver.apply(name, [leave('wb')])).stored)).toEqual(['wc 1', 'of 3']);
   });
 
-  it('is shown by a reply as far as it concerns whoever asks, with ten others and the number of all', async () => {
+  it('is cut in a reply to the attempts that the update names and ten others, with the number of all', async () => {
     const name = driver.newName();
     const ids = Array.from({ length: 100 }, (_, index) => `w${index.toString(16)}`);
     await driver.apply(
@@ -142,14 +142,14 @@ describe('the list of holders', () => {
 });
 
 describe('a resize', () => {
-  it('up lets those in who fit now, in the same update', async () => {
+  it('to a higher limit admits the waiters that fit now, in the same update', async () => {
     const name = await semaphoreAfter(take('wa', 3), take('wb', 2), take('wc', 1), take('wd', 1));
     const { stored, reply } = await driver.apply(name, [resize(6)]);
     expect(seen(stored)).toEqual(['wa 3', 'wb 2', 'wc 1', 'wd waits for 1', 'of 6']);
     expect(reply.wake).toEqual([expect.stringMatching(/^p0:wb:\d+$/), expect.stringMatching(/^p0:wc:\d+$/)]);
   });
 
-  it('down takes no permit away, and gives none until enough have come back', async () => {
+  it('to a lower limit takes no permit away, and grants none until enough are released', async () => {
     const name = await semaphoreAfter(take('wa', 1), take('wb', 1), take('wc', 1), take('wd', 1));
     expect(seen((await driver.apply(name, [resize(1)])).stored)).toEqual([
       ...['wa 1', 'wb 1', 'wc 1', 'wd waits for 1'],
@@ -161,14 +161,14 @@ describe('a resize', () => {
     expect(seen((await driver.apply(name, [leave('wc')])).stored)).toEqual(['wd 1', 'of 1']);
   });
 
-  it('removes who waits for more than there will be, tells them in their order, and lets the others in', async () => {
+  it('removes waiters for more than the new limit, sends them wake-ups in their order, and admits the others', async () => {
     const name = await semaphoreAfter(take('wa', 1), take('wb', 3), take('wc', 1), take('wd', 3));
     const { stored, reply } = await driver.apply(name, [resize(2)]);
     expect(seen(stored)).toEqual(['wa 1', 'wc 1', 'of 2']);
     expect(reply.wake).toEqual(['p0:wb:0', 'p0:wd:0', expect.stringMatching(/^p0:wc:\d+$/)]);
   });
 
-  it('does nothing after its time, and a repeat in time does nothing more', async () => {
+  it('does nothing after its not-after, and a repeat before it changes nothing more', async () => {
     const name = await semaphoreAfter(take('wa', 1), resize(2), take('wb', 2));
     const before = await driver.image(name);
     await driver.apply(name, [resize(1, new Date(0))]);
@@ -176,24 +176,24 @@ describe('a resize', () => {
     expect(await driver.image(name)).toBe(before);
   });
 
-  it('makes no lock where there is none', async () => {
+  it('creates no document', async () => {
     expect(await driver.send(driver.newName(), [resize(2)])).toBeNull();
   });
 });
 
 describe('the limit of a request', () => {
-  it('is stored with a new lock, and counts for nothing once there is one', async () => {
+  it('is stored with a new lock, and ignored afterwards', async () => {
     const name = await semaphoreAfter(take('wa', 1, { limit: 5 }), take('wb', 1, { limit: 1 }));
     expect(seen(await driver.read(name))).toEqual(['wa 1', 'wb 1', 'of 5']);
   });
 
-  it('is that of the first who knows one, if several come with the same update', async () => {
+  it('is stored for the first request if one update brings several to a new lock', async () => {
     const name = driver.newName();
     await driver.apply(name, [leave('w9'), take('wa', 1, { limit: 4 }), take('wb', 1, { limit: 7 })]);
     expect(seen(await driver.read(name))).toEqual(['wa 1', 'wb 1', 'of 4']);
   });
 
-  it('must match, for whoever says so, while the lock is in use', async () => {
+  it('must match the stored one while the lock is in use, if the request says so', async () => {
     const name = await semaphoreAfter(take('wa', 1));
     for (const type of ['enqueue', 'try'] as const) {
       expect(await answerTo(name, type, { limit: 2, mustMatch: true })).toBe('other-limit');
@@ -202,7 +202,7 @@ describe('the limit of a request', () => {
     expect(seen(await driver.read(name))).toEqual(['wa 1', 'wt 1', 'of 3']);
   });
 
-  it('becomes that of a lock which nobody uses, for whoever says that it must match', async () => {
+  it('replaces the stored one of an idle lock, if the request says that it must match', async () => {
     const left = await semaphoreAfter(take('wa', 1), leave('wa'));
     expect(await answerTo(left, 'try', { permits: 5, limit: 5, mustMatch: true })).toBe('granted');
     const over = await semaphoreAfter(take('wa', 1));
@@ -214,20 +214,20 @@ describe('the limit of a request', () => {
     ]);
   });
 
-  it('becomes the stored one, for whoever sets it, and removes who waits for more', async () => {
+  it('replaces the stored one if the request sets it, and removes waiters for more', async () => {
     const name = await semaphoreAfter(take('wa', 2), take('wb', 3));
     const { stored, reply } = await driver.apply(name, [take('wc', 1, { limit: 2, setsLimit: true })]);
     expect(seen(stored)).toEqual(['wa 2', 'wc waits for 1', 'of 2']);
     expect(reply.wake).toEqual(['p0:wb:0']);
   });
 
-  it('becomes the stored one also by a try that is not let in, and that is told that the lock is busy', async () => {
+  it('replaces the stored one even if the request is a try, which is answered that the lock is busy', async () => {
     const name = await semaphoreAfter(take('wa', 2));
     expect(await answerTo(name, 'try', { permits: 4, limit: 4, setsLimit: true })).toBe('busy');
     expect(seen(await driver.read(name))).toEqual(['wa 2', 'of 4']);
   });
 
-  it('lets nobody wait for more than the very limit that it names, who would hold all others up', async () => {
+  it('turns its own request away if that asks for more permits, because it would block all others', async () => {
     const idle = await semaphoreAfter(take('wa', 1), leave('wa'));
     const inUse = await semaphoreAfter(take('wa', 1));
     for (const name of [idle, inUse]) {

@@ -18,7 +18,7 @@ afterAll(async () => {
   await semaphores[Symbol.asyncDispose]();
 });
 
-/** Takes the free lock and tells with which token, and when. */
+/** Takes the free lock; returns the token and the time of the grant. */
 async function take(
   name: string,
   id: string,
@@ -30,14 +30,14 @@ async function take(
   return { token, nowMs };
 }
 
-/** Ahead of the server's clock, so that tokens follow from the fence alone. */
+/** Sets the fence ahead of the server's clock, so that the next tokens depend on the fence alone. */
 async function setFenceAhead(among: LockDocumentDriver, name: string): Promise<number> {
   const fence = (Date.now() + 3_600_000) * 1_000;
   await among.tamper(name, { $set: { fence: Long.fromNumber(fence) } });
   return fence;
 }
 
-/** A new grant within the same millisecond is no case: nothing is lost and found again so quickly. */
+/** Waits until the next grant cannot have the same millisecond: no document is lost and made again that quickly. */
 const nextMillisecond = async (afterMs: number): Promise<void> => {
   await expect.poll(() => Date.now(), { interval: 1 }).toBeGreaterThan(afterMs + 1);
 };
@@ -51,12 +51,12 @@ const storedTypes = async (name: string): Promise<unknown> => {
 };
 
 describe('a fencing token', () => {
-  it("comes from the server's clock on a new document, in milliseconds × 1,000", async () => {
+  it("is taken from the server's clock on a new document, in milliseconds × 1,000", async () => {
     const { token, nowMs } = await take(driver.newName(), 'w1');
     expect(token).toBe(nowMs * 1_000 + 1);
   });
 
-  it('rises over a purge, and over a drop of the collection', async () => {
+  it('is still higher after a purge, and after a drop of the collection', async () => {
     const name = driver.newName();
     const first = await take(name, 'w1');
     await driver.delete(name);
@@ -68,7 +68,7 @@ describe('a fencing token', () => {
     expect((await take(name, 'w1')).token).toBeGreaterThan(second.token);
   });
 
-  it('rises over the restoration of an old document', async () => {
+  it('is still higher after an old document was restored', async () => {
     const name = driver.newName();
     await take(name, 'w1');
     const backup = await driver.collection.findOne({ _id: name }, { promoteLongs: false });
@@ -90,7 +90,7 @@ describe('a fencing token', () => {
     expect(versionOf(stored)).toMatchObject({ fence: ahead + 2, leases: [{ id: 'w3', token: ahead + 2 }] });
   });
 
-  it('is a long, as is the fence, before the first grant and after it, and ahead of the clock', async () => {
+  it('is stored as a long, and so is the fence: without a grant, after a grant, and ahead of the clock', async () => {
     const name = driver.newName();
     await driver.apply(name, [enqueue('w0', { notAfter: new Date(0) })]);
     expect(await storedTypes(name)).toEqual({ fence: 'long', token: 'missing' });
@@ -101,7 +101,7 @@ describe('a fencing token', () => {
     expect(await storedTypes(name)).toEqual({ fence: 'long', token: 'long' });
   });
 
-  it('is never given beyond the numbers that are exact', async () => {
+  it('is never above the largest safe integer: an update that would need a higher one changes nothing', async () => {
     const name = driver.newName();
     await take(name, 'w1');
     await driver.tamper(name, { $set: { fence: Long.fromNumber(Number.MAX_SAFE_INTEGER - 1) } });
@@ -120,7 +120,7 @@ describe('a fencing token', () => {
 describe('the tokens that a grant reserves', () => {
   const keeps = 999;
 
-  it('are those behind its own, and the next grant’s is above them', async () => {
+  it('follow its own token, and the token of the next grant is above them', async () => {
     const name = driver.newName();
     await take(name, 'w0');
     const fence = await setFenceAhead(driver, name);
@@ -131,7 +131,7 @@ describe('the tokens that a grant reserves', () => {
     expect((await take(name, 'w2')).token).toBe(fence + 2 + keeps);
   });
 
-  it('are none for whoever asks for none, or says nothing of it', async () => {
+  it('are none if its request asks for none, or does not mention them', async () => {
     const name = driver.newName();
     const first = await take(name, 'w1', { keeps: 0 });
     expect(await driver.read(name)).toMatchObject({ fence: first.token, holder: { keeps: 0 } });
@@ -142,7 +142,7 @@ describe('the tokens that a grant reserves', () => {
     expect(stored?.['holder']).not.toHaveProperty('keeps');
   });
 
-  it('are the same by the short form', async () => {
+  it('are the same on the fast path', async () => {
     const name = driver.newName();
     await take(name, 'w0');
     await driver.apply(name, [leave('w0')]);
@@ -159,7 +159,7 @@ describe('the tokens that a grant reserves', () => {
     expect(next?.answer?.reply?.leases).toMatchObject([{ id: 'w2', token: fence + 2 + keeps }]);
   });
 
-  it('go with the place in the queue, and are reserved when its turn comes', async () => {
+  it('are a number in the place of a waiter until it is granted, and are only then reserved', async () => {
     const name = driver.newName();
     const { token } = await take(name, 'w0');
     const { stored } = await driver.apply(name, [enqueue('w1', { keeps }), enqueue('w2')]);
@@ -174,7 +174,7 @@ describe('the tokens that a grant reserves', () => {
     expect(await storedTypes(name)).toEqual({ fence: 'long', token: 'long' });
   });
 
-  it('are below those of the next grant also when the document was purged meanwhile', async () => {
+  it('are below the token of the next grant even if the document was purged meanwhile', async () => {
     const name = driver.newName();
     const first = await take(name, 'w1', { keeps: MAX_KEEPS });
     await driver.delete(name);
@@ -182,7 +182,7 @@ describe('the tokens that a grant reserves', () => {
     expect((await take(name, 'w2')).token).toBeGreaterThan(first.token + MAX_KEEPS);
   });
 
-  it('are different ones for all who are let in together', async () => {
+  it('do not overlap for waiters that one update admits together', async () => {
     const name = semaphores.newName();
     const permits = { limit: 3, permits: 1 };
     await semaphores.apply(name, [enqueue('wh', { ...permits, permits: 3 })]);
@@ -211,7 +211,7 @@ describe('the tokens that a grant reserves', () => {
 });
 
 describe('a lock document', () => {
-  it('is kept by a release, with its fence', async () => {
+  it('stays after a release, with its fence', async () => {
     const name = driver.newName();
     const { token } = await take(name, 'w1');
     const { stored } = await driver.apply(name, [leave('w1')]);

@@ -18,14 +18,14 @@ const driver = new LockDocumentDriver(inject('mongoUri'), readerWriterSeats);
 
 afterAll(() => driver[Symbol.asyncDispose]());
 
-/** `wu` reads and wants to write, `wa` reads. */
+/** `wa` reads; `wu` reads upgradeably and waits to write. */
 const upgrading = (): Promise<string> =>
   lockAfter(driver, read('wa'), readUpgradeably('wu', { process: 'p1' }), exchange('wu', 1, 'write'));
 
 const writes = { mode: 'write' } as const;
 
 describe('an upgrade', () => {
-  it('is granted at once to whoever is alone, with a new token, and keeps the expiry', async () => {
+  it('is granted at once if there is no other reader, with a new token and the same expiry', async () => {
     const name = await lockAfter(driver, readUpgradeably('wu', { why: 'stock', label: 'shop' }));
     const before = versionOf(await driver.read(name)).leases[0];
     const { stored, reply, nowMs } = await driver.apply(name, [exchange('wu', 1, 'write')]);
@@ -37,7 +37,7 @@ describe('an upgrade', () => {
     expect(fateOf(reply, 'wu').type).toBe('granted');
   });
 
-  it('waits for the other readers, at place 0, and is granted in the update in which the last one leaves', async () => {
+  it('waits for the other readers at place 0, and is granted by the update in which the last one leaves', async () => {
     const name = await upgrading();
     await driver.apply(name, [read('wb')]);
     const { stored: before, reply: waiting } = await driver.apply(name, [exchange('wu', 1, 'write')]);
@@ -48,14 +48,14 @@ describe('an upgrade', () => {
     expect(reply.wake.at(-1)).toBe(`p1:wu:${tokenOf(stored, 'wu')}`);
   });
 
-  it('is granted when the last reader in its way is found dead, or is evicted', async () => {
+  it('is granted when the last other reader is evicted, or its lease has expired', async () => {
     const waiting = [await upgrading(), await upgrading()] as const;
     await driver.lapse(waiting[0], ['wa']);
     expect(seen((await driver.apply(waiting[0], [extend('wu')])).stored)).toEqual(['wu write']);
     expect(seen((await driver.apply(waiting[1], [evict('wa')])).stored)).toEqual(['wu write']);
   });
 
-  it('lets nobody in while it waits: no reader, no try, and no writer that came before it', async () => {
+  it('keeps everything else out while it waits: readers, tries, and a writer that queued before it', async () => {
     const name = await lockAfter(driver, read('wa'), readUpgradeably('wu'), write('ww'));
     await driver.apply(name, [exchange('wu', 1, 'write')]);
     await driver.apply(name, [read('wb'), tryOnce('wt', { mode: 'read' })]);
@@ -67,7 +67,7 @@ describe('an upgrade', () => {
     expect(seen(next)).toEqual(['ww write', 'wb waits']);
   });
 
-  it('that is taken back leaves the reader as it was, and lets the parked ones in, in the same update', async () => {
+  it('leaves the reader as it was if it is cancelled, and the same update admits the waiting readers', async () => {
     const name = await upgrading();
     for (const operation of [read('wb'), read('wc')]) await driver.apply(name, [operation]);
     const token = tokenOf(await driver.read(name), 'wu');
@@ -77,7 +77,7 @@ describe('an upgrade', () => {
     expect(reply.wake).toEqual(['wb', 'wc'].map((id) => `p0:${id}:${tokenOf(stored, id)}`));
   });
 
-  it('whose reader dies lets the parked ones in, and the writer before them first', async () => {
+  it('ends when the lease of its reader expires, and the waiting readers or the waiting writer are admitted', async () => {
     const name = await upgrading();
     await driver.apply(name, [read('wb')]);
     await driver.lapse(name, ['wu']);
@@ -88,7 +88,7 @@ describe('an upgrade', () => {
     expect(seen((await driver.apply(other, [])).stored)).toEqual(['ww write']);
   });
 
-  it('that is one try either is granted or changes nothing but its number, and parks nobody', async () => {
+  it('by a try is granted, or changes nothing but the number of the change and keeps no reader out', async () => {
     const name = await lockAfter(driver, read('wa'), readUpgradeably('wu'));
     const { stored, reply } = await driver.apply(name, [exchange('wu', 1, 'write', false)]);
     expect(fateOf(reply, 'wu')).toMatchObject({ type: 'granted', lease: { mode: 'upgradeable', change: 1 } });
@@ -101,7 +101,7 @@ describe('an upgrade', () => {
     ]);
   });
 
-  it('takes along that its lease has been asked for', async () => {
+  it('keeps the mark that its holder was asked to release', async () => {
     const name = await upgrading();
     await driver.apply(name, [ask('wu', 'maintenance')]);
     const { stored } = await driver.apply(name, [leave('wa')]);
@@ -109,8 +109,8 @@ describe('an upgrade', () => {
     expect(versionOf(stored).leases).toMatchObject([{ id: 'wu', ...writes, ...mark }]);
   });
 
-  it('is told to whoever waits for it, also when a late copy of its first request comes with the same update', async () => {
-    // Whoever sent the copy knows long since that it reads, and awaits no reply to it: only `wake` tells it more.
+  it('sends a wake-up for its grant even if the update also brings a late copy of the request for the hold', async () => {
+    // The request that the copy repeats was answered long ago and awaits no reply: only `wake` can announce the grant.
     const name = await upgrading();
     const copy = readUpgradeably('wu', { process: 'p1' });
     const { stored, reply } = await driver.apply(name, [leave('wa'), copy]);
@@ -118,15 +118,15 @@ describe('an upgrade', () => {
     expect(reply.wake).toContain(`p1:wu:${tokenOf(stored, 'wu')}`);
   });
 
-  it('lets itself be left like any hold, and then others in', async () => {
+  it('can be released while it waits, and then the waiting readers are admitted', async () => {
     const name = await upgrading();
     await driver.apply(name, [read('wb')]);
     expect(seen((await driver.apply(name, [leave('wu')])).stored)).toEqual(['wa read', 'wb read']);
   });
 });
 
-describe('the number of a change', () => {
-  it('puts a late copy of an upgrade in the past, once it was taken back', async () => {
+describe('the number of a mode change', () => {
+  it('makes a late copy of an upgrade change nothing once the upgrade was cancelled', async () => {
     const name = await upgrading();
     await driver.apply(name, [exchange('wu', 2, 'upgradeable')]);
     const before = await driver.image(name);
@@ -134,13 +134,13 @@ describe('the number of a change', () => {
     expect(await driver.image(name)).toBe(before);
   });
 
-  it('puts an upgrade in the past that comes after its own cancel', async () => {
+  it('makes an upgrade that arrives after its own cancel change nothing', async () => {
     const name = await lockAfter(driver, readUpgradeably('wu'), exchange('wu', 2, 'upgradeable'));
     const { stored } = await driver.apply(name, [exchange('wu', 1, 'write')]);
     expect(seen(stored)).toEqual(['wu upgradeable']);
   });
 
-  it('puts a late cancel in the past, once the next upgrade has begun', async () => {
+  it('makes a late cancel change nothing once the next upgrade has begun', async () => {
     const name = await upgrading();
     for (const operation of [exchange('wu', 2, 'upgradeable'), exchange('wu', 3, 'write')]) {
       await driver.apply(name, [operation]);
@@ -150,7 +150,7 @@ describe('the number of a change', () => {
     expect(await driver.image(name)).toBe(before);
   });
 
-  it('makes the repeat of a granted upgrade, and of a downgrade, change not a byte', async () => {
+  it('makes a repeat of a granted upgrade or of a downgrade change not a byte', async () => {
     const name = await lockAfter(driver, readUpgradeably('wu'), exchange('wu', 1, 'write'));
     for (const repeated of [
       exchange('wu', 1, 'write'),
@@ -166,7 +166,7 @@ describe('the number of a change', () => {
     }
   });
 
-  it('survives the change itself, whichever seat the lease has then', async () => {
+  it('stays in the lease after an upgrade and after a downgrade', async () => {
     const name = await upgrading();
     const { stored } = await driver.apply(name, [leave('wa')]);
     expect(versionOf(stored).leases).toMatchObject([{ id: 'wu', change: 1 }]);

@@ -23,11 +23,11 @@ afterAll(() => driver[Symbol.asyncDispose]());
 
 const fenceOf = (stored: StoredDocument): number => versionOf(stored).fence;
 
-/** The words of `wake`, without those by which an update tells its own sender what it gave back. */
+/** The words of `wake`, without those that tell the sender of the update what it gave back. */
 const grantsIn = (stored: StoredDocument): readonly string[] =>
   readWake(stored['wake']).filter((word) => !word.startsWith('-'));
 
-/** Held by `wh` of process p0, then `w1` of p1 and `w2` of p0 in the queue. */
+/** `wh` of process p0 holds the lock; `w1` of p1 and `w2` of p0 wait in this order. */
 async function contended(): Promise<string> {
   const name = driver.newName();
   await driver.apply(name, [enqueue('wh', { process: 'p0' })]);
@@ -37,55 +37,55 @@ async function contended(): Promise<string> {
 }
 
 describe('wake', () => {
-  it('names whoever gets the seat of another: its process, attempt and token', async () => {
+  it('names a waiter that gets a seat: its process, attempt and token', async () => {
     const name = await contended();
     const { stored } = await driver.apply(name, [leave('wh')], { process: 'p0' });
     expect(grantsIn(stored)).toEqual([`p1:w1:${fenceOf(stored)}`]);
   });
 
-  it('names other waiters of the very process that makes the update', async () => {
+  it('names a granted waiter even if its process sent the update', async () => {
     const name = await contended();
     await driver.apply(name, [leave('wh')]);
     const { stored } = await driver.apply(name, [leave('w1')], { process: 'p0' });
     expect(grantsIn(stored)).toEqual([`p0:w2:${fenceOf(stored)}`]);
   });
 
-  it('names every grant of an update with several, in their order', async () => {
+  it('names every grant of one update, in their order', async () => {
     const name = await contended();
     const { stored } = await driver.apply(name, [leave('wh'), leave('w1')]);
     const fence = fenceOf(stored);
     expect(grantsIn(stored)).toEqual([`p1:w1:${fence - 1}`, `p0:w2:${fence}`]);
   });
 
-  it('names whoever is granted because the holder and the waiters before it are dead', async () => {
+  it('names a waiter that is granted because the holder and the waiter ahead of it have expired', async () => {
     const name = await contended();
     await driver.lapse(name, ['wh', 'w1']);
     const { stored } = await driver.apply(name, []);
     expect(grantsIn(stored)).toEqual([`p0:w2:${fenceOf(stored)}`]);
   });
 
-  it('does not name a grant to a request that came with this update, whose reply tells', async () => {
+  it('does not name the grant of a request that came with the same update, because the reply shows it', async () => {
     const name = driver.newName();
     expect(grantsIn((await driver.apply(name, [enqueue('w1')])).stored)).toEqual([]);
     expect(grantsIn((await driver.apply(name, [leave('w1'), tryOnce('w2')])).stored)).toEqual([]);
     expect(grantsIn((await driver.apply(name, [leave('w2'), enqueue('w3')])).stored)).toEqual([]);
   });
 
-  it('names a grant to a waiter whose request is only repeated by this update', async () => {
-    // It may be an old copy of a request whose repeat was answered long ago: nobody waits for this reply.
+  it('names the grant of a waiter whose request is only repeated by the update', async () => {
+    // The copy may be an old one whose repeat was answered long ago: then no caller reads this reply.
     const name = await contended();
     const { stored } = await driver.apply(name, [leave('wh'), enqueue('w1', { process: 'p1' })]);
     expect(grantsIn(stored)).toEqual([`p1:w1:${fenceOf(stored)}`]);
   });
 
-  it('names it, also when the clock has stepped back since it was queued', async () => {
+  it('names the grant of a repeated request even if the clock has stepped back since it was queued', async () => {
     const name = await contended();
     await driver.lapse(name, ['w1'], new Date(Date.now() + 3_600_000));
     const { stored } = await driver.apply(name, [leave('wh'), enqueue('w1', { process: 'p1' })]);
     expect(grantsIn(stored)).toEqual([`p1:w1:${fenceOf(stored)}`]);
   });
 
-  it('names it, also when both copies come to be done within one millisecond, as after a stall', async () => {
+  it('names the grant of a repeated request even if both copies are applied within one millisecond', async () => {
     const name = driver.newName();
     await driver.apply(name, [enqueue('wh')]);
     const request = enqueue('w1', { process: 'p1' });
@@ -98,7 +98,7 @@ describe('wake', () => {
     expect(readWake(stored?.['wake']).slice(1)).toEqual([`p1:w1:${versionOf(stored).fence}`]);
   });
 
-  it('is written whole by every update, and mostly empty', async () => {
+  it('is replaced by every update, and empty if there is nothing to tell', async () => {
     const name = await contended();
     const calm = [[], [enqueue('w3')], [enqueue('w3')], [tryOnce('w4')], [cancel('w3')]];
     for (const operations of calm) {
@@ -109,7 +109,7 @@ describe('wake', () => {
     expect((await driver.extend(name, ['wh'], 30_000, 0))?.stored['wake']).toBe('');
   });
 
-  it('tells that somebody looked, before it names whom that let in', async () => {
+  it('answers a look first, and then names the waiters that the look admitted', async () => {
     const name = await contended();
     expect((await driver.apply(name, [extend('w1', 'wh')])).reply.wake).toEqual([`~${NONCE}`]);
     await driver.lapse(name, ['wh']);
@@ -117,7 +117,7 @@ describe('wake', () => {
     expect(reply.wake).toEqual([`~${NONCE}`, `p1:w1:${fenceOf(stored)}`]);
   });
 
-  it('tells a leaver which lease it gave back, and a holder that it was asked or evicted', async () => {
+  it('tells the sender of a leave which lease it gave back, and a holder that it was asked or evicted', async () => {
     const name = await contended();
     const asked = await driver.apply(name, [ask('wh')]);
     expect(asked.reply.wake).toEqual(['p0:wh:0']);
@@ -130,7 +130,7 @@ describe('wake', () => {
     expect(fenceOf(gone.stored)).toBeGreaterThan(token);
   });
 
-  it('tells a keeper that somebody waits, and the process reads it as that', async () => {
+  it('tells a keeper that another process waits, and the keeper reads the word as that', async () => {
     const name = driver.newName();
     await driver.apply(name, [enqueue('wh', { process: 'host:1:p0', keeps: 999 })]);
     const { stored } = await driver.apply(name, [enqueue('w1', { process: 'p1' })]);
@@ -139,7 +139,7 @@ describe('wake', () => {
     expect(readWakeWord('host:1:p0', word)).toEqual({ id: 'wh', token: OTHERS_WAIT });
   });
 
-  it('does not tell those who are not concerned', async () => {
+  it('is empty after an ask or an eviction of an attempt that is no holder', async () => {
     const name = await contended();
     for (const operation of [ask('w1'), evict('w1'), ask('w9'), evict('w9')]) {
       expect((await driver.apply(name, [operation])).reply.wake).toEqual([]);
