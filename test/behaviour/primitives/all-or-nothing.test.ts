@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { eventually, later, rejection, within } from '../../../lab/patience.js';
 import { twoProviders } from '../../support/test-provider.js';
 
-describe('a set of locks of which one is lost while another is waited for', () => {
-  it('is given back, and asked for again in the time that is left', async () => {
+describe('acquireAll that loses one lock while it waits for another', () => {
+  it('acquires the lost lock again and waits for the other one in the time that is left', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [a, b] = [one.locks.createMutex('a'), one.locks.createMutex('b')];
     const hold = await other.locks.acquireMutex('b');
@@ -25,7 +25,7 @@ describe('a set of locks of which one is lost while another is waited for', () =
     expect(await both.release()).toBe(true);
   });
 
-  it('times out where no time is left, with nothing held', async () => {
+  it('times out if no time is left, and holds nothing', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [a, b] = [one.locks.createMutex('a'), one.locks.createMutex('b')];
     const hold = await other.locks.acquireMutex('b');
@@ -37,7 +37,7 @@ describe('a set of locks of which one is lost while another is waited for', () =
     expect(await other.locks.inspect('b')).toMatchObject({ holders: [{ id: hold.id }], waiters: [] });
   });
 
-  it('rejects with the reason of an abort that comes at the same time, and not with the loss', async () => {
+  it('rejects with the reason of an abort that comes at the same time, not with the loss', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [a, b] = [one.locks.createMutex('a'), one.locks.createMutex('b')];
     await other.locks.acquireMutex('b');

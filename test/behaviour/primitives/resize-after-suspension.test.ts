@@ -2,12 +2,12 @@ import { expect, it } from 'vitest';
 import { whenTestEnds } from '../../support/current-test.js';
 import { testProvider } from '../../support/test-provider.js';
 
-it('a resize after a suspension, during which the monotonic clock stood still, is done', async () => {
+it('a resize succeeds after a suspension in which the monotonic clock stood still', async () => {
   const { locks } = await testProvider({ storeTimeoutMs: 1_000 });
   const semaphore = locks.createSemaphore('s', 3);
   await (await semaphore.acquire()).release();
 
-  // The clock of the server goes on meanwhile, and this process knows nothing of it.
+  // The server's clock runs on meanwhile, and the monotonic clock of this process does not show it.
   const now = performance.now.bind(performance);
   const suspendedMs = 1_500;
   await new Promise((resolve) => setTimeout(resolve, suspendedMs));

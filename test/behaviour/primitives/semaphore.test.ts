@@ -12,7 +12,7 @@ const updates = ({ commands }: TestProvider): readonly string[] =>
     .map(({ command }) => JSON.stringify(command['update']));
 
 describe('a resize', () => {
-  it('whose answer is not known is repeated as it was, and over when no copy of it can come any more (E1, E2)', async () => {
+  it('without an answer is repeated unchanged, and settles only when no copy of it can take effect any more (E1, E2)', async () => {
     const provider = await testProvider({ storeTimeoutMs: 1_000 });
     const semaphore = provider.locks.createSemaphore('s', 5);
     const permit = await semaphore.acquire();
@@ -36,7 +36,7 @@ describe('a resize', () => {
     await permit.release();
   });
 
-  it('that nobody answers rejects after storeTimeoutMs, and does not say what became of it', async () => {
+  it('rejects after storeTimeoutMs with an unknown outcome if the store does not answer', async () => {
     const provider = await testProvider({ storeTimeoutMs: 400 });
     const semaphore = provider.locks.createSemaphore('s', 5);
     const permit = await semaphore.acquire();
@@ -50,7 +50,7 @@ describe('a resize', () => {
     expect(permit.isHeld).toBe(true);
   });
 
-  it('that the server refuses rejects at once, and changes nothing', async () => {
+  it('rejects at once if the server refuses it, and changes nothing', async () => {
     const provider = await testProvider();
     const semaphore = provider.locks.createSemaphore('s', 5);
     const permit = await semaphore.acquire();
@@ -61,7 +61,7 @@ describe('a resize', () => {
     await permit.release();
   });
 
-  it('of a semaphore that was never used is remembered for its first use', async () => {
+  it('before the first use of a semaphore is remembered for that use', async () => {
     const [one, other] = await twoProviders();
     const semaphore = one.locks.createSemaphore('s', 5);
     await semaphore.resize(7);
@@ -72,7 +72,7 @@ describe('a resize', () => {
     expect(await other.locks.createSemaphore('s', 7).available()).toBe(0);
   });
 
-  it('takes over an idle lock of another kind, and refuses one that is in use', async () => {
+  it('takes over an idle lock of another kind, and rejects if that lock is in use', async () => {
     const { locks } = await testProvider();
     const mutex = await locks.acquireMutex('s');
     const semaphore = locks.createSemaphore('s', 5);
@@ -88,7 +88,7 @@ describe('a resize', () => {
     expect(permits.fencingToken).toBeGreaterThan(mutex.fencingToken);
   });
 
-  it('of a corrupt document rejects, and leaves it as it was', async () => {
+  it('rejects if the document is corrupt, and does not touch it', async () => {
     const provider = await testProvider();
     const semaphore = provider.locks.createSemaphore('s', 5);
     await (await semaphore.acquire()).release();
@@ -116,7 +116,7 @@ describe('a resize', () => {
     expect(await rejection(semaphore.available())).toMatchObject({ code: 'PROVIDER_CLOSED' });
   });
 
-  it('is done in their order when several are asked for at once', async () => {
+  it('takes effect in the order of the calls if several are made at once', async () => {
     const { locks } = await testProvider();
     const semaphore = locks.createSemaphore('s', 5);
     await using permit = await semaphore.acquire();
@@ -126,7 +126,7 @@ describe('a resize', () => {
   });
 });
 
-describe('a resize by others', () => {
+describe('a resize by another process', () => {
   const both = async (whenLimitDiffers: 'throw' | 'resize') => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const holder = await other.locks.createSemaphore('s', 5).acquire();
@@ -138,7 +138,7 @@ describe('a resize by others', () => {
   };
 
   it.each(['throw', 'resize'] as const)(
-    'is not undone by whoever waited for more than it leaves (%s)',
+    'is not undone by a waiter for more permits than the new limit, which is rejected (whenLimitDiffers: %s)',
     async (whenLimitDiffers) => {
       const { semaphore, other, holder, waiting } = await both(whenLimitDiffers);
       await other.resize(3);
@@ -154,14 +154,14 @@ describe('a resize by others', () => {
   );
 });
 
-describe('a request within the hold of its own chain of calls', () => {
-  it('is a deadlock behind somebody who may wait for that hold', async () => {
+describe('a request inside a hold of its own chain of calls', () => {
+  it('is rejected as a deadlock behind a waiter that may be waiting for that hold', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const semaphore = one.locks.createSemaphore('s', 3);
     const work = semaphore.use(async () => {
       const all = other.locks.createSemaphore('s', 3).acquire({ permits: 3 });
       await eventually(
-        'somebody waits for all',
+        'a request waits for all permits',
         async () => (await one.locks.inspect('s'))?.waiters.length === 1,
       );
       const error = await rejection(semaphore.acquire());

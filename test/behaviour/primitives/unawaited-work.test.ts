@@ -6,7 +6,7 @@ import { later, rejection, within } from '../../../lab/patience.js';
 import { testProvider } from '../../support/test-provider.js';
 
 describe.concurrent('work that is started inside use and not awaited there', () => {
-  it('asks like any other once the use has ended, though somebody else holds the lock by then', async () => {
+  it('waits for the lock like any request once the use has ended and another caller holds the lock', async () => {
     const { locks } = await testProvider();
     const mutex = locks.createMutex('a');
     let end!: () => void;
@@ -25,7 +25,7 @@ describe.concurrent('work that is started inside use and not awaited there', () 
     await lock.release();
   });
 
-  it('gets the lock that it asked for inside, if the use ends before the answer', async () => {
+  it('gets the lock that it requested inside the use, if the use ends before the answer', async () => {
     const { locks } = await testProvider();
     const mutex = locks.createMutex('a');
     let asked: Promise<LockHandle> | undefined;
@@ -37,7 +37,7 @@ describe.concurrent('work that is started inside use and not awaited there', () 
     await lock.release();
   });
 
-  it('inherits the chain: while the use goes on, asking without a timeout is a deadlock', async () => {
+  it('inherits the chain of calls: a request without a timeout is a deadlock as long as the use goes on', async () => {
     const { locks } = await testProvider();
     const mutex = locks.createMutex('a');
     await mutex.use(async () => {
