@@ -4,15 +4,15 @@ import { describe, expect, it } from 'vitest';
 import { LockProvider } from '../../../src/index.js';
 import { thrown } from '../../../lab/patience.js';
 
-/** It connects to nothing: a wrong name is refused before anything is sent. */
+/** A client that connects to no server: a wrong name is rejected before anything is sent. */
 const client = new MongoClient('mongodb://127.0.0.1:1');
 
-const refusal = (database: string, collectionName: string): unknown =>
+const errorFor = (database: string, collectionName: string): unknown =>
   thrown(() => new LockProvider(client.db(database), { collectionName }));
 
 describe('the name of the collection', () => {
   it('must not begin with a dot', () => {
-    const error = refusal('app', '.locks');
+    const error = errorFor('app', '.locks');
     expect(error).toBeInstanceOf(RangeError);
     expect((error as Error).message).toBe(
       'collectionName must be a legal name of a collection, got ".locks"',
@@ -20,15 +20,15 @@ describe('the name of the collection', () => {
     expect(() => new LockProvider(client.db('app'), { collectionName: 'a.locks' })).not.toThrow();
   });
 
-  it('is shown whole in the refusal of a namespace that has too many bytes, though few characters', () => {
+  it('is shown whole in the error if the namespace has too many bytes but few characters', () => {
     const collection = '鍵'.repeat(100);
-    const error = refusal('app', collection);
+    const error = errorFor('app', collection);
     expect(error).toBeInstanceOf(RangeError);
     expect((error as Error).message).toContain(`got 304 for "app.${collection}"`);
   });
 
-  it('is cut, and shows so, where it is long', () => {
-    const error = refusal('app', 'c'.repeat(300));
+  it('is cut in the error if it is long, and the error shows that', () => {
+    const error = errorFor('app', 'c'.repeat(300));
     expect((error as Error).message).toMatch(/got 304 for "app\.c{196}…"$/);
   });
 });

@@ -8,19 +8,19 @@ it('negative zero is zero in every number option', () => {
   expect(number('wakeIdleMs', -0, 0, 10)).toBe(0);
 });
 
-it('an election with a transition of negative zero is one that others can stand in', async () => {
+it('a second candidate can stand beside one with a transitionMs of negative zero', async () => {
   const provider = await testProvider();
   const { locks } = provider;
   const first = locks.createLeaderElection('boss', { candidateId: 'first', transitionMs: -0 });
   const second = locks.createLeaderElection('boss', { candidateId: 'second' });
   await first.start();
-  await eventually('the first one leads', () => first.isLeader);
+  await eventually('the first candidate leads', () => first.isLeader);
   await second.start();
-  await eventually('the second one waits', async () => {
+  await eventually('the second candidate waits', async () => {
     const stored = await provider.document('boss');
     return Object.keys(stored?.['queue'] as object).length === 1;
   });
   await first.stop();
-  await eventually('the second one leads', () => second.isLeader);
+  await eventually('the second candidate leads', () => second.isLeader);
   await second.stop();
 });
