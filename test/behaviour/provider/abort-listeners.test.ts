@@ -6,8 +6,8 @@ import { testProvider, twoProviders } from '../../support/test-provider.js';
 
 const listenersOf = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
 
-describe('the listeners of a signal', () => {
-  it('are one, however many callbacks there are, and none when all are taken off', () => {
+describe('an abort signal', () => {
+  it('has one listener for any number of callbacks, and none when all callbacks are removed', () => {
     const { signal } = new AbortController();
     const callback = (): void => undefined;
     const ends = Array.from({ length: 20 }, () => onAbort(signal, callback));
@@ -22,7 +22,7 @@ describe('the listeners of a signal', () => {
     expect(listenersOf(signal)).toBe(1);
   });
 
-  it('are called once each, in their order, but for those that an earlier one takes off', () => {
+  it('calls each callback once, in order, except those that an earlier callback removes', () => {
     const controller = new AbortController();
     const called: string[] = [];
     onAbort(controller.signal, () => {
@@ -39,7 +39,7 @@ describe('the listeners of a signal', () => {
   });
 });
 
-it('one signal that is given to many requests has one listener, and ends all of them', async () => {
+it('a signal that many requests share has one listener, and its abort ends all of them', async () => {
   const [one, other] = await twoProviders();
   await one.locks.acquireMutex('a');
   const controller = new AbortController();
@@ -49,7 +49,10 @@ it('one signal that is given to many requests has one listener, and ends all of 
     index % 2 === 0 ? other.locks.acquireMutex('a', { signal }) : kept.acquire({ signal }),
   );
   const settled = Promise.allSettled(waits);
-  await eventually('they wait', async () => ((await one.locks.inspect('a'))?.waiters.length ?? 0) > 0);
+  await eventually(
+    'the requests wait',
+    async () => ((await one.locks.inspect('a'))?.waiters.length ?? 0) > 0,
+  );
   expect(listenersOf(signal)).toBe(1);
   const why = new Error('enough');
   controller.abort(why);
@@ -57,7 +60,7 @@ it('one signal that is given to many requests has one listener, and ends all of 
   expect(listenersOf(signal)).toBe(0);
 });
 
-it('a signal that requests have been given to has no listener when they are over', async () => {
+it('a signal has no listener left when the requests with it have ended', async () => {
   const { locks } = await testProvider();
   const { signal } = new AbortController();
   for (let round = 0; round < 3; round += 1) await (await locks.acquireMutex('a', { signal })).release();

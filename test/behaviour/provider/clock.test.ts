@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 describe('the system clock', () => {
-  it('waits longer than setTimeout can, in slices (E43)', () => {
+  it('can wait longer than setTimeout, in slices (E43)', () => {
     const fire = vi.fn();
     const thirtyDaysMs = 30 * 86_400_000;
     systemClock.at(systemClock.nowMs() + thirtyDaysMs, fire);
@@ -20,7 +20,7 @@ describe('the system clock', () => {
     expect(fire).toHaveBeenCalledOnce();
   });
 
-  it('fires at once for a moment that has passed, and never when cancelled', () => {
+  it('fires at once for a time in the past, and never after a cancel', () => {
     const fire = vi.fn();
     systemClock.at(systemClock.nowMs() - 1_000, fire);
     vi.advanceTimersByTime(1);

@@ -14,7 +14,7 @@ afterEach(() => {
 const silenceWarnings = () => vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
 
 describe('a listener', () => {
-  it('that throws or rejects reaches neither the emitter nor the other listeners', async () => {
+  it('does not disturb the emitter or the other listeners if it throws or rejects', async () => {
     const warnings = silenceWarnings();
     const emitter = new IsolatedEmitter<Events>();
     const heard: number[] = [];
@@ -29,7 +29,7 @@ describe('a listener', () => {
     await eventually('two warnings', () => warnings.mock.calls.length === 2);
   });
 
-  it('can be taken off again, also one for a single call, and keeps its context', () => {
+  it('keeps its context, and can be removed even if it was added for a single event', () => {
     const emitter = new IsolatedEmitter<Events>();
     const heard: unknown[] = [];
     const context = { name: 'context' };
@@ -53,7 +53,7 @@ describe('a listener', () => {
 });
 
 describe('a provider', () => {
-  it('tells a whole life by its events, though every listener throws', async () => {
+  it('emits every event of waits and holds even if each listener throws', async () => {
     silenceWarnings();
     const [one, other] = await twoProviders({ leaseMs: 3_000 });
     const seen: string[] = [];
@@ -87,13 +87,13 @@ describe('a provider', () => {
     await next.release();
     const last = await other.locks.acquireMutex('a');
     await one.locks.revoke('a');
-    await eventually('the request', () => seen.includes('releaseRequested'));
+    await eventually('the request to release', () => seen.includes('releaseRequested'));
     await eventually('the end of the lease', () => last.signal.aborted);
     expect([...new Set(seen)].sort()).toEqual([...names].sort());
     expect(seen.slice(0, 4)).toEqual(['waiting', 'timeout', 'waiting', 'acquired']);
   });
 
-  it('reports an index that cannot be made, and its locks work all the same', async () => {
+  it('emits an event if the index cannot be created, and its locks work all the same', async () => {
     const { db, locks } = await testProvider();
     await db.collection('distributed.locks').createIndexes([{ key: { purgeAt: 1 }, name: 'mine' }]);
     const failed = new Promise((resolve) => locks.once('indexError', resolve));

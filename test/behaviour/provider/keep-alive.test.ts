@@ -7,7 +7,7 @@ import { keepAlive } from '../../../src/keep-alive.js';
 
 const run = promisify(execFile);
 
-/** Runs a program in a process of its own; what it prints. */
+/** Runs a program in its own process, and returns what it prints. */
 async function printed(program: string): Promise<string> {
   const url = new URL('../../../src/keep-alive.ts', import.meta.url).href;
   const source = `import { keepAlive } from ${JSON.stringify(url)};\n${program}`;

@@ -18,14 +18,14 @@ const json = (object: object): unknown => JSON.parse(JSON.stringify(object));
 const anyNumber = expect.any(Number) as number;
 const held = { isHeld: true, remainingMs: anyNumber };
 
-/** In one line, with digits of what differs from run to run struck out. */
+/** The inspected object in one line; figures that differ from run to run are replaced by N. */
 const shown = (object: object): string =>
   inspect(object, { breakLength: Infinity, compact: Infinity })
     .replaceAll(/(fencingToken|remainingMs): \d+/g, '$1: N')
     .replaceAll(/\s+/g, ' ');
 
-describe.concurrent('what a person sees who looks at', () => {
-  it('the handle of a mutex: its class, its lock, its token, and for how many whole ms it is held', async () => {
+describe.concurrent('util.inspect and JSON show', () => {
+  it('a mutex handle with its class, lock and token, and the whole milliseconds that it is still held', async () => {
     const { locks } = await testProvider();
     const lock = await locks.acquireMutex('a');
     expect(shown(lock)).toBe(
@@ -40,7 +40,7 @@ describe.concurrent('what a person sees who looks at', () => {
     expect(json(lock)).toMatchObject({ isHeld: false, why: 'released', remainingMs: 0 });
   });
 
-  it('permits: how many', async () => {
+  it('a permit handle with its number of permits', async () => {
     const { locks } = await testProvider();
     const semaphore = locks.createSemaphore('s', 5);
     const permits = await semaphore.acquire({ permits: 2 });
@@ -51,7 +51,7 @@ describe.concurrent('what a person sees who looks at', () => {
     await permits.release();
   });
 
-  it('the handles of a reader-writer lock: the mode, as it is now', async () => {
+  it('the handle of a reader-writer lock with its current mode', async () => {
     const { locks } = await testProvider();
     const lock = locks.createReaderWriterLock('rw');
     const read = await lock.acquireRead();
@@ -65,7 +65,7 @@ describe.concurrent('what a person sees who looks at', () => {
     await write.release();
   });
 
-  it('several locks held as one: each of them, and the one that is held for the shortest time', async () => {
+  it('a composite with each of its handles and the shortest remaining time', async () => {
     const { locks } = await testProvider();
     const [a, b] = [locks.createMutex('a', { leaseMs: 1_000 }), locks.createMutex('b')];
     const both = await locks.acquireAll([{ mutex: b }, { mutex: a }]);
@@ -80,7 +80,7 @@ describe.concurrent('what a person sees who looks at', () => {
     await both.release();
   });
 
-  it('a candidate and its term: what it does, and its token', async () => {
+  it('a candidate with its state, and its term with the token', async () => {
     const { locks } = await testProvider();
     const election = locks.createLeaderElection('boss', { candidateId: 'me' });
     expect(shown(election)).toBe(
@@ -99,7 +99,7 @@ describe.concurrent('what a person sees who looks at', () => {
     expect(json(term)).toMatchObject({ isHeld: false, why: 'released' });
   });
 
-  it('a job: when it runs next', async () => {
+  it('a job with the time of its next run', async () => {
     const { locks } = await testProvider();
     const job: ScheduledJob = locks.createScheduledJob('daily', {
       everyMs: 86_400_000,
@@ -107,12 +107,12 @@ describe.concurrent('what a person sees who looks at', () => {
     });
     expect(shown(job)).toBe("ScheduledJob { name: 'daily', nextFireAt: null }");
     await job.start();
-    const next = await eventually('it is planned', () => job.nextFireAt);
+    const next = await eventually('the next run is planned', () => job.nextFireAt);
     expect(json(job)).toEqual({ name: 'daily', nextFireAt: next.toISOString() });
     await job.stop();
   });
 
-  it('a provider: its process and its collection, and whether it is closed', async () => {
+  it('a provider with its process id and collection, and whether it is closed', async () => {
     const { locks } = await testProvider();
     const { processId } = locks;
     expect(shown(locks)).toBe(
@@ -123,8 +123,8 @@ describe.concurrent('what a person sees who looks at', () => {
   });
 });
 
-describe('what a person sees who looks at a quorum’s', () => {
-  it('provider: how many stores it has', async () => {
+describe('over a quorum, util.inspect and JSON show', () => {
+  it('a provider with its number of stores', async () => {
     const dbs = [1, 2, 3].map((port) => new MongoClient(`mongodb://127.0.0.1:${port}`).db('app'));
     const locks = new QuorumLockProvider(dbs);
     expect(shown(locks)).toBe(
@@ -136,7 +136,7 @@ describe('what a person sees who looks at a quorum’s', () => {
     expect(json(locks)).toMatchObject({ stores: 3, closed: true });
   });
 
-  it('handles: as those of one store', async () => {
+  it('handles like those of one store', async () => {
     const quorum = new MockQuorum();
     const lock = await quorum.mutex.acquire();
     expect(json(lock)).toEqual({
@@ -161,8 +161,8 @@ describe('what a person sees who looks at a quorum’s', () => {
   });
 });
 
-describe('looking', () => {
-  it('starts no confirmation of a hold whose process was suspended, which isHeld does', () => {
+describe('inspecting an object of the library', () => {
+  it('does not confirm a hold after a suspension, while reading isHeld does', () => {
     const clock = new ManualClock();
     let asked = 0;
     const terms = { leaseMs: 30_000, extendEveryMs: 10_000, clockAllowanceMs: 1_000, retentionMs: 60_000 };
@@ -176,7 +176,7 @@ describe('looking', () => {
     );
     const lock = new LeaseHandle(hold, {
       databaseName: 'app',
-      confirm: () => Promise.reject(new Error('nobody asks')),
+      confirm: () => Promise.reject(new Error('no confirmation is expected')),
       release: () => Promise.resolve(true),
       track: () => undefined,
       untrack: () => undefined,
@@ -190,7 +190,7 @@ describe('looking', () => {
     expect(asked).toBe(1);
   });
 
-  it('shows a handle inside something else as deep and as wide as any object', async () => {
+  it('follows the depth and colour options of util.inspect', async () => {
     const { locks } = await testProvider();
     const both = await locks.acquireAll([{ mutex: locks.createMutex('a') }]);
     expect(inspect({ job: { both } }, { depth: 1 })).toContain('both: [CompositeHandle]');
@@ -199,7 +199,7 @@ describe('looking', () => {
     await both.release();
   });
 
-  it('works in a subclass, under its own name', async () => {
+  it('shows the name of a subclass', async () => {
     class Locks extends LockProvider {}
     const locks = new Locks(new MongoClient('mongodb://127.0.0.1:1').db('app'));
     expect(shown(locks)).toMatch(/^Locks \{ processId: /);

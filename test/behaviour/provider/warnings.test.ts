@@ -38,8 +38,8 @@ const failures = (clock: ManualClock): UnheardFailures<Events> =>
     clock,
   );
 
-describe('a failure that nobody listens for', () => {
-  it('is a process warning of one line, at most one a minute for each event, and the next says how many were left out', () => {
+describe('a failure event', () => {
+  it('without a listener is a one-line process warning, at most once a minute, and the next one counts those left out', () => {
     const warnings = captureWarnings();
     const clock = new ManualClock();
     const unheard = failures(clock);
@@ -64,7 +64,7 @@ describe('a failure that nobody listens for', () => {
     expect(fourth?.[1]).toEqual({ type: 'LeaseholdWarning', code: 'LEASEHOLD_FAILED' });
   });
 
-  it('waits for nothing: it has no timer', () => {
+  it('without a listener starts no timer', () => {
     captureWarnings();
     const clock = new ManualClock();
     const unheard = failures(clock);
@@ -73,7 +73,7 @@ describe('a failure that nobody listens for', () => {
     expect(clock.alarms).toBe(0);
   });
 
-  it('is no warning if it was expected, or is not one of those that are said', () => {
+  it('gives no warning if it was expected, or if no warning is defined for it', () => {
     const warnings = captureWarnings();
     const unheard = new UnheardFailures<Events>({
       expected: { code: 'LEASEHOLD_EXPECTED', message: () => null },
@@ -83,7 +83,7 @@ describe('a failure that nobody listens for', () => {
     expect(warnings()).toEqual([]);
   });
 
-  it('is no warning if somebody listens', () => {
+  it('gives no warning while it has a listener', () => {
     const warnings = captureWarnings();
     const emitter = new IsolatedEmitter<Events>({
       failed: { code: 'LEASEHOLD_FAILED', message: (what) => what },
@@ -98,15 +98,15 @@ describe('a failure that nobody listens for', () => {
   });
 });
 
-/** What throws when it is looked at. */
+/** A value that throws when it is inspected. */
 const hostile = {
   [inspect.custom]: () => {
     throw new Error('hands off');
   },
 };
 
-describe('of a provider', () => {
-  it('a lost hold is a warning that names the lock and the cause; one that is lost by close is none', async () => {
+describe('a provider', () => {
+  it('warns about a lost hold with the lock and the cause, but not about one that close() ended', async () => {
     const [one, other] = await twoProviders();
     const warnings = captureWarnings();
     const lock = await one.locks.acquireMutex('taken "away"');
@@ -121,7 +121,7 @@ describe('of a provider', () => {
     );
   });
 
-  it('nothing is a warning once its close is over, which takes the listeners off', async () => {
+  it('gives no warning after close(), which removes its listeners', async () => {
     const warnings = captureWarnings();
     const { locks } = await testProvider();
     locks.on('storeError', () => undefined);
@@ -130,7 +130,7 @@ describe('of a provider', () => {
     expect(warnings()).toEqual([]);
   });
 
-  it('a command that fails is a warning that names the lock and what was being done', async () => {
+  it('warns in one line about a corrupt document that list() skips, with the lock and the error', async () => {
     const provider = await testProvider();
     const { locks } = provider;
     await (await locks.acquireMutex('odd')).release();
@@ -143,7 +143,7 @@ describe('of a provider', () => {
     expect(message).not.toContain('\n');
   });
 
-  it('durations of events are whole milliseconds', async () => {
+  it('gives the durations in its events in whole milliseconds', async () => {
     const { locks } = await testProvider({ leaseMs: 300 });
     const told: Partial<Record<keyof LockProviderEvents, number>> = {};
     locks.on('acquired', ({ waitedMs }) => (told.acquired = waitedMs));
@@ -160,8 +160,8 @@ describe('of a provider', () => {
   });
 });
 
-describe('of an election', () => {
-  it('an onElected that throws is a warning that names the election, with the stack', async () => {
+describe('an election', () => {
+  it('warns about an onElected that throws, with its name and the stack', async () => {
     const { locks } = await testProvider();
     const warnings = captureWarnings();
     const election = locks.createLeaderElection('captain', {
@@ -181,7 +181,7 @@ describe('of an election', () => {
     await election.stop();
   });
 
-  it('an error that cannot be shown is a warning all the same, and harms nobody', async () => {
+  it('warns about an onElected that throws even if the thrown value cannot be shown', async () => {
     const { locks } = await testProvider();
     const warnings = captureWarnings();
     const election = locks.createLeaderElection('captain', {
@@ -198,8 +198,8 @@ describe('of an election', () => {
   });
 });
 
-describe('of a job', () => {
-  it('a run that throws, and instants that are missed, are warnings that name the job', async () => {
+describe('a job', () => {
+  it('warns about a run that throws and about missed instants, with its name', async () => {
     const { locks } = await testProvider();
     const warnings = captureWarnings();
     let runs = 0;
@@ -208,7 +208,7 @@ describe('of a job', () => {
       everyMs: 50,
       run: async () => {
         runs += 1;
-        // The first run goes on past the instants after it.
+        // The first run lasts past the next instants.
         if (runs === 1) await new Promise((resolve) => setTimeout(resolve, 120));
         else throw new Error(`run ${String(runs)}`);
       },
@@ -229,7 +229,7 @@ describe('of a job', () => {
 });
 
 describe('a client that is closed before its provider', () => {
-  it('is no failure of the store to the stream and the index that nobody waits for', async () => {
+  it('causes no warning from the wake stream or the index, which no caller waits for', async () => {
     const warnings = captureWarnings();
     const [other, { client, locks }] = await twoProviders();
     const hold = await other.locks.acquireMutex('a');
@@ -242,7 +242,7 @@ describe('a client that is closed before its provider', () => {
     expect(withCode(warnings(), 'LEASEHOLD_STORE_ERROR')).toEqual([]);
   });
 
-  it('is one to whatever it leaves undone', async () => {
+  it('causes a warning about a release that cannot be sent', async () => {
     const warnings = captureWarnings();
     const { client, locks } = await testProvider({ createIndexes: false, storeTimeoutMs: 500 });
     const hold = await locks.acquireMutex('a');
