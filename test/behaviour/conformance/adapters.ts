@@ -17,23 +17,23 @@ export interface ExclusiveLock<H extends Hold = Hold> {
   use<T>(work: (hold: H) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 }
 
-/** How one primitive is used as a mutex. Every suite here asks for nothing more. */
+/** How one primitive is used as a mutex: all that the suites here need. */
 export interface LockAdapter<H extends Hold = Hold> {
   readonly primitive: Primitive;
-  /** A new lock object: any number of one name are the same lock. */
+  /** A new lock object; all lock objects with one name are the same lock. */
   open(locks: LockProvider, name: string, options?: PrimitiveOptions): ExclusiveLock<H>;
-  /** Done once per name before it is used, for instance taking all seats but one; `locks` outlives the test. */
+  /** Prepares a name once before its use, for instance takes all permits but one; `locks` outlives the test. */
   prepare(locks: LockProvider, name: string): Promise<void>;
   /** How many leases `prepare` leaves in the first document. */
   readonly bystanders: number;
   /** The lock documents behind a name; a waiter is queued in the first one. */
   documentsOf(name: string): readonly [string, ...string[]];
-  /** Bytes that the adapter adds to a name: what a name given to it must be shorter by. */
+  /** How many bytes the adapter adds to a name; a name given to it must be shorter by as many. */
   readonly addedBytes: number;
   tokensOf(hold: H): readonly number[];
 }
 
-/** Every primitive that can be used as a mutex; each is run in every mode of waiting. */
+/** Every primitive that can be used as a mutex; the suites run for each in every mode of waiting. */
 export const PRIMITIVES = [
   'mutex',
   'kept-mutex',
@@ -49,7 +49,7 @@ export type Primitive = (typeof PRIMITIVES)[number];
 export const MODES_OF_WAITING = ['change-stream', 'polling'] as const;
 export type ModeOfWaiting = (typeof MODES_OF_WAITING)[number];
 
-/** What is the same where one name is one lock, which nobody has to be kept out of first. */
+/** What is the same for every primitive whose name is one lock that needs no preparation. */
 const ONE_LOCK = {
   prepare: () => Promise.resolve(),
   bystanders: 0,
@@ -64,7 +64,7 @@ export const mutex: LockAdapter<LockHandle> = {
   open: (locks, name, options) => locks.createMutex(name, options),
 };
 
-/** Short, so that whoever tries elsewhere is soon not refused any more. */
+/** Short, so that a try of another provider soon finds the lock free. */
 const KEEP_MS = 50;
 
 export const keptMutex: LockAdapter<LockHandle> = {
@@ -114,7 +114,7 @@ export const semaphoreOfOne: LockAdapter<PermitHandle> = {
 const LIMIT = 5;
 const TAKEN = LIMIT - 1;
 
-/** Kept as long as the provider is: a handle that is forgotten gives its permit back. */
+/** Refers to the handles as long as their provider exists: a handle without a reference releases its permit. */
 const keptBy = new WeakMap<LockProvider, PermitHandle[]>();
 
 export const semaphoreWithOneLeft: LockAdapter<PermitHandle> = {
@@ -123,11 +123,11 @@ export const semaphoreWithOneLeft: LockAdapter<PermitHandle> = {
   open: (locks, name, options) => locks.createSemaphore(name, LIMIT, options),
   prepare: async (locks, name) => {
     const semaphore = locks.createSemaphore(name, LIMIT);
-    // A name that was prepared before has its four already.
+    // A name that was prepared before has four holders already.
     const missing = (await semaphore.available()) - (LIMIT - TAKEN);
     const taking = Array.from({ length: missing }, () => semaphore.acquire({ why: 'to leave one' }));
     const taken = await Promise.all(taking);
-    // Looked at only now: names are prepared side by side, and a handle that is not kept is given back.
+    // Read only now, because names are prepared at the same time and no handle may be dropped.
     keptBy.set(locks, [...(keptBy.get(locks) ?? []), ...taken]);
   },
   bystanders: TAKEN,
@@ -135,7 +135,7 @@ export const semaphoreWithOneLeft: LockAdapter<PermitHandle> = {
 
 type TwoMutexes = CompositeHandle<readonly [{ mutex: Mutex }, { mutex: Mutex }]>;
 
-/** What is no name stays none, so that it is refused as it is. */
+/** An invalid name is passed on unchanged, so that the provider sees it as it is. */
 const member = (name: string, suffix: string): string =>
   typeof name === 'string' && name !== '' ? `${name}${suffix}` : name;
 
@@ -149,7 +149,7 @@ export const compositeOfTwo: LockAdapter<TwoMutexes> = {
     return {
       acquire,
       tryAcquire: (request) => locks.tryAcquireAll([{ mutex: first }, { mutex: second }], request),
-      // What `use` of one lock does.
+      // The same steps as in `use` of one lock.
       use: async (work, request) => {
         await using hold = await acquire(request);
         const result = await work(hold);

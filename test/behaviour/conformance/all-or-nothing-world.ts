@@ -17,16 +17,16 @@ export interface Kinds {
   readonly write: ReaderWriterLock;
 }
 
-/** Two providers who want several locks at once. The database is their own, so names may be short. */
+/** Two providers that acquire several locks at once. The database is their own, so names may be short. */
 export class AllOrNothingWorld extends TwoProviders {
-  readonly #told: string[] = [];
+  readonly #events: string[] = [];
 
-  /** What has happened to the locks of the first provider from now on, as `acquired a`, `released b` … */
+  /** The events of the first provider's locks from now on, as `acquired a`, `released b` … */
   listen(): string[] {
     for (const event of ['acquired', 'released', 'lost', 'timeout'] as const) {
-      this.here.on(event, ({ lockName }) => this.#told.push(`${event} ${lockName}`));
+      this.here.on(event, ({ lockName }) => this.#events.push(`${event} ${lockName}`));
     }
-    return this.#told;
+    return this.#events;
   }
 
   kindsOf(locks: LockProvider): Kinds {
@@ -39,12 +39,12 @@ export class AllOrNothingWorld extends TwoProviders {
     };
   }
 
-  /** Mutexes of these names, in their order, of the first provider. */
+  /** Acquires the mutexes of these names, in this order, by the first provider. */
   async takeHere(...names: readonly string[]): Promise<CompositeHandle<readonly { mutex: Mutex }[]>> {
     return await this.here.acquireAll(mutexes(this.here, names));
   }
 
-  /** Which of these mutexes a try of the second provider gets now. What it gets is given back at once. */
+  /** Which of these mutexes a try of the second provider is granted now. Each grant is released at once. */
   async freeOf(...names: readonly string[]): Promise<readonly string[]> {
     const free: string[] = [];
     for (const name of names) {

@@ -15,7 +15,7 @@ import type {
   Semaphore,
 } from '../../../src/index.js';
 
-// Nothing is sent: these are statements about types, which the compiler checks.
+// Nothing is sent: the compiler checks these statements about types.
 const client = new MongoClient('mongodb://127.0.0.1:9');
 const locks = new LockProvider(client.db('never'));
 const mutex = locks.createMutex('a');
@@ -27,7 +27,7 @@ afterAll(async () => {
   await client.close();
 });
 
-/** What would be acquired, without acquiring it. */
+/** The handles that this call would return, as a type; the call itself is aborted. */
 async function handlesOf<T extends { readonly handles: unknown } | null>(
   acquired: Promise<T>,
 ): Promise<NonNullable<T>['handles']> {
@@ -36,7 +36,7 @@ async function handlesOf<T extends { readonly handles: unknown } | null>(
 }
 
 describe('the handles of a composite', () => {
-  it('have the types that their requests ask for, in their order', async () => {
+  it('have the types that follow from their requests, in the same order', async () => {
     const read = locks.createReaderWriterLock('d');
     const four = await handlesOf(
       locks.acquireAll([{ semaphore, permits: 2 }, { mutex }, { read }, { write: lock }], { signal }),
@@ -46,7 +46,7 @@ describe('the handles of a composite', () => {
     expectTypeOf(upgradeable).toEqualTypeOf<readonly [ReaderWriterHandle]>();
   });
 
-  it('are the same for a try, which may give nothing', async () => {
+  it('have the same types after a try, which may return null', async () => {
     const tried = locks.tryAcquireAll([{ mutex }, { write: lock }], { signal });
     expectTypeOf(tried).resolves.toEqualTypeOf<CompositeHandle<
       readonly [{ readonly mutex: Mutex }, { readonly write: ReaderWriterLock }]
@@ -54,7 +54,7 @@ describe('the handles of a composite', () => {
     expectTypeOf(await handlesOf(tried)).toEqualTypeOf<readonly [LockHandle, ReaderWriterHandle]>();
   });
 
-  it('are as many and as different as a list that is made at run time', async () => {
+  it('are an array of one type, or of a union, if the requests are a list made at run time', async () => {
     const alike = ['a', 'b'].map((name) => ({ mutex: locks.createMutex(name) }));
     const handles = await handlesOf(locks.acquireAll(alike, { signal }));
     expectTypeOf(handles).toEqualTypeOf<readonly LockHandle[]>();
@@ -63,14 +63,14 @@ describe('the handles of a composite', () => {
     expectTypeOf(any).toEqualTypeOf<readonly (LockHandle | PermitHandle | ReaderWriterHandle)[]>();
   });
 
-  it('belong to something that is held like any other', () => {
+  it('belong to a composite that is a Hold, and have the type of each request', () => {
     expectTypeOf<CompositeHandle<readonly LockRequest[]>>().toExtend<Hold>();
     expectTypeOf<HandleFor<{ semaphore: Semaphore }>>().toEqualTypeOf<PermitHandle>();
     expectTypeOf<HandleFor<{ semaphore: Semaphore; permits: number }>>().toEqualTypeOf<PermitHandle>();
     expectTypeOf<HandleFor<{ read: ReaderWriterLock }>>().toEqualTypeOf<LockHandle>();
   });
 
-  it('are of no request that names nothing, or something else', () => {
+  it('cannot be requested without a lock, or with a value of another type', () => {
     expectTypeOf<object>().not.toExtend<LockRequest>();
     expectTypeOf<{ mutex: string }>().not.toExtend<LockRequest>();
     expectTypeOf<{ mutex: ReaderWriterLock }>().not.toExtend<LockRequest>();

@@ -10,7 +10,7 @@ interface Stored {
   readonly queue: Readonly<Record<string, unknown>>;
 }
 
-/** What `$type` says of the fields of the document, or of each lease or waiter in one of its fields. */
+/** Expressions for the BSON type of each field of a record, and of each field of the records in an array. */
 const typesIn = (record: unknown): object => ({
   $arrayToObject: {
     $map: { input: { $objectToArray: record }, in: { k: '$$this.k', v: { $type: '$$this.v' } } },
@@ -41,7 +41,7 @@ function documentsOf(database: OwnDatabase): {
 }
 
 describe.concurrent('the document of a reader-writer lock', () => {
-  it('holds its readers with their modes, and exactly the fields of the protocol, in their types', async () => {
+  it('has its readers with their modes, and exactly the fields of the protocol with their types', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider({ label: 'tester', createIndexes: false });
     const lock = locks.createReaderWriterLock('x');
@@ -73,7 +73,7 @@ describe.concurrent('the document of a reader-writer lock', () => {
     });
   });
 
-  it('holds its writer apart, says that one waits, and keeps the order and the modes of the queue', async () => {
+  it('has its writer in a separate field, shows that a writer waits, and keeps the order and modes of the queue', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider({ createIndexes: false });
     const lock = locks.createReaderWriterLock('x');
@@ -105,7 +105,7 @@ describe.concurrent('the document of a reader-writer lock', () => {
     expect(writer.isHeld).toBe(true);
   });
 
-  it('numbers the changes of a lease, marks one that waits to write, and survives the release', async () => {
+  it('numbers the mode changes of a lease, marks a waiting upgrade, and stays after the release', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider({ createIndexes: false });
     const lock = locks.createReaderWriterLock('x');
@@ -140,7 +140,7 @@ describe.concurrent('the document of a reader-writer lock', () => {
 });
 
 describe.concurrent('the document of a semaphore', () => {
-  it('holds its limit and its holders with their permits, and exactly the fields of the protocol', async () => {
+  it('has its limit, its holders with their permits, and exactly the fields of the protocol', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider({ createIndexes: false });
     const semaphore = locks.createSemaphore('x', 5);
@@ -164,7 +164,7 @@ describe.concurrent('the document of a semaphore', () => {
     });
   });
 
-  it('keeps what each waiter asks for, and the limit when all have left', async () => {
+  it('stores the permits that each waiter asks for, and keeps the limit after the last release', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider({ createIndexes: false });
     const semaphore = locks.createSemaphore('x', 5);

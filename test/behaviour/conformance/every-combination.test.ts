@@ -10,20 +10,20 @@ import type * as LockSuites from './lock-suites.js';
 import type { Subject } from './lock-world.js';
 import type * as OwnSuites from './own-suites.js';
 
-/** What a way of making a lock has to bring along. */
-interface BroughtAlong {
-  /** As how many primitives it is run as a mutex. */
+/** The suites that a way of making a lock must run. */
+interface RequiredSuites {
+  /** For how many primitives made in this way the suites of a mutex run. */
   readonly asMutex: number;
-  /** The suites of what it does beyond a mutex. */
+  /** The suites for what it does beyond a mutex. */
   readonly own?: string;
 }
 
-const BROUGHT_ALONG: Readonly<Record<string, BroughtAlong>> = {
-  // As it is, and with a seat that is kept.
+const REQUIRED_SUITES: Readonly<Record<string, RequiredSuites>> = {
+  // Plain, and with a kept seat.
   createMutex: { asMutex: 2 },
-  // As a write lock and as an upgradeable one.
+  // As a write lock and as an upgradeable read.
   createReaderWriterLock: { asMutex: 2, own: 'reader-writer' },
-  // With one seat, kept or not, and with four of five taken.
+  // With one permit, kept or not, and with four of five permits in use.
   createSemaphore: { asMutex: 3, own: 'semaphore' },
   acquireAll: { asMutex: 1, own: 'all-or-nothing' },
   // These make no lock that could be a mutex.
@@ -54,7 +54,7 @@ const waysOfMaking = Object.getOwnPropertyNames(LockProvider.prototype).filter((
 );
 
 describe('the conformance suites', () => {
-  it('run for every declared primitive in every mode of waiting, once', async () => {
+  it('run once for every declared primitive in every mode of waiting', async () => {
     const files = readdirSync(import.meta.dirname).filter(
       (file) => file.endsWith('.test.ts') && MODES_OF_WAITING.some((mode) => file.includes(`.${mode}.`)),
     );
@@ -64,7 +64,7 @@ describe('the conformance suites', () => {
     expect(ran.sort()).toEqual(expected.sort());
   });
 
-  it('leave none of themselves out', async () => {
+  it('include every file and folder of suites', async () => {
     const { SUITES } = await vi.importActual<typeof LockSuites>('./lock-suites.js');
     expect(Object.keys(SUITES).sort()).toEqual([...filesIn('suites')].sort());
     for (const [own, suites] of Object.entries(await actualOwnSuites())) {
@@ -75,12 +75,12 @@ describe('the conformance suites', () => {
     expect(folders.sort()).toEqual(owned.sort());
   });
 
-  it('know every way of making a lock that a provider has', async () => {
+  it('cover every method of a provider that makes a lock', async () => {
     expect(waysOfMaking).toContain('createMutex');
-    expect(waysOfMaking.filter((way) => BROUGHT_ALONG[way] === undefined)).toEqual([]);
-    const brought = waysOfMaking.flatMap((way) => BROUGHT_ALONG[way] ?? []);
-    expect(PRIMITIVES).toHaveLength(brought.reduce((sum, { asMutex }) => sum + asMutex, 0));
-    const own = brought.flatMap((each) => each.own ?? []);
+    expect(waysOfMaking.filter((way) => REQUIRED_SUITES[way] === undefined)).toEqual([]);
+    const required = waysOfMaking.flatMap((way) => REQUIRED_SUITES[way] ?? []);
+    expect(PRIMITIVES).toHaveLength(required.reduce((sum, { asMutex }) => sum + asMutex, 0));
+    const own = required.flatMap((each) => each.own ?? []);
     expect(Object.keys(await actualOwnSuites()).sort()).toEqual(own.sort());
   });
 });

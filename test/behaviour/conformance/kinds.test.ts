@@ -5,16 +5,16 @@ import type { LockHandle, LockKind, LockProvider } from '../../../src/index.js';
 import { eventually, rejection, within } from '../../../lab/patience.js';
 import { TwoProviders } from './two-providers.js';
 
-/** How a lock of each kind is taken so that nobody else is in. */
+/** How to acquire a lock of each kind exclusively. */
 const KINDS: readonly (readonly [LockKind, (locks: LockProvider, name: string) => Promise<LockHandle>])[] = [
   ['mutex', (locks, name) => locks.createMutex(name).acquire()],
   ['reader-writer', (locks, name) => locks.createReaderWriterLock(name).acquireWrite()],
   ['semaphore', (locks, name) => locks.createSemaphore(name, 1).acquire()],
 ];
 
-/** Three kinds of lock in one collection, under one counter per name and one monitor per provider. */
+/** Three kinds of locks in one collection, with one fence for each name and one lease monitor for each provider. */
 describe.concurrent('locks of several kinds', () => {
-  it.each(KINDS)('one that is in use as a %s is no other kind until it is idle', async (kind, take) => {
+  it.each(KINDS)('cannot share a name while a lock of kind %s is in use under it', async (kind, take) => {
     await using world = new TwoProviders('change-stream');
     const hold = await take(world.here, 'x');
     for (const [other, takeOther] of KINDS.filter(([each]) => each !== kind)) {
@@ -27,7 +27,7 @@ describe.concurrent('locks of several kinds', () => {
     expect(await hold.release()).toBe(true);
   });
 
-  it('the tokens of one name rise in the order of the grants, whatever it is used as (S3)', async () => {
+  it('get rising tokens under one name, in the order of the grants (S3)', async () => {
     await using world = new TwoProviders('change-stream');
     const tokens: number[] = [];
     for (const locks of [world.here, world.there, world.here]) {
@@ -44,26 +44,26 @@ describe.concurrent('locks of several kinds', () => {
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
   });
 
-  it('say in each event which kind they are', async () => {
+  it('have their kind in each event', async () => {
     await using world = new TwoProviders('change-stream');
-    const told: string[] = [];
+    const events: string[] = [];
     for (const event of ['acquired', 'waiting', 'released'] as const) {
-      world.there.on(event, ({ kind, lockName }) => told.push(`${event} ${lockName} ${kind}`));
+      world.there.on(event, ({ kind, lockName }) => events.push(`${event} ${lockName} ${kind}`));
     }
     for (const [kind, take] of KINDS) {
       const hold = await take(world.here, kind);
       const [next] = await world.queueUpIn(kind, [() => take(world.there, kind)]);
       await hold.release();
-      await (await within(10_000, 'the hand-off', next)).release();
+      await (await within(10_000, 'the hand-over', next)).release();
     }
-    expect(told).toEqual(
+    expect(events).toEqual(
       KINDS.flatMap(([kind]) =>
         ['waiting', 'acquired', 'released'].map((event) => `${event} ${kind} ${kind}`),
       ),
     );
   });
 
-  it('are listed by their kind', async () => {
+  it('can be listed by kind', async () => {
     await using world = new TwoProviders('change-stream');
     const holds: LockHandle[] = [];
     for (const [kind, take] of KINDS) holds.push(await take(world.here, `a ${kind}`));
@@ -75,7 +75,7 @@ describe.concurrent('locks of several kinds', () => {
     expect(holds.every(({ isHeld }) => isHeld)).toBe(true);
   });
 
-  it('are extended together: a few commands for many holds', async () => {
+  it('are extended together, by few commands for many holds', async () => {
     await using world = new TwoProviders('change-stream', { leaseMs: 9_000, extendEveryMs: 500 });
     const extensions = new Map<string, number>();
     world.here.on('extended', ({ id }) => extensions.set(id, (extensions.get(id) ?? 0) + 1));
@@ -97,13 +97,13 @@ describe.concurrent('locks of several kinds', () => {
     expect(holds.every(({ isHeld, signal }) => isHeld && !signal.aborted)).toBe(true);
     const commands = world.hereClient.count('update') - before;
     expect(commands).toBeGreaterThanOrEqual(times);
-    // One by one it would be a thousand.
+    // With a command for each hold it would be a thousand.
     expect(commands).toBeLessThan(times * 10);
   });
 });
 
-describe.concurrent('a lease that is revoked among many', () => {
-  it('by force is gone, the others stay, and whoever fits in its place is in', async () => {
+describe.concurrent('one revoked lease of several', () => {
+  it('is gone at once if it is revoked by force, and the next waiter gets its seat; the others stay', async () => {
     await using world = new TwoProviders('change-stream');
     const permits = world.here.createSemaphore('x', 3);
     const [first, victim, last] = [await permits.acquire(), await permits.acquire(), await permits.acquire()];
@@ -118,7 +118,7 @@ describe.concurrent('a lease that is revoked among many', () => {
     expect([first.isHeld, last.isHeld]).toEqual([true, true]);
   });
 
-  it('politely is asked for, each reader by itself or all at once', async () => {
+  it('is asked to release if it is revoked politely, by itself or with all others', async () => {
     await using world = new TwoProviders('change-stream');
     const lock = world.here.createReaderWriterLock('x');
     const readers = [await lock.acquireRead(), await lock.acquireUpgradeableRead(), await lock.acquireRead()];
@@ -128,7 +128,7 @@ describe.concurrent('a lease that is revoked among many', () => {
     const ids = readers.map(({ id }) => id);
     expect(await world.there.revoke('x', { id: ids[0] })).toEqual({ asked: [ids[0]], gone: [], evicted: [] });
     const first = readers[0];
-    await eventually('it hears of it', async () => {
+    await eventually('the first reader is asked to release', async () => {
       await first?.confirm();
       return first?.releaseRequested.aborted;
     });

@@ -10,7 +10,7 @@ const SMALL = 150;
 const numbered = (count: number, prefix: string): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}:${String(index).padStart(3, '0')}`);
 
-it('a list goes on where the server cuts a page at 16 MB, and shows each lock once', async () => {
+it('list() continues where the server cuts a page at 16 MB, and shows each lock once', async () => {
   const { db, locks } = await testProvider();
   const inTenMinutes = new Date(Date.now() + 600_000);
   const waiter = {

@@ -2,7 +2,7 @@ import type { LockProvider, LockProviderOptions, PrimitiveOptions } from '../../
 import type { ExclusiveLock, LockAdapter, ModeOfWaiting } from './adapters.js';
 import { TwoProviders } from './two-providers.js';
 
-/** What a suite is run for. */
+/** The primitive and the mode of waiting that a suite is run for. */
 export interface Subject {
   readonly adapter: LockAdapter;
   readonly wakeups: ModeOfWaiting;
@@ -19,7 +19,7 @@ export class LockWorld extends TwoProviders {
     this.#bystander = this.provider(this.database.plain);
   }
 
-  /** A name that nobody has used, or this one, made ready for the adapter. */
+  /** An unused name, or this one, prepared by the adapter. */
   async name(name = this.freshName()): Promise<string> {
     await this.#adapter.prepare(this.#bystander, name);
     return name;
@@ -35,7 +35,7 @@ export class LockWorld extends TwoProviders {
     return this.#adapter.open(this.there, name, options);
   }
 
-  /** How many wait for the lock now, by a look from outside. */
+  /** How many requests wait for the lock now, as `inspect` shows. */
   async countWaiters(name: string): Promise<number> {
     return await this.countWaitersIn(this.#adapter.documentsOf(name)[0]);
   }
@@ -44,7 +44,7 @@ export class LockWorld extends TwoProviders {
     await this.untilWaitingIn(this.#adapter.documentsOf(name)[0], count);
   }
 
-  /** Deletes the lock's documents behind its back. */
+  /** Deletes the lock's documents without the library. */
   async destroy(name: string): Promise<void> {
     await this.destroyDocuments(this.#adapter.documentsOf(name));
   }

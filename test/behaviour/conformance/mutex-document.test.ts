@@ -20,7 +20,7 @@ interface StoredMember {
   readonly expiresAt: Date;
 }
 
-/** What `$type` says of every field of the document, of its holder and of its waiters. */
+/** The BSON type of every field of the document, of its holder and of its waiters. */
 const TYPES = {
   fields: { $map: { input: { $objectToArray: '$$ROOT' }, in: ['$$this.k', { $type: '$$this.v' }] } },
   holder: { $map: { input: { $objectToArray: '$holder' }, in: ['$$this.k', { $type: '$$this.v' }] } },
@@ -54,7 +54,7 @@ function documentsOf(database: OwnDatabase): {
 }
 
 describe.concurrent('the document of a mutex', () => {
-  it('holds its holder, and exactly the fields of the protocol, in their types', async () => {
+  it('has its holder, and exactly the fields of the protocol with their types', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider({ label: 'tester', createIndexes: false });
     const { read, typesOf } = documentsOf(database);
@@ -93,7 +93,7 @@ describe.concurrent('the document of a mutex', () => {
     });
   });
 
-  it('keeps neither who nor why where nobody gave them', async () => {
+  it('has no label and no reason if none was given', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider({ createIndexes: false });
     await locks.acquireMutex('x');
@@ -102,12 +102,12 @@ describe.concurrent('the document of a mutex', () => {
     expect(Object.keys(holder ?? {}).sort()).toEqual(fields);
   });
 
-  it('holds its waiters by attempt id, in the order of their coming', async () => {
+  it('has its waiters by attempt id, in the order of arrival', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider({ createIndexes: false });
     const ids: string[] = [];
     locks.on('waiting', ({ id }) => ids.push(id));
-    // Kept, because a handle that is forgotten is given back.
+    // Kept in a variable, because a handle without a reference releases its lock.
     const held = await locks.acquireMutex('x');
     for (const why of ['first', 'second', 'third']) {
       const before = ids.length;
@@ -124,7 +124,7 @@ describe.concurrent('the document of a mutex', () => {
     expect(held.isHeld).toBe(true);
   });
 
-  it('survives the release, with its fence', async () => {
+  it('stays after the release, with its fence', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider({ createIndexes: false });
     const hold = await locks.acquireMutex('x');
@@ -135,10 +135,10 @@ describe.concurrent('the document of a mutex', () => {
     expect(queue).toEqual({});
   });
 
-  it('names whom the update granted: process, attempt and token', async () => {
+  it('names the grant of the last update: process, attempt and token', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const here = database.client().provider({ createIndexes: false });
-    // One that polls looks by reading: an update of its own would write a message of its own.
+    // A polling provider only reads; a look by an update would replace `wake`.
     const there = database.client().provider({ wakeups: 'polling', createIndexes: false });
     const hold = await here.acquireMutex('x');
     const wait = later(there.acquireMutex('x'));
@@ -149,7 +149,7 @@ describe.concurrent('the document of a mutex', () => {
     const { wake, holder } = await read('x');
     expect(wake.split(' ')).toContain(`${there.processId}:${next.id}:${next.fencingToken}`);
     expect(holder?.['id']).toBe(next.id);
-    // A grant takes over the expiry that the waiter had, and an extension empties the message.
+    // An extension empties `wake`.
     await next.confirm();
     expect((await read('x')).wake).toBe('');
   });
@@ -168,7 +168,7 @@ describe.concurrent('the document of a mutex', () => {
     await locks.acquireMutex('short');
     await expectKept('short', 3 * DAY_MS);
 
-    // Two leases outlast the retention time: they raise it for this lock.
+    // The retention time is shorter than two leases, so two leases count instead.
     const brief = database.client().provider({ retentionMs: 60_000, createIndexes: false });
     const hold = await brief.acquireMutex('long', { leaseMs: DAY_MS });
     await expectKept('long', 2 * DAY_MS);
@@ -178,7 +178,7 @@ describe.concurrent('the document of a mutex', () => {
     expect((await read('long')).purgeAt).toEqual(before);
   });
 
-  it('is as inspect shows it', async () => {
+  it('is shown by inspect()', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks: LockProvider = database.client().provider({ label: 'me', createIndexes: false });
     expect(await locks.inspect('x')).toBeNull();

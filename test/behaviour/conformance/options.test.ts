@@ -5,7 +5,7 @@ import { LockProvider } from '../../../src/index.js';
 import type { AcquireOptions, LockProviderOptions, PrimitiveOptions } from '../../../src/index.js';
 import { pause, rejection, thrown } from '../../../lab/patience.js';
 
-// Nothing listens there, and nothing may be sent.
+// No server listens there, and nothing may be sent.
 const client = new MongoClient('mongodb://127.0.0.1:9', { serverSelectionTimeoutMS: 100 });
 const sent: string[] = [];
 client.on('serverOpening', () => sent.push('a connection'));
@@ -18,7 +18,7 @@ afterAll(async () => {
 const DAY_MS = 86_400_000;
 const TEXT_OF_1025_BYTES = '😀'.repeat(256) + 'a';
 
-/** Option, a value of a wrong type or out of range, and words of the rule that it breaks. */
+/** An option, a value of a wrong type or out of range, and words of the rule that the value breaks. */
 type Row = readonly [option: string, value: unknown, rule: string];
 
 const numbersOnly = (option: string): Row[] =>
@@ -82,30 +82,36 @@ function expectNamed(error: unknown, [option, value, rule]: Row): void {
 }
 
 describe('a wrong option of a provider', () => {
-  it.each(titled(WRONG_TYPES))('is a TypeError that names option, rule and value: %s', (_, row) => {
-    const error = thrown(() => new LockProvider(db, optionsOf(row)));
-    expect(error).toBeInstanceOf(TypeError);
-    expectNamed(error, row);
-  });
+  it.each(titled(WRONG_TYPES))(
+    'with a wrong type is a TypeError that names option, rule and value: %s',
+    (_, row) => {
+      const error = thrown(() => new LockProvider(db, optionsOf(row)));
+      expect(error).toBeInstanceOf(TypeError);
+      expectNamed(error, row);
+    },
+  );
 
-  it.each(titled(OUT_OF_RANGE))('is a RangeError that names option, rule and value: %s', (_, row) => {
-    const error = thrown(() => new LockProvider(db, optionsOf(row)));
-    expect(error).toBeInstanceOf(RangeError);
-    expectNamed(error, row);
-  });
+  it.each(titled(OUT_OF_RANGE))(
+    'out of range is a RangeError that names option, rule and value: %s',
+    (_, row) => {
+      const error = thrown(() => new LockProvider(db, optionsOf(row)));
+      expect(error).toBeInstanceOf(RangeError);
+      expectNamed(error, row);
+    },
+  );
 
   it.each([
-    ['a poll that is longer at least than at most', { pollMs: { min: 900, max: 800 } }, 'pollMs.max'],
+    ['a pollMs.min above pollMs.max', { pollMs: { min: 900, max: 800 } }, 'pollMs.max'],
     ['an allowance of half a lease', { leaseMs: 1_000, clockAllowanceMs: 500 }, 'clockAllowanceMs'],
     ['a retention of less than two leases', { leaseMs: 60_000, retentionMs: 119_999 }, 'retentionMs'],
     ['a label of 1,025 bytes', { label: TEXT_OF_1025_BYTES }, 'label'],
-  ] as const)('is refused where it contradicts another one or is too long: %s', (_, options, named) => {
+  ] as const)('is a RangeError if it contradicts another option or is too long: %s', (_, options, named) => {
     const error = thrown(() => new LockProvider(db, options));
     expect(error).toBeInstanceOf(RangeError);
     expect((error as Error).message).toContain(named);
   });
 
-  it.each([null, 5, 'options'])('is a TypeError where it is no object at all: %s', (options) => {
+  it.each([null, 5, 'options'])('is a TypeError if the options are no object: %s', (options) => {
     const error = thrown(() => new LockProvider(db, options as LockProviderOptions));
     expect(error).toBeInstanceOf(TypeError);
     expect((error as Error).message).toContain('options');
@@ -116,7 +122,7 @@ describe('a wrong option of a provider', () => {
     ['null', null],
     ['a URI', 'mongodb://127.0.0.1'],
     ['a client', client],
-  ])('is a TypeError where there should be a Db: %s', (_, notADb) => {
+  ])('is a TypeError if the value for the Db is something else: %s', (_, notADb) => {
     const error = thrown(() => new LockProvider(notADb as unknown as typeof db));
     expect(error).toBeInstanceOf(TypeError);
     expect((error as Error).message).toMatch(/\bdb\b/);
@@ -156,19 +162,16 @@ describe('an option at its bound', () => {
   );
 });
 
-describe('a wrong option of a lock or a request', () => {
+describe('a wrong option or argument', () => {
   const locks = new LockProvider(db);
 
-  it.each([99, DAY_MS + 1, 150.5, NaN])(
-    'is a RangeError at the making of a lock: leaseMs = %s',
-    (leaseMs) => {
-      const error = thrown(() => locks.createMutex('x', { leaseMs }));
-      expect(error).toBeInstanceOf(RangeError);
-      expectNamed(error, ['leaseMs', leaseMs, 'must be']);
-    },
-  );
+  it.each([99, DAY_MS + 1, 150.5, NaN])('is a RangeError when the lock is made: leaseMs = %s', (leaseMs) => {
+    const error = thrown(() => locks.createMutex('x', { leaseMs }));
+    expect(error).toBeInstanceOf(RangeError);
+    expectNamed(error, ['leaseMs', leaseMs, 'must be']);
+  });
 
-  it.each(['1000', null, {}])('is a TypeError at the making of a lock: leaseMs = %j', (leaseMs) => {
+  it.each(['1000', null, {}])('is a TypeError when the lock is made: leaseMs = %j', (leaseMs) => {
     const error = thrown(() => locks.createMutex('x', { leaseMs } as unknown as PrimitiveOptions));
     expect(error).toBeInstanceOf(TypeError);
     expect((error as Error).message).toContain('leaseMs');
@@ -184,7 +187,7 @@ describe('a wrong option of a lock or a request', () => {
     [5_000 as unknown as AcquireOptions, TypeError, 'options'],
     ['5s' as unknown as AcquireOptions, TypeError, 'options'],
     [null as unknown as AcquireOptions, TypeError, 'options'],
-  ])('is a rejection of the request, not a throw: %j', async (options, kind, named) => {
+  ])('makes the request reject, not throw: %j', async (options, kind, named) => {
     const mutex = locks.createMutex('x');
     const requests = [
       () => mutex.acquire(options),
@@ -193,7 +196,7 @@ describe('a wrong option of a lock or a request', () => {
       () => locks.acquireMutex('x', options),
     ];
     for (const request of requests) {
-      // One that is not refused would wait for ever for a server that is not there.
+      // A request that does not reject would wait for ever for a server that does not exist.
       const accepted = pause(200).then(() => new Error('it was accepted'));
       const error = await Promise.race([rejection(request()), accepted]);
       expect(error).toBeInstanceOf(kind);
@@ -201,20 +204,20 @@ describe('a wrong option of a lock or a request', () => {
     }
   });
 
-  it('is a rejection where the work is no function', async () => {
+  it('makes use() reject: work that is no function', async () => {
     const error = await rejection(locks.createMutex('x').use(42 as unknown as () => number));
     expect(error).toBeInstanceOf(TypeError);
     expect((error as Error).message).toContain('work');
   });
 
-  it.each([-1, NaN, Infinity, '5'])('is a rejection of close: drainMs = %s', async (drainMs) => {
+  it.each([-1, NaN, Infinity, '5'])('makes close() reject: drainMs = %s', async (drainMs) => {
     const closable = new LockProvider(db);
     const error = await rejection(closable.close({ drainMs: drainMs as number }));
     expect((error as Error).message).toContain('drainMs');
     await closable.close();
   });
 
-  it('has sent nothing', () => {
+  it('opens no connection', () => {
     expect(sent).toEqual([]);
   });
 });

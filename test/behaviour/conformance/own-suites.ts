@@ -21,7 +21,7 @@ import { using as usingPermits } from './semaphore-suites/using.js';
 
 type Suite = (wakeups: ModeOfWaiting) => void;
 
-/** What each primitive does beyond a mutex, by the folder that says it. */
+/** What each primitive does beyond a mutex, by the name of the folder with its suites. */
 export const OWN_SUITES = {
   'reader-writer': {
     sharing,
@@ -38,7 +38,7 @@ export const OWN_SUITES = {
 
 export type Own = keyof typeof OWN_SUITES;
 
-/** Runs all that one primitive has of its own, in one mode of waiting. */
+/** Runs all suites of one primitive's own in one mode of waiting. */
 export function runOwnSuites(own: Own, wakeups: ModeOfWaiting): void {
   describe(`${own}, ${wakeups}`, () => {
     for (const [title, suite] of Object.entries<Suite>(OWN_SUITES[own])) {

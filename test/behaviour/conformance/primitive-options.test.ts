@@ -5,7 +5,7 @@ import { LockProvider } from '../../../src/index.js';
 import type { AcquireOptions, PrimitiveOptions, SemaphoreOptions } from '../../../src/index.js';
 import { later, pause, rejection, thrown } from '../../../lab/patience.js';
 
-// Nothing listens there, and nothing may be sent.
+// No server listens there, and nothing may be sent.
 const client = new MongoClient('mongodb://127.0.0.1:9', { serverSelectionTimeoutMS: 100 });
 const sent: string[] = [];
 client.on('serverOpening', () => sent.push('a connection'));
@@ -51,15 +51,15 @@ function expectRefused(run: () => unknown, kind: Kind, named: string): void {
 }
 
 describe.each(MAKERS)('%s', (_, make) => {
-  it.each(BAD_NAMES)('refuses a bad name: %j', (name, kind) => {
+  it.each(BAD_NAMES)('throws on an invalid name: %j', (name, kind) => {
     expectRefused(() => make(name as string), kind, 'name');
   });
 
-  it.each(BAD_PRIMITIVE_OPTIONS)('refuses a wrong option: %j', (options, kind, named) => {
+  it.each(BAD_PRIMITIVE_OPTIONS)('throws on an invalid option: %j', (options, kind, named) => {
     expectRefused(() => make('x', options as PrimitiveOptions), kind, named);
   });
 
-  it('accepts options at their bounds, and those that are not given', () => {
+  it('accepts options at their bounds, and missing options', () => {
     for (const options of [{ leaseMs: 100 }, { leaseMs: DAY_MS }, { leaseMs: undefined }, {}, undefined]) {
       expect(() => make('x', options)).not.toThrow();
     }
@@ -81,11 +81,11 @@ describe('createSemaphore', () => {
     [{ limit: 5 }, TypeError],
   ];
 
-  it.each(badLimits)('refuses a limit that means nothing: %s', (limit, kind) => {
+  it.each(badLimits)('throws on an invalid limit: %s', (limit, kind) => {
     expectRefused(() => locks.createSemaphore('x', limit as number), kind, 'limit');
   });
 
-  it.each([1, 2 ** 31 - 1])('accepts a limit at its bound, and tells it: %s', (limit) => {
+  it.each([1, 2 ** 31 - 1])('accepts a limit at its bound, and shows it: %s', (limit) => {
     expect(locks.createSemaphore('x', limit).limit).toBe(limit);
   });
 
@@ -94,7 +94,7 @@ describe('createSemaphore', () => {
     ['', RangeError],
     [true, TypeError],
     [null, TypeError],
-  ] as const)('refuses another way to treat a limit that differs: %j', (whenLimitDiffers, kind) => {
+  ] as const)('throws on an invalid whenLimitDiffers: %j', (whenLimitDiffers, kind) => {
     const options = { whenLimitDiffers } as unknown as SemaphoreOptions;
     expectRefused(() => locks.createSemaphore('x', 5, options), kind, 'whenLimitDiffers');
   });
@@ -141,9 +141,9 @@ const BAD_REQUEST_OPTIONS: readonly (readonly [unknown, Kind, string])[] = [
 ];
 
 describe.each(requests)('%s', (_, request) => {
-  it('rejects an option that means nothing, and does not throw', async () => {
+  it('rejects on an invalid option, and does not throw', async () => {
     for (const [options, kind, named] of BAD_REQUEST_OPTIONS) {
-      // One that is not refused would wait for ever for a server that is not there.
+      // A request that does not reject would wait for ever for a server that does not exist.
       const accepted = pause(200).then(() => new Error('it was accepted'));
       const error = await Promise.race([rejection(request(options as AcquireOptions)), accepted]);
       expect(error).toBeInstanceOf(kind);
@@ -152,8 +152,8 @@ describe.each(requests)('%s', (_, request) => {
   });
 });
 
-describe('before anything is sent', () => {
-  it('work that is no function is a rejection', async () => {
+describe('a wrong call', () => {
+  it('rejects if the work is no function', async () => {
     const work = 42 as unknown as () => number;
     const uses: readonly Promise<unknown>[] = [
       lock.useRead(work),
@@ -168,7 +168,7 @@ describe('before anything is sent', () => {
     }
   });
 
-  it('not even a connection was opened', () => {
+  it('opens no connection', () => {
     expect(sent).toEqual([]);
   });
 });

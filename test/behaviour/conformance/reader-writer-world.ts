@@ -10,7 +10,7 @@ interface Stored {
   readonly readers: readonly { readonly upgrading?: boolean }[];
 }
 
-/** One reader-writer lock that nobody has used, as two providers see it. */
+/** One unused reader-writer lock, opened by two providers. */
 export class ReaderWriterWorld extends TwoProviders {
   readonly name: string = this.freshName();
   readonly lockHere: ReaderWriterLock = this.here.createReaderWriterLock(this.name);
@@ -24,7 +24,7 @@ export class ReaderWriterWorld extends TwoProviders {
     return await this.queueUpIn(this.name, waits);
   }
 
-  /** Until an upgrade waits for the other readers to leave. */
+  /** Resolves when an upgrade waits for the other readers to leave. */
   async untilUpgrading(): Promise<void> {
     const documents = this.database.plain.db.collection<Stored>('distributed.locks');
     await eventually('an upgrade is pending', async () => {
@@ -33,7 +33,7 @@ export class ReaderWriterWorld extends TwoProviders {
     });
   }
 
-  /** Which of the three ways a try of either provider gets in now. What it gets is given back at once. */
+  /** The modes in which a try of either provider is granted now. Each grant is released at once. */
   async openWays(): Promise<readonly string[]> {
     const open: string[] = [];
     for (const way of TRIES) {

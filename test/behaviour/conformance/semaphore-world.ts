@@ -3,7 +3,7 @@ import type { ModeOfWaiting } from './adapters.js';
 import { TwoProviders } from './two-providers.js';
 import type { Started, Waits } from './two-providers.js';
 
-/** One semaphore that nobody has used, as two providers see it. */
+/** One unused semaphore, opened by two providers. */
 export class SemaphoreWorld extends TwoProviders {
   readonly name: string = this.freshName();
   readonly permitsHere: Semaphore;
@@ -17,7 +17,7 @@ export class SemaphoreWorld extends TwoProviders {
     this.permitsThere = this.open(this.there);
   }
 
-  /** A new semaphore object, with the limit of all others or with this one. */
+  /** A new semaphore object, with the common limit or with this one. */
   open(locks: LockProvider, limit = this.#limit, options?: SemaphoreOptions): Semaphore {
     return locks.createSemaphore(this.name, limit, options);
   }

@@ -4,7 +4,7 @@ import type { LockHandle } from '../../../src/index.js';
 import { eventually, within } from '../../../lab/patience.js';
 import type { TwoProviders } from './two-providers.js';
 
-/** Who waits under this load waits for what stands before it, which is over in a second. */
+/** A request under this load waits only for those ahead of it, which takes about a second. */
 const PROBE_MS = 15_000;
 const PROBES = 8;
 const RUNNERS = 4;
@@ -15,8 +15,8 @@ interface Call {
 }
 
 /**
- * Some requesters who never leave the lock to anybody else if they can have it: each holds it until another of them has
- * it too, or for a while where that cannot be.
+ * Runners that keep the lock in use without a gap: each holds it until another of them holds it too, or for a short
+ * time if that is impossible.
  */
 class SteadyLoad {
   readonly calls: Call[] = [];
@@ -50,19 +50,19 @@ class SteadyLoad {
 
   async #relieved(grants: number): Promise<void> {
     const endMs = performance.now() + 30;
-    await eventually('the next one', () => this.#grants > grants || performance.now() > endMs);
+    await eventually('the next grant', () => this.#grants > grants || performance.now() > endMs);
   }
 }
 
-/** What the load asks for, and what is asked for under it, of a provider. */
+/** A request of the load, and the request that is probed under it. */
 export interface Contest {
   readonly load: (locks: TwoProviders['here']) => Promise<LockHandle>;
   readonly probe: (locks: TwoProviders['here']) => Promise<LockHandle>;
 }
 
 /**
- * Asks again and again under a load that never ends: whoever called after the probe was queued is granted after it
- * (L3), so a wait is as long as what stood before it; nor does the load stand still.
+ * Probes again and again under a load that never ends. Every call of the load after the probe was queued is granted
+ * after the probe (L3), so a probe waits only for those ahead of it. Each runner of the load goes on as well.
  */
 export async function expectNobodyStarves(world: TwoProviders, { load, probe }: Contest): Promise<void> {
   const requests = Array.from({ length: RUNNERS }, (_, runner) => {

@@ -26,8 +26,8 @@ export class TwoProviders implements AsyncDisposable {
   readonly #options: LockProviderOptions;
 
   constructor(wakeups: ModeOfWaiting, options: LockProviderOptions = {}) {
-    // A lease so long that a waiter who is not woken does not find its grant by chance, when it extends its place. And
-    // making the index takes longer than most tests; the suite about it asks for it.
+    // The lease is so long that a waiter without a wake-up does not find its grant by chance when it extends its place.
+    // Creating the index takes longer than most tests, so only the suite about it does.
     this.#options = { wakeups, leaseMs: 60_000, createIndexes: false, ...options };
     this.hereClient = this.database.client();
     this.thereClient = this.database.client();
@@ -35,12 +35,12 @@ export class TwoProviders implements AsyncDisposable {
     this.there = this.provider(this.thereClient);
   }
 
-  /** One more, as these two are but for these options. */
+  /** One more provider like these two, except for these options. */
   provider(client: OwnClient = this.database.client(), options: LockProviderOptions = {}): LockProvider {
     return client.provider({ ...this.#options, ...options });
   }
 
-  /** A provider that can be made to end as a process does that is killed: without a word to the server. */
+  /** A provider that can end like a killed process: without a command to the server. */
   mortal(leaseMs: number): Mortal {
     const client = this.database.client();
     return {
@@ -51,12 +51,12 @@ export class TwoProviders implements AsyncDisposable {
     };
   }
 
-  /** A lock name that nobody has used. */
+  /** An unused lock name. */
   freshName(): string {
     return randomName('lock');
   }
 
-  /** How many wait in this document now, by a look from outside. */
+  /** How many requests wait in this document now, as `inspect` shows. */
   async countWaitersIn(document: string): Promise<number> {
     const snapshot = await this.here.inspect(document);
     return snapshot?.waiters.length ?? 0;
@@ -66,7 +66,7 @@ export class TwoProviders implements AsyncDisposable {
     await eventually(`${count} waiting`, async (see) => see(await this.countWaitersIn(document)) === count);
   }
 
-  /** Starts one wait after the other, each when the one before stands in the queue of this document. */
+  /** Starts these waits one after the other, each when the one before is in the queue of this document. */
   async queueUpIn<const W extends Waits>(document: string, waits: W): Promise<Started<W>> {
     const before = await this.countWaitersIn(document);
     const started: Promise<unknown>[] = [];
@@ -77,7 +77,7 @@ export class TwoProviders implements AsyncDisposable {
     return started as Started<W>;
   }
 
-  /** Deletes documents behind everybody's back. */
+  /** Deletes these documents without the library. */
   async destroyDocuments(names: readonly string[]): Promise<void> {
     const documents = this.database.plain.db.collection<{ _id: string }>('distributed.locks');
     const { deletedCount } = await documents.deleteMany({ _id: { $in: names } });

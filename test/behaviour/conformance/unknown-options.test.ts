@@ -6,7 +6,7 @@ import { QuorumLockProvider } from '../../../src/quorum/index.js';
 import type { LockHandle } from '../../../src/index.js';
 import { later, pause, rejection, thrown } from '../../../lab/patience.js';
 
-// Nothing listens there, and nothing may be sent.
+// No server listens there, and nothing may be sent.
 const silentClient = (port: number): MongoClient =>
   new MongoClient(`mongodb://127.0.0.1:${port}`, { serverSelectionTimeoutMS: 100 });
 const client = silentClient(9);
@@ -30,10 +30,10 @@ const election = locks.createLeaderElection('e');
 const run = (): undefined => undefined;
 const job = locks.createScheduledJob('j', { everyMs: 1_000, run });
 const collection: Collection<{ _id: number; a?: number }> = db.collection('orders');
-// The options are checked before the handle is.
+// Options are checked before the handle.
 const noHandle = undefined as unknown as LockHandle;
 
-/** What takes the options, a misspelt key, the key that was meant, and the call. */
+/** The name of what takes the options, a misspelt key, the key that was meant, and the call. */
 type Row = readonly [of: string, key: string, meant: string, call: (options: never) => unknown];
 
 const MAKERS: readonly Row[] = [
@@ -127,24 +127,30 @@ function expectRefused(error: unknown, of: string, key: string, meant: string): 
   );
 }
 
-describe('a misspelt option is a TypeError that names it and the nearest known one', () => {
-  it.each(MAKERS)('of %s: %s', (of, key, meant, call) => {
-    expectRefused(
-      thrown(() => call(options(key))),
-      of,
-      key,
-      meant,
-    );
-  });
+describe('a misspelt option', () => {
+  it.each(MAKERS)(
+    'makes %s throw a TypeError that names it and the nearest known option: %s',
+    (of, key, meant, call) => {
+      expectRefused(
+        thrown(() => call(options(key))),
+        of,
+        key,
+        meant,
+      );
+    },
+  );
 
-  it.each(CALLS)('of %s, as a rejection: %s', async (of, key, meant, call) => {
-    const called = later(Promise.resolve(call(options(key))));
-    // A call that is not refused would wait for a server that is not there.
-    const accepted = pause(200).then(() => new Error('it was accepted'));
-    expectRefused(await Promise.race([rejection(called), accepted]), of, key, meant);
-  });
+  it.each(CALLS)(
+    'makes %s reject with a TypeError that names it and the nearest known option: %s',
+    async (of, key, meant, call) => {
+      const called = later(Promise.resolve(call(options(key))));
+      // A call that does not reject would wait for a server that does not exist.
+      const accepted = pause(200).then(() => new Error('it was accepted'));
+      expectRefused(await Promise.race([rejection(called), accepted]), of, key, meant);
+    },
+  );
 
-  it('also if its value is undefined', () => {
+  it('is a TypeError even if its value is undefined', () => {
     expectRefused(
       thrown(() => locks.createMutex('x', options('leaseMS', undefined))),
       'createMutex',
@@ -153,18 +159,18 @@ describe('a misspelt option is a TypeError that names it and the nearest known o
     );
   });
 
-  it('or, if no known one is similar, all that are known', () => {
+  it('is a TypeError that names all known options if none is similar', () => {
     const error = thrown(() => locks.createMutex('x', options('ttl')));
     expect((error as Error).message).toBe('unknown option "ttl" of createMutex; it takes leaseMs, keepMs');
   });
 
-  it('before anything is sent', () => {
+  it('opens no connection', () => {
     expect(sent).toEqual([]);
   });
 });
 
-describe('keys that are no options', () => {
-  it('are those of a prototype, symbols, and those that are not enumerable', () => {
+describe('keys of an options object', () => {
+  it('are ignored if they are inherited, symbols or not enumerable', () => {
     class Defaults {
       readonly leaseMs = 1_000;
       get leaseMS(): number {
@@ -176,14 +182,14 @@ describe('keys that are no options', () => {
     expect(() => locks.createMutex('x', given)).not.toThrow();
   });
 
-  it('do not become known by being names of every object', () => {
+  it('are unknown even if every object has a property of that name', () => {
     for (const key of ['constructor', 'toString', '__proto__']) {
       const given = Object.defineProperty({}, key, { value: 1, enumerable: true });
       expect(() => locks.createMutex('x', given)).toThrow(`unknown option "${key}" of createMutex`);
     }
   });
 
-  it('are passed on to the driver where a driver of another version may know them', async () => {
+  it('may be options of the driver in fencedUpdateOne', async () => {
     const given = { sort: { at: 1 } } as object;
     const update = fencedUpdateOne(collection, { _id: 1 }, { $set: { a: 1 } }, noHandle, given);
     await expect(update).rejects.toThrow('lock must be');

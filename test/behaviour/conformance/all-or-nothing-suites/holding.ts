@@ -8,7 +8,7 @@ import { AllOrNothingWorld, mutexes } from '../all-or-nothing-world.js';
 /** Several locks as one hold. */
 export function holding(wakeups: ModeOfWaiting): void {
   describe.concurrent('a composite', () => {
-    it.each([0, 1, 2])('is lost when one is lost, whichever: number %i', async (which) => {
+    it.each([0, 1, 2])('is lost when any of its locks is lost: number %i', async (which) => {
       await using world = new AllOrNothingWorld(wakeups, { leaseMs: 6_000, extendEveryMs: 200 });
       const names = ['a', 'b', 'c'];
       const hold = await world.takeHere(...names);
@@ -25,7 +25,7 @@ export function holding(wakeups: ModeOfWaiting): void {
         hold.assertHeld();
       }).toThrow(expect.objectContaining({ code: 'LOCK_LOST', lockName: names[which] }));
       expect(await rejection(hold.confirm())).toMatchObject({ code: 'LOCK_LOST', lockName: names[which] });
-      // The others are held until somebody gives them back.
+      // The others are held until they are released.
       expect(hold.handles.map(({ isHeld }) => isHeld)).toEqual(names.map((_, index) => index !== which));
       expect(await world.freeOf(...names)).toEqual([names[which]]);
       expect(await hold.release()).toBe(false);
@@ -33,7 +33,7 @@ export function holding(wakeups: ModeOfWaiting): void {
       expect(fired).toBe(1);
     });
 
-    it('tells of a loss that came before anybody asked for its signal', async () => {
+    it('reports a loss that came before its signal was first read', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const hold = await world.takeHere('a', 'b');
       await world.there.revoke('b', { force: true });
@@ -42,15 +42,15 @@ export function holding(wakeups: ModeOfWaiting): void {
       expect(hold.signal.reason).toMatchObject({ why: 'revoked', lockName: 'b' });
     });
 
-    it('is released in the reverse order of its taking, once, and its signal does not tell', async () => {
+    it('is released once, in the reverse order of its grants, and its signal does not abort', async () => {
       await using world = new AllOrNothingWorld(wakeups);
-      const told = world.listen();
+      const events = world.listen();
       const hold = await world.takeHere('c', 'a', 'b');
       const { signal } = hold;
       const released = await Promise.all([hold.release(), hold.release()]);
       await hold[Symbol.asyncDispose]();
       expect([...released, await hold.release()]).toEqual([true, true, true]);
-      expect(told.slice(3)).toEqual(['released c', 'released b', 'released a']);
+      expect(events.slice(3)).toEqual(['released c', 'released b', 'released a']);
       expect([hold.isHeld, hold.remainingMs, signal.aborted]).toEqual([false, 0, false]);
       expect(hold.signal).toBe(signal);
       expect(() => {
@@ -58,7 +58,7 @@ export function holding(wakeups: ModeOfWaiting): void {
       }).toThrow(expect.objectContaining({ code: 'LOCK_LOST', why: 'released' }));
     });
 
-    it('gives back all that is left though some are gone, and says that they were', async () => {
+    it('releases the locks that are left if some are lost, and returns false', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const hold = await world.takeHere('a', 'b', 'c');
       await world.destroyDocuments(['b', 'c']);
@@ -66,7 +66,7 @@ export function holding(wakeups: ModeOfWaiting): void {
       expect(await world.freeOf('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
     });
 
-    it('is released at the end of a scope', async () => {
+    it('is released at the end of an `await using` scope', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       {
         await using hold = await world.takeHere('a', 'b');
@@ -76,7 +76,7 @@ export function holding(wakeups: ModeOfWaiting): void {
       expect(await world.freeOf('a', 'b')).toEqual(['a', 'b']);
     });
 
-    it('is not held any more when one of its handles was released, which is no loss', async () => {
+    it('is no longer held once one of its handles is released, which is no loss', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const hold = await world.takeHere('a', 'b');
       const { signal } = hold;
@@ -87,13 +87,13 @@ export function holding(wakeups: ModeOfWaiting): void {
       expect(await world.freeOf('a', 'b')).toEqual(['a', 'b']);
     });
 
-    it('is asked to release when one of its locks is asked for', async () => {
+    it('is asked to release when one of its locks is revoked politely', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const hold = await world.takeHere('a', 'b');
       const { releaseRequested } = hold;
       expect(releaseRequested.aborted).toBe(false);
       expect(await world.there.revoke('b')).toMatchObject({ asked: [hold.handles[1]?.id] });
-      await eventually('it hears of it', async () => {
+      await eventually('it is asked to release', async () => {
         await hold.confirm();
         return releaseRequested.aborted;
       });
@@ -101,7 +101,7 @@ export function holding(wakeups: ModeOfWaiting): void {
       expect(await hold.release()).toBe(true);
     });
 
-    it('is extended, all of it, when it is confirmed', async () => {
+    it('is extended as a whole when it is confirmed', async () => {
       await using world = new AllOrNothingWorld(wakeups, { leaseMs: 20_000 });
       const hold = await world.takeHere('a', 'b');
       const deadlineMs = (): number => performance.now() + hold.remainingMs;
@@ -111,7 +111,7 @@ export function holding(wakeups: ModeOfWaiting): void {
       expect(deadlineMs()).toBeGreaterThan(atFirstMs + 90);
     });
 
-    it('can be relied on for as long as the one of its locks that ends first', async () => {
+    it('has the shortest remaining time of its locks', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const [short, long] = [world.here.createMutex('a', { leaseMs: 10_000 }), world.here.createMutex('b')];
       const hold = await world.here.acquireAll([{ mutex: long }, { mutex: short }]);
@@ -121,7 +121,7 @@ export function holding(wakeups: ModeOfWaiting): void {
       expect(hold.remainingMs).toBeLessThanOrEqual(ofShort ?? NaN);
     });
 
-    it('lets its reader-writer locks change their mode', async () => {
+    it('can change the modes of its reader-writer locks', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const { mutex, upgradeableRead, write } = world.kindsOf(world.here);
       const hold = await world.here.acquireAll([{ write }, { mutex }, { upgradeableRead }]);
@@ -136,7 +136,7 @@ export function holding(wakeups: ModeOfWaiting): void {
       expect(await hold.release()).toBe(true);
     });
 
-    it('takes the lease and the purpose of its request into each lock', async () => {
+    it('passes the lease and the reason of its request on to each lock', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const options = { why: 'a transfer', leaseMs: 10_000 };
       const hold = await world.here.acquireAll(mutexes(world.here, ['a', 'b']), options);

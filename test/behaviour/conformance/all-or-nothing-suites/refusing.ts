@@ -6,14 +6,14 @@ import type { ModeOfWaiting } from '../adapters.js';
 import { AllOrNothingWorld } from '../all-or-nothing-world.js';
 import type { Kinds } from '../all-or-nothing-world.js';
 
-/** Requests that mean nothing, made of locks of the provider that is asked and of those of another. */
+/** Makes invalid requests from locks of the called provider and from locks of another one. */
 type Malformed = (own: Kinds, foreign: Kinds) => unknown;
 
 const NO_LISTS: readonly (readonly [string, Malformed])[] = [
   ['undefined', () => undefined],
   ['null', () => null],
   ['a string', () => 'a'],
-  ['one request that is in no list', ({ mutex }) => ({ mutex })],
+  ['a request outside a list', ({ mutex }) => ({ mutex })],
   ['a set', ({ mutex }) => new Set([{ mutex }])],
   ['an empty list', () => []],
 ];
@@ -24,16 +24,16 @@ const NO_REQUESTS: readonly (readonly [string, Malformed])[] = [
   ['a name', () => ['a']],
   ['a lock', ({ mutex }) => [mutex]],
   ['an empty object', () => [{}]],
-  ['a way that there is not', ({ mutex }) => [{ lock: mutex }]],
-  ['two ways at once', ({ mutex, read }) => [{ mutex, read }]],
-  ['no lock', () => [{ mutex: undefined }]],
+  ['an unknown key', ({ mutex }) => [{ lock: mutex }]],
+  ['two keys at once', ({ mutex, read }) => [{ mutex, read }]],
+  ['an undefined lock', () => [{ mutex: undefined }]],
   ['the name of a lock', () => [{ mutex: 'a' }]],
   ['a lock of another kind', ({ semaphore }) => [{ mutex: semaphore }]],
   ['a mutex to be read', ({ mutex }) => [{ read: mutex }]],
   ['a reader-writer lock as a semaphore', ({ write }) => [{ semaphore: write }]],
-  ['something that only looks like a mutex', ({ mutex }) => [{ mutex: { ...mutex, name: 'a' } }]],
+  ['an object that only looks like a mutex', ({ mutex }) => [{ mutex: { ...mutex, name: 'a' } }]],
   ['permits that are no number', ({ semaphore }) => [{ semaphore, permits: '1' }]],
-  ['a bad one behind good ones', ({ mutex, semaphore }) => [{ mutex }, { semaphore }, null]],
+  ['an invalid request after valid ones', ({ mutex, semaphore }) => [{ mutex }, { semaphore }, null]],
 ];
 
 const NOT_OURS: readonly (readonly [string, Malformed])[] = [
@@ -46,9 +46,9 @@ const NOT_OURS: readonly (readonly [string, Malformed])[] = [
 
 const TWICE: readonly (readonly [string, Malformed])[] = [
   ['the same object', ({ mutex }) => [{ mutex }, { mutex }]],
-  ['to be read and to be written', ({ read }) => [{ read }, { write: read }]],
-  ['to be read twice', ({ read, mutex }) => [{ read }, { mutex }, { read }]],
-  ['permits in two requests', ({ semaphore }) => [{ semaphore }, { semaphore, permits: 2 }]],
+  ['for a read and for a write', ({ read }) => [{ read }, { write: read }]],
+  ['for two reads', ({ read, mutex }) => [{ read }, { mutex }, { read }]],
+  ['for permits in two requests', ({ semaphore }) => [{ semaphore }, { semaphore, permits: 2 }]],
 ];
 
 const BAD_PERMITS: readonly (readonly [string, Malformed])[] = [0, -1, 1.5, 4, Number.NaN].map((permits) => [
@@ -67,7 +67,7 @@ const BAD_OPTIONS: readonly (readonly [unknown, typeof TypeError | typeof RangeE
   [null, TypeError, 'options'],
 ];
 
-/** What is no list of requests, before anything is sent. */
+/** Calls with invalid requests, which fail before anything is sent. */
 export function refusing(wakeups: ModeOfWaiting): void {
   async function expectRefused(
     malformed: Malformed,
@@ -89,12 +89,12 @@ export function refusing(wakeups: ModeOfWaiting): void {
     expect(world.hereClient.commands).toEqual([]);
   }
 
-  describe.concurrent('before anything is sent, it is refused', () => {
-    it.each(NO_LISTS)('what is no list of requests, or has none: %s', async (_, malformed) => {
+  describe.concurrent('acquireAll and tryAcquireAll reject, before anything is sent,', () => {
+    it.each(NO_LISTS)('a value that is no list of requests, or an empty list: %s', async (_, malformed) => {
       await expectRefused(malformed, TypeError, /^requests must /);
     });
 
-    it.each(NO_REQUESTS)('what is no request: %s', async (_, malformed) => {
+    it.each(NO_REQUESTS)('an invalid request: %s', async (_, malformed) => {
       await expectRefused(malformed, TypeError, /^(requests\[\d\]|permits) must /);
     });
 
@@ -117,11 +117,11 @@ export function refusing(wakeups: ModeOfWaiting): void {
       expect(world.hereClient.commands).toEqual([]);
     });
 
-    it.each(BAD_PERMITS)('a number of permits that there cannot be: %s', async (_, malformed) => {
+    it.each(BAD_PERMITS)('an impossible number of permits: %s', async (_, malformed) => {
       await expectRefused(malformed, RangeError, /^permits must /);
     });
 
-    it.each(BAD_OPTIONS)('an option that means nothing: %j', async (options, kind, named) => {
+    it.each(BAD_OPTIONS)('an invalid option: %j', async (options, kind, named) => {
       const good: Malformed = ({ mutex, write }) => [{ mutex }, { write }];
       await expectRefused(good, kind, new RegExp(`^${named} must `), options as AcquireOptions);
     });

@@ -5,13 +5,13 @@ import { later, rejection, staysOpen, within } from '../../../../lab/patience.js
 import type { ModeOfWaiting } from '../adapters.js';
 import { AllOrNothingWorld, mutexes } from '../all-or-nothing-world.js';
 
-/** Names whose order by locale, by code points or by bytes is another one than that by code units. */
+/** Names that have another order by locale, by code points or by bytes than by code units. */
 const IN_ORDER = ['B', 'Z', 'a', 'a\0', 'a ', 'z', 'ß', 'ä', '😀', '\uFFFD'];
 
-/** All of several locks. */
+/** Requests that acquire all of several locks. */
 export function taking(wakeups: ModeOfWaiting): void {
   describe.concurrent('several locks', () => {
-    it('of all kinds are held together, and their handles come in the order of the requests', async () => {
+    it('can be of all kinds, and their handles come in the order of the requests', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const { mutex, read, semaphore, upgradeableRead, write } = world.kindsOf(world.here);
       const there = world.kindsOf(world.there);
@@ -52,23 +52,23 @@ export function taking(wakeups: ModeOfWaiting): void {
       expect((await world.there.tryAcquireAll(all))?.isHeld).toBe(true);
     });
 
-    it('are taken in the order of the code units of their names, whatever the order of the requests', async () => {
+    it('are acquired in the order of the code units of their names, whatever the order of the requests', async () => {
       await using world = new AllOrNothingWorld(wakeups);
-      const told = world.listen();
+      const events = world.listen();
       for (const names of [
         [...IN_ORDER].reverse(),
         IN_ORDER,
         [...IN_ORDER.slice(4), ...IN_ORDER.slice(0, 4)],
       ]) {
-        const before = told.length;
+        const before = events.length;
         const hold = await world.takeHere(...names);
-        expect(told.slice(before)).toEqual(IN_ORDER.map((name) => `acquired ${name}`));
+        expect(events.slice(before)).toEqual(IN_ORDER.map((name) => `acquired ${name}`));
         expect(hold.handles.map(({ name }) => name)).toEqual(names);
         expect(await hold.release()).toBe(true);
       }
     });
 
-    it('may be one', async () => {
+    it('may be a single lock', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const hold = await world.takeHere('a');
       expect(hold.handles.map(({ name }) => name)).toEqual(['a']);
@@ -77,7 +77,7 @@ export function taking(wakeups: ModeOfWaiting): void {
       expect(await world.freeOf('a')).toEqual(['a']);
     });
 
-    it('are waited for one after the other, and a composite that is released lets the next one in', async () => {
+    it('are waited for one after the other, and the release of all of them admits the next composite', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const [a, b] = [await world.there.acquireMutex('a'), await world.there.acquireMutex('b')];
       const taking = later(world.takeHere('b', 'a'));
@@ -94,7 +94,7 @@ export function taking(wakeups: ModeOfWaiting): void {
       expect((await within(10_000, 'the next one', next)).isHeld).toBe(true);
     });
 
-    it('have tokens of their own, each higher than those before under its name (S3)', async () => {
+    it('have one token each, higher than every earlier one of the same name (S3)', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const tokens: number[][] = [];
       for (const locks of [world.here, world.there, world.here]) {
@@ -108,7 +108,7 @@ export function taking(wakeups: ModeOfWaiting): void {
       }
     });
 
-    it('one of which the chain of calls holds itself are a deadlock, and nothing stays taken', async () => {
+    it('are a deadlock if the chain of calls already holds one of them, and no other stays held', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       await world.here.useMutex('b', async () => {
         const error = await rejection(within(10_000, 'an answer', world.takeHere('a', 'b', 'c')));
@@ -118,15 +118,15 @@ export function taking(wakeups: ModeOfWaiting): void {
     });
   });
 
-  describe.concurrent('a try', () => {
-    it('takes all that are free', async () => {
+  describe.concurrent('a try for several locks', () => {
+    it('acquires all of them if they are free', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const hold = await world.here.tryAcquireAll(mutexes(world.here, ['a', 'b']));
       expect(hold?.isHeld).toBe(true);
       expect(await world.freeOf('a', 'b')).toEqual([]);
     });
 
-    it('takes nothing if one is busy, and waits for none', async () => {
+    it('acquires none of them if one is busy, and does not wait', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const busy = await world.there.acquireMutex('b');
       expect(await world.here.tryAcquireAll(mutexes(world.here, ['a', 'b', 'c']))).toBeNull();
@@ -135,7 +135,7 @@ export function taking(wakeups: ModeOfWaiting): void {
       expect(busy.isHeld).toBe(true);
     });
 
-    it('does not pass those who wait for one of them', async () => {
+    it('does not pass a waiter of one of them', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const reader = await world.there.createReaderWriterLock('b').acquireRead();
       const [writing] = await world.queueUpIn('b', [
@@ -147,7 +147,7 @@ export function taking(wakeups: ModeOfWaiting): void {
       expect((await within(10_000, 'the writer', writing)).isHeld).toBe(true);
     });
 
-    it('with a timeout waits for as long', async () => {
+    it('with a timeout waits for that long', async () => {
       await using world = new AllOrNothingWorld(wakeups);
       const busy = await world.there.acquireMutex('b');
       const taking = later(world.here.tryAcquireAll(mutexes(world.here, ['a', 'b']), { timeoutMs: 60_000 }));
@@ -158,10 +158,10 @@ export function taking(wakeups: ModeOfWaiting): void {
     });
   });
 
-  describe('callers who name the same locks in different orders', () => {
+  describe('callers that name the same locks in different orders', () => {
     const ROUNDS = 25;
 
-    /** Takes all of the locks, over and over, and finds itself alone. */
+    /** Each caller acquires its locks again and again, and expects to be the only holder. */
     async function takeTurns(
       callers: readonly (() => ReturnType<LockProvider['acquireAll']>)[],
     ): Promise<void> {
@@ -199,7 +199,7 @@ export function taking(wakeups: ModeOfWaiting): void {
       ]);
     });
 
-    it('nor do those who want different ones of them, all around', async () => {
+    it('never wait for each other in a circle even if each names only some of the locks', async () => {
       await using world = new AllOrNothingWorld(wakeups, { pollMs: { min: 5, max: 50 } });
       const pairs = [
         ['a', 'b', 'x'],

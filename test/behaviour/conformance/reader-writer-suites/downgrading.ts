@@ -8,10 +8,10 @@ import { ReaderWriterWorld } from '../reader-writer-world.js';
 const tokensOf = (...holds: readonly LockHandle[]): readonly number[] =>
   holds.map(({ fencingToken }) => fencingToken);
 
-/** From writing to reading without letting go. */
+/** From a write to a read without a release. */
 export function downgrading(wakeups: ModeOfWaiting): void {
   describe.concurrent('a downgrade', () => {
-    it('from write to upgradeable lets in whoever fits beside it, by the same update', async () => {
+    it('from write to upgradeable admits the readers up to the next upgradeable one, by the same update', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireWrite();
@@ -30,7 +30,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
       await lock.confirm();
     });
 
-    it('from write to read lets in an upgradeable reader, too', async () => {
+    it('from write to read also admits an upgradeable reader', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireWrite();
@@ -46,7 +46,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
       expect(lock.currentMode()).toBe('read');
     });
 
-    it('from upgradeable to read lets in the next upgradeable reader, and those behind it', async () => {
+    it('from upgradeable to read admits the next upgradeable reader and the readers behind it', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireUpgradeableRead();
@@ -62,7 +62,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
       expect(await staysOpen(writing, 50)).toBe(true);
     });
 
-    it('lets nobody pass a writer who waits', async () => {
+    it('lets no reader pass a waiting writer', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireWrite();
@@ -80,14 +80,14 @@ export function downgrading(wakeups: ModeOfWaiting): void {
       expect((await within(10_000, 'the reader', reading)).isHeld).toBe(true);
     });
 
-    it('gives no turn to a writer: what was written is read before anybody else writes', async () => {
+    it('to upgradeable admits no waiting writer: the holder can upgrade again before it', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireWrite();
       const [writing] = await world.queueUp(() => lockThere.acquireWrite());
       await lock.downgrade('upgradeable');
       expect(await staysOpen(writing, 50)).toBe(true);
-      // Still the only one who can go up again, and before the writer who waits.
+      // It is still the only hold that can upgrade, and it does so before the waiting writer.
       await lock.upgrade();
       expect(lock.currentMode()).toBe('write');
       expect(await staysOpen(writing, 50)).toBe(true);
@@ -95,7 +95,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
       expect((await within(10_000, 'the writer', writing)).isHeld).toBe(true);
     });
 
-    it('keeps handle, id and signal all the way down, with a new, higher token and an event each time (S3)', async () => {
+    it('keeps handle, id and signal, with a new, higher token and an event for each step (S3)', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { name, lockHere } = world;
       const events: ModeChangedEvent[] = [];
@@ -120,7 +120,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
       ]);
     });
 
-    it('counts in memory from the call on: the stronger mode is given up before it is sent (S2)', async () => {
+    it('changes the mode of the handle at the call, before the command is sent (S2)', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const lock = await world.lockHere.acquireWrite();
       const sent = world.hereClient.commands.length;
@@ -131,7 +131,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
       expect(world.hereClient.commands.length).toBeGreaterThan(sent);
     });
 
-    it('and upgrades in turn raise the token each time, beside readers who come and go', async () => {
+    it('raises the token each time, as do the upgrades in between, while readers come and go', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireUpgradeableRead();

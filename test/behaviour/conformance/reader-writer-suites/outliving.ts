@@ -5,18 +5,18 @@ import { eventually, later, staysOpen, within } from '../../../../lab/patience.j
 import type { ModeOfWaiting } from '../adapters.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 
-/** The lease of whoever dies: long enough to be seen in the store before it ends. */
+/** The lease of a process that dies: long enough to be seen in the store before it expires. */
 const LEASE_MS = 4_000;
 
-/** How much later than the end of a lease the next one may be in, on a machine that is busy: less than another lease. */
+/** How long after the end of a lease the next grant may come on a busy machine: less than another lease. */
 const SLACK_MS = 3_000;
 
-/** Nobody extends what the dead have: they keep the others out until their own last word ends, and no longer. */
+/** The leases and places of a dead process are not extended: they keep others out until they expire, and no longer. */
 export function outliving(wakeups: ModeOfWaiting): void {
   const look = async (world: ReaderWriterWorld): Promise<LockSnapshot> =>
     await eventually('the lock is stored', () => world.lockHere.inspect());
 
-  /** That the lease of this id was granted when this time was over, by the server's clock. */
+  /** Expects that the lease of this id was granted soon after this time, by the server's clock. */
   async function expectGrantedAfter(world: ReaderWriterWorld, id: string, endOfDead: Date): Promise<void> {
     const lease = (await look(world)).holders.find((holder) => holder.id === id);
     const lateMs = (lease?.acquiredAt.getTime() ?? NaN) - endOfDead.getTime();
@@ -24,8 +24,8 @@ export function outliving(wakeups: ModeOfWaiting): void {
     expect(lateMs).toBeLessThan(SLACK_MS);
   }
 
-  describe.concurrent('the dead', () => {
-    it('a reader who is dead keeps a writer out until its lease is over, and no longer', async () => {
+  describe.concurrent('without extensions', () => {
+    it('the read of a dead process keeps a writer out until its lease expires, and no longer', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const mortal = world.mortal(LEASE_MS);
       const living = await world.lockThere.acquireRead();
@@ -40,7 +40,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
       expect(reader.isHeld).toBe(false);
     });
 
-    it('a reader who is dead keeps an upgrade waiting until its lease is over, and no longer', async () => {
+    it('the read of a dead process keeps an upgrade waiting until its lease expires, and no longer', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const mortal = world.mortal(LEASE_MS);
       const reader = await mortal.locks.createReaderWriterLock(world.name).acquireRead();
@@ -53,7 +53,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
       await expectGrantedAfter(world, lock.id, dead?.expiresAt ?? new Date(NaN));
     });
 
-    it('an upgradeable reader who died while it waited to write lets those in whom it kept out', async () => {
+    it('the waiting upgrade of a dead process keeps readers out until its lease expires, and no longer', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const mortal = world.mortal(LEASE_MS);
       const reader = await world.lockThere.acquireRead();
@@ -69,7 +69,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
       expect(await staysOpen(upgrade, 0)).toBe(false);
     });
 
-    it('a writer who died at the head of the queue keeps the readers behind it out until its place lapses', async () => {
+    it('the waiting write of a dead process keeps the readers behind it out until its place lapses', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const mortal = world.mortal(LEASE_MS);
       const reader = await world.lockThere.acquireRead();
@@ -86,7 +86,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
       expect(reader.isHeld).toBe(true);
     });
 
-    it('a writer who died in the queue is granted at most the rest of its lease', async () => {
+    it('the waiting write of a dead process is granted at most the rest of its lease', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const mortal = world.mortal(LEASE_MS);
       const reader = await world.lockThere.acquireRead();
@@ -103,7 +103,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
       await expectGrantedAfter(world, next.id, dead?.expiresAt ?? new Date(NaN));
     });
 
-    it('what is stored of a reader whose lease has lapsed is in nobody’s way', async () => {
+    it('expired reads that are still stored do not keep a writer out', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const readers = [await world.lockHere.acquireRead(), await world.lockHere.acquireUpgradeableRead()];
       const documents = world.database.plain.db.collection<{ _id: string }>('distributed.locks');

@@ -18,7 +18,7 @@ const MOVES = {
 
 const ALL_MOVES: readonly Move[] = Object.values(MOVES);
 
-/** In which mode which moves are not possible. */
+/** The moves that are illegal in each mode. */
 const ILLEGAL: readonly (readonly [Mode, readonly Move[]])[] = [
   ['write', [MOVES.upgrade, MOVES.tryUpgrade]],
   ['upgradeable', [MOVES.toUpgradeable]],
@@ -51,9 +51,9 @@ async function heldAs(world: ReaderWriterWorld, mode: Mode): Promise<ReaderWrite
   return lock;
 }
 
-/** Moves that are not possible, and what they leave behind: nothing. */
+/** Illegal changes of mode, which leave everything as it was. */
 export function refusing(wakeups: ModeOfWaiting): void {
-  /** Tries all of these, and sees the hold as it was. */
+  /** Expects that each of these moves rejects and leaves the hold as it was. */
   async function expectRefused(
     world: ReaderWriterWorld,
     lock: ReaderWriterHandle,
@@ -72,8 +72,8 @@ export function refusing(wakeups: ModeOfWaiting): void {
     expect(world.hereClient.commands).toHaveLength(sent);
   }
 
-  describe.concurrent('an illegal move', () => {
-    it.each(ILLEGAL)('of a hold as %s is a LockModeError, and leaves it as it was', async (mode, moves) => {
+  describe.concurrent('an illegal change of mode', () => {
+    it.each(ILLEGAL)('in mode %s is a LockModeError, and leaves the hold as it was', async (mode, moves) => {
       await using world = new ReaderWriterWorld(wakeups);
       const lock = await heldAs(world, mode);
       await expectRefused(world, lock, moves);
@@ -82,7 +82,7 @@ export function refusing(wakeups: ModeOfWaiting): void {
       expect(await world.openWays()).toHaveLength(6);
     });
 
-    it('while an upgrade is in progress is a LockModeError, and does not disturb it', async () => {
+    it('during an upgrade is a LockModeError, and does not disturb the upgrade', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const reader = await world.lockThere.acquireRead();
       const lock = await world.lockHere.acquireUpgradeableRead();
@@ -95,7 +95,7 @@ export function refusing(wakeups: ModeOfWaiting): void {
     });
   });
 
-  describe.concurrent('a move of a hold that is over', () => {
+  describe.concurrent('a change of mode of a hold that has ended', () => {
     it('is a LockLostError after the release, which may be repeated', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       for (const mode of ['write', 'upgradeable', 'read'] as const) {
@@ -126,7 +126,7 @@ export function refusing(wakeups: ModeOfWaiting): void {
       }
     });
 
-    it('is a LockLostError where the hold does not know of its loss yet', async () => {
+    it('is a LockLostError even if the process has not noticed the loss yet', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const moves: readonly (readonly [Mode, Move])[] = [
         ['write', MOVES.toRead],
@@ -145,8 +145,8 @@ export function refusing(wakeups: ModeOfWaiting): void {
     });
   });
 
-  describe.concurrent('before anything is sent', () => {
-    it('refuses options of an upgrade that mean nothing', async () => {
+  describe.concurrent('a change of mode', () => {
+    it('rejects before anything is sent if the options of an upgrade are invalid', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const lock = await world.lockHere.acquireUpgradeableRead();
       const sent = world.hereClient.commands.length;
@@ -163,7 +163,7 @@ export function refusing(wakeups: ModeOfWaiting): void {
       expect(await lock.tryUpgrade()).toBe(true);
     });
 
-    it('refuses to go down to what is no weaker mode', async () => {
+    it('rejects before anything is sent if the target of a downgrade is no weaker mode', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const lock = await world.lockHere.acquireWrite();
       const sent = world.hereClient.commands.length;

@@ -4,10 +4,10 @@ import { answeredTimeout, rejection, staysOpen, within } from '../../../../lab/p
 import type { ModeOfWaiting } from '../adapters.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 
-/** Who is in with whom. */
+/** Which holds can share the lock. */
 export function sharing(wakeups: ModeOfWaiting): void {
   describe.concurrent('readers and writers', () => {
-    it('two readers are in at once; a writer gets in when both have left, alone', async () => {
+    it('two readers hold the lock at once, and a writer holds it alone after both have left', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const first = await lockHere.acquireRead();
@@ -25,7 +25,7 @@ export function sharing(wakeups: ModeOfWaiting): void {
       expect(new Set(await world.openWays())).toEqual(new Set(['Read', 'UpgradeableRead', 'Write']));
     });
 
-    it('a reader who comes while a writer waits does not get in before it', async () => {
+    it('a reader that comes while a writer waits is granted after the writer', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const reader = await lockHere.acquireRead();
@@ -40,7 +40,7 @@ export function sharing(wakeups: ModeOfWaiting): void {
       expect(next.fencingToken).toBeGreaterThan(writer.fencingToken);
     });
 
-    it('an upgradeable reader is in with readers, and with neither a writer nor a second one of its kind', async () => {
+    it('an upgradeable reader shares the lock with readers, but not with a writer or another upgradeable one', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const reader = await lockHere.acquireRead();
@@ -77,7 +77,7 @@ export function sharing(wakeups: ModeOfWaiting): void {
       expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
     });
 
-    it('a wait that times out tells who is in, and in which mode', async () => {
+    it('a wait that times out names the holders and their modes', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const reader = await lockHere.acquireRead({ why: 'a report' });
@@ -91,7 +91,7 @@ export function sharing(wakeups: ModeOfWaiting): void {
       expect(await world.openWays()).toEqual(['Read', 'Read']);
     });
 
-    it('a writer whose wait ends without a grant lets the readers behind it in', async () => {
+    it('a waiting writer that is aborted no longer keeps the readers behind it out', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const reader = await lockHere.acquireRead();
@@ -106,7 +106,7 @@ export function sharing(wakeups: ModeOfWaiting): void {
       expect([next.isHeld, reader.isHeld]).toEqual([true, true]);
     });
 
-    it('a hundred readers are in at once, and a writer when the last one has left', async () => {
+    it('a hundred readers hold the lock at once, and a writer after the last one has left', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const readers = await Promise.all(

@@ -6,7 +6,7 @@ import type { ModeOfWaiting } from '../adapters.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 import { expectNobodyStarves } from '../steady-load.js';
 
-/** Tokens that one update gives to several are consecutive. */
+/** Expects that one update granted all of these: their tokens are consecutive. */
 function expectTogether(holds: readonly LockHandle[]): void {
   const tokens = holds.map(({ fencingToken }) => fencingToken);
   const [first = NaN] = tokens;
@@ -16,7 +16,7 @@ function expectTogether(holds: readonly LockHandle[]): void {
 /** The order of the queue. */
 export function takingTurns(wakeups: ModeOfWaiting): void {
   describe.concurrent('the queue', () => {
-    it('all before the first writer enter together, by one update, in the order of the queue (L3)', async () => {
+    it('admits all readers before the first writer by one update, in their order (L3)', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const first = await lockHere.acquireWrite();
@@ -44,7 +44,7 @@ export function takingTurns(wakeups: ModeOfWaiting): void {
       expectTogether(await within(10_000, 'the second batch', Promise.all([three, four])));
     });
 
-    it('a second upgradeable reader waits for the first, and whoever is behind it waits with it', async () => {
+    it('holds a second upgradeable reader, and those behind it, back until the first has left', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const writer = await lockHere.acquireWrite();
@@ -63,7 +63,7 @@ export function takingTurns(wakeups: ModeOfWaiting): void {
       expect(batch[1].isHeld).toBe(true);
     });
 
-    it('writers have their turns one after the other, between the readers', async () => {
+    it('serves writers one at a time, between the readers', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const served: string[] = [];
@@ -77,7 +77,7 @@ export function takingTurns(wakeups: ModeOfWaiting): void {
         () => lockThere.useRead(turn('reader 2')),
       );
       await first.release();
-      await within(20_000, 'everybody is served', Promise.all(waits));
+      await within(20_000, 'all waiters are served', Promise.all(waits));
       expect(served).toEqual(['writer 1', 'writer 2', 'reader 1', 'writer 3', 'reader 2']);
     });
   });
@@ -85,7 +85,7 @@ export function takingTurns(wakeups: ModeOfWaiting): void {
   describe('under a load that never ends', () => {
     const quick = { pollMs: { min: 5, max: 30 } };
 
-    it('readers who always overlap keep no writer away for longer than those ahead of it take', async () => {
+    it('readers that always overlap do not delay a writer beyond those ahead of it', async () => {
       await using world = new ReaderWriterWorld(wakeups, quick);
       const { name } = world;
       await expectNobodyStarves(world, {
@@ -94,7 +94,7 @@ export function takingTurns(wakeups: ModeOfWaiting): void {
       });
     });
 
-    it('writers who always wait keep no reader away for longer than those ahead of it take', async () => {
+    it('writers that always wait do not delay a reader beyond those ahead of it', async () => {
       await using world = new ReaderWriterWorld(wakeups, quick);
       const { name } = world;
       await expectNobodyStarves(world, {
@@ -103,7 +103,7 @@ export function takingTurns(wakeups: ModeOfWaiting): void {
       });
     });
 
-    it('nor does a mixture of both keep an upgradeable reader away', async () => {
+    it('a mixture of readers and writers does not delay an upgradeable reader beyond those ahead of it', async () => {
       await using world = new ReaderWriterWorld(wakeups, quick);
       const { name } = world;
       let calls = 0;

@@ -17,12 +17,12 @@ import { ReaderWriterWorld } from '../reader-writer-world.js';
 
 const LONG_ENOUGH_TO_BE_SEEN_MS = 1_500;
 
-/** An upgrade fails, one way or another; resolves when the caller has been told. */
+/** One way in which an upgrade fails; resolves when the caller has its answer. */
 type Failure = readonly [string, (world: ReaderWriterWorld, lock: ReaderWriterHandle) => Promise<void>];
 
 const FAILURES: readonly Failure[] = [
   [
-    'that times out',
+    'after a timeout',
     async (_, lock) => {
       expect(await rejection(lock.upgrade({ timeoutMs: LONG_ENOUGH_TO_BE_SEEN_MS }))).toMatchObject({
         code: 'ACQUIRE_TIMEOUT',
@@ -30,13 +30,13 @@ const FAILURES: readonly Failure[] = [
     },
   ],
   [
-    'that is tried for a while',
+    'by tryUpgrade with a timeout',
     async (_, lock) => {
       expect(await lock.tryUpgrade({ timeoutMs: LONG_ENOUGH_TO_BE_SEEN_MS })).toBe(false);
     },
   ],
   [
-    'that is aborted',
+    'after an abort',
     async (world, lock) => {
       const controller = new AbortController();
       const upgrading = later(lock.upgrade({ signal: controller.signal }));
@@ -47,10 +47,10 @@ const FAILURES: readonly Failure[] = [
   ],
 ];
 
-/** From reading to writing without letting go. */
+/** From a read to a write without a release. */
 export function upgrading(wakeups: ModeOfWaiting): void {
   describe.concurrent('an upgrade', () => {
-    it('is granted at once to whoever reads alone, and then nobody else is in until the release', async () => {
+    it('is granted at once if there is no other reader, and excludes all others until the release', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireUpgradeableRead();
@@ -63,7 +63,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
       expect((await within(10_000, 'the reader', reading)).isHeld).toBe(true);
     });
 
-    it('keeps handle, id and signal, takes a new, higher token, and is told by an event (S3)', async () => {
+    it('keeps handle, id and signal, gets a new, higher token, and emits an event (S3)', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { name, lockHere } = world;
       const events: ModeChangedEvent[] = [];
@@ -89,7 +89,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
       ]);
     });
 
-    it('of one try is false while another reads, changes nothing, and is true when it has left', async () => {
+    it('by tryUpgrade is false and changes nothing while another reads, and true after that has left', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireUpgradeableRead();
@@ -98,7 +98,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
       expect(await lock.tryUpgrade()).toBe(false);
       expect([lock.currentMode(), lock.fencingToken, lock.isHeld]).toEqual(['upgradeable', before, true]);
       await lock.confirm();
-      // Nor does a try keep anybody out afterwards.
+      // The failed try keeps no reader out afterwards.
       expect(await world.openWays()).toEqual(['Read', 'Read']);
       await reader.release();
       expect(await lock.tryUpgrade()).toBe(true);
@@ -108,7 +108,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
       expect((await within(10_000, 'the reader', reading)).isHeld).toBe(true);
     });
 
-    it('waits for the readers who are in, each of them, and lets nobody else in meanwhile', async () => {
+    it('waits for every other reader to leave, and meanwhile no other request is granted', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const readers = [await lockThere.acquireRead(), await lockHere.acquireRead()];
@@ -130,7 +130,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
       expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     });
 
-    it('goes before the writers who wait already', async () => {
+    it('jumps the queue of waiting writers', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireUpgradeableRead();
@@ -146,7 +146,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
       expect(writer.fencingToken).toBeGreaterThan(lock.fencingToken);
     });
 
-    it('is granted by one try of an upgrade though writers wait', async () => {
+    it('by tryUpgrade is granted even if writers wait', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireUpgradeableRead();
@@ -159,33 +159,30 @@ export function upgrading(wakeups: ModeOfWaiting): void {
   });
 
   describe.concurrent('an upgrade that fails', () => {
-    it.each(FAILURES)(
-      'one %s leaves the hold upgradeable, and lets in those whom it kept out',
-      async (_, fail) => {
-        await using world = new ReaderWriterWorld(wakeups);
-        const { lockHere, lockThere } = world;
-        const reader = await lockThere.acquireRead();
-        const lock = await lockHere.acquireUpgradeableRead();
-        const { fencingToken: before, signal } = lock;
-        const failing = fail(world, lock);
-        await world.untilUpgrading();
-        const parked = later(lockThere.acquireRead());
-        await failing;
-        expect((await within(10_000, 'the parked reader', parked)).isHeld).toBe(true);
-        expect([lock.currentMode(), lock.fencingToken, lock.isHeld]).toEqual(['upgradeable', before, true]);
-        expect([lock.signal, signal.aborted]).toEqual([signal, false]);
-        await lock.confirm();
-        // And it can be asked for again.
-        const upgrade = later(lock.upgrade());
-        await world.untilUpgrading();
-        await reader.release();
-        await (await parked).release();
-        await within(10_000, 'the next upgrade', upgrade);
-        expect(lock.currentMode()).toBe('write');
-      },
-    );
+    it.each(FAILURES)('%s leaves the hold upgradeable, and no longer keeps readers out', async (_, fail) => {
+      await using world = new ReaderWriterWorld(wakeups);
+      const { lockHere, lockThere } = world;
+      const reader = await lockThere.acquireRead();
+      const lock = await lockHere.acquireUpgradeableRead();
+      const { fencingToken: before, signal } = lock;
+      const failing = fail(world, lock);
+      await world.untilUpgrading();
+      const parked = later(lockThere.acquireRead());
+      await failing;
+      expect((await within(10_000, 'the parked reader', parked)).isHeld).toBe(true);
+      expect([lock.currentMode(), lock.fencingToken, lock.isHeld]).toEqual(['upgradeable', before, true]);
+      expect([lock.signal, signal.aborted]).toEqual([signal, false]);
+      await lock.confirm();
+      // The upgrade can be requested again.
+      const upgrade = later(lock.upgrade());
+      await world.untilUpgrading();
+      await reader.release();
+      await (await parked).release();
+      await within(10_000, 'the next upgrade', upgrade);
+      expect(lock.currentMode()).toBe('write');
+    });
 
-    it('does not let a reader pass the writer who waits before it', async () => {
+    it('does not let a reader pass the writer that waits ahead of it', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const reader = await lockThere.acquireRead();
@@ -202,7 +199,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
       expect((await within(10_000, 'the reader', reading)).isHeld).toBe(true);
     });
 
-    it('tells who was in the way, and that nobody queued for it', async () => {
+    it('names the readers in its way, and has no place in the queue', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const reader = await world.lockThere.acquireRead({ why: 'a report' });
       const lock = await world.lockHere.acquireUpgradeableRead();
@@ -220,7 +217,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
       expect(error.waitedMs).toBeGreaterThanOrEqual(givenMs - 1);
     });
 
-    it('rejects with the reason of a signal that is aborted already, and sends nothing', async () => {
+    it('rejects with the reason of a signal that was aborted before the call, and sends nothing', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const lock = await world.lockHere.acquireUpgradeableRead();
       const sent = world.hereClient.commands.length;
@@ -232,8 +229,8 @@ export function upgrading(wakeups: ModeOfWaiting): void {
     });
   });
 
-  describe.concurrent('a hold that was upgraded', () => {
-    it('is extended like any other: nobody is in after two leases, and no loss is told', async () => {
+  describe.concurrent('an upgraded hold', () => {
+    it('is extended like any other: after two leases no other request is granted, and no loss is reported', async () => {
       await using world = new ReaderWriterWorld(wakeups, { leaseMs: 4_000, extendEveryMs: 200 });
       const lock = await world.lockHere.acquireUpgradeableRead();
       const { signal } = lock;
@@ -249,7 +246,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
       expect((await within(10_000, 'the reader', reading)).isHeld).toBe(true);
     });
 
-    it('still tells of a loss by the signal that it had before', async () => {
+    it('reports a loss by the signal that it had before', async () => {
       await using world = new ReaderWriterWorld(wakeups, { leaseMs: 6_000, extendEveryMs: 300 });
       const lock = await world.lockHere.acquireUpgradeableRead();
       const { signal } = lock;

@@ -18,17 +18,17 @@ const useRead: Use = (lock, work, options) => lock.useRead(work, options);
 const useWrite: Use = (lock, work, options) => lock.useWrite(work, options);
 const useUpgradeableRead: Use = (lock, work, options) => lock.useUpgradeableRead(work, options);
 
-/** Each, and what it leaves open for others. */
+/** Each way to use the lock, and the tries of both providers that are granted meanwhile. */
 const USES: readonly (readonly [string, Use, readonly string[]])[] = [
   ['useRead', useRead, ['Read', 'Read', 'UpgradeableRead', 'UpgradeableRead']],
   ['useUpgradeableRead', useUpgradeableRead, ['Read', 'Read']],
   ['useWrite', useWrite, []],
 ];
 
-/** Work under the lock, and what the lock says of work within work. */
+/** Work under the lock, and requests inside such work. */
 export function using(wakeups: ModeOfWaiting): void {
   describe.concurrent.each(USES)('%s', (_, use, openBeside) => {
-    it('holds the lock in its mode while the work runs, gives its result, and releases', async () => {
+    it('holds the lock in its mode while the work runs, returns its result, and releases', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const result = await use(world.lockHere, async (lock) => {
         expect(lock.isHeld).toBe(true);
@@ -39,7 +39,7 @@ export function using(wakeups: ModeOfWaiting): void {
       expect(await world.openWays()).toHaveLength(6);
     });
 
-    it('releases when the work fails, and gives its error', async () => {
+    it('releases if the work fails, and rejects with its error', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const failure = new Error('the work failed');
       const failed = use(world.lockHere, () => Promise.reject(failure));
@@ -57,9 +57,9 @@ export function using(wakeups: ModeOfWaiting): void {
     });
   });
 
-  describe.concurrent('within the work of its own chain of calls', () => {
+  describe.concurrent('inside the work of the same chain of calls', () => {
     it.each(USES)(
-      'in %s, an untimed request that only the chain itself could serve is a deadlock',
+      'in %s, a write without a timeout is a deadlock, because only the chain itself could let it in',
       async (_, use) => {
         await using world = new ReaderWriterWorld(wakeups);
         const { lockHere } = world;
@@ -79,7 +79,7 @@ export function using(wakeups: ModeOfWaiting): void {
       },
     );
 
-    it('a read beside its own read is granted if it can be at once, and a deadlock behind a waiting writer', async () => {
+    it('a read beside its own read is granted at once, but is a deadlock behind a waiting writer', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       const writing = await lockHere.useRead(async () => {
@@ -95,7 +95,7 @@ export function using(wakeups: ModeOfWaiting): void {
       expect((await within(10_000, 'the writer', writing.behind)).isHeld).toBe(true);
     });
 
-    it('a write within a write is a deadlock for every mode asked for', async () => {
+    it('a request of any mode inside a write is a deadlock', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere } = world;
       await lockHere.useWrite(async () => {
@@ -111,7 +111,7 @@ export function using(wakeups: ModeOfWaiting): void {
       });
     });
 
-    it('nobody else is told of a deadlock: not another provider, nor another lock, nor a chain of its own', async () => {
+    it('a request by another provider, for another lock or from outside the chain is no deadlock', async () => {
       await using world = new ReaderWriterWorld(wakeups);
       const { lockHere, lockThere } = world;
       let leave = (): void => undefined;

@@ -6,7 +6,7 @@ import type { ModeOfWaiting } from '../adapters.js';
 import { SemaphoreWorld } from '../semaphore-world.js';
 import { expectNobodyStarves } from '../steady-load.js';
 
-/** What those who are inside see of each other. */
+/** Counts the permits that are held at the same time. */
 class Room {
   readonly seen = new Set<number>();
   #inside = 0;
@@ -23,13 +23,13 @@ class Room {
   }
 }
 
-/** Many at once. Alone in its time, because it keeps the machine busy. */
+/** Many requests at once. No other test of the file runs beside them, because they keep the machine busy. */
 export function contending(wakeups: ModeOfWaiting): void {
   const open = (world: SemaphoreWorld, index: number): Semaphore =>
     world.open(index % 2 === 0 ? world.here : world.there);
 
-  describe('many who want permits', () => {
-    it('ten workers in 25 rounds on three permits see one, two and three inside, and nothing else (S1)', async () => {
+  describe('under contention for permits', () => {
+    it('ten workers in 25 rounds on three permits hold one, two or three together, and never more (S1)', async () => {
       await using world = new SemaphoreWorld(wakeups, 3, { pollMs: { min: 5, max: 50 } });
       const room = new Room();
       const workers = Array.from({ length: 10 }, async (_, index) => {
@@ -44,7 +44,7 @@ export function contending(wakeups: ModeOfWaiting): void {
       expect(await world.permitsHere.available()).toBe(3);
     });
 
-    it('a hundred tasks on ten permits are ten at most, and ten indeed (S1, L1)', async () => {
+    it('a hundred tasks on ten permits run ten at a time, and never more (S1, L1)', async () => {
       await using world = new SemaphoreWorld(wakeups, 10);
       const room = new Room();
       const tasks = Array.from({ length: 100 }, (_, index) =>
@@ -57,7 +57,7 @@ export function contending(wakeups: ModeOfWaiting): void {
       expect(await world.permitsThere.available()).toBe(10);
     });
 
-    it('tasks of different sizes never have more than the limit together (S1, L1)', async () => {
+    it('tasks of different sizes use up the limit together, and never exceed it (S1, L1)', async () => {
       await using world = new SemaphoreWorld(wakeups, 7);
       const room = new Room();
       const tasks = Array.from({ length: 60 }, (_, index) =>
@@ -68,7 +68,7 @@ export function contending(wakeups: ModeOfWaiting): void {
       expect(room.inside).toBe(0);
     });
 
-    it('small requests that never end keep no large one away for longer than those ahead of it take', async () => {
+    it('an endless load of small requests does not delay a large one beyond those ahead of it', async () => {
       await using world = new SemaphoreWorld(wakeups, 3, { pollMs: { min: 5, max: 30 } });
       await expectNobodyStarves(world, {
         load: (locks) => world.open(locks).acquire(),
@@ -76,7 +76,7 @@ export function contending(wakeups: ModeOfWaiting): void {
       });
     });
 
-    it('nor do large ones that always wait keep a small one away', async () => {
+    it('an endless load of large requests does not delay a small one beyond those ahead of it', async () => {
       await using world = new SemaphoreWorld(wakeups, 3, { pollMs: { min: 5, max: 30 } });
       await expectNobodyStarves(world, {
         load: (locks) => world.open(locks).acquire({ permits: 3 }),

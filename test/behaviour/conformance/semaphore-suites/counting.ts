@@ -7,10 +7,10 @@ import { SemaphoreWorld } from '../semaphore-world.js';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 
-/** How many permits are out. */
+/** How many permits are held. */
 export function counting(wakeups: ModeOfWaiting): void {
   describe.concurrent('permits', () => {
-    it('are as many as the limit, through whatever lock object, and one that comes back is given again', async () => {
+    it('are as many as the limit over all semaphore objects, and a released one is granted again', async () => {
       await using world = new SemaphoreWorld(wakeups, 4);
       const { permitsHere, permitsThere } = world;
       expect([permitsHere.limit, permitsThere.limit, permitsHere.name]).toEqual([4, 4, world.name]);
@@ -31,7 +31,7 @@ export function counting(wakeups: ModeOfWaiting): void {
       expect(await permitsHere.tryAcquire()).toBeNull();
     });
 
-    it('are taken several together, or none of them', async () => {
+    it('are acquired several together, or none of them', async () => {
       await using world = new SemaphoreWorld(wakeups, 5);
       const { permitsHere, permitsThere } = world;
       const three = await permitsHere.acquire({ permits: 3 });
@@ -63,7 +63,7 @@ export function counting(wakeups: ModeOfWaiting): void {
       expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
     });
 
-    it('may be as many as an int holds, of a long name with spaces', async () => {
+    it('may be as many as an int can hold, even under a long name with spaces', async () => {
       await using world = new SemaphoreWorld(wakeups, 1);
       const name = `${'a long name '.repeat(80)}!`;
       const semaphore = world.here.createSemaphore(name, MAX_LIMIT);
@@ -81,7 +81,7 @@ export function counting(wakeups: ModeOfWaiting): void {
       expect(elsewhere.limit).toBe(MAX_LIMIT);
     });
 
-    it('that are held are told to whoever waits in vain for others', async () => {
+    it('are listed with their holder in the error of a wait that times out', async () => {
       await using world = new SemaphoreWorld(wakeups, 3);
       const held = await world.permitsHere.acquire({ permits: 2, why: 'a batch' });
       expect(await world.permitsThere.tryAcquire({ permits: 2 })).toBeNull();
@@ -97,7 +97,7 @@ export function counting(wakeups: ModeOfWaiting): void {
   });
 
   describe.concurrent('the queue', () => {
-    it('is blocked by its head: who asks for much is not passed by who asks for little (L3)', async () => {
+    it('is blocked by its head: a small request does not pass a large one (L3)', async () => {
       await using world = new SemaphoreWorld(wakeups, 5);
       const { permitsHere, permitsThere } = world;
       const three = await permitsHere.acquire({ permits: 3 });
@@ -114,7 +114,7 @@ export function counting(wakeups: ModeOfWaiting): void {
       expect(await permitsHere.available()).toBe(0);
     });
 
-    it('lets in as many of the first as fit, by one update', async () => {
+    it('admits as many of its first waiters as fit, by one update', async () => {
       await using world = new SemaphoreWorld(wakeups, 5);
       const { permitsHere, permitsThere } = world;
       const all = await permitsHere.acquire({ permits: 5 });
@@ -135,7 +135,7 @@ export function counting(wakeups: ModeOfWaiting): void {
       expect(fourth.fencingToken).toBe(third.fencingToken + 1);
     });
 
-    it('goes on when its head gives up', async () => {
+    it('moves on when its head is aborted', async () => {
       await using world = new SemaphoreWorld(wakeups, 5);
       const { permitsHere, permitsThere } = world;
       const three = await permitsHere.acquire({ permits: 3 });

@@ -5,10 +5,10 @@ import { later, rejection, within } from '../../../../lab/patience.js';
 import type { ModeOfWaiting } from '../adapters.js';
 import { SemaphoreWorld } from '../semaphore-world.js';
 
-/** Two who were told different limits. */
+/** Two semaphore objects with one name and different limits. */
 export function differing(wakeups: ModeOfWaiting): void {
   describe.concurrent('by default', () => {
-    it('another limit than the stored one is an error that names both, while the semaphore is in use', async () => {
+    it('a limit that differs from the stored one is an error that names both, while the semaphore is in use', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       const held = await world.permitsHere.acquire();
       const other = world.open(world.there, 3);
@@ -24,7 +24,7 @@ export function differing(wakeups: ModeOfWaiting): void {
         });
         expect((error as Error).message).toMatch(/\b3\b.*\b2\b/);
       }
-      // It stays one for this object, and changes nothing for the others.
+      // It stays an error for this object, and changes nothing for the others.
       expect(await rejection(other.acquire({ timeoutMs: 5_000 }))).toBeInstanceOf(
         SemaphoreLimitMismatchError,
       );
@@ -34,19 +34,19 @@ export function differing(wakeups: ModeOfWaiting): void {
       expect(held.isHeld).toBe(true);
     });
 
-    it('a semaphore that nobody uses takes the limit of whoever comes next', async () => {
+    it('an idle semaphore takes the limit of the next request', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       await world.permitsHere.use(() => 1);
       const other = world.open(world.there, 3);
       const holds = [await other.tryAcquire(), await other.tryAcquire(), await other.tryAcquire()];
       expect(holds.every((hold) => hold?.isHeld === true)).toBe(true);
       expect(await other.available()).toBe(0);
-      // An object that had met the stored limit before follows it.
+      // An object that has used the stored limit before follows the new one.
       expect(await world.permitsHere.tryAcquire()).toBeNull();
       expect(world.permitsHere.limit).toBe(3);
     });
 
-    it('an object whose limit is wrong works when the stored one is resized to it', async () => {
+    it('an object with a different limit works once the stored one is resized to it', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       const held = await world.permitsHere.acquire();
       const other = world.open(world.there, 3);
@@ -57,8 +57,8 @@ export function differing(wakeups: ModeOfWaiting): void {
     });
   });
 
-  describe.concurrent('told to follow', () => {
-    it('an object takes over the stored limit at its first contact', async () => {
+  describe.concurrent("with whenLimitDiffers: 'follow'", () => {
+    it('an object adopts the stored limit at its first request', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       const held = await world.permitsHere.acquire();
       const follower = world.open(world.there, 7, { whenLimitDiffers: 'follow' });
@@ -71,7 +71,7 @@ export function differing(wakeups: ModeOfWaiting): void {
       expect(held.isHeld).toBe(true);
     });
 
-    it('a request for more than the stored limit is a mismatch, though the object did not know', async () => {
+    it('a request for more than the stored limit is a mismatch even if the object has another limit', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       const held = await world.permitsHere.acquire();
       const follower = world.open(world.there, 7, { whenLimitDiffers: 'follow' });
@@ -80,7 +80,7 @@ export function differing(wakeups: ModeOfWaiting): void {
       expect(held.isHeld).toBe(true);
     });
 
-    it('an object stores its own limit where nothing is stored, and keeps what is stored where nobody is in', async () => {
+    it('an object stores its own limit if none is stored, and keeps the stored one of an idle semaphore', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       const follower = world.open(world.there, 3, { whenLimitDiffers: 'follow' });
       const three = await follower.tryAcquire({ permits: 3 });
@@ -93,8 +93,8 @@ export function differing(wakeups: ModeOfWaiting): void {
     });
   });
 
-  describe.concurrent('told to resize', () => {
-    it('an object stores its own limit at its first contact, and the others follow', async () => {
+  describe.concurrent("with whenLimitDiffers: 'resize'", () => {
+    it('an object stores its own limit at its first request, and other objects follow', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       const held = await world.permitsHere.acquire({ permits: 2 });
       const resizer = world.open(world.there, 4, { whenLimitDiffers: 'resize' });
@@ -105,7 +105,7 @@ export function differing(wakeups: ModeOfWaiting): void {
       expect(world.permitsHere.limit).toBe(4);
     });
 
-    it('it does so once: what is stored later is followed', async () => {
+    it('an object stores its own limit only once, and follows one that is stored later', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       const resizer = world.open(world.there, 4, { whenLimitDiffers: 'resize' });
       await resizer.use(() => 1);
@@ -116,7 +116,7 @@ export function differing(wakeups: ModeOfWaiting): void {
       expect((await world.permitsHere.inspect())?.limit).toBe(6);
     });
 
-    it('fewer permits than are out take none away', async () => {
+    it('an object whose limit is below the permits in use takes none away', async () => {
       await using world = new SemaphoreWorld(wakeups, 5);
       const held = await world.permitsHere.acquire({ permits: 4 });
       const resizer = world.open(world.there, 3, { whenLimitDiffers: 'resize' });

@@ -5,13 +5,13 @@ import { eventually, rejection, within } from '../../../../lab/patience.js';
 import type { ModeOfWaiting } from '../adapters.js';
 import { SemaphoreWorld } from '../semaphore-world.js';
 
-/** The lease of whoever dies: long enough to be seen in the store before it ends. */
+/** The lease of a process that dies: long enough to be seen in the store before it expires. */
 const LEASE_MS = 4_000;
 
-/** How much later than the end of a lease the next one may be in, on a machine that is busy: less than another lease. */
+/** How long after the end of a lease the next grant may come on a busy machine: less than another lease. */
 const SLACK_MS = 3_000;
 
-/** Nobody extends what the dead have: their permits come back when their last word ends, and no later. */
+/** The leases and places of a dead process are not extended: others get its permits when they expire, and no later. */
 export function outliving(wakeups: ModeOfWaiting): void {
   const holderOf = async (world: SemaphoreWorld, id: string): Promise<LeaseInfo> =>
     await eventually('it is stored', async () => {
@@ -19,7 +19,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
       return snapshot?.holders.find((holder) => holder.id === id);
     });
 
-  /** By the server's clock. */
+  /** Expects that the lease of this id was granted soon after this time, by the server's clock. */
   async function expectGrantedAfter(world: SemaphoreWorld, id: string, endOfDead: Date): Promise<void> {
     const { acquiredAt } = await holderOf(world, id);
     const lateMs = acquiredAt.getTime() - endOfDead.getTime();
@@ -27,8 +27,8 @@ export function outliving(wakeups: ModeOfWaiting): void {
     expect(lateMs).toBeLessThan(SLACK_MS);
   }
 
-  describe.concurrent('the dead', () => {
-    it('a holder who is dead keeps its permits until its lease is over, and no longer', async () => {
+  describe.concurrent('without extensions', () => {
+    it('the permits of a dead process stay in use until its lease expires, and no longer', async () => {
       await using world = new SemaphoreWorld(wakeups, 3);
       const mortal = world.mortal(LEASE_MS);
       const living = await world.permitsThere.acquire();
@@ -41,7 +41,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
       expect([living.isHeld, await world.permitsHere.available()]).toEqual([true, 1]);
     });
 
-    it('a large request of one who died at the head keeps the small ones back until its place lapses', async () => {
+    it('a large request of a dead process blocks small ones behind it until its place lapses', async () => {
       await using world = new SemaphoreWorld(wakeups, 3);
       const mortal = world.mortal(LEASE_MS);
       const held = await world.permitsThere.acquire();
@@ -58,7 +58,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
       expect(held.isHeld).toBe(true);
     });
 
-    it('permits whose lease has lapsed are free for a try', async () => {
+    it('the permits of an expired lease are free for a try', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       const lapsed = await world.permitsHere.acquire({ permits: 2 });
       const documents = world.database.plain.db.collection<{ _id: string }>('distributed.locks');

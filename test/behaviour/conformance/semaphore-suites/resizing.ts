@@ -22,10 +22,10 @@ const BAD_LIMITS: readonly (readonly [unknown, typeof TypeError | typeof RangeEr
   [undefined, TypeError],
 ];
 
-/** Another limit for all, while permits are out. */
+/** A new limit for all while permits are held. */
 export function resizing(wakeups: ModeOfWaiting): void {
   describe.concurrent('a resize', () => {
-    it('up lets in those who fit now, in their order', async () => {
+    it('to a higher limit admits the waiters that fit now, in their order', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       const { permitsHere, permitsThere } = world;
       const held = await permitsHere.acquire({ permits: 2 });
@@ -36,7 +36,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
       );
       await permitsThere.resize(5);
       expect(permitsThere.limit).toBe(5);
-      const [first, second] = await within(10_000, 'those who fit', Promise.all([one, two]));
+      const [first, second] = await within(10_000, 'the waiters that fit', Promise.all([one, two]));
       expect(second.fencingToken).toBe(first.fencingToken + 1);
       expect(await staysOpen(three, 50)).toBe(true);
       expect(await permitsHere.available()).toBe(0);
@@ -45,7 +45,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
       expect((await within(10_000, 'the last one', three)).isHeld).toBe(true);
     });
 
-    it('down takes no permit away, and counts as permits come back', async () => {
+    it('to a lower limit takes no permit away, and takes effect as permits are released', async () => {
       await using world = new SemaphoreWorld(wakeups, 4);
       const { permitsHere, permitsThere } = world;
       const holds = [
@@ -69,7 +69,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
       expect(permitsThere.limit).toBe(2);
     });
 
-    it('down refuses those who wait for more than there will ever be, and only them', async () => {
+    it('to a lower limit rejects the waiters for more than that, and no others', async () => {
       await using world = new SemaphoreWorld(wakeups, 5);
       const { permitsHere, permitsThere } = world;
       const held = await permitsHere.acquire({ permits: 5 });
@@ -85,7 +85,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
         [five, 5],
         [also, 3],
       ] as const) {
-        const error = await rejection(within(10_000, 'the refusal', refused));
+        const error = await rejection(within(10_000, 'the rejection', refused));
         expect(error).toBeInstanceOf(SemaphoreLimitMismatchError);
         expect(error).toMatchObject({ lockName: world.name, expected: permits, actual: 2 });
       }
@@ -95,14 +95,14 @@ export function resizing(wakeups: ModeOfWaiting): void {
       expect((await within(10_000, 'the one that fits', two)).permits).toBe(2);
     });
 
-    it('is what all follow from then on', async () => {
+    it('is followed by every semaphore object', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       const { permitsHere, permitsThere } = world;
       await permitsThere.use(() => 1);
       await permitsHere.resize(3);
       const three = await permitsHere.tryAcquire({ permits: 3 });
       expect(three?.permits).toBe(3);
-      // What the other one knew was two; it follows at its next contact.
+      // The other object still has the limit two, and follows at its next request.
       expect(permitsThere.limit).toBe(2);
       expect(await permitsThere.tryAcquire()).toBeNull();
       expect(permitsThere.limit).toBe(3);
@@ -113,7 +113,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
       expect(error).toMatchObject({ code: 'SEMAPHORE_LIMIT_MISMATCH', expected: 3, actual: 1 });
     });
 
-    it('before anything is stored is the limit that will be', async () => {
+    it('before anything is stored sets the first stored limit', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       await world.permitsHere.resize(6);
       expect([world.permitsHere.limit, await world.permitsHere.available()]).toEqual([6, 6]);
@@ -122,19 +122,16 @@ export function resizing(wakeups: ModeOfWaiting): void {
       expect((await world.permitsThere.inspect())?.limit).toBe(6);
     });
 
-    it.each(BAD_LIMITS)(
-      'to a limit that means nothing is refused before anything is sent: %s',
-      async (limit, kind) => {
-        await using world = new SemaphoreWorld(wakeups, 2);
-        const error = await rejection(world.permitsHere.resize(limit as number));
-        expect(error).toBeInstanceOf(kind);
-        expect((error as Error).message).toMatch(/^limit must be/);
-        expect(world.hereClient.commands).toEqual([]);
-        expect(world.permitsHere.limit).toBe(2);
-      },
-    );
+    it.each(BAD_LIMITS)('to an invalid limit rejects before anything is sent: %s', async (limit, kind) => {
+      await using world = new SemaphoreWorld(wakeups, 2);
+      const error = await rejection(world.permitsHere.resize(limit as number));
+      expect(error).toBeInstanceOf(kind);
+      expect((error as Error).message).toMatch(/^limit must be/);
+      expect(world.hereClient.commands).toEqual([]);
+      expect(world.permitsHere.limit).toBe(2);
+    });
 
-    it('of a lock that is in use as another kind is an error; an idle one is taken over', async () => {
+    it('rejects for a lock in use as another kind, and takes over an idle one', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       const mutex = await world.there.acquireMutex(world.name);
       const requests: readonly Promise<unknown>[] = [
@@ -153,7 +150,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
       expect(hold?.fencingToken).toBeGreaterThan(mutex.fencingToken);
     });
 
-    it('of a provider that is closed is refused', async () => {
+    it('rejects once its provider is closed', async () => {
       await using world = new SemaphoreWorld(wakeups, 2);
       await world.here.close();
       expect(await rejection(world.permitsHere.resize(3))).toBeInstanceOf(ProviderClosedError);

@@ -18,10 +18,10 @@ const BAD_PERMITS: readonly (readonly [unknown, typeof TypeError | typeof RangeE
   [null, TypeError],
 ];
 
-/** Work with permits, and what the semaphore says of work within work. */
+/** Work with permits, and requests inside such work. */
 export function using(wakeups: ModeOfWaiting): void {
   describe.concurrent('use', () => {
-    it('holds the permits while the work runs, gives its result, and releases', async () => {
+    it('holds the permits while the work runs, returns its result, and releases', async () => {
       await using world = new SemaphoreWorld(wakeups, 3);
       const { permitsHere, permitsThere } = world;
       const result = await permitsHere.use(
@@ -34,7 +34,7 @@ export function using(wakeups: ModeOfWaiting): void {
       expect([result, await permitsThere.available()]).toEqual([42, 3]);
     });
 
-    it('releases when the work fails, and gives its error', async () => {
+    it('releases if the work fails, and rejects with its error', async () => {
       await using world = new SemaphoreWorld(wakeups, 3);
       const failure = new Error('the work failed');
       expect(await rejection(world.permitsHere.use(() => Promise.reject(failure)))).toBe(failure);
@@ -51,8 +51,8 @@ export function using(wakeups: ModeOfWaiting): void {
     });
   });
 
-  describe.concurrent('within the work of its own chain of calls', () => {
-    it('permits that the chain itself keeps from coming back are a deadlock', async () => {
+  describe.concurrent('inside the work of the same chain of calls', () => {
+    it('a request for permits that only the chain itself could release is a deadlock', async () => {
       await using world = new SemaphoreWorld(wakeups, 3);
       const { permitsHere } = world;
       await permitsHere.use(
@@ -61,7 +61,7 @@ export function using(wakeups: ModeOfWaiting): void {
           expect(await rejection(nested)).toBeInstanceOf(DeadlockError);
           const timed = permitsHere.acquire({ permits: 2, timeoutMs: 50 });
           expect(await rejection(timed)).toBeInstanceOf(AcquireTimeoutError);
-          // There is one left for itself.
+          // One permit is left for the chain.
           await permitsHere.use(async () => {
             expect(await rejection(permitsHere.use(() => 1))).toMatchObject({ code: 'DEADLOCK' });
           });
@@ -71,7 +71,7 @@ export function using(wakeups: ModeOfWaiting): void {
       expect(await permitsHere.available()).toBe(3);
     });
 
-    it('permits that others may give back are waited for', async () => {
+    it('a request for permits that others may release waits', async () => {
       await using world = new SemaphoreWorld(wakeups, 3);
       const { permitsHere, permitsThere } = world;
       const others = await permitsThere.acquire({ permits: 2 });
@@ -83,7 +83,7 @@ export function using(wakeups: ModeOfWaiting): void {
       });
     });
 
-    it('the permits of all of its levels count together', async () => {
+    it('the permits of all nested uses count together', async () => {
       await using world = new SemaphoreWorld(wakeups, 5);
       const { permitsHere } = world;
       await permitsHere.use(
@@ -102,8 +102,8 @@ export function using(wakeups: ModeOfWaiting): void {
     });
   });
 
-  describe.concurrent('before anything is sent', () => {
-    it.each(BAD_PERMITS)('refuses permits = %s', async (permits, kind) => {
+  describe.concurrent('an invalid number of permits', () => {
+    it.each(BAD_PERMITS)('is an error before anything is sent: %s', async (permits, kind) => {
       await using world = new SemaphoreWorld(wakeups, 3);
       const { permitsHere } = world;
       const options = { permits } as PermitOptions;

@@ -6,16 +6,16 @@ import type { Subject } from '../lock-world.js';
 
 const ACQUIRERS = 100;
 
-/** Many at once. Alone in its time, because it keeps the machine busy. */
+/** Many requests at once. No other test of the file runs beside them, because they keep the machine busy. */
 export function contending(subject: Subject): void {
   describe('a hundred acquirers through a hundred lock objects', () => {
     const placements = [
-      ['of one provider', 1],
-      ['of two providers', 2],
+      ['in one provider', 1],
+      ['in two providers', 2],
     ] as const;
 
     it.each(placements)(
-      '%s are never two inside, and all come to their turn (S1, L1)',
+      '%s hold the lock one at a time, and each gets its turn (S1, L1)',
       async (_, providers) => {
         await using world = new LockWorld(subject);
         const name = await world.name();
@@ -33,7 +33,7 @@ export function contending(subject: Subject): void {
             inside -= 1;
           });
         });
-        await within(30_000, 'everybody has been inside', Promise.all(acquirers));
+        await within(30_000, 'every acquirer has held the lock', Promise.all(acquirers));
         expect(most).toBe(1);
         expect(inside).toBe(0);
         expect(tokens).toHaveLength(ACQUIRERS);

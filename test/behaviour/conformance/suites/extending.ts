@@ -4,10 +4,10 @@ import { eventually, later, staysOpen, within } from '../../../../lab/patience.j
 import { LockWorld } from '../lock-world.js';
 import type { Subject } from '../lock-world.js';
 
-/** What is held stays held. */
+/** A hold lasts until its release, because its lease is extended. */
 export function extending(subject: Subject): void {
-  describe.concurrent('a lease of four seconds', () => {
-    it('is extended: a second acquirer is still blocked after two leases, until the release', async () => {
+  describe.concurrent('a lease', () => {
+    it('is extended: a second request still waits after two leases, until the release', async () => {
       await using world = new LockWorld(subject, { leaseMs: 4_000, extendEveryMs: 200 });
       const name = await world.name();
       const hold = await world.openHere(name).acquire();
@@ -16,11 +16,11 @@ export function extending(subject: Subject): void {
       expect(hold.isHeld).toBe(true);
       expect(hold.signal.aborted).toBe(false);
       expect(await hold.release()).toBe(true);
-      const granted = await within(10_000, 'the hand-off', next);
+      const granted = await within(10_000, 'the hand-over', next);
       expect(granted.isHeld).toBe(true);
     });
 
-    it('is that of the lock object, or of the one request, where they ask for another one', async () => {
+    it('has the length that the request sets, or else the lock object, or else the provider', async () => {
       await using world = new LockWorld(subject, { leaseMs: 20_000 });
       const ofProvider = await world.openHere(await world.name()).acquire();
       const ofLock = await world.openHere(await world.name(), { leaseMs: 10_000 }).acquire();
@@ -34,7 +34,7 @@ export function extending(subject: Subject): void {
       expect(ofRequest.remainingMs).toBeLessThanOrEqual(5_000);
     });
 
-    it('begins anew when it is confirmed', async () => {
+    it('is extended when the hold is confirmed', async () => {
       await using world = new LockWorld(subject, { leaseMs: 20_000 });
       const hold = await world.openHere(await world.name()).acquire();
       const deadlineMs = (): number => performance.now() + hold.remainingMs;

@@ -12,7 +12,7 @@ import type { Subject } from '../lock-world.js';
 setFlagsFromString('--expose-gc');
 const collectNow = runInNewContext('gc') as () => void;
 
-/** A full collection stops everything: more of them, and nothing else would happen any more. */
+/** A full collection stops the process: with more of them, nothing else would get done. */
 const COLLECT_EVERY_MS = 150;
 let collectedAtMs = -Infinity;
 
@@ -22,12 +22,12 @@ function collectGarbage(): void {
   collectedAtMs = performance.now();
 }
 
-/** In a function of its own, so that no variable of a test keeps the handle. */
+/** A function of its own, so that no variable of a test keeps the handle. */
 async function takeAndForget(lock: ExclusiveLock): Promise<void> {
   await lock.acquire();
 }
 
-/** Only a listener is left, and nothing in the program refers to it. */
+/** Leaves only a listener of the signal; the program has no reference to the handle or to its signal. */
 async function takeAndListen(lock: ExclusiveLock, onLost: () => void): Promise<void> {
   const { signal } = await lock.acquire();
   signal.addEventListener('abort', onLost);
@@ -38,10 +38,10 @@ async function takeAndKeep(lock: ExclusiveLock, which: 'signal' | 'releaseReques
   return hold[which];
 }
 
-/** A handle that nobody refers to any more gives its lock back. The leases here are far longer than the tests. */
+/** A handle without any reference releases its lock. The leases here are far longer than the tests. */
 export function forgetting(subject: Subject): void {
-  describe.concurrent('a handle that was forgotten', () => {
-    it('is given back and reported', async () => {
+  describe.concurrent('a handle without a reference', () => {
+    it('releases its lock and is reported', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const abandoned: AbandonedEvent[] = [];
@@ -57,7 +57,7 @@ export function forgetting(subject: Subject): void {
       expect(reported).toEqual(expect.arrayContaining([...subject.adapter.documentsOf(name)]));
     });
 
-    it('is given back to whoever waits', async () => {
+    it('releases its lock for a waiter', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       await takeAndForget(world.openHere(name));
@@ -71,7 +71,7 @@ export function forgetting(subject: Subject): void {
       expect((await next).isHeld).toBe(true);
     });
 
-    it('is not forgotten while somebody listens for its loss, and tells it', async () => {
+    it('keeps its lock while its signal has a listener, and reports a loss to that', async () => {
       await using world = new LockWorld(subject);
       const [name, control] = [await world.name(), await world.name()];
       const abandoned = new Set<string>();
@@ -87,11 +87,11 @@ export function forgetting(subject: Subject): void {
       });
       expect([...abandoned]).not.toContain(document);
       await world.here.revoke(document, { force: true });
-      await eventually('the loss is told', () => losses === 1);
+      await eventually('the loss is reported', () => losses === 1);
     });
 
     it.each(['signal', 'releaseRequested'] as const)(
-      'is not forgotten while its %s is referenced',
+      'keeps its lock while its %s is referenced',
       async (which) => {
         await using world = new LockWorld(subject);
         const name = await world.name();
@@ -99,7 +99,7 @@ export function forgetting(subject: Subject): void {
         const abandoned = new Set<string>();
         world.here.on('abandoned', ({ lockName }) => abandoned.add(lockName));
         const signal = await takeAndKeep(world.openHere(name), which);
-        // Proves that the garbage of the same time has really been collected.
+        // Its collection proves that the collector has run since.
         await takeAndForget(world.openHere(control));
         const [controlDocument] = subject.adapter.documentsOf(control);
         await eventually('the other handle is collected', () => {
@@ -116,14 +116,14 @@ export function forgetting(subject: Subject): void {
       },
     );
 
-    it('does not give back what was released before', async () => {
+    it('releases nothing if it was released before', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const abandoned = new Set<string>();
       world.here.on('abandoned', ({ lockName }) => abandoned.add(lockName));
       await world.openHere(name).use(() => undefined);
       const next = await world.openThere(name).acquire();
-      // When a collector takes a single object is its own affair; of several, some are taken soon.
+      // The collector may keep a single object for long; of several, some are collected soon.
       const controls = await Promise.all(Array.from({ length: 5 }, () => world.name()));
       for (const control of controls) await takeAndForget(world.openHere(control));
       const ofControls = controls.flatMap((control) => subject.adapter.documentsOf(control));

@@ -8,13 +8,13 @@ import { eventually, later, rejection, within } from '../../../../lab/patience.j
 import { LockWorld } from '../lock-world.js';
 import type { Subject } from '../lock-world.js';
 
-/** Long enough not to end by itself while a test runs on a busy machine, and looked at often. */
+/** Long enough not to expire during a test on a busy machine, and extended often. */
 const LEASE = { leaseMs: 6_000, extendEveryMs: 500 };
 
-/** The signal that tells of a loss, and nothing else. */
+/** The signal that reports a loss, and nothing else. */
 export function losing(subject: Subject): void {
-  describe.concurrent('the lost signal', () => {
-    it('is not fired by a grant, an extension or a release', async () => {
+  describe.concurrent('the signal of a hold', () => {
+    it('does not abort at a grant, an extension or a release', async () => {
       await using world = new LockWorld(subject, LEASE);
       const name = await world.name();
       const hold = await world.openHere(name).acquire();
@@ -28,14 +28,14 @@ export function losing(subject: Subject): void {
       expect(hold.signal).toBe(signal);
     });
 
-    it('is not fired for somebody who asks for it only after the release', async () => {
+    it('is not aborted if it is first read after the release', async () => {
       await using world = new LockWorld(subject);
       const hold = await world.openHere(await world.name()).acquire();
       await hold.release();
       expect(hold.signal.aborted).toBe(false);
     });
 
-    it('fires within one extension when the document is deleted, and stays fired', async () => {
+    it('aborts once, within one extension, after the document was deleted', async () => {
       await using world = new LockWorld(subject, LEASE);
       const name = await world.name();
       const hold = await world.openHere(name).acquire();
@@ -45,7 +45,7 @@ export function losing(subject: Subject): void {
       await world.destroy(name);
       const heldAtMs = performance.now();
       await within(10_000, 'the loss', once(signal, 'abort'));
-      // By its own deadline it would be lost after a lease less the allowance.
+      // Without an extension the hold would be lost only at its deadline: a lease less the allowance.
       expect(performance.now() - heldAtMs).toBeLessThan(LEASE.leaseMs * 0.85);
       expect(signal.reason).toBeInstanceOf(LockLostError);
       expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', why: 'document-missing' });
@@ -60,7 +60,7 @@ export function losing(subject: Subject): void {
       expect(fired).toBe(1);
     });
 
-    it('fires at once when the holder asks the server', async () => {
+    it('aborts at once when the holder confirms a hold whose document is gone', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const hold = await world.openHere(name).acquire();
@@ -75,7 +75,7 @@ export function losing(subject: Subject): void {
       expect(await rejection(hold.confirm())).toMatchObject({ why: 'document-missing' });
     });
 
-    it('tells of a loss that came before anybody asked for it', async () => {
+    it('is aborted even if it is first read after the loss', async () => {
       await using world = new LockWorld(subject, LEASE);
       const name = await world.name();
       const losses: LostEvent[] = [];
@@ -89,7 +89,7 @@ export function losing(subject: Subject): void {
       expect(subject.adapter.documentsOf(name)).toContain(losses[0]?.lockName);
     });
 
-    it('does not disturb a release that comes at the same time', async () => {
+    it('does not abort at a confirmation and a release at the same time', async () => {
       await using world = new LockWorld(subject, LEASE);
       const name = await world.name();
       const hold = await world.openHere(name).acquire();
@@ -116,7 +116,7 @@ export function losing(subject: Subject): void {
       expect(next.isHeld).toBe(true);
     });
 
-    it('those who waited when the document was deleted are served', async () => {
+    it('requests that waited when the document was deleted are granted', async () => {
       await using world = new LockWorld(subject, LEASE);
       const name = await world.name();
       const hold = await world.openHere(name).acquire();

@@ -7,7 +7,7 @@ import type { Subject } from '../lock-world.js';
 
 const MAX_BYTES = 1_024;
 
-/** Each of them means something to MongoDB, to JavaScript, or to whoever builds a string out of it. */
+/** Each of them means something to MongoDB, to JavaScript, or to code that builds a string from it. */
 const ODD_NAMES: readonly string[] = [
   ' ',
   'a',
@@ -32,7 +32,7 @@ const ODD_NAMES: readonly string[] = [
   '👩‍👩‍👧‍👦',
 ];
 
-/** Names that something less exact would take for the same lock. */
+/** Pairs of names that a less exact comparison would take for the same lock. */
 const DISTINCT_NAMES: readonly (readonly [string, string])[] = [
   ['invoice', 'Invoice'],
   [`${'a'.repeat(900)}x`, `${'a'.repeat(900)}X`],
@@ -57,11 +57,11 @@ const BAD_NAMES: readonly (readonly [string, unknown, typeof TypeError | typeof 
   ['a boxed string', Object('name'), TypeError],
 ];
 
-/** Anything of 1 to 1,024 bytes of UTF-8 is a name. */
+/** Any text of 1 to 1,024 bytes of UTF-8 is a name. */
 export function naming(subject: Subject): void {
   const longest = MAX_BYTES - subject.adapter.addedBytes;
 
-  /** Held, busy, waited for, handed over, released. */
+  /** Expects that a lock of this name can be held, is then busy, and can be waited for, handed over and released. */
   async function expectUsable(world: LockWorld, name: string): Promise<void> {
     await world.name(name);
     const hold = await world.openHere(name).acquire();
@@ -69,14 +69,14 @@ export function naming(subject: Subject): void {
     const next = later(world.openThere(name).acquire());
     await world.untilWaiting(name, 1);
     await hold.release();
-    const granted = await within(10_000, 'the hand-off', next);
+    const granted = await within(10_000, 'the hand-over', next);
     await granted.release();
     const [document] = subject.adapter.documentsOf(name);
     expect((await world.there.inspect(document))?.name).toBe(document);
   }
 
   describe.concurrent('a name', () => {
-    it('may be odd', async () => {
+    it('may contain control characters, operators or emoji, and have the greatest length', async () => {
       await using world = new LockWorld(subject);
       const names = [...ODD_NAMES, 'x'.repeat(longest), '😀'.repeat(Math.floor(longest / 4))];
       await Promise.all(names.map((name) => expectUsable(world, name)));
@@ -92,7 +92,7 @@ export function naming(subject: Subject): void {
         fc.asyncProperty(names, async (some) => {
           await Promise.all(some.map((name) => expectUsable(world, name)));
         }),
-        // A name that has been used is used again without harm, so shrinking works on the same world.
+        // A used name can be used again, so shrinking works in the same world.
         { numRuns: 6 },
       );
     });
@@ -108,7 +108,7 @@ export function naming(subject: Subject): void {
       }
     });
 
-    it('is the same lock in every lock object, whoever made it', async () => {
+    it('means the same lock in every lock object of every provider', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name('naïve\\$name');
       await using hold = await world.openHere(name).acquire();
@@ -118,14 +118,14 @@ export function naming(subject: Subject): void {
     });
   });
 
-  describe.concurrent('before anything is sent', () => {
-    it.each(BAD_NAMES)('refuses %s', async (_, name, kind) => {
+  describe.concurrent('an invalid name', () => {
+    it.each(BAD_NAMES)('is an error before anything is sent: %s', async (_, name, kind) => {
       await using world = new LockWorld(subject);
       const open = (): unknown => world.openHere(name as string);
       const error = thrown(open);
       expect(error).toBeInstanceOf(kind);
       expect((error as Error).message).toMatch(/^name must /);
-      // The kind alone must not decide, a subclass or a driver's error would do as well.
+      // `toBeInstanceOf` alone would accept a subclass or an error of the driver.
       expect((error as Error).name).toBe(kind.name);
       const calls = [
         world.here.acquireMutex(name as string),

@@ -16,7 +16,7 @@ export function storing(subject: Subject): void {
   };
 
   describe.concurrent('the collection', () => {
-    it('is the one of the option, and locks of another collection are other locks', async () => {
+    it('is the one that collectionName sets, and a name in another collection is another lock', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const apart = world.provider(world.database.client(), { collectionName: 'locks.of.mine' });
@@ -32,7 +32,7 @@ export function storing(subject: Subject): void {
       }
     });
 
-    it('is where providers of several clients find each other', async () => {
+    it('is shared by providers of different clients', async () => {
       await using world = new LockWorld(subject, { collectionName: 'shared' });
       const name = await world.name();
       await using hold = await world.openHere(name).acquire();
@@ -41,8 +41,8 @@ export function storing(subject: Subject): void {
     });
   });
 
-  describe.concurrent('the index that purges', () => {
-    it('appears after the first grant, is asked for once, and not for requests that were not granted', async () => {
+  describe.concurrent('the purge index', () => {
+    it('is created once, after the first grant, and not after requests without a grant', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const client = world.database.client();
@@ -61,7 +61,7 @@ export function storing(subject: Subject): void {
       expect(client.count('createIndexes')).toBe(1);
     });
 
-    it('is not made by a provider that is told not to, unless it is asked for', async () => {
+    it('is created only by ensureIndexes() if createIndexes is false', async () => {
       await using world = new LockWorld(subject, { createIndexes: false });
       await world.openHere(await world.name()).use(() => 1);
       expect(world.hereClient.count('createIndexes')).toBe(0);
@@ -70,7 +70,7 @@ export function storing(subject: Subject): void {
       expect(await indexesOf(world)).toContainEqual(expect.objectContaining(TTL_INDEX));
     });
 
-    it('is an event and no failure when it cannot be made', async () => {
+    it('causes an event and no failed request if it cannot be created', async () => {
       await using world = new LockWorld(subject);
       await world.database.plain.db.command({
         createIndexes: 'distributed.locks',
@@ -86,7 +86,7 @@ export function storing(subject: Subject): void {
       expect(error).toBeInstanceOf(Error);
       await hold.confirm();
       expect(await hold.release()).toBe(true);
-      // Not tried again at every grant.
+      // The index is not tried again at every grant.
       await subject.adapter.open(locks, name).use(() => 1);
       expect(client.count('createIndexes')).toBe(1);
       expect(errors).toHaveLength(1);

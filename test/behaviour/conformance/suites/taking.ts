@@ -6,7 +6,7 @@ import { rejection } from '../../../../lab/patience.js';
 import { LockWorld } from '../lock-world.js';
 import type { Subject } from '../lock-world.js';
 
-/** Timeouts that mean nothing, and what they are refused with. */
+/** Invalid timeouts, and the error that each of them causes. */
 const BAD_TIMEOUTS: readonly (readonly [unknown, typeof TypeError | typeof RangeError])[] = [
   [Number.NaN, RangeError],
   [-1, RangeError],
@@ -17,10 +17,10 @@ const BAD_TIMEOUTS: readonly (readonly [unknown, typeof TypeError | typeof Range
   [{}, TypeError],
 ];
 
-/** A lock that is free, one that is held, and one that is given back. */
+/** A lock while it is free, while it is held, and after its release. */
 export function taking(subject: Subject): void {
-  describe.concurrent('alone', () => {
-    it('grants a free lock, which is busy for everybody until it is released', async () => {
+  describe.concurrent('a lock', () => {
+    it('is granted if it is free, and is then busy for every other request until the release', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const lock = world.openHere(name);
@@ -43,7 +43,7 @@ export function taking(subject: Subject): void {
       expect(next?.isHeld).toBe(true);
     });
 
-    it('gives higher tokens from grant to grant, through whatever lock object', async () => {
+    it('gives a higher token at each grant, through any lock object', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const tokens: number[][] = [];
@@ -60,7 +60,7 @@ export function taking(subject: Subject): void {
       }
     });
 
-    it('refuses a timeout that means nothing before anything is sent', async () => {
+    it('rejects a request with an invalid timeout before anything is sent', async () => {
       await using world = new LockWorld(subject);
       const lock = world.openHere(await world.name());
       for (const [timeoutMs, kind] of BAD_TIMEOUTS) {
@@ -75,7 +75,7 @@ export function taking(subject: Subject): void {
       expect(world.hereClient.commands).toEqual([]);
     });
 
-    it('does not take the lock of the next holder when an old handle is released again', async () => {
+    it('stays with the next holder when an old handle is released again', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const first = await world.openHere(name).acquire();
@@ -89,7 +89,7 @@ export function taking(subject: Subject): void {
       expect(await second.release()).toBe(true);
     });
 
-    it('answers on a released handle that it was released', async () => {
+    it('reports on a released handle that it was released', async () => {
       await using world = new LockWorld(subject);
       const hold = await world.openHere(await world.name()).acquire();
       await hold.release();
@@ -100,7 +100,7 @@ export function taking(subject: Subject): void {
       expect(await rejection(hold.confirm())).toMatchObject({ code: 'LOCK_LOST', why: 'released' });
     });
 
-    it('releases at the end of a scope', async () => {
+    it('is released at the end of an `await using` scope', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       {
@@ -112,7 +112,7 @@ export function taking(subject: Subject): void {
   });
 
   describe.concurrent('use', () => {
-    it('holds the lock while the work runs, gives its result, and releases', async () => {
+    it('holds the lock while the work runs, returns its result, and releases', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const result = await world.openHere(name).use(async (hold) => {
@@ -124,7 +124,7 @@ export function taking(subject: Subject): void {
       expect(await world.openThere(name).tryAcquire()).not.toBeNull();
     });
 
-    it('releases when the work fails, and gives its error', async () => {
+    it('releases if the work fails, and rejects with its error', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const failure = new Error('the work failed');
@@ -145,7 +145,7 @@ export function taking(subject: Subject): void {
       expect(await rejection(work)).toMatchObject({ code: 'LOCK_LOST', why: 'document-missing' });
     });
 
-    it('does not begin the work when the lock is not granted in time', async () => {
+    it('does not begin the work if the lock is not granted in time', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       await using hold = await world.openHere(name).acquire();

@@ -6,13 +6,13 @@ import { answeredTimeout, later, rejection, staysOpen, within } from '../../../.
 import { LockWorld } from '../lock-world.js';
 import type { Subject } from '../lock-world.js';
 
-/** The longest delay that a timer of Node takes: anything longer fires at once if it is not cut into slices. */
+/** The longest delay of a Node.js timer: a longer one fires at once unless it is cut into slices. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** A wait, and each of its ends. */
+/** Waits, and each way in which they end. */
 export function waiting(subject: Subject): void {
-  describe.concurrent('until the grant', () => {
-    it('gives the lock to a waiter as soon as it is released', async () => {
+  describe.concurrent('the queue', () => {
+    it('gives the lock to the first waiter as soon as it is released', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const hold = await world.openHere(name).acquire();
@@ -20,7 +20,7 @@ export function waiting(subject: Subject): void {
       await world.untilWaiting(name, 1);
       expect(await staysOpen(next, 50)).toBe(true);
       await hold.release();
-      const granted = await within(10_000, 'the hand-off', next);
+      const granted = await within(10_000, 'the hand-over', next);
       expect(granted.isHeld).toBe(true);
       const [before = Infinity] = subject.adapter.tokensOf(hold);
       expect(subject.adapter.tokensOf(granted)[0]).toBeGreaterThan(before);
@@ -44,11 +44,11 @@ export function waiting(subject: Subject): void {
         await world.untilWaiting(name, index + 1);
       }
       await hold.release();
-      await within(20_000, 'everybody is served', Promise.all(waits));
+      await within(20_000, 'all waiters are served', Promise.all(waits));
       expect(served).toEqual([0, 1, 2, 3, 4, 5]);
     });
 
-    it('serves the very first waiters of a provider in the order of the calls, after one hello', async () => {
+    it('serves the first waiters of a new provider in the order of the calls, after one hello', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const hold = await world.openHere(name).acquire();
@@ -63,12 +63,12 @@ export function waiting(subject: Subject): void {
       );
       await world.untilWaiting(name, calls.length);
       await hold.release();
-      await within(20_000, 'everybody is served', Promise.all(waits));
+      await within(20_000, 'all waiters are served', Promise.all(waits));
       expect(served).toEqual(calls);
       expect(world.thereClient.count('hello')).toBe(1);
     });
 
-    it('does not let a try pass those who wait', async () => {
+    it('does not let a try pass a waiter', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const hold = await world.openHere(name).acquire();
@@ -77,11 +77,11 @@ export function waiting(subject: Subject): void {
       await world.untilWaiting(name, 1);
       const [tried] = await Promise.all([world.openHere(name).tryAcquire(), hold.release()]);
       if (tried !== null) order.push('try');
-      await within(10_000, 'the hand-off', waiter);
+      await within(10_000, 'the hand-over', waiter);
       expect(order[0]).toBe('waiter');
     });
 
-    it('waits when the timeout is longer than a timer can hold', async () => {
+    it('does not time out a waiter whose timeout is longer than the longest timer', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const warnings: string[] = [];
@@ -97,13 +97,13 @@ export function waiting(subject: Subject): void {
       expect(await staysOpen(Promise.race(waits), 100)).toBe(true);
       await hold.release();
       const passedOn = Promise.all(waits.map(async (wait) => await (await wait)?.release()));
-      expect(await within(10_000, 'everybody is served', passedOn)).toEqual([true, true, true]);
+      expect(await within(10_000, 'all waiters are served', passedOn)).toEqual([true, true, true]);
       process.off('warning', note);
       expect(warnings).not.toContain('TimeoutOverflowWarning');
     });
   });
 
-  describe.concurrent('until the time is up', () => {
+  describe.concurrent('a timeout', () => {
     it('ends a wait of 200 ms in time', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
@@ -135,7 +135,7 @@ export function waiting(subject: Subject): void {
       expect(hold.isHeld).toBe(true);
     });
 
-    it('tells who holds the lock, what for, and how many wait ahead', async () => {
+    it('names the holders, their reasons, and the number of waiters ahead', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       await using hold = await world.openHere(name).acquire({ why: 'to be waited for' });
@@ -147,15 +147,15 @@ export function waiting(subject: Subject): void {
       expect(holders).toHaveLength(subject.adapter.bystanders + 1);
       const holder = holders.find(({ token }) => subject.adapter.tokensOf(hold).includes(token));
       expect(holder).toMatchObject({ process: world.here.processId, why: 'to be waited for' });
-      // A message is no list of thousands.
+      // A message names only the first holders.
       for (const { process, why, acquiredAt } of holders.slice(0, 3)) {
-        for (const told of [process, String(why), acquiredAt.toISOString()]) expect(message).toContain(told);
+        for (const part of [process, String(why), acquiredAt.toISOString()]) expect(message).toContain(part);
       }
       await hold.release();
       await (await ahead).release();
     });
 
-    it('leaves nobody behind in the queue', async () => {
+    it('leaves no waiter in the queue', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const hold = await world.openHere(name).acquire();
@@ -166,7 +166,7 @@ export function waiting(subject: Subject): void {
     });
   });
 
-  describe.concurrent('until it is aborted', () => {
+  describe.concurrent('an abort', () => {
     type Start = (world: LockWorld, name: string, signal: AbortSignal) => Promise<unknown>;
     const starts: readonly (readonly [string, Start])[] = [
       ['acquire', (world, name, signal) => world.openThere(name).acquire({ signal })],
@@ -178,7 +178,7 @@ export function waiting(subject: Subject): void {
     ];
 
     it.each(starts)(
-      'ends a blocked %s with the reason of the signal, and leaves its place',
+      'ends a waiting %s with the reason of the signal, and removes its place',
       async (_, start) => {
         await using world = new LockWorld(subject);
         const name = await world.name();
@@ -195,7 +195,7 @@ export function waiting(subject: Subject): void {
       },
     );
 
-    it.each(starts)('rejects an %s that is aborted already though the lock is free', async (_, start) => {
+    it.each(starts)('before the call makes %s reject even if the lock is free', async (_, start) => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const reason = new Error('aborted before');
@@ -203,14 +203,14 @@ export function waiting(subject: Subject): void {
       expect(world.thereClient.commands).toEqual([]);
     });
 
-    it('rejects a single try that is aborted already', async () => {
+    it('before the call makes a single try reject', async () => {
       await using world = new LockWorld(subject);
       const lock = world.openHere(await world.name());
       const signal = AbortSignal.abort();
       expect(await rejection(lock.tryAcquire({ signal }))).toBe(signal.reason);
     });
 
-    it('keeps a lock whose signal aborts after the grant', async () => {
+    it('after the grant does not end the hold', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
       const controller = new AbortController();
