@@ -89,12 +89,12 @@ describe('a writer', () => {
   it('is announced in the document as long as it waits', async () => {
     const name = await lockAfter(driver, read('wa'));
     const isAnnounced = async (): Promise<unknown> => (await driver.read(name))?.['writerWaiting'];
-    const told = [await isAnnounced()];
+    const announced = [await isAnnounced()];
     for (const operation of [write('wb'), write('wc'), cancel('wb'), leave('wa'), leave('wc')]) {
       await driver.apply(name, [operation]);
-      told.push(await isAnnounced());
+      announced.push(await isAnnounced());
     }
-    expect(told).toEqual([false, true, true, true, false, false]);
+    expect(announced).toEqual([false, true, true, true, false, false]);
   });
 });
 

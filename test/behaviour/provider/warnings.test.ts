@@ -145,16 +145,16 @@ describe('a provider', () => {
 
   it('gives the durations in its events in whole milliseconds', async () => {
     const { locks } = await testProvider({ leaseMs: 300 });
-    const told: Partial<Record<keyof LockProviderEvents, number>> = {};
-    locks.on('acquired', ({ waitedMs }) => (told.acquired = waitedMs));
-    locks.on('extended', ({ remainingMs }) => (told.extended = remainingMs));
-    locks.on('released', ({ heldMs }) => (told.released = heldMs));
-    locks.on('timeout', ({ waitedMs }) => (told.timeout = waitedMs));
+    const latest: Partial<Record<keyof LockProviderEvents, number>> = {};
+    locks.on('acquired', ({ waitedMs }) => (latest.acquired = waitedMs));
+    locks.on('extended', ({ remainingMs }) => (latest.extended = remainingMs));
+    locks.on('released', ({ heldMs }) => (latest.released = heldMs));
+    locks.on('timeout', ({ waitedMs }) => (latest.timeout = waitedMs));
     const lock = await locks.acquireMutex('x');
     const timeout = await rejection(locks.acquireMutex('x', { timeoutMs: 20 }));
-    await eventually('an extension', () => told.extended !== undefined);
+    await eventually('an extension', () => latest.extended !== undefined);
     await lock.release();
-    const durations = [told.acquired, told.extended, told.released, told.timeout];
+    const durations = [latest.acquired, latest.extended, latest.released, latest.timeout];
     expect(durations.map((each) => Number.isInteger(each))).toEqual([true, true, true, true]);
     expect(Number.isInteger((timeout as { waitedMs: number }).waitedMs)).toBe(true);
   });
