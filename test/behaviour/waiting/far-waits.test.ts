@@ -14,7 +14,7 @@ import { ManualClock } from '../../support/manual-clock.js';
 const LEASE_MS = 600_000;
 const TERMS = { leaseMs: LEASE_MS, extendEveryMs: 200_000, clockAllowanceMs: 1_000, retentionMs: 1_200_000 };
 
-/** What the store shows of one lock: the attempts of this process, and where the first of them stands. */
+/** What a read shows of one lock: the attempts of this process, and the place of the first of them. */
 interface Shown {
   readonly waiting: readonly string[];
   readonly place: number;
@@ -24,7 +24,7 @@ interface Shown {
   readonly seated?: { readonly id: string; readonly token: number };
 }
 
-/** A process that waits, with a clock moved by hand and a store that shows what the test says. */
+/** A waiting process with a manual clock, and with a store that shows what the test has set. */
 class WaitingProcess {
   readonly clock = new ManualClock();
   readonly store = new Map<string, Shown>();
@@ -69,7 +69,7 @@ class WaitingProcess {
     return this.clock.wallMs() + 500;
   }
 
-  /** In every second of the server. */
+  /** How long after a full second of the server each read was sent. */
   get readPhasesMs(): readonly number[] {
     return this.reads.map(({ atMs }) => (atMs - this.clock.nowMs() + this.#serverMs) % 1_000);
   }
@@ -96,7 +96,7 @@ class WaitingProcess {
     return wait;
   }
 
-  /** Time passes, and what was sent is answered. */
+  /** Moves the clock, and lets pending answers arrive. */
   async pass(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= 50) {
       this.clock.advance(Math.min(left, 50));
@@ -125,7 +125,7 @@ function leasesOf({ seated }: Shown, now: Date): readonly unknown[] {
   return [{ ...seated, process: 'p', leaseMs: LEASE_MS, acquiredAt: now, expiresAt }];
 }
 
-/** A process at the fifth place of ten, which has closed its stream. */
+/** A process at place 5 of a queue of ten, which has closed its stream. */
 async function far(): Promise<WaitingProcess> {
   const process = new WaitingProcess();
   process.queue('w1', 5, 10);
@@ -135,15 +135,15 @@ async function far(): Promise<WaitingProcess> {
   return process;
 }
 
-describe('a process that waits far from its turn', () => {
-  it('listens, and reads nothing, until the queue has not moved for wakeIdleMs', async () => {
+describe('a process that waits behind others in a queue', () => {
+  it('listens, and reads nothing, until the queue has been quiet for wakeIdleMs', async () => {
     const process = new WaitingProcess();
     process.queue('w1', 5, 10);
     await process.pass(9_950);
     expect(process).toMatchObject({ isListening: true, reads: [] });
   });
 
-  it('listens on until a read has shown that nothing has moved', async () => {
+  it('goes on listening until a read has confirmed that the queue is quiet', async () => {
     const process = new WaitingProcess();
     process.queue('w1', 5, 10);
     process.isAnswering = false;
@@ -155,7 +155,7 @@ describe('a process that waits far from its turn', () => {
     expect(process.isListening).toBe(false);
   });
 
-  it('goes on listening without a break if that read shows that the queue has moved', async () => {
+  it('keeps its stream open if the first read shows that the queue has moved', async () => {
     const process = new WaitingProcess();
     process.queue('w1', 5, 10);
     process.store.set('a', { waiting: ['w1'], place: 4, waiters: 10 });
@@ -163,7 +163,7 @@ describe('a process that waits far from its turn', () => {
     expect(process).toMatchObject({ isListening: true, reads: [{ names: ['a'] }] });
   });
 
-  it('asks once a second whether anything has moved, in the order of the queue', async () => {
+  it('reads once a second, at the time that belongs to its place', async () => {
     const process = await far();
     await process.pass(20_000);
     expect(process.reads.length).toBe(20);
@@ -173,7 +173,7 @@ describe('a process that waits far from its turn', () => {
     expect(process.isListening).toBe(false);
   });
 
-  it('reads for all its waits together, and none for the length of the queue', async () => {
+  it('reads 300 awaited locks by two commands a second, however long their queues are', async () => {
     const process = await far();
     for (let lock = 0; lock < 299; lock += 1) process.queue(`v${lock}`, 9, 10, `lock ${lock}`);
     await process.pass(11_050);
@@ -182,7 +182,7 @@ describe('a process that waits far from its turn', () => {
     expect(process.reads.map(({ names }) => names.length)).toEqual(Array(10).fill([256, 44]).flat());
   });
 
-  it('listens again as soon as a read shows that its place is closer', async () => {
+  it('listens again as soon as a read shows that it has moved up', async () => {
     const process = await far();
     process.store.set('a', { waiting: ['w1'], place: 4, waiters: 9, fence: 51 });
     await process.pass(1_050);
@@ -192,7 +192,7 @@ describe('a process that waits far from its turn', () => {
     expect(process).toMatchObject({ isListening: true, reads: { length } });
   });
 
-  it('reads where it stands only when something has moved, and then what a majority has', async () => {
+  it('reads its place with read concern majority only after a local read has shown a change', async () => {
     const process = await far();
     await process.pass(5_000);
     process.store.set('a', { waiting: ['w1'], place: 5, waiters: 10, fence: 51 });
@@ -201,7 +201,7 @@ describe('a process that waits far from its turn', () => {
     expect(levels).toEqual([...Array<string>(6).fill('local'), 'majority', 'local', 'local']);
   });
 
-  it('listens for as long as it is the first, and reads nothing', async () => {
+  it('listens, and reads nothing, for as long as it is the head', async () => {
     const process = await far();
     process.store.set('a', { waiting: ['w1'], place: 0, waiters: 5, fence: 51 });
     await process.pass(1_050);
@@ -221,9 +221,9 @@ describe('a process that waits far from its turn', () => {
   });
 
   it.each([
-    ['in neither queue nor seats', { waiting: [], place: -1, waiters: 0, fence: 51 }],
-    ['in no document', undefined],
-  ])('looks after a place that a read shows %s', async (_words, shown) => {
+    ['its attempt in neither queue nor seats', { waiting: [], place: -1, waiters: 0, fence: 51 }],
+    ['no document', undefined],
+  ])('sends a look when a read finds %s', async (_words, shown) => {
     const process = await far();
     if (shown === undefined) process.store.delete('a');
     else process.store.set('a', shown);
@@ -231,7 +231,7 @@ describe('a process that waits far from its turn', () => {
     expect(process.looks).toEqual(['a']);
   });
 
-  it('takes no larger place from a read, which may be old', async () => {
+  it('ignores a larger place in a read, because the read may be old', async () => {
     const process = await far();
     process.store.set('a', { waiting: ['w1'], place: 9, waiters: 10 });
     await process.pass(3_000);
@@ -240,7 +240,7 @@ describe('a process that waits far from its turn', () => {
     expect(process).toMatchObject({ isListening: false, reads: { length: 6 }, looks: [] });
   });
 
-  it('listens for all its waits, and reads none, while a new one is near', async () => {
+  it('listens for all its waits, and reads none of them, while a new wait is near', async () => {
     const process = await far();
     process.queue('w2', 3, 4, 'b');
     expect(process.isListening).toBe(true);
@@ -248,7 +248,7 @@ describe('a process that waits far from its turn', () => {
     expect(process).toMatchObject({ isListening: true, reads: [] });
   });
 
-  it('polls as ever where there are no change streams', async () => {
+  it('polls where there are no change streams', async () => {
     const process = new WaitingProcess();
     process.isPolling = true;
     process.queue('w1', 5, 10);
@@ -260,7 +260,7 @@ describe('a process that waits far from its turn', () => {
   it.each([
     ['its last wait ends', ({ room }: WaitingProcess, wait: Wait) => (room.leave(wait, true), undefined)],
     ['it is closed', ({ room, poller }: WaitingProcess) => (poller.close(), room.close(), undefined)],
-  ])('leaves no timer when %s (R1)', async (_words, end) => {
+  ])('leaves no timer behind when %s (R1)', async (_words, end) => {
     for (const quietMs of [0, 5_000, 10_010, 11_050, 12_000]) {
       const process = new WaitingProcess();
       const wait = process.queue('w1', 5, 10);

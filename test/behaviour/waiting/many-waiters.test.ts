@@ -9,7 +9,7 @@ import type { TestProvider } from '../../support/test-provider.js';
 
 const WAITERS = 1_000;
 
-/** Ends waits that are not granted in a test. */
+/** A controller that aborts the waits that are still open at the end of a test. */
 function leaving(): AbortController {
   const controller = new AbortController();
   setMaxListeners(0, controller.signal);
@@ -19,11 +19,11 @@ function leaving(): AbortController {
 interface Answered {
   /** The attempts that this update put into the queue. */
   readonly enqueued: number;
-  /** How many of its requests came after their not-after. */
+  /** How many of its requests reached the server after their not-after. */
   readonly late: number;
   /** How many places the reply showed. */
   readonly places: number;
-  /** Whether it extended places, too. */
+  /** Whether it also extended places. */
   readonly isLook: boolean;
 }
 
@@ -77,8 +77,8 @@ async function killStream({ client, db, appName }: TestProvider): Promise<number
   return cursors.length;
 }
 
-describe('thousands of waiters of one lock in one process', () => {
-  it('are all queued in time, each update shows the places of its own, and they enter one after the other', async () => {
+describe('a thousand waiters of one lock in one process', () => {
+  it('are queued in time by few updates with short replies, and are granted one after the other', async () => {
     const [holder, crowd] = await twoProviders({ leaseMs: 10_000, createIndexes: false });
     const held = await holder.locks.acquireMutex('a');
     const updates = watchUpdates(crowd);
@@ -106,7 +106,7 @@ describe('thousands of waiters of one lock in one process', () => {
     await Promise.allSettled(waits);
   });
 
-  it('that want to read are all let in by one release', async () => {
+  it('are all granted by one release if they want to read', async () => {
     const [writer, crowd] = await twoProviders({ leaseMs: 20_000, createIndexes: false });
     const written = await writer.locks.createReaderWriterLock('a').acquireWrite();
     const lock = crowd.locks.createReaderWriterLock('a');
@@ -123,8 +123,8 @@ describe('thousands of waiters of one lock in one process', () => {
   });
 });
 
-describe('thousands of names waited for by one process', () => {
-  it('are looked at a few at a time when the stream breaks', async () => {
+describe('hundreds of locks that one process waits for', () => {
+  it('get at most eight looks at a time after the stream has broken', async () => {
     const names = Array.from({ length: 400 }, (_, index) => `n${String(index)}`);
     const patient = { leaseMs: 60_000, storeTimeoutMs: 50_000, createIndexes: false };
     const [holder, crowd] = await twoProviders(patient);
@@ -148,7 +148,7 @@ describe('thousands of names waited for by one process', () => {
     expect(most.inFlight).toBeLessThanOrEqual(8);
     expect(most.inFlight).toBeGreaterThan(1);
     leave.abort();
-    // A handle that nobody has is given back.
+    // Kept until the end: a forgotten handle is collected, and its lock released.
     expect(held.every(({ isHeld }) => isHeld)).toBe(true);
   });
 });

@@ -4,7 +4,7 @@ import { eventually, pause, rejection, staysOpen } from '../../../lab/patience.j
 import { testProvider } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 
-/** The quiet time is a second, and no third of a lease falls into a test. */
+/** A queue is quiet after one second, and no extension falls into a test. */
 const OPTIONS = { wakeIdleMs: 1_000, leaseMs: 120_000, createIndexes: false };
 
 async function providers(count: number, wakeups: 'auto' | Wakeups = 'auto') {
@@ -14,7 +14,7 @@ async function providers(count: number, wakeups: 'auto' | Wakeups = 'auto') {
   return [first, ...(await Promise.all(others))] as const;
 }
 
-/** How many change streams the server has on these locks, whoever has opened them. */
+/** How many change streams on these locks the server has, from all processes together. */
 async function streams({ client, db }: TestProvider): Promise<number> {
   const cursors = client.db('admin').aggregate([
     { $currentOp: { idleCursors: true, allUsers: true, idleConnections: true } },
@@ -32,7 +32,7 @@ async function streams({ client, db }: TestProvider): Promise<number> {
 const named = (provider: TestProvider, commandName: string): number =>
   provider.commands.filter((command) => command.commandName === commandName).length;
 
-/** Everybody but the first queues for the lock that the first holds, in order; waits until only the head listens. */
+/** All providers but the first queue for the lock of the first, in order. Returns when only the head listens. */
 async function standBy<T>(
   [holder, ...standbys]: readonly [TestProvider, ...TestProvider[]],
   acquire: (provider: TestProvider, index: number) => Promise<T>,
@@ -47,14 +47,14 @@ async function standBy<T>(
       async () => (await holder.locks.inspect('a'))?.waiters.length === index + 1,
     );
   }
-  await eventually('everybody has listened', () => standbys.every((each) => named(each, 'aggregate') > 0));
+  await eventually('every waiter has listened', () => standbys.every((each) => named(each, 'aggregate') > 0));
   await eventually('only the head listens', async () => (await streams(holder)) === 1);
   return waits;
 }
 
 describe.concurrent('processes that wait behind the head of a quiet queue', () => {
   it.each(['auto', 'change-stream'] as const)(
-    'close their streams, read their place once a second, and have the lock in turn when it moves (wakeups: %s)',
+    'close their streams, read their place once a second, and get the lock in their order (wakeups: %s)',
     async (wakeups) => {
       const all = await providers(8, wakeups);
       const [holder, ...standbys] = all;
@@ -84,7 +84,7 @@ describe.concurrent('processes that wait behind the head of a quiet queue', () =
     },
   );
 
-  it('read nothing more once their wait has ended, by timeout or abort (R1)', async () => {
+  it('stop reading when their wait ends by a timeout or an abort (R1)', async () => {
     const all = await providers(4);
     const [holder, , patient, aborted] = all;
     // Kept until the end: a forgotten handle is collected, and its lock released.
@@ -110,7 +110,7 @@ describe.concurrent('processes that wait behind the head of a quiet queue', () =
     expect(lock.isHeld).toBe(true);
   });
 
-  it('queue again if their lock is deleted, though no event tells them', async () => {
+  it('queue again if their lock document is deleted, although no event reports the deletion', async () => {
     const all = await providers(4);
     const [holder] = all;
     const lock = await holder.locks.acquireMutex('a');
@@ -120,7 +120,7 @@ describe.concurrent('processes that wait behind the head of a quiet queue', () =
     expect(await lock.release()).toBe(false);
   });
 
-  it('hear within a second that the limit has fallen below what they ask for', async () => {
+  it('fail within seconds when the limit of the semaphore falls below the permits that they ask for', async () => {
     const all = await providers(3);
     const [holder] = all;
     const semaphore = holder.locks.createSemaphore('a', 3);
@@ -138,20 +138,20 @@ describe.concurrent('processes that wait behind the head of a quiet queue', () =
     await waits[0];
   });
 
-  it('listen for all they wait for as soon as they are the first somewhere', async () => {
+  it('listen for all their waits as soon as they are the head of one queue', async () => {
     const all = await providers(3);
     const [holder, , standby] = all;
     const lock = await holder.locks.acquireMutex('a');
     const other = await holder.locks.acquireMutex('b');
     const waits = await standBy(all, ({ locks }) => locks.acquireMutex('a'));
     const waiting = standby?.locks.acquireMutex('b');
-    await eventually('its stream', async () => (await streams(holder)) === 2);
+    await eventually('the stream of the waiter is open', async () => (await streams(holder)) === 2);
     if (standby !== undefined) standby.commands.length = 0;
     await pause(2_500);
     expect(standby === undefined ? -1 : named(standby, 'find')).toBe(0);
     await other.release();
     await waiting;
-    await eventually('its end', async () => (await streams(holder)) === 1);
+    await eventually('the stream of the waiter is closed', async () => (await streams(holder)) === 1);
     expect(await staysOpen(Promise.race(waits), 0)).toBe(true);
     expect(lock.isHeld).toBe(true);
   });

@@ -7,7 +7,7 @@ import type { TestProvider } from '../../support/test-provider.js';
 
 useOwnServer();
 
-/** So long that a figure that is always nothing, or that is of another time, would show. */
+/** Long enough to tell a correct figure from zero, and from the duration of something else. */
 const LONG_MS = 150;
 
 /** The first event of this name. */
@@ -20,8 +20,8 @@ function first<const E extends 'acquired' | 'released' | 'lost' | 'timeout'>(
   });
 }
 
-describe('an event says', () => {
-  it('how long was waited for the grant, and how long it was held', async () => {
+describe('the events of a provider', () => {
+  it('report how long a request waited for its grant, and how long it then held the lock', async () => {
     const [one, other] = await twoProviders();
     const hold = await one.locks.acquireMutex('a');
     const [acquired, released] = [first(other, 'acquired'), first(other, 'released')];
@@ -44,11 +44,11 @@ describe('an event says', () => {
     const { heldMs, confirmed } = await released;
     expect(confirmed).toBe(true);
     expect(heldMs).toBeGreaterThanOrEqual(leastHeldMs - 1);
-    // From the call on at most: the grant came after it.
+    // The upper bound counts from the call, because the grant came after it.
     expect(heldMs).toBeLessThanOrEqual(performance.now() - askedMs - leastWaitedMs + 1);
   });
 
-  it('how long a hold had lasted that was lost', async () => {
+  it('report how long a lost hold had lasted', async () => {
     const one = await testProvider();
     const lost = first(one, 'lost');
     const askedMs = performance.now();
@@ -64,7 +64,7 @@ describe('an event says', () => {
     expect(heldMs).toBeLessThanOrEqual(performance.now() - askedMs + 1);
   });
 
-  it('that a release was not confirmed, where the store did not answer', async () => {
+  it('report that the store did not confirm a release', async () => {
     const one = await testProvider({ storeTimeoutMs: 500 });
     const hold = await one.locks.acquireMutex('a');
     const released = first(one, 'released');
@@ -75,7 +75,7 @@ describe('an event says', () => {
     await eventually('it is free', async () => (await one.locks.inspect('a'))?.holders.length === 0);
   });
 
-  it('how long a request had waited that ran out of time', async () => {
+  it('report how long a request waited until it timed out', async () => {
     const [one, other] = await twoProviders();
     const timeout = first(other, 'timeout');
     await one.locks.acquireMutex('a');

@@ -14,7 +14,7 @@ const KINDS: Readonly<Record<string, (locks: LockProvider) => Promise<Hold>>> = 
 describe.concurrent.each(Object.entries(KINDS))(
   'a %s with as many members as maxMembers allows',
   (_, acquire) => {
-    it('refuses one more by a QueueFullError at once, and has room again when one has left', async () => {
+    it('rejects another request at once with a QueueFullError, and accepts one when a member has left', async () => {
       await using database = new OwnDatabase(inject('mongoUri'));
       const options = { maxMembers: 3, createIndexes: false };
       const [here, there] = [database.client().provider(options), database.client().provider(options)];

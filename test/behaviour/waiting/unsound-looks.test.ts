@@ -6,10 +6,10 @@ import { twoProviders } from '../../support/test-provider.js';
 const OPTIONS = { leaseMs: 3_000, createIndexes: false };
 
 it.each([
-  ['a token that no lease has', { token: Long.fromNumber(-7) }],
+  ['a negative token', { token: Long.fromNumber(-7) }],
   ['a token above the fence', {}],
 ])(
-  'a look at a corrupt document that shows its attempt in the seat, with %s, grants nothing',
+  'a look grants nothing if a corrupt document shows the attempt in the seat with %s',
   async (_, corrupt) => {
     const [holder, waiter] = await twoProviders(OPTIONS);
     const lock = await holder.locks.acquireMutex('a');

@@ -23,7 +23,7 @@ const named = (provider: TestProvider, commandName: string): number =>
   provider.commands.filter((command) => command.commandName === commandName).length;
 
 describe('a hand-over', () => {
-  it('costs one write of the one who leaves, and no command of the one who comes', async () => {
+  it('costs the old holder one write, and the new holder no command', async () => {
     const [holder, waiter] = await twoProviders();
     const lock = await holder.locks.acquireMutex('a');
     const waiting = waiter.locks.acquireMutex('a');
@@ -41,7 +41,7 @@ describe('a hand-over', () => {
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
   });
 
-  it('goes in the order of the requests, across processes (L3)', async () => {
+  it('follows the order of the requests, also across processes (L3)', async () => {
     const [one, other] = await twoProviders();
     const lock = await one.locks.acquireMutex('a');
     const order: number[] = [];
@@ -64,7 +64,7 @@ describe('a hand-over', () => {
     expect(new Set([...tokens, lock.fencingToken]).size).toBe(13);
   });
 
-  it('to a waiter that is gone passes to the next one (E5)', async () => {
+  it('skips a waiter whose place has lapsed (E5)', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const lock = await one.locks.acquireMutex('a');
     const first = one.locks.acquireMutex('a');
@@ -80,7 +80,7 @@ describe('a hand-over', () => {
 });
 
 describe('a waiter', () => {
-  it('whose place lapsed queues again under a new id, and still gets the lock', async () => {
+  it('queues again under a new id after its place has lapsed, and still gets the lock', async () => {
     const [one, other] = await twoProviders({ leaseMs: 4_000 });
     const lock = await one.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a');
@@ -94,10 +94,10 @@ describe('a waiter', () => {
     expect((await waiting).isHeld).toBe(true);
   });
 
-  it('takes over from a holder that vanished when its lease is over, and not before', async () => {
+  it('takes over from a dead holder when its lease has expired, and not before', async () => {
     const [one, other] = await twoProviders();
     const lock = await one.locks.acquireMutex('a', { leaseMs: 1_500 });
-    // Nobody extends it any more, as if its process had died.
+    // No extension reaches the store any more, as if the process had died.
     await failCommands(one, 'alwaysOn', { failCommands: ['update', 'findAndModify'], closeConnection: true });
     const { expiresAt } = (await other.locks.inspect('a'))?.holders[0] ?? { expiresAt: new Date(0) };
     const next = await other.locks.acquireMutex('a', { leaseMs: 30_000 });
@@ -108,7 +108,7 @@ describe('a waiter', () => {
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
   });
 
-  it('is told by a timeout who holds the lock, and for what', async () => {
+  it('gets a timeout error that names the holder and its reason', async () => {
     const [one, other] = await twoProviders({ label: 'billing' });
     await one.locks.acquireMutex('a', { why: 'month end' });
     const error = await answeredTimeout((timeoutMs) => other.locks.acquireMutex('a', { timeoutMs }));
@@ -122,10 +122,10 @@ describe('a waiter', () => {
     expect(await waiters(one)).toBe(0);
   });
 
-  it('that gives up leaves nothing behind, however the grant and the timeout race (E6)', async () => {
+  it('leaves nothing behind when its timeout races with its grant (E6)', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     let [granted, givenUp] = [0, 0];
-    // Half of what is between a release that came in time and one that did not: it closes in on the race.
+    // A binary search between a release that came in time and one that came too late closes in on the race.
     let [inTimeMs, lateMs] = [0, 100];
     for (let round = 0; round < 30 || granted === 0 || givenUp === 0; round += 1) {
       const lock = await one.locks.acquireMutex('a');
@@ -142,20 +142,20 @@ describe('a waiter', () => {
         expect(late.isHeld).toBe(true);
         await late.release();
       }
-      // Noise of the machine has moved it away.
+      // The two have met, but the load of the machine moves the race: search in a wider range.
       if (lateMs - inTimeMs < 1) [inTimeMs, lateMs] = [Math.max(0, inTimeMs - 20), lateMs + 20];
-      await eventually('nobody is left', async (see) => {
+      await eventually('neither a holder nor a waiter is left', async (see) => {
         const { holders, waiters: waiting } = see(
           (await one.locks.inspect('a')) ?? { holders: [], waiters: [] },
         );
         return holders.length + waiting.length === 0;
       });
     }
-    // That both have happened is what the loop waits for.
+    // The loop goes on until both have happened.
     expect(Math.min(granted, givenUp)).toBeGreaterThan(0);
   });
 
-  it('that is aborted at the very hand-over gives the lock back', async () => {
+  it('gives the lock back when it is aborted during the hand-over', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     for (let round = 0; round < 20; round += 1) {
       const lock = await one.locks.acquireMutex('a');
@@ -179,7 +179,7 @@ describe('a waiter', () => {
 });
 
 describe('the cost of waiting', () => {
-  it('is at most one write per process and third of a lease, whoever waits in it', async () => {
+  it('is at most one write per process and third of a lease, however many waiters the process has', async () => {
     const database = (await testProvider()).db.databaseName;
     const providers = await Promise.all(
       Array.from({ length: 6 }, () => testProvider({ leaseMs: 6_000, wakeIdleMs: 60_000 }, { database })),
@@ -206,7 +206,7 @@ describe('the cost of waiting', () => {
 });
 
 describe('one process', () => {
-  it('has one update in flight per lock, and combines what comes meanwhile (E24)', async () => {
+  it('has one update in flight per lock, and combines later operations into the next update (E24)', async () => {
     const provider = await testProvider();
     let inFlight = 0;
     let most = 0;
@@ -274,7 +274,7 @@ describe('the waiting room', () => {
     earliestMs: null,
   };
 
-  it('counts an event only if its token is above the fence that showed the attempt queued', async () => {
+  it('ignores a wake-up whose token is not above the fence of the reply that showed the attempt in the queue', async () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
     waiting.queued(wait, place, reply, momentNow(systemClock));
@@ -285,7 +285,7 @@ describe('the waiting room', () => {
     waiting.close();
   });
 
-  it('remembers a grant that is heard before the reply which shows the attempt queued (L2)', async () => {
+  it('remembers a wake-up that arrives before the reply that shows the attempt in the queue (L2)', async () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
     waiting.onWoken('a', 'w1', 51);
@@ -295,7 +295,7 @@ describe('the waiting room', () => {
     waiting.close();
   });
 
-  it('gives a grant by event the time that the last reply left to the place', async () => {
+  it('takes the deadline of a grant by wake-up from the last reply that showed the place', async () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
     const sentAt = after(momentNow(systemClock), -5_000);
@@ -305,7 +305,7 @@ describe('the waiting room', () => {
     waiting.close();
   });
 
-  it('hands out no grant with too little left, but extends first (E7)', async () => {
+  it('hands out no grant whose lease is nearly over, and sends a look first (E7)', async () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
     waiting.queued(wait, place, reply, after(momentNow(systemClock), -25_000));
@@ -316,7 +316,7 @@ describe('the waiting room', () => {
     waiting.close();
   });
 
-  it('passes on a grant for an attempt that nobody wants any more', async () => {
+  it('reports a grant as unclaimed if its wait has ended', async () => {
     const { waiting, wait, outside } = await room();
     waiting.enter(wait);
     waiting.queued(wait, place, reply, momentNow(systemClock));
