@@ -10,7 +10,7 @@ const MANY = 300;
 const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));
 
-/** Counts the updates of a client from now on, and how many of them are without an answer at once. */
+/** Counts the updates of a client from now on, and how many of them were in flight at once. */
 function updatesOf({ client }: TestProvider): { readonly sent: number; readonly mostAtOnce: number } {
   const counted = { sent: 0, mostAtOnce: 0 };
   const open = new Set<number>();
@@ -26,7 +26,7 @@ function updatesOf({ client }: TestProvider): { readonly sent: number; readonly 
 }
 
 describe('many holds of one process', () => {
-  it('of one semaphore are confirmed at once by few updates, one after the other', async () => {
+  it('are confirmed together by few updates, one after the other', async () => {
     const here = await testProvider({ createIndexes: false });
     const semaphore = here.locks.createSemaphore('s', MANY);
     const holds = await Promise.all(times(MANY, () => semaphore.acquire()));
@@ -36,11 +36,11 @@ describe('many holds of one process', () => {
     expect(updates.mostAtOnce).toBe(1);
   });
 
-  it('hear by few updates that all of them are asked to release', async () => {
+  it('are asked to release by a revocation, and few updates find that out', async () => {
     const [there, here] = await twoProviders({ leaseMs: 60_000, createIndexes: false });
     const semaphore = here.locks.createSemaphore('s', MANY);
     const holds = await Promise.all(times(MANY, () => semaphore.acquire()));
-    // It listens, because it waits.
+    // The wait makes this process open its stream.
     await there.locks.acquireMutex('busy');
     const waiting = here.locks.acquireMutex('busy');
     waiting.catch(() => undefined);
@@ -53,12 +53,12 @@ describe('many holds of one process', () => {
     const asked = new Set<string>();
     here.locks.on('releaseRequested', ({ id }) => asked.add(id));
     await there.locks.revoke('s');
-    await eventually('all are told', () => asked.size === MANY);
+    await eventually('every hold is asked to release', () => asked.size === MANY);
     expect(holds.every(({ releaseRequested }) => releaseRequested.aborted)).toBe(true);
     expect(updates.sent).toBeLessThanOrEqual(6);
   });
 
-  it('that the process itself has revoked are looked at by few updates', async () => {
+  it('end within few updates when their own process revokes them by force', async () => {
     const here = await testProvider({ leaseMs: 60_000, createIndexes: false });
     const semaphore = here.locks.createSemaphore('s', MANY);
     const holds = await Promise.all(times(MANY, () => semaphore.acquire()));
@@ -68,7 +68,7 @@ describe('many holds of one process', () => {
     expect(updates.sent).toBeLessThanOrEqual(4);
   });
 
-  it('are confirmed together after a step of the wall clock', async () => {
+  it('are confirmed together by few updates after a step of the wall clock', async () => {
     const here = await testProvider({ leaseMs: 60_000, createIndexes: false });
     const holds = await Promise.all(times(MANY, (index) => here.locks.acquireMutex(`n${String(index)}`)));
     const updates = updatesOf(here);
@@ -83,8 +83,8 @@ describe('many holds of one process', () => {
   });
 });
 
-describe('a burst of purges', () => {
-  it('is not told to a process that listens', async () => {
+describe('the deletion of lock documents', () => {
+  it('sends no event of a purge to a process that listens', async () => {
     const [there, here] = await twoProviders({ leaseMs: 60_000, createIndexes: false });
     const stored = there.db.collection<{ _id: string; purgeAt: Date }>('distributed.locks');
     await stored.insertMany(
@@ -108,12 +108,12 @@ describe('a burst of purges', () => {
     await eventually('a waiter', async () => (await there.locks.inspect('busy'))?.waiters.length === 1);
     await stored.deleteMany({ purgeAt: new Date(0) });
     await busy.release();
-    // The stream keeps the order: what was told of the purge has arrived before the grant.
+    // The stream keeps the order, so events of the purge would have arrived before the grant.
     expect((await waiting).isHeld).toBe(true);
     expect(events).toBeLessThanOrEqual(1);
   });
 
-  it('keeps from nobody that the document waited for is gone: the next look finds it', async () => {
+  it('is found by the next look of a process that waits for the lock', async () => {
     const [there, here] = await twoProviders({ leaseMs: 3_000, createIndexes: false });
     const lock = await there.locks.acquireMutex('a');
     const waiting = here.locks.acquireMutex('a');
@@ -125,12 +125,12 @@ describe('a burst of purges', () => {
 });
 
 describe('an extension', () => {
-  it('loses nothing where what is stored of its leases does not fit into one answer', async () => {
+  it('loses no hold if the stored leases do not fit into one answer of the server', async () => {
     const here = await testProvider({ leaseMs: 6_000, createIndexes: false });
     const holds: LockHandle[] = await Promise.all(
       times(20, (index) => here.locks.createSemaphore(`s${String(index)}`, 5).acquire()),
     );
-    // The records of revocations are shown with the leases; one that is malformed is not believed.
+    // The answer contains the records of revocations. A malformed record has no effect, but takes up space.
     const filling = 'x'.repeat(1_000_000);
     await Promise.all(holds.map(({ name }) => here.tamper(name, { $set: { revoked: [filling] } })));
     const extended = new Set<string>();
@@ -141,12 +141,12 @@ describe('an extension', () => {
     expect(lost).toEqual([]);
   });
 
-  it('that ends after a release is not told', async () => {
+  it('is not reported if it ends after the release', async () => {
     const here = await testProvider({ createIndexes: false });
     const hold = await here.locks.acquireMutex('a');
     const told: string[] = [];
     for (const event of ['extended', 'released'] as const) here.locks.on(event, () => told.push(event));
-    // The read that follows the update has been answered, and the answer comes in after the release.
+    // The release begins when the read after the update is sent, so the answer comes after the release.
     const released = new Promise<boolean>((resolve) => {
       here.client.on('commandStarted', ({ commandName }) => {
         if (commandName === 'find') resolve(hold.release());
@@ -158,7 +158,7 @@ describe('an extension', () => {
   });
 });
 
-it('a release after the document was deleted says that it is missing', async () => {
+it('a release after the deletion of the document returns false, and reports the missing document', async () => {
   const here = await testProvider({ createIndexes: false });
   const hold = await here.locks.acquireMutex('a');
   const lost: string[] = [];

@@ -51,7 +51,7 @@ const CALLS = {
   election: { start: candidate },
 } satisfies Readonly<Record<string, Readonly<Record<string, Call>>>>;
 
-/** The same lock with everybody alive, with everybody dead, and with nobody. */
+/** The same lock with live leases and places, with expired ones, and with none. */
 const BASES = [
   (kind: keyof typeof CALLS, name: string) => lockDocument(kind, name),
   (kind: keyof typeof CALLS, name: string) => lockDocument(kind, name, dead),
@@ -63,8 +63,8 @@ describe.each([
   ['reader-writer', READER_WRITER],
   ['semaphore', SEMAPHORE],
   ['election', ELECTION],
-] as const)('a corrupt document of a %s', (kind, { seats }) => {
-  it('is called corrupt by every call, whichever part of it is corrupt', async () => {
+] as const)('a corrupt %s document', (kind, { seats }) => {
+  it('makes every call fail with CORRUPT_LOCK_DOCUMENT, whichever part of it is corrupt', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider(OPTIONS);
     const stored = database.plain.db.collection<StoredDocument>('distributed.locks');
@@ -77,7 +77,7 @@ describe.each([
         const name = randomName('lock');
         await stored.insertOne(withValue(make(kind, name), path, value));
         const found = await stored.findOne({ _id: name }, { projection: legalProjection(seats) });
-        // Some of what corrupts a document with members is harmless in one without.
+        // Some values that corrupt a document with holders or waiters are harmless in an idle one.
         if (found?.['legal'] === true) return;
         const asked = within(20_000, what, call(locks, name));
         expect(await rejection(asked), `${words}: ${what}`).toMatchObject(CORRUPT);
@@ -88,33 +88,36 @@ describe.each([
 });
 
 describe('a semaphore', () => {
-  it.each([-1, 0, NaN, 2.5])('learns nothing from a stored limit of %s', async (limit) => {
-    await using database = new OwnDatabase(inject('mongoUri'));
-    const locks = database.client().provider(OPTIONS);
-    const stored = database.plain.db.collection<StoredDocument>('distributed.locks');
-    await stored.insertOne(withValue(idleDocument('semaphore', 's'), 'limit', new Double(limit)));
-    for (const whenLimitDiffers of ['throw', 'follow', 'resize'] as const) {
-      const permits = locks.createSemaphore('s', 3, { whenLimitDiffers });
+  it.each([-1, 0, NaN, 2.5])(
+    'rejects every call if its stored limit is %s, and keeps its own limit',
+    async (limit) => {
+      await using database = new OwnDatabase(inject('mongoUri'));
+      const locks = database.client().provider(OPTIONS);
+      const stored = database.plain.db.collection<StoredDocument>('distributed.locks');
+      await stored.insertOne(withValue(idleDocument('semaphore', 's'), 'limit', new Double(limit)));
+      for (const whenLimitDiffers of ['throw', 'follow', 'resize'] as const) {
+        const permits = locks.createSemaphore('s', 3, { whenLimitDiffers });
+        expect(await rejection(permits.tryAcquire())).toMatchObject(CORRUPT);
+        expect(await rejection(permits.acquire())).toMatchObject(CORRUPT);
+        expect(await rejection(permits.acquire({ permits: 2 }))).toMatchObject(CORRUPT);
+        expect(await rejection(permits.available())).toMatchObject(CORRUPT);
+        expect(await rejection(permits.resize(5))).toMatchObject(CORRUPT);
+        expect(permits.limit).toBe(3);
+      }
+      const permits = locks.createSemaphore('s', 3);
       expect(await rejection(permits.tryAcquire())).toMatchObject(CORRUPT);
-      expect(await rejection(permits.acquire())).toMatchObject(CORRUPT);
-      expect(await rejection(permits.acquire({ permits: 2 }))).toMatchObject(CORRUPT);
-      expect(await rejection(permits.available())).toMatchObject(CORRUPT);
-      expect(await rejection(permits.resize(5))).toMatchObject(CORRUPT);
-      expect(permits.limit).toBe(3);
-    }
-    const permits = locks.createSemaphore('s', 3);
-    expect(await rejection(permits.tryAcquire())).toMatchObject(CORRUPT);
-    await stored.updateOne({ _id: 's' }, { $set: { limit: new Int32(3) } });
-    const permit = await permits.acquire({ permits: 2 });
-    expect(await permits.available()).toBe(1);
-    await permit.release();
-  });
+      await stored.updateOne({ _id: 's' }, { $set: { limit: new Int32(3) } });
+      const permit = await permits.acquire({ permits: 2 });
+      expect(await permits.available()).toBe(1);
+      await permit.release();
+    },
+  );
 
   it.each([
     ['negative permits', { permits: new Int32(-1) }],
-    ['permits that are no number', { permits: new Double(NaN) }],
-    ['a token that is no long', { token: new Double(5_000_000) }],
-  ])('with holders of %s is no busy one', async (_, corrupt) => {
+    ['permits that are not a number', { permits: new Double(NaN) }],
+    ['a token that is not a long', { token: new Double(5_000_000) }],
+  ])('is reported as corrupt, and not as busy, if a lease has %s', async (_, corrupt) => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider(OPTIONS);
     const stored = database.plain.db.collection<StoredDocument>('distributed.locks');

@@ -7,10 +7,10 @@ import { eventually } from '../../../lab/patience.js';
 
 const MAX_BYTES = 16 * 1_024 * 1_024;
 
-/** For the other fields of the waiter that fills it, and for the words of a few updates. */
+/** Left for the other fields of the filling waiter, and for the wake words of a few updates. */
 const ROOM = 700;
 
-// The cache of the server that other tests share has no room for a document of 16 MB.
+// The cache of the server that the other tests share has no room for a document of 16 MB.
 let server: MongoServer;
 
 beforeAll(async () => {
@@ -21,14 +21,14 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** A waiter of another process, with a text of so many bytes. */
+/** A waiter of another process whose `why` has this many bytes. */
 const filler = (bytes: number): Document => ({
   ...{ process: 'other:1:0', leaseMs: 600_000, since: new Date(), expiresAt: new Date(Date.now() + 600_000) },
   why: 'x'.repeat(bytes),
 });
 
-describe('a document that is full', () => {
-  it('refuses a request that does not fit as a full queue, and no other wait fails with it', async () => {
+describe('a lock document of the maximum size', () => {
+  it('makes a request that does not fit fail with QUEUE_FULL, and the other waits go on', async () => {
     await using database = new OwnDatabase(server.uri);
     const [one, other] = [database.client(), database.client()];
     const locks = one.provider({ leaseMs: 60_000, createIndexes: false });

@@ -24,7 +24,7 @@ async function takeBothAndForget(locks: LockProvider, use: (hold: Hold) => unkno
   use(await locks.acquireAll([{ mutex: locks.createMutex('a') }, { mutex: locks.createMutex('b') }]));
 }
 
-/** The locks under which a handle was found forgotten. */
+/** The names of the locks whose handles were reported as abandoned, from now on. */
 function abandonedOf(locks: LockProvider): ReadonlySet<string> {
   const abandoned = new Set<string>();
   locks.on('abandoned', ({ lockName }) => abandoned.add(lockName));
@@ -39,7 +39,7 @@ async function collected(found: () => boolean): Promise<void> {
   });
 }
 
-/** Collects what is forgotten: a handle that was forgotten later has been found. */
+/** Waits until handles that were forgotten later are collected: every earlier one would be collected by then. */
 async function afterCollections(locks: LockProvider, abandoned: ReadonlySet<string>): Promise<void> {
   for (const control of ['control 1', 'control 2']) {
     await takeAndForget(locks, control, () => undefined);
@@ -50,7 +50,7 @@ async function afterCollections(locks: LockProvider, abandoned: ReadonlySet<stri
 const ignore = (): void => undefined;
 const never = new AbortController();
 
-/** Takes requests and answers none. */
+/** Accepts requests and answers none of them. */
 const silentServer = createServer();
 let silentUrl = '';
 
@@ -63,19 +63,19 @@ afterAll(() => {
   silentServer.close();
 });
 
-/** What is read, or listened to for a while, and then forgotten. */
+/** Uses of a signal that leave no listener on it. */
 const FORGOTTEN: readonly (readonly [string, Use])[] = [
   ['was read', ignore],
   ['was asked whether it has aborted', (signal) => signal.aborted],
   [
-    'had a listener that was taken off',
+    'had a listener that was removed',
     (signal) => {
       signal.addEventListener('abort', ignore);
       signal.removeEventListener('abort', ignore);
     },
   ],
   [
-    'had a listener that another signal has taken off',
+    'had a listener that another signal removed',
     (signal) => {
       const other = new AbortController();
       signal.addEventListener('abort', ignore, { signal: other.signal });
@@ -84,18 +84,21 @@ const FORGOTTEN: readonly (readonly [string, Use])[] = [
   ],
 ];
 
-describe.each(['signal', 'releaseRequested'] as const)('a forgotten handle whose %s', (which) => {
-  it.each(FORGOTTEN)('%s is given back and reported', async (_, use) => {
-    const { locks } = await testProvider();
-    const abandoned = abandonedOf(locks);
-    await takeAndForget(locks, 'a', (hold) => use(hold[which]));
-    await collected(() => abandoned.has('a'));
-    expect((await locks.acquireMutex('a', { timeoutMs: 10_000 })).isHeld).toBe(true);
-  });
-});
+describe.each(['signal', 'releaseRequested'] as const)(
+  'a forgotten handle whose %s has no listener',
+  (which) => {
+    it.each(FORGOTTEN)('releases its lock and is reported: the signal %s', async (_, use) => {
+      const { locks } = await testProvider();
+      const abandoned = abandonedOf(locks);
+      await takeAndForget(locks, 'a', (hold) => use(hold[which]));
+      await collected(() => abandoned.has('a'));
+      expect((await locks.acquireMutex('a', { timeoutMs: 10_000 })).isHeld).toBe(true);
+    });
+  },
+);
 
-describe('a handle that is forgotten', () => {
-  it.each(FORGOTTEN)('with others, of whose common signal one %s, is given back', async (_, use) => {
+describe('a forgotten handle of several locks whose signal has no listener', () => {
+  it.each(FORGOTTEN)('releases all its locks: the signal %s', async (_, use) => {
     const { locks } = await testProvider();
     const abandoned = abandonedOf(locks);
     await takeBothAndForget(locks, (hold) => use(hold.signal));
@@ -103,92 +106,92 @@ describe('a handle that is forgotten', () => {
   });
 });
 
-/** Every way in which code that works under the lock hears of its loss, and tells of it. */
-const HEARD: readonly (readonly [string, (signal: AbortSignal, told: () => void) => unknown])[] = [
+/** Every way in which code can listen to a signal: each calls `notify` when the signal aborts. */
+const HEARD: readonly (readonly [string, (signal: AbortSignal, notify: () => void) => unknown])[] = [
   [
     'a listener',
-    (signal, told) => {
-      signal.addEventListener('abort', told);
+    (signal, notify) => {
+      signal.addEventListener('abort', notify);
     },
   ],
   [
-    'a listener that is called once',
-    (signal, told) => {
-      signal.addEventListener('abort', told, { once: true });
+    'a listener with once: true',
+    (signal, notify) => {
+      signal.addEventListener('abort', notify, { once: true });
     },
   ],
   [
-    'a handler',
-    (signal, told) => {
-      signal.onabort = told;
+    'an onabort handler',
+    (signal, notify) => {
+      signal.onabort = notify;
     },
   ],
   [
-    'a handler that replaced another',
-    (signal, told) => {
+    'an onabort handler that replaced another',
+    (signal, notify) => {
       signal.onabort = ignore;
-      signal.onabort = told;
+      signal.onabort = notify;
     },
   ],
   [
-    'a second listener, after the first was taken off',
-    (signal, told) => {
+    'a second listener after the first was removed',
+    (signal, notify) => {
       signal.addEventListener('abort', ignore);
-      signal.addEventListener('abort', told);
+      signal.addEventListener('abort', notify);
       signal.removeEventListener('abort', ignore);
     },
   ],
   [
     'a signal derived from it by AbortSignal.any',
-    (signal, told) => {
-      AbortSignal.any([never.signal, signal]).addEventListener('abort', told);
+    (signal, notify) => {
+      AbortSignal.any([never.signal, signal]).addEventListener('abort', notify);
     },
   ],
   [
     'a signal derived from a derived one',
-    (signal, told) => {
-      AbortSignal.any([AbortSignal.any([signal]), never.signal]).addEventListener('abort', told);
+    (signal, notify) => {
+      AbortSignal.any([AbortSignal.any([signal]), never.signal]).addEventListener('abort', notify);
     },
   ],
   [
     'a stream',
-    (signal, told) => {
-      addAbortSignal(signal, new PassThrough()).on('error', told);
+    (signal, notify) => {
+      addAbortSignal(signal, new PassThrough()).on('error', notify);
     },
   ],
   [
-    'a sleep',
-    (signal, told) => {
-      sleep(2_000_000, undefined, { signal, ref: false }).catch(told);
+    'a pending timer',
+    (signal, notify) => {
+      sleep(2_000_000, undefined, { signal, ref: false }).catch(notify);
     },
   ],
   [
-    'a request',
-    (signal, told) => {
-      fetch(silentUrl, { signal }).catch(told);
+    'a pending fetch',
+    (signal, notify) => {
+      fetch(silentUrl, { signal }).catch(notify);
     },
   ],
 ];
 
-describe.each(['one lock', 'two locks'])('the loss of %s whose handle was forgotten', (count) => {
-  it.each(HEARD)('is told to %s', async (_, listen) => {
+describe.each(['one lock', 'two locks'])('a loss under a forgotten handle of %s', (count) => {
+  it.each(HEARD)('reaches %s', async (_, listen) => {
     const { locks } = await testProvider();
     const abandoned = abandonedOf(locks);
-    let tolds = 0;
+    let notifications = 0;
     const hear = ({ signal }: Hold): void => {
-      listen(signal, () => (tolds += 1));
+      listen(signal, () => (notifications += 1));
     };
     if (count === 'one lock') await takeAndForget(locks, 'a', hear);
     else await takeBothAndForget(locks, hear);
     await afterCollections(locks, abandoned);
     expect([...abandoned]).not.toContain('a');
-    expect(tolds).toBe(0);
+    expect(notifications).toBe(0);
     await locks.revoke('a', { force: true });
-    await eventually('the loss is told', () => tolds === 1);
+    await eventually('the listener is called', () => notifications === 1);
   });
 });
 
-it('a signal that tells whether it is heard is an AbortSignal like others', () => {
+it('a signal that reports whether it has listeners behaves like any other AbortSignal', () => {
   const heard: boolean[] = [];
   const controller = heardController((isHeard) => heard.push(isHeard));
   const { signal } = controller;

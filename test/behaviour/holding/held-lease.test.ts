@@ -25,7 +25,7 @@ function hold(clock: ManualClock, leftMs = 2_700) {
 }
 
 describe('a hold', () => {
-  it('tells its loss at its deadline, without an answer from anybody (L4)', () => {
+  it('reports its loss at its deadline, without an answer from the store (L4)', () => {
     const clock = new ManualClock();
     const { lease, onLost, observer } = hold(clock);
     clock.advance(2_699);
@@ -38,7 +38,7 @@ describe('a hold', () => {
     expect(clock.alarms).toBe(0);
   });
 
-  it('is not held at the first look after a blocked event loop, before any timer could fire (E18)', () => {
+  it('is not held at the first check after a blocked event loop, before any timer has fired (E18)', () => {
     const clock = new ManualClock();
     const { lease } = hold(clock);
     clock.moveWithoutTimers(5_000);
@@ -47,7 +47,7 @@ describe('a hold', () => {
     expect(lease.ended).toBe('expired');
   });
 
-  it('moves its deadline with an extension, and only forwards', () => {
+  it('moves its deadline with an extension, and never backwards', () => {
     const clock = new ManualClock();
     const { lease } = hold(clock);
     lease.extendTo(after(momentNow(clock), 5_000));
@@ -83,7 +83,7 @@ describe('a hold', () => {
     expect(onDoubt).toHaveBeenCalledOnce();
   });
 
-  it('stays doubtful when the extension that arrives was sent before the machine slept', () => {
+  it('stays doubtful after an extension that was sent before the machine slept', () => {
     const clock = new ManualClock();
     const { lease } = hold(clock);
     const deadline = after(momentNow(clock), 2_900);
@@ -102,7 +102,7 @@ describe('a hold', () => {
     expect(owner.doubtful).toHaveBeenCalledOnce();
   });
 
-  it('takes a wall clock that is set back, or drifts within the allowance, for nothing', () => {
+  it('ignores a wall clock that is set back, or that drifts within the allowance', () => {
     const clock = new ManualClock();
     const { lease, onDoubt } = hold(clock);
     clock.suspend(-3_600_000);
@@ -112,7 +112,7 @@ describe('a hold', () => {
     expect(onDoubt).not.toHaveBeenCalled();
   });
 
-  it('is released once, and neither before nor after that does its observer hear of a loss', () => {
+  it('is released only once, and reports no loss afterwards', () => {
     const clock = new ManualClock();
     const { lease, onLost, observer } = hold(clock);
     expect(lease.release()).toBe(true);
@@ -133,7 +133,7 @@ describe('a hold', () => {
     expect(lease.ended).toBe('evicted');
   });
 
-  it('passes on a request to release once', () => {
+  it('passes on a request to release only once', () => {
     const clock = new ManualClock();
     const { lease, observer } = hold(clock);
     expect(lease.requestRelease()).toBe(true);
@@ -142,7 +142,7 @@ describe('a hold', () => {
     expect(lease.wasAskedToRelease).toBe(true);
   });
 
-  describe('asks whether a stored lease is its own', () => {
+  describe('recognises a stored lease as its own', () => {
     const stored = (token: number, id = 'w1'): Lease => ({
       id,
       process: 'p',
@@ -152,7 +152,7 @@ describe('a hold', () => {
       token,
     });
 
-    it('by id and token', () => {
+    it('by its id and token', () => {
       const { lease } = hold(new ManualClock());
       expect(lease.recognises(stored(7), 7)).toBe(true);
       expect(lease.recognises(stored(8), 7)).toBe(false);
@@ -160,14 +160,14 @@ describe('a hold', () => {
       expect(lease.recognises(stored(7, 'w2'), 7)).toBe(false);
     });
 
-    it('and takes a higher token for its own while a change of mode is on its way', () => {
+    it('by a higher token while its change of mode is in flight', () => {
       const { lease } = hold(new ManualClock());
       lease.changing();
       expect(lease.recognises(stored(8), 7)).toBe(true);
       expect(lease.recognises(stored(6), 7)).toBe(false);
     });
 
-    it('and takes whatever token it had since it asked', () => {
+    it('by every token that it has had since the read was sent', () => {
       const { lease } = hold(new ManualClock());
       for (const token of [8, 9]) {
         lease.changing();

@@ -6,7 +6,7 @@ import { failCommands, testProvider, twoProviders, useOwnServer } from '../../su
 
 useOwnServer();
 
-/** How long the stored lease goes on, by the server's own clock. */
+/** How much of the stored lease is left by the server's clock. */
 async function storedLeaseMs(locks: LockProvider, name: string): Promise<number> {
   const snapshot = await locks.inspect(name);
   const [holder] = snapshot?.holders ?? [];
@@ -15,7 +15,7 @@ async function storedLeaseMs(locks: LockProvider, name: string): Promise<number>
 }
 
 describe('the deadline of a hold', () => {
-  it('is counted from before the request was sent, not from its answer', async () => {
+  it('counts from before the request was sent, not from its answer', async () => {
     const provider = await testProvider({ leaseMs: 6_000, clockAllowanceMs: 600 });
     await (await provider.locks.acquireMutex('warm')).release();
     await failCommands(
@@ -32,10 +32,10 @@ describe('the deadline of a hold', () => {
     expect(lock.remainingMs).toBeLessThanOrEqual(6_000 - 600 - 500);
   });
 
-  it('is what is left of the lease, when the answer comes from a repeat of the request', async () => {
+  it('follows the stored lease if only a repeat of the request gets an answer', async () => {
     const provider = await testProvider({ leaseMs: 4_000, clockAllowanceMs: 400 });
     await (await provider.locks.acquireMutex('warm')).release();
-    // Applied each time, and each time reported as not known to a majority: only the last answer is clean.
+    // The server applies each update, but reports that no majority has it yet. Only the last answer is clean.
     await failCommands(
       provider,
       { times: 6 },
@@ -55,7 +55,7 @@ describe('the deadline of a hold', () => {
     expect(snapshot?.holders.map(({ token }) => token)).toEqual([lock.fencingToken]);
   });
 
-  it('passes at its time though every extension hangs, and not before', async () => {
+  it('passes on time although every extension hangs, and not before', async () => {
     const provider = await testProvider({ leaseMs: 1_500, clockAllowanceMs: 150, storeTimeoutMs: 400 });
     const lock = await provider.locks.acquireMutex('a');
     const reasons: unknown[] = [];
@@ -78,7 +78,7 @@ describe('the deadline of a hold', () => {
 });
 
 describe('an extension', () => {
-  it('without an answer is no loss: the hold goes on when the store comes back in time (E17)', async () => {
+  it('does not end the hold if it gets no answer and the store comes back in time (E17)', async () => {
     const provider = await testProvider({ leaseMs: 6_000 });
     const lock = await provider.locks.acquireMutex('a');
     await failCommands(provider, { times: 3 }, { failCommands: ['update'], closeConnection: true });
@@ -91,7 +91,7 @@ describe('an extension', () => {
     expect(await lock.release()).toBe(true);
   });
 
-  it('is spread over all due leases by one update and one read', async () => {
+  it('covers all due leases by one update and one read', async () => {
     const provider = await testProvider({ leaseMs: 4_000 });
     const locks = await Promise.all(
       Array.from({ length: 40 }, (_, i) => provider.locks.acquireMutex(`n${String(i)}`)),
@@ -114,7 +114,7 @@ describe('an extension', () => {
     ['the seat is empty', { $set: { holder: null } }, 'evicted'],
     ['the lease has another token', { $inc: { 'holder.token': 1 } }, 'evicted'],
     ['the lease has another id', { $set: { 'holder.id': 'w0' } }, 'evicted'],
-    ['the lease is over', { $set: { 'holder.expiresAt': new Date(0) } }, 'evicted'],
+    ['the lease has expired', { $set: { 'holder.expiresAt': new Date(0) } }, 'evicted'],
   ])('finds the hold lost when %s', async ([, update, why]) => {
     const provider = await testProvider({ leaseMs: 30_000 });
     const lock = await provider.locks.acquireMutex('a');
@@ -128,7 +128,7 @@ describe('an extension', () => {
     }).toThrow(LockLostError);
   });
 
-  it('notices by itself, within one period, that the document is gone; the next token is still higher', async () => {
+  it('finds within one period that the document is gone, and the next token is still higher', async () => {
     const provider = await testProvider({ leaseMs: 9_000 });
     const lock = await provider.locks.acquireMutex('a');
     await provider.db.collection('distributed.locks').deleteMany({});
@@ -141,7 +141,7 @@ describe('an extension', () => {
 });
 
 describe('confirm', () => {
-  it('extends, and says so', async () => {
+  it('extends the lease, as remainingMs shows', async () => {
     const { locks } = await testProvider({ leaseMs: 3_000, clockAllowanceMs: 0, extendEveryMs: 1_000 });
     const lock = await locks.acquireMutex('a');
     await eventually('time passes', () => lock.remainingMs < 2_900);
@@ -149,7 +149,7 @@ describe('confirm', () => {
     expect(lock.remainingMs).toBeGreaterThan(2_900);
   });
 
-  it('rejects when nobody answers, and the hold stays', async () => {
+  it('rejects if the store does not answer, and the hold goes on', async () => {
     const provider = await testProvider({ storeTimeoutMs: 200 });
     const lock = await provider.locks.acquireMutex('a');
     await failCommands(provider, 'alwaysOn', {
@@ -161,7 +161,7 @@ describe('confirm', () => {
     expect(lock.isHeld).toBe(true);
   });
 
-  it('rejects after a release, and its cause says so', async () => {
+  it('rejects after a release, and names the release as the reason', async () => {
     const { locks } = await testProvider();
     const lock = await locks.acquireMutex('a');
     await lock.release();
@@ -174,7 +174,7 @@ describe('confirm', () => {
 });
 
 describe('release', () => {
-  it('wins over an extension in flight, which gives nobody the lock back (E42)', async () => {
+  it('wins over an extension in flight, which does not restore the lease (E42)', async () => {
     const provider = await testProvider();
     const lock = await provider.locks.acquireMutex('a');
     await failCommands(
@@ -192,7 +192,7 @@ describe('release', () => {
     expect((await provider.document('a'))?.['holder']).toBeNull();
   });
 
-  it('does not hang on a store that hangs, and is carried through in the background', async () => {
+  it('returns although the store hangs, and continues in the background', async () => {
     const [provider, other] = await twoProviders({ storeTimeoutMs: 300, leaseMs: 60_000 });
     const lock = await provider.locks.acquireMutex('a');
     const heal = await failCommands(provider, 'alwaysOn', {
@@ -205,11 +205,11 @@ describe('release', () => {
     expect(performance.now() - startedMs).toBeLessThan(5_000);
     expect(lock.isHeld).toBe(false);
     await heal();
-    // Its lease goes on for a minute: only a repeated release can let the other in.
+    // The lease lasts a minute, so only a repeated release can let the other process in.
     await (await other.locks.acquireMutex('a', { timeoutMs: 15_000 })).release();
   });
 
-  it('tells that the seat had been taken away before', async () => {
+  it('returns false if the seat was taken away before', async () => {
     const [provider, other] = await twoProviders();
     const lock = await provider.locks.acquireMutex('a');
     await provider.tamper('a', { $set: { holder: null } });
@@ -219,7 +219,7 @@ describe('release', () => {
     await next.confirm();
   });
 
-  it('tells each caller the same', async () => {
+  it('gives every caller the same answer', async () => {
     const { locks } = await testProvider();
     const lock = await locks.acquireMutex('a');
     expect(await Promise.all([lock.release(), lock.release()])).toEqual([true, true]);
@@ -229,7 +229,7 @@ describe('release', () => {
 });
 
 describe('a revocation', () => {
-  it('asks the holder, who is not extended any more and keeps the seat until then', async () => {
+  it('asks the holder to release, and lets its lease expire without further extensions', async () => {
     const [provider, other] = await twoProviders({ leaseMs: 4_000 });
     const lock = await provider.locks.acquireMutex('a');
     const result = await other.locks.revoke('a', { why: 'maintenance' });
@@ -242,7 +242,7 @@ describe('a revocation', () => {
     expect(lock.signal.reason).toMatchObject({ why: 'revoked' });
   });
 
-  it('by force empties the seat, and a waiter has it at once', async () => {
+  it('empties the seat if it is forced, and a waiter gets the seat at once', async () => {
     const [provider, other] = await twoProviders({ leaseMs: 60_000 });
     const lock = await provider.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a', { timeoutMs: 10_000 });
@@ -253,7 +253,7 @@ describe('a revocation', () => {
     await expect(lock.confirm()).rejects.toMatchObject({ why: 'revoked' });
   });
 
-  it('aborts the signal of a victim in the same provider at once', async () => {
+  it('aborts the signal at once if the holder’s own provider forces it', async () => {
     const { locks } = await testProvider({ leaseMs: 60_000 });
     const lock = await locks.acquireMutex('a');
     await locks.revoke('a', { force: true, id: lock.id });

@@ -5,7 +5,7 @@ import { failCommands, testProvider, useOwnServer } from '../../support/test-pro
 
 useOwnServer();
 
-it('a release that reaches the server after the lease has run out tells that it expired', async () => {
+it('a release that reaches the server after the lease has expired returns false, and reports the loss', async () => {
   const holder = await testProvider({ leaseMs: 1_000, createIndexes: false });
   const losses: LostEvent[] = [];
   holder.locks.on('lost', (event) => losses.push(event));
@@ -20,6 +20,6 @@ it('a release that reaches the server after the lease has run out tells that it 
     },
   );
   expect(await lock.release()).toBe(false);
-  await eventually('it is told', () => losses.length === 1);
+  await eventually('the loss is reported', () => losses.length === 1);
   expect(losses).toMatchObject([{ id: lock.id, why: 'expired' }]);
 });

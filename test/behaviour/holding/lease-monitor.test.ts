@@ -11,7 +11,7 @@ const LEASE_MS = 30_000;
 const PERIOD_MS = LEASE_MS / 3;
 const TERMS = { leaseMs: LEASE_MS, extendEveryMs: PERIOD_MS, clockAllowanceMs: 1_000, retentionMs: 60_000 };
 
-/** Stands still until it is moved, and counts how often it is asked: what is done for each of many holds asks it. */
+/** A manual clock that counts how often it is read: all work that is done for each hold reads it. */
 class CountingClock implements Clock {
   asked = 0;
   #nowMs = 1_000;
@@ -49,7 +49,7 @@ interface Batch {
   answer(type: Confirmation['type'], isRefused?: boolean): Promise<void>;
 }
 
-/** A monitor whose batches are answered by hand. */
+/** A monitor whose batches the test answers. */
 function monitored(): {
   readonly clock: CountingClock;
   readonly monitor: LeaseMonitor;
@@ -99,7 +99,7 @@ function monitored(): {
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `n${String(index)}`);
 
 describe('the lease monitor', () => {
-  it('does for ten thousand holds what it does for each, and not more for each batch', async () => {
+  it('does a bounded amount of work for each of ten thousand holds', async () => {
     const { clock, batches, hold } = monitored();
     const holds = names(10_000).map((name) => hold(name));
     clock.asked = 0;
@@ -114,7 +114,7 @@ describe('the lease monitor', () => {
     expect(clock.asked / holds.length).toBeLessThan(20);
   });
 
-  it('asks at once about all that it is asked about in one turn', async () => {
+  it('confirms in one batch all holds that are to be confirmed in one turn of the event loop', async () => {
     const { monitor, batches, hold } = monitored();
     const holds = names(200).map(() => hold('one semaphore'));
     const confirmed = Promise.all(holds.map((each) => monitor.ask(each)));
@@ -125,7 +125,7 @@ describe('the lease monitor', () => {
     expect(batches).toHaveLength(1);
   });
 
-  it('takes along what is nearly due when it extends, and not when it is only asked', async () => {
+  it('adds nearly due leases to a due extension, and not to a confirmation', async () => {
     const { clock, monitor, batches, hold } = monitored();
     const [one, other] = [hold('a'), hold('b')];
     await clock.advance(PERIOD_MS * 0.6);
@@ -138,11 +138,11 @@ describe('the lease monitor', () => {
     expect(batches.map((batch) => batch.names)).toEqual([[other.name]]);
     await batches.shift()?.answer('extended');
     await clock.advance(PERIOD_MS * 0.6);
-    // The first is due, and the other comes along.
+    // The first lease is due, and the other one is extended with it.
     expect(batches.map((batch) => batch.names)).toEqual([['a', 'b']]);
   });
 
-  it('answers by a batch that is sent after the question', async () => {
+  it('confirms a hold by a batch that was sent after the call', async () => {
     const { monitor, batches, hold } = monitored();
     const asked = hold('a');
     const answers: string[] = [];
@@ -158,7 +158,7 @@ describe('the lease monitor', () => {
     expect(answers).toEqual(['first extended', 'second unknown']);
   });
 
-  it('never has one document in two batches, and does not wait with the others behind a stuck one (E17)', async () => {
+  it('never has one document in two batches at once, and sends the others past a stuck batch (E17)', async () => {
     const { clock, monitor, batches, hold } = monitored();
     const [first, second, elsewhere] = [hold('a'), hold('a'), hold('b')];
     void monitor.ask(first);
@@ -175,7 +175,7 @@ describe('the lease monitor', () => {
     expect(ids).toEqual([[first.id], [elsewhere.id], [second.id]]);
   });
 
-  it('takes at most two thousand leases of one document at a time, and begins with those due first', async () => {
+  it('extends at most 2,048 leases of one document at a time', async () => {
     const { clock, batches, hold } = monitored();
     const holds = names(5_000).map(() => hold('one semaphore'));
     await clock.advance(PERIOD_MS);
@@ -190,7 +190,7 @@ describe('the lease monitor', () => {
     expect(seen.size).toBe(holds.length);
   });
 
-  it('halves a batch that the server refuses, but not one that fails while there is no server', async () => {
+  it('halves a batch that the server refuses, but not one without an answer', async () => {
     const { clock, batches, hold } = monitored();
     for (const name of names(100)) hold(name);
     await clock.advance(PERIOD_MS);
@@ -202,7 +202,7 @@ describe('the lease monitor', () => {
     expect(batches.map((batch) => batch.names.length)).toEqual([50]);
   });
 
-  it('is not kept from extending by those who ask again and again', async () => {
+  it('extends a due lease in time while other holds are confirmed again and again', async () => {
     const { clock, monitor, batches, hold } = monitored();
     const asked = names(600).map((name) => hold(name, 2 * PERIOD_MS));
     const quiet = hold('quiet');
@@ -218,7 +218,7 @@ describe('the lease monitor', () => {
     expect(quiet.isHeld).toBe(true);
   });
 
-  it('answers whoever still asks when the hold ends, and when it closes', async () => {
+  it('answers pending confirmations when the hold ends, and when the monitor closes', async () => {
     const { monitor, batches, hold } = monitored();
     const [released, left] = [hold('a'), hold('b')];
     const answers = [monitor.ask(released), monitor.ask(left)];

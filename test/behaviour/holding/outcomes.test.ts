@@ -51,7 +51,7 @@ describe('an unknown outcome', () => {
   });
 
   it.for(['closeConnection', 'errorCode', 'writeConcernError'])(
-    'of kind %s rides under a waiting acquire, which gets its lock in the end',
+    'does not end a waiting acquire, which gets its lock in the end (%s)',
     async (kind) => {
       const [one, other] = await twoProviders({ leaseMs: 60_000 });
       const faults = {
@@ -77,7 +77,7 @@ describe('an unknown outcome', () => {
     },
   );
 
-  it('of a single try ends after storeTimeoutMs, and what it left behind is given back', async () => {
+  it('makes a try fail after storeTimeoutMs, and the seat that the try took is given back', async () => {
     const [provider, other] = await twoProviders({ storeTimeoutMs: 500, leaseMs: 60_000 });
     await (await provider.locks.acquireMutex('warm')).release();
     const heal = await failCommands(provider, 'alwaysOn', {
@@ -90,11 +90,11 @@ describe('an unknown outcome', () => {
     expect(error).toBeInstanceOf(StoreUnavailableError);
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcomeKnown: false, lockName: 'a' });
     await heal();
-    // The try was applied: without its being given back, the lock would be held for a minute by nobody.
+    // The server applied the try. If the seat were not given back, the lock would stay taken for a minute.
     await (await other.locks.acquireMutex('a', { timeoutMs: 15_000 })).release();
   });
 
-  it('does not outlast the timeout of a waiting acquire by more than a second or so', async () => {
+  it('does not keep a waiting acquire far beyond its timeout', async () => {
     const provider = await testProvider({ storeTimeoutMs: 10_000 });
     await (await provider.locks.acquireMutex('warm')).release();
     await failCommands(provider, 'alwaysOn', {
@@ -111,8 +111,8 @@ describe('an unknown outcome', () => {
   });
 });
 
-describe('a refusal of the server', () => {
-  it('ends a waiting acquire at once, with its cause and the word that nothing was changed', async () => {
+describe('an acquire', () => {
+  it('fails at once if the server refuses it, with the cause and outcomeKnown: true', async () => {
     const provider = await testProvider();
     await failCommands(provider, 'alwaysOn', { failCommands: ['findAndModify'], errorCode: 13 });
     const error: unknown = await provider.locks.acquireMutex('a').catch((reason: unknown) => reason);
@@ -120,7 +120,7 @@ describe('a refusal of the server', () => {
     expect(error).toMatchObject({ outcomeKnown: true, cause: { code: 13 } });
   });
 
-  it('for a client that has been closed does not hang', async () => {
+  it('fails if the client has been closed', async () => {
     const provider = await testProvider();
     await (await provider.locks.acquireMutex('a')).release();
     await provider.client.close();
@@ -129,8 +129,8 @@ describe('a refusal of the server', () => {
   });
 });
 
-describe('a request that comes too late for the server', () => {
-  it('does nothing, and is made anew under another id', async () => {
+describe('a request that reaches the server after its not-after', () => {
+  it('changes nothing, and is sent again under another id', async () => {
     const provider = await testProvider({ leaseMs: 3_000, storeTimeoutMs: 15_000 });
     await (await provider.locks.acquireMutex('warm')).release();
     provider.commands.length = 0;
@@ -152,7 +152,7 @@ describe('a request that comes too late for the server', () => {
 });
 
 describe('closing a provider', () => {
-  it('ends waiters and later requests, asks holders, and resolves when they have released', async () => {
+  it('rejects waiters and later requests, asks holders to release, and resolves when they have', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const mine = await other.locks.acquireMutex('mine');
     const lock = await one.locks.acquireMutex('a');
@@ -173,7 +173,7 @@ describe('closing a provider', () => {
     expect(await one.locks.inspect('a')).toMatchObject({ holders: [{ id: lock.id }], waiters: [] });
   });
 
-  it('aborts the signals of what is still held after drainMs, and leaves it to expire', async () => {
+  it('aborts the signals of the remaining holds after drainMs, and lets their leases expire', async () => {
     const [one, other] = await twoProviders({ leaseMs: 4_000 });
     const lock = await one.locks.acquireMutex('a');
     await one.locks.close({ drainMs: 100 });

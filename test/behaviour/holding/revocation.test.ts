@@ -26,8 +26,8 @@ async function world(options = OPTIONS): Promise<World> {
 
 const messageOf = (reason: unknown): string => (reason instanceof Error ? reason.message : String(reason));
 
-/** Whom the messages have to name, and why. */
-const expectTold = (reason: unknown, { locks }: TestProvider, why: string): void => {
+/** The message has to name the revoker and the reason. */
+const expectNamesRevoker = (reason: unknown, { locks }: TestProvider, why: string): void => {
   expect(reason).toBeInstanceOf(Error);
   expect(messageOf(reason)).toContain(why);
   expect(messageOf(reason)).toContain(`billing (${locks.processId})`);
@@ -37,61 +37,63 @@ const expectRevoked = async (hold: Hold, revoker: TestProvider, why: string): Pr
   const error = await rejection(hold.confirm());
   expect(error).toBeInstanceOf(LockLostError);
   expect(error).toMatchObject({ code: 'LOCK_LOST', why: 'revoked' });
-  expectTold(error, revoker, why);
+  expectNamesRevoker(error, revoker, why);
 };
 
 describe('a polite revocation', () => {
-  it('tells the holder who revoked and why, and so does the loss when the lease has run out', async () => {
+  it('names the revoker and the reason in the request to release, and in the loss when the lease expires', async () => {
     const { holder, revoker, losses, requests } = await world();
     const lock = await holder.locks.acquireMutex('a');
     const { releaseRequested, signal } = lock;
     expect(await revoker.locks.revoke('a', { why: 'deploy of 12:00' })).toEqual({
       ...{ asked: [lock.id], gone: [], evicted: [] },
     });
-    await eventually('it hears of it', () => releaseRequested.aborted);
-    expectTold(releaseRequested.reason, revoker, 'deploy of 12:00');
+    await eventually('the holder is asked to release', () => releaseRequested.aborted);
+    expectNamesRevoker(releaseRequested.reason, revoker, 'deploy of 12:00');
     const by = `billing (${revoker.locks.processId})`;
     expect(requests).toMatchObject([{ id: lock.id, why: 'deploy of 12:00', by }]);
     expect(lock.isHeld).toBe(true);
 
-    await eventually('the lease has run out', () => signal.aborted);
-    expectTold(signal.reason, revoker, 'deploy of 12:00');
+    await eventually('the lease has expired', () => signal.aborted);
+    expectNamesRevoker(signal.reason, revoker, 'deploy of 12:00');
     await expectRevoked(lock, revoker, 'deploy of 12:00');
     expect(losses).toMatchObject([{ id: lock.id, why: 'revoked' }]);
   });
 
-  it('is told to a handle that asks for the signal only later', async () => {
+  it('reaches a handle whose signals are read only later', async () => {
     const { holder, revoker } = await world();
     const lock = await holder.locks.createReaderWriterLock('a').acquireWrite();
     await revoker.locks.revoke('a', { why: 'deploy' });
-    await eventually('it hears of it', () => lock.confirm().then(() => lock.releaseRequested.aborted));
-    expectTold(lock.releaseRequested.reason, revoker, 'deploy');
-    await eventually('the lease has run out', () => !lock.isHeld);
-    expectTold(lock.signal.reason, revoker, 'deploy');
+    await eventually('the holder is asked to release', () =>
+      lock.confirm().then(() => lock.releaseRequested.aborted),
+    );
+    expectNamesRevoker(lock.releaseRequested.reason, revoker, 'deploy');
+    await eventually('the lease has expired', () => !lock.isHeld);
+    expectNamesRevoker(lock.signal.reason, revoker, 'deploy');
   });
 
-  it('that is repeated does not change what the first one said', async () => {
+  it('keeps its first reason when it is repeated', async () => {
     const { holder, revoker, requests } = await world();
     const lock = await holder.locks.acquireMutex('a');
     await revoker.locks.revoke('a', { why: 'the first' });
     for (let repeats = 0; repeats < 10; repeats += 1) await revoker.locks.revoke('a', { why: 'the second' });
-    await eventually('the lease has run out', () => !lock.isHeld);
-    expectTold(lock.signal.reason, revoker, 'the first');
+    await eventually('the lease has expired', () => !lock.isHeld);
+    expectNamesRevoker(lock.signal.reason, revoker, 'the first');
     expect(requests).toHaveLength(1);
   });
 
-  it('is heard at once by a holder that has a stream open', async () => {
+  it('reaches a holder at once if its process has a stream open', async () => {
     const { holder, revoker } = await world({ ...OPTIONS, leaseMs: 600_000 });
     const lock = await holder.locks.acquireMutex('a');
     const other = await revoker.locks.acquireMutex('b');
     const waiting = later(holder.locks.acquireMutex('b'));
     await eventually('it waits', async () => (await revoker.locks.inspect('b'))?.waiters.length === 1);
-    // Far less than a third of a lease. A revocation before the stream is open is repeated.
-    await eventually('it hears of it', async () => {
+    // Far less than a third of a lease. The loop repeats a revocation that came before the stream was open.
+    await eventually('the holder is asked to release', async () => {
       await revoker.locks.revoke('a', { why: 'now' });
       return lock.releaseRequested.aborted;
     });
-    expectTold(lock.releaseRequested.reason, revoker, 'now');
+    expectNamesRevoker(lock.releaseRequested.reason, revoker, 'now');
     expect(await lock.release()).toBe(true);
     await other.release();
     await (await waiting).release();
@@ -99,18 +101,18 @@ describe('a polite revocation', () => {
 });
 
 describe('a revocation by force', () => {
-  it('is told at the next extension: who revoked, and why', async () => {
+  it('reaches the holder at the next extension, with the revoker and the reason', async () => {
     const { holder, revoker, losses } = await world();
     const lock = await holder.locks.acquireMutex('a');
     const { signal } = lock;
     expect((await revoker.locks.revoke('a', { why: 'stuck', force: true })).evicted).toEqual([lock.id]);
-    await eventually('it hears of it', () => signal.aborted);
-    expectTold(signal.reason, revoker, 'stuck');
+    await eventually('the signal aborts', () => signal.aborted);
+    expectNamesRevoker(signal.reason, revoker, 'stuck');
     await expectRevoked(lock, revoker, 'stuck');
     expect(losses).toMatchObject([{ why: 'revoked' }]);
   });
 
-  it('is told of a release that comes too late', async () => {
+  it('makes a later release return false and report the loss', async () => {
     const { holder, revoker, losses } = await world({ ...OPTIONS, leaseMs: 600_000 });
     const lock = await holder.locks.acquireMutex('a');
     await revoker.locks.revoke('a', { why: 'stuck', force: true });
@@ -118,7 +120,7 @@ describe('a revocation by force', () => {
     expect(losses).toMatchObject([{ why: 'revoked' }]);
   });
 
-  it('concerns one lease of several, and says so to it alone', async () => {
+  it('ends only the lease that it names, and gives the reason to that hold alone', async () => {
     const { holder, revoker } = await world();
     const semaphore = holder.locks.createSemaphore('s', 3);
     const [first, second, third] = await Promise.all([1, 2, 3].map(() => semaphore.acquire()));
@@ -134,17 +136,17 @@ describe('a revocation by force', () => {
     });
   });
 
-  it('overrules what a polite one said before', async () => {
+  it('replaces the reason of an earlier polite one', async () => {
     const { holder, revoker } = await world({ ...OPTIONS, leaseMs: 600_000 });
     const lock = await holder.locks.acquireMutex('a');
     await revoker.locks.revoke('a', { why: 'please' });
     await lock.confirm();
-    expectTold(lock.releaseRequested.reason, revoker, 'please');
+    expectNamesRevoker(lock.releaseRequested.reason, revoker, 'please');
     await revoker.locks.revoke('a', { why: 'now', force: true });
     await expectRevoked(lock, revoker, 'now');
   });
 
-  it('leaves a bounded record, and none that the next revocation finds out of date', async () => {
+  it('stores a bounded number of records, and removes outdated ones', async () => {
     const { holder, revoker } = await world({ ...OPTIONS, leaseMs: 600_000 });
     const mutex = holder.locks.createMutex('a');
     for (let turn = 0; turn < 20; turn += 1) {
@@ -172,7 +174,7 @@ describe('a revocation by force', () => {
     ...[7, 'x', null, [], {}, [7]].map((revoked) => ({ revoked })),
     { revoked: [{ from: 1, to: 2 ** 60, by: 'x', forced: true }] },
     { revoked: [{ by: 7, why: {}, from: 'a', to: null }] },
-  ])('believes nothing of a corrupt record, which harms nobody: $revoked', async ({ revoked }) => {
+  ])('ignores a corrupt record of earlier revocations: $revoked', async ({ revoked }) => {
     const { holder, revoker } = await world();
     const lock = await holder.locks.acquireMutex('a');
     await holder.tamper('a', { $set: { revoked, holder: null } });
@@ -184,7 +186,7 @@ describe('a revocation by force', () => {
   });
 });
 
-it('a seat that was emptied by hand is evicted, though an earlier lease was revoked', async () => {
+it('a hold whose seat was emptied by hand is evicted and not revoked, even if an earlier hold was revoked', async () => {
   const { holder, revoker } = await world();
   const first = await holder.locks.acquireMutex('a');
   await revoker.locks.revoke('a', { why: 'stuck', force: true });
@@ -194,7 +196,7 @@ it('a seat that was emptied by hand is evicted, though an earlier lease was revo
   expect(await rejection(second.confirm())).toMatchObject({ why: 'evicted' });
 });
 
-it('hundreds of holders are revoked together, in a few commands', async () => {
+it('one revocation asks hundreds of holds to release, in few commands', async () => {
   const { holder, revoker, requests } = await world({ ...OPTIONS, leaseMs: 600_000 });
   const semaphore = holder.locks.createSemaphore('s', 500);
   const permits = await Promise.all(Array.from({ length: 500 }, () => semaphore.acquire()));
@@ -203,14 +205,14 @@ it('hundreds of holders are revoked together, in a few commands', async () => {
   const result = await revoker.locks.revoke('s', { why: 'all of them' });
   expect(result.asked).toHaveLength(500);
   expect(revoker.commands.length).toBeLessThan(10);
-  // Nobody here listens, so one of them asks; the others are asked about in the same batch or the next one.
+  // The process does not listen. The first confirmation finds the request, and the others share one or two batches.
   await Promise.all(permits.map((permit) => permit.confirm()));
-  await eventually('all have heard of it', () => requests.length === 500);
+  await eventually('all holds are asked to release', () => requests.length === 500);
   expect(holder.commands.length).toBeLessThan(30);
-  expectTold(permits[499]?.releaseRequested.reason, revoker, 'all of them');
+  expectNamesRevoker(permits[499]?.releaseRequested.reason, revoker, 'all of them');
 });
 
-it('a leader that is revoked is deposed', async () => {
+it('a leader whose term is revoked is deposed', async () => {
   const { holder, revoker } = await world();
   const election = holder.locks.createLeaderElection('boss', { candidateId: 'first' });
   const deposed = new Promise<string>((resolve) => {
