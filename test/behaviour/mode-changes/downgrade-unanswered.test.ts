@@ -8,7 +8,7 @@ useOwnServer();
 const updatesSent = ({ commands }: TestProvider): number =>
   commands.filter(({ commandName }) => commandName === 'findAndModify').length;
 
-it('a downgrade that never reached the store is followed by an upgrade with a new token, in a few updates', async () => {
+it('an upgrade after a downgrade that never reached the store gets a new token, in few updates', async () => {
   const provider = await testProvider({ leaseMs: 60_000, storeTimeoutMs: 300 });
   const lock = await provider.locks.createReaderWriterLock('a').acquireWrite();
   const before = lock.fencingToken;
@@ -23,7 +23,7 @@ it('a downgrade that never reached the store is followed by an upgrade with a ne
   await heal();
   const sent = updatesSent(provider);
   await within(20_000, 'the upgrade', upgrading);
-  // Repeats of the downgrade and of the upgrade that met the fault may still be among them.
+  // The count may include repeats of the downgrade and of the upgrade that met the fault.
   expect(updatesSent(provider) - sent).toBeLessThan(10);
   expect(lock.currentMode()).toBe('write');
   expect(lock.fencingToken).toBeGreaterThan(before);

@@ -14,7 +14,7 @@ import type { TestProvider } from '../../support/test-provider.js';
 
 useOwnServer();
 
-/** Applied by the server, and reported as not known to a majority. */
+/** The server applies the update, and reports that no majority has it yet. */
 const UNKNOWN = {
   failCommands: ['findAndModify'],
   writeConcernError: { code: 64, errmsg: 'waiting for replication timed out' },
@@ -34,7 +34,7 @@ async function upgradeableBesideReader(
   return [upgradeable, reader];
 }
 
-/** Every exchange that was sent, in order. */
+/** The number of each change of mode that was sent, in order. */
 const changes = ({ commands }: TestProvider): readonly number[] =>
   commands
     .filter(({ commandName }) => commandName === 'findAndModify')
@@ -45,7 +45,7 @@ const changes = ({ commands }: TestProvider): readonly number[] =>
     );
 
 describe('an upgrade', () => {
-  it('whose answer is not known is settled by repeating it under the same number', async () => {
+  it('is repeated under the same number while its outcome is unknown', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
     const lock = await provider.locks.createReaderWriterLock('a').acquireUpgradeableRead();
     const before = lock.fencingToken;
@@ -59,7 +59,7 @@ describe('an upgrade', () => {
     expect(snapshot?.holders).toMatchObject([{ id: lock.id, mode: 'write', token: lock.fencingToken }]);
   });
 
-  it('of one try that nobody answers fails after storeTimeoutMs, and is taken back in the background', async () => {
+  it('fails after storeTimeoutMs if a try gets no answer, and is taken back in the background', async () => {
     const [provider, other] = await twoProviders({ leaseMs: 60_000, storeTimeoutMs: 500 });
     const lock = await provider.locks.createReaderWriterLock('a').acquireUpgradeableRead();
     const heal = await failCommands(provider, 'alwaysOn', UNKNOWN);
@@ -67,21 +67,24 @@ describe('an upgrade', () => {
     expect(lock.currentMode()).toBe('upgradeable');
     expect(lock.isHeld).toBe(true);
     await heal();
-    // It was applied: only its being taken back lets a reader in beside it.
+    // The server applied the upgrade, so a reader gets in only after it was taken back.
     const readers = other.locks.createReaderWriterLock('a');
     const reader = await readers.acquireRead({ timeoutMs: 20_000 });
     await reader.release();
     expect(await lock.tryUpgrade()).toBe(true);
   });
 
-  it('that is aborted while the store is away leaves the hold as it was, and nobody parked in the end', async () => {
+  it('leaves its hold unchanged and keeps no reader out if it is aborted while the store is away', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [lock, reader] = await upgradeableBesideReader([one, other]);
     const abort = new AbortController();
     const upgrading = later(lock.upgrade({ signal: abort.signal }));
     await eventually('the upgrade waits', () => isUpgrading(one));
     const parked = other.locks.createReaderWriterLock('a').acquireRead({ timeoutMs: 20_000 });
-    await eventually('a parked reader', async () => (await one.locks.inspect('a'))?.waiters.length === 1);
+    await eventually(
+      'a reader is kept out',
+      async () => (await one.locks.inspect('a'))?.waiters.length === 1,
+    );
     const heal = await failCommands(one, 'alwaysOn', { failCommands: ['findAndModify'], errorCode: 189 });
     const reason = new Error('not any more');
     abort.abort(reason);
@@ -93,7 +96,7 @@ describe('an upgrade', () => {
     expect(reader.isHeld).toBe(true);
   });
 
-  it('that waits for longer than its lease keeps its hold, and is granted when the readers are gone', async () => {
+  it('keeps its hold while it waits for longer than the lease, and succeeds when the readers have left', async () => {
     const providers = await twoProviders({ leaseMs: 3_000 });
     const [lock, reader] = await upgradeableBesideReader(providers);
     const upgrading = lock.upgrade();
@@ -106,7 +109,7 @@ describe('an upgrade', () => {
     expect(lock.currentMode()).toBe('write');
   });
 
-  it('outlives the death of the reader that it waits for by one lease', async () => {
+  it('succeeds one lease after the death of the reader that it waits for', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const lock = await one.locks.createReaderWriterLock('a').acquireUpgradeableRead();
     const reader = await other.locks.createReaderWriterLock('a', { leaseMs: 1_000 }).acquireRead();
@@ -118,7 +121,7 @@ describe('an upgrade', () => {
     expect(lock.currentMode()).toBe('write');
   });
 
-  it('ends with the loss of its hold', async () => {
+  it('fails when its hold is lost', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [lock] = await upgradeableBesideReader([one, other]);
     const upgrading = later(lock.upgrade());
@@ -128,7 +131,7 @@ describe('an upgrade', () => {
     expect(lock.isHeld).toBe(false);
   });
 
-  it('ends with the release of its hold, and leaves nobody parked', async () => {
+  it('fails when its hold is released, and keeps no reader out', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [lock] = await upgradeableBesideReader([one, other]);
     const upgrading = later(lock.upgrade());
@@ -138,7 +141,7 @@ describe('an upgrade', () => {
     expect(await other.locks.createReaderWriterLock('a').tryAcquireUpgradeableRead()).not.toBeNull();
   });
 
-  it('ends with the provider, which waits for the release of the hold all the same', async () => {
+  it('fails when its provider closes, and close() still waits for the release of the hold', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [lock] = await upgradeableBesideReader([one, other]);
     const upgrading = later(lock.upgrade());
@@ -151,7 +154,7 @@ describe('an upgrade', () => {
     await within(10_000, 'the close', closing);
   });
 
-  it('can be asked for again at once after one that failed', async () => {
+  it('can be requested again at once after it failed', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [lock, reader] = await upgradeableBesideReader([one, other]);
     for (let round = 0; round < 5; round += 1) {
@@ -167,7 +170,7 @@ describe('an upgrade', () => {
     expect(lock.currentMode()).toBe('write');
   });
 
-  it('tells who is in the way when its time is up', async () => {
+  it('names the readers in its way when it times out', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const lock = await one.locks.createReaderWriterLock('a').acquireUpgradeableRead();
     const reader = await other.locks.createReaderWriterLock('a').acquireRead({ why: 'a long report' });
@@ -182,7 +185,7 @@ describe('an upgrade', () => {
     expect([...new Set(timeouts)]).toEqual([lock.id]);
   });
 
-  it('refuses bad options before anything is sent, and leaves the hold as it was', async () => {
+  it('rejects invalid options before anything is sent, and leaves the hold unchanged', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
     const lock = await provider.locks.createReaderWriterLock('a').acquireUpgradeableRead();
     provider.commands.length = 0;
@@ -212,7 +215,7 @@ describe('an upgrade', () => {
 });
 
 describe('a downgrade', () => {
-  it('gives the stronger mode up before it is sent', async () => {
+  it('gives up the stronger mode before it is sent', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
     const lock = await provider.locks.createReaderWriterLock('a').acquireWrite();
     const downgrading = lock.downgrade('upgradeable');
@@ -221,7 +224,7 @@ describe('a downgrade', () => {
     expect(lock.currentMode()).toBe('upgradeable');
   });
 
-  it('without an answer fails after storeTimeoutMs, and goes on until the others are let in', async () => {
+  it('fails after storeTimeoutMs if it gets no answer, and continues until waiting readers are admitted', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000, storeTimeoutMs: 500 });
     const lock = await one.locks.createReaderWriterLock('a').acquireWrite();
     const before = lock.fencingToken;
@@ -237,13 +240,13 @@ describe('a downgrade', () => {
     expect(await rejection(lock.upgrade())).toMatchObject({ code: 'LOCK_MODE', mode: 'read' });
     await heal();
     expect((await reading).isHeld).toBe(true);
-    await eventually('the change is known here', () => changed.length > 0);
+    await eventually('the change is reported', () => changed.length > 0);
     expect(changed).toMatchObject([{ id: lock.id, mode: 'read', previousMode: 'write' }]);
     expect(lock.fencingToken).toBeGreaterThan(before);
     expect(lock.fencingToken).toBe(changed[0]?.fencingToken);
   });
 
-  it('that was applied once counts once, however often it is repeated', async () => {
+  it('counts once, however often it is repeated', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
     const lock = await provider.locks.createReaderWriterLock('a').acquireWrite();
     provider.commands.length = 0;
@@ -254,7 +257,7 @@ describe('a downgrade', () => {
     expect(snapshot?.holders).toMatchObject([{ id: lock.id, mode: 'read', token: lock.fencingToken }]);
   });
 
-  it('is no loss for an extension that was read before it, or whose answer comes after it', async () => {
+  it('is not taken for a loss by an extension that overlaps it', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
     const lock = await provider.locks.createReaderWriterLock('a').acquireWrite();
     const lost: string[] = [];
@@ -271,7 +274,7 @@ describe('a downgrade', () => {
     expect(lock.currentMode()).toBe('write');
   });
 
-  it('of a hold that was evicted meanwhile says so', async () => {
+  it('fails with LOCK_LOST if its hold was revoked meanwhile', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const lock = await one.locks.createReaderWriterLock('a').acquireWrite();
     await other.locks.revoke('a', { force: true });
@@ -281,7 +284,7 @@ describe('a downgrade', () => {
 });
 
 describe('a change of mode', () => {
-  it('is counted by the server: a late copy of an older one does nothing (S2)', async () => {
+  it('is numbered, so that a late copy of an older change does nothing (S2)', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [lock, reader] = await upgradeableBesideReader([one, other]);
     const upgrading = later(lock.upgrade({ signal: AbortSignal.timeout(100) }));
@@ -299,13 +302,13 @@ describe('a change of mode', () => {
     expect(snapshot?.holders).toMatchObject([{ id: lock.id, mode: 'upgradeable', token: lock.fencingToken }]);
   });
 
-  it('that the server had made already outdates a cancel that is still on its way (S2)', async () => {
+  it('is not undone by a late copy of a cancel that it has outdated (S2)', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [lock, reader] = await upgradeableBesideReader([one, other]);
     const abort = new AbortController();
     const upgrading = later(lock.upgrade({ signal: abort.signal }));
     await eventually('the upgrade waits', () => isUpgrading(one));
-    // The cancel is lost on its way; meanwhile the reader leaves, and the upgrade is granted to nobody who knows of it.
+    // The cancel is lost. Meanwhile the reader leaves, so the server grants the upgrade, and the process does not know.
     const heal = await failCommands(one, 'alwaysOn', { failCommands: ['findAndModify'], errorCode: 189 });
     abort.abort();
     await rejection(upgrading);
@@ -323,7 +326,7 @@ describe('a change of mode', () => {
     expect(snapshot?.holders).toMatchObject([{ id: lock.id, mode: 'write', token: lock.fencingToken }]);
   });
 
-  it('that the server refuses to take back is asked for until it does', async () => {
+  it('repeats its cancel until the server accepts it', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [lock, reader] = await upgradeableBesideReader([one, other]);
     const abort = new AbortController();
@@ -344,7 +347,7 @@ describe('a change of mode', () => {
     expect(reader.isHeld).toBe(true);
   });
 
-  it('excludes another one until it is answered', async () => {
+  it('excludes another change until it is answered', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
     const lock = await provider.locks.createReaderWriterLock('a').acquireWrite();
     const downgrading = lock.downgrade('upgradeable');
@@ -355,7 +358,7 @@ describe('a change of mode', () => {
     expect(lock.currentMode()).toBe('write');
   });
 
-  it('is not believed of a document that is illegal, and left as it is', async () => {
+  it('fails on a corrupt document, and leaves the document as it is', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
     const lock = await provider.locks.createReaderWriterLock('a').acquireUpgradeableRead();
     await provider.tamper('a', { $set: { purgeAt: 'x' } });

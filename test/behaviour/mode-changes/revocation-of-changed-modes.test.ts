@@ -18,7 +18,7 @@ const CHANGES: readonly (readonly [string, 'write' | 'upgradeable', Change])[] =
 ];
 
 describe.each(CHANGES)('a hold that is %s', (_, from, change) => {
-  it('after a polite revocation that it has not heard of is told who revoked, and why', async () => {
+  it('gets the revoker and the reason of a polite revocation from before the change', async () => {
     const [holder, revoker] = await twoProviders(OPTIONS);
     const requests: ReleaseRequestedEvent[] = [];
     holder.locks.on('releaseRequested', (event) => requests.push(event));
@@ -32,7 +32,7 @@ describe.each(CHANGES)('a hold that is %s', (_, from, change) => {
     expect(requests).toMatchObject([{ id: lock.id, why: 'deploy', by: revoker.locks.processId }]);
   });
 
-  it('and then revoked by force is told who revoked, and why', async () => {
+  it('gets the reason of a forced revocation from after the change', async () => {
     const [holder, revoker] = await twoProviders(OPTIONS);
     const losses: LostEvent[] = [];
     holder.locks.on('lost', (event) => losses.push(event));
@@ -48,7 +48,7 @@ describe.each(CHANGES)('a hold that is %s', (_, from, change) => {
   });
 });
 
-it('a hold whose upgrade is stored and not answered is told who revoked it by force, and why', async () => {
+it('a hold with a stored but unanswered upgrade gets the reason of a forced revocation', async () => {
   const [holder, revoker] = await twoProviders(OPTIONS);
   const lock = await holder.locks.createReaderWriterLock('a').acquireUpgradeableRead();
   await failCommands(holder, 'alwaysOn', {
