@@ -7,8 +7,8 @@ import { twoProviders } from '../../support/test-provider.js';
 
 const KEEP_MS = 60_000;
 
-describe('a kept lock', () => {
-  it('of which nothing is asked, because its request is refused before it begins, is not remembered', async () => {
+describe('a lock with keepMs', () => {
+  it('is not cached if its first request is rejected before it begins', async () => {
     const closing = new AbortController();
     const context = {
       ...{ process: 'p', clock: systemClock, report: () => undefined, closing: closing.signal },
@@ -22,13 +22,13 @@ describe('a kept lock', () => {
         ...{ terms, timeoutMs: Infinity, why: undefined, startedMs: 0, demand: {}, keepMs: KEEP_MS },
         signal: AbortSignal.abort(new Error('aborted')),
       },
-      () => Promise.reject(new Error('nobody is asked')),
+      () => Promise.reject(new Error('nothing may be sent')),
     );
     await expect(refused).rejects.toThrow('aborted');
     expect(keeping.lock('a', mutexSeats, 0)).toBeUndefined();
   });
 
-  it('gives its seat back when the provider is closed by a listener of its release', async () => {
+  it('gives its seat back when a listener of released closes the provider', async () => {
     const [here, there] = await twoProviders({ leaseMs: 60_000 });
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await eventually('a seat is kept', async () => {

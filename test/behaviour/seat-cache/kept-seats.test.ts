@@ -5,13 +5,13 @@ import { eventually, later, pause, rejection, within } from '../../../lab/patien
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 
-/** Longer than any test, so that nothing is given back because its time was up. */
+/** Longer than any test, so that no seat is given back because keepMs has passed. */
 const KEEP_MS = 60_000;
 
-/** Where commands are counted, none is for the index, which is made in its own time. */
+/** For tests that count commands: the index would be created at any time. */
 const COUNTED = { createIndexes: false };
 
-/** Acquires and releases until that takes no command: the stream is open, and the seat is kept. */
+/** Acquires and releases until a round takes no command: then the stream is open, and the seat is kept. */
 async function untilKept({ commands }: TestProvider, lock: Mutex | Semaphore): Promise<void> {
   await eventually('a seat is kept', async () => {
     const before = commands.length;
@@ -23,8 +23,8 @@ async function untilKept({ commands }: TestProvider, lock: Mutex | Semaphore): P
 const isFree = async ({ locks }: TestProvider, name: string): Promise<boolean> =>
   (await locks.inspect(name))?.holders.length === 0;
 
-describe('a seat that is kept', () => {
-  it('goes to the next caller of the process without a command, each with a higher token', async () => {
+describe('a kept seat', () => {
+  it('goes to the next callers of its process without a command, each time with a higher token', async () => {
     const here = await testProvider(COUNTED);
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
@@ -41,7 +41,7 @@ describe('a seat that is kept', () => {
     expect((lease?.token ?? 0) + (lease?.keeps ?? 0)).toBeGreaterThan(tokens.at(-1) ?? Infinity);
   });
 
-  it('takes a new reserve of tokens when one is used up, and they go on rising', async () => {
+  it('reserves a new block of tokens when one is used up, and the tokens go on rising', async () => {
     const here = await testProvider(COUNTED);
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
@@ -56,7 +56,7 @@ describe('a seat that is kept', () => {
     expect(here.commands.length - before).toBeLessThan(60);
   });
 
-  it('is given up at once when somebody waits elsewhere, if nobody here has it', async () => {
+  it('is given up at once if it is idle when another process waits', async () => {
     const [here, there] = await twoProviders();
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
@@ -64,7 +64,7 @@ describe('a seat that is kept', () => {
     expect(await hold.release()).toBe(true);
   });
 
-  it('goes to whoever waits elsewhere before those who come later here (L3)', async () => {
+  it('goes to a waiter of another process before later callers of its own process (L3)', async () => {
     const [here, there] = await twoProviders();
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
@@ -89,7 +89,7 @@ describe('a seat that is kept', () => {
     await untilKept(here, mutex);
   });
 
-  it('is given back after so long without use', async () => {
+  it('is given back after keepMs without use', async () => {
     const [here, there] = await twoProviders();
     const mutex = here.locks.createMutex('a', { keepMs: 2_000 });
     await untilKept(here, mutex);
@@ -98,13 +98,13 @@ describe('a seat that is kept', () => {
     await untilKept(here, mutex);
   });
 
-  it('is extended while it is kept and while it is passed on, far beyond its lease', async () => {
+  it('is extended over several leases, while it is idle and while callers use it', async () => {
     const here = await testProvider({ leaseMs: 4_000, storeTimeoutMs: 30_000 });
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
     await eventually('it has lived for three leases', async () => {
       await (await mutex.acquire()).release();
-      // So that its tokens last.
+      // So that the block of tokens lasts.
       await pause(200);
       const [lease] = (await here.locks.inspect('a'))?.holders ?? [];
       return lease !== undefined && lease.expiresAt.getTime() - lease.acquiredAt.getTime() > 16_000;
@@ -114,7 +114,7 @@ describe('a seat that is kept', () => {
     expect(here.commands.slice(before).map(({ commandName }) => commandName)).not.toContain('findAndModify');
   });
 
-  it('that is taken away while nobody has it is no loss of anybody, and the next caller asks anew', async () => {
+  it('is not reported as lost if it is evicted while idle, and the next caller sends a new request', async () => {
     const [here, there] = await twoProviders();
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
@@ -122,8 +122,8 @@ describe('a seat that is kept', () => {
     here.locks.on('lost', (event) => lost.push(event));
     expect((await there.locks.revoke('a', { force: true })).evicted).toHaveLength(1);
     const hold = await there.locks.acquireMutex('a');
-    // The word of it may come later than the grant: until then the seat is still passed on.
-    await eventually('the keeper has heard of it', async () => {
+    // The keeper may learn of the eviction after that grant. Until then it still passes the seat on.
+    await eventually('the keeper has learnt of the eviction', async () => {
       const stale = await mutex.tryAcquire();
       await stale?.release();
       return stale === null;
@@ -136,7 +136,7 @@ describe('a seat that is kept', () => {
     await (await next).release();
   });
 
-  it('is given up when it is asked for, without a word to anybody', async () => {
+  it('is given up after a polite revocation, without a releaseRequested event', async () => {
     const [here, there] = await twoProviders();
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
@@ -147,14 +147,14 @@ describe('a seat that is kept', () => {
     expect(asked).toEqual([]);
   });
 
-  it('is given back by close', async () => {
+  it('is given back by close()', async () => {
     const [here, there] = await twoProviders();
     await untilKept(here, here.locks.createMutex('a', { keepMs: KEEP_MS }));
     await within(KEEP_MS / 4, 'the close', here.locks.close({ drainMs: KEEP_MS }));
     expect(await isFree(there, 'a')).toBe(true);
   });
 
-  it('is none where there is no change stream to hear of others by', async () => {
+  it('does not exist where there is no change stream that reports other waiters', async () => {
     const here = await testProvider({ wakeups: 'polling' });
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     for (let round = 0; round < 5; round += 1) {
@@ -163,7 +163,7 @@ describe('a seat that is kept', () => {
     }
   });
 
-  it('is not for a caller who wants another lease', async () => {
+  it('is not given to a caller that asks for another leaseMs', async () => {
     const here = await testProvider();
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
@@ -174,8 +174,8 @@ describe('a seat that is kept', () => {
   });
 });
 
-describe('callers of one process, while one of them has a seat that is kept', () => {
-  it('line up without a command, first come first, each with a higher token', async () => {
+describe('while a process has a kept seat', () => {
+  it('its callers queue without a command, first come, first served', async () => {
     const here = await testProvider(COUNTED);
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
@@ -193,7 +193,7 @@ describe('callers of one process, while one of them has a seat that is kept', ()
     expect(here.commands.length).toBe(before);
   });
 
-  it('are refused a try without a command', async () => {
+  it('a try of another of its callers fails without a command', async () => {
     const here = await testProvider(COUNTED);
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
@@ -204,7 +204,7 @@ describe('callers of one process, while one of them has a seat that is kept', ()
     await hold.release();
   });
 
-  it('wait no longer than they said, and hear who has it', async () => {
+  it('a waiting caller times out with an error that names the hold', async () => {
     const here = await testProvider();
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
@@ -214,7 +214,7 @@ describe('callers of one process, while one of them has a seat that is kept', ()
     expect(error).toMatchObject({ lockName: 'a', place: 0, holders: [{ id: hold.id }] });
   });
 
-  it('are let go by an abort, and by the end of the provider', async () => {
+  it('a waiting caller stops at an abort, and when the provider closes', async () => {
     const here = await testProvider();
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
@@ -230,7 +230,7 @@ describe('callers of one process, while one of them has a seat that is kept', ()
     await closing;
   });
 
-  it('try elsewhere in vain while it is idle, and succeed then', async () => {
+  it('a try of another process fails at first, and one of the next succeeds', async () => {
     const [here, there] = await twoProviders();
     await untilKept(here, here.locks.createMutex('a', { keepMs: KEEP_MS }));
     expect(await there.locks.tryAcquireMutex('a')).toBeNull();
@@ -239,8 +239,8 @@ describe('callers of one process, while one of them has a seat that is kept', ()
   });
 });
 
-describe('permits that are kept', () => {
-  it('go to the next callers who want as many, and to nobody else', async () => {
+describe('kept permits', () => {
+  it('go only to callers that ask for the same number of permits', async () => {
     const here = await testProvider(COUNTED);
     const semaphore = here.locks.createSemaphore('s', 4, { keepMs: KEEP_MS });
     await untilKept(here, semaphore);
@@ -257,7 +257,7 @@ describe('permits that are kept', () => {
     await big.release();
   });
 
-  it('are given up when they are wanted elsewhere', async () => {
+  it('are given up when another process waits for them', async () => {
     const [here, there] = await twoProviders();
     const semaphore = here.locks.createSemaphore('s', 2, { keepMs: KEEP_MS });
     await untilKept(here, semaphore);
@@ -268,14 +268,17 @@ describe('permits that are kept', () => {
   });
 });
 
-it.each([-1, NaN, Infinity, '5', null])('keepMs of %s is refused before anything is sent', async (keepMs) => {
-  const { locks } = await testProvider();
-  const options = { keepMs: keepMs as number };
-  expect(() => locks.createMutex('a', options)).toThrow(/keepMs must be/);
-  expect(() => locks.createSemaphore('s', 2, options)).toThrow(/keepMs must be/);
-});
+it.each([-1, NaN, Infinity, '5', null])(
+  'createMutex and createSemaphore reject a keepMs of %s',
+  async (keepMs) => {
+    const { locks } = await testProvider();
+    const options = { keepMs: keepMs as number };
+    expect(() => locks.createMutex('a', options)).toThrow(/keepMs must be/);
+    expect(() => locks.createSemaphore('s', 2, options)).toThrow(/keepMs must be/);
+  },
+);
 
-it('the seats of a reader-writer lock are not kept', async () => {
+it('createReaderWriterLock rejects a keepMs other than 0', async () => {
   const { locks } = await testProvider();
   expect(() => locks.createReaderWriterLock('a', { keepMs: 5 })).toThrow(RangeError);
   expect(locks.createReaderWriterLock('a', { keepMs: 0 }).name).toBe('a');
