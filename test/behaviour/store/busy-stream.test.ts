@@ -8,7 +8,7 @@ import { ManualClock } from '../../support/manual-clock.js';
 import { eventually } from '../../../lab/patience.js';
 import { testProvider } from '../../support/test-provider.js';
 
-/** A wake stream on a real server whose clock moves only by hand. */
+/** A wake stream of a real server, with a manual clock in the process. */
 async function openStream() {
   const { db } = await testProvider();
   const clock = new ManualClock();
@@ -36,19 +36,19 @@ async function openStream() {
   });
   stream.listen(true);
   await eventually('the opening', () => seen.opened === 1);
-  /** Returns when the stream has told of this word, or failed. */
+  /** Writes a wake word for this attempt. Returns when the stream has delivered it, or has failed. */
   const wake = async (id: string): Promise<void> => {
     const documents = db.collection<{ _id: string; wake: string }>(collection.name);
     await documents.replaceOne({ _id: 'a' }, { wake: ` host:1:a:${id}:0` }, { upsert: true });
-    await eventually(`word of ${id}`, () => woken.includes(id) || troubles.length > 0);
+    await eventually(`the wake word of ${id}`, () => woken.includes(id) || troubles.length > 0);
   };
   return { clock, settings, troubles, seen, wake };
 }
 
-describe('a change stream that always has something to tell', () => {
-  it('is not taken for one that fell silent', async () => {
+describe('a change stream that delivers events all the time', () => {
+  it('is not treated as silent', async () => {
     const { clock, settings, troubles, seen, wake } = await openStream();
-    // The driver announces an answer without events in another way than one with events.
+    // The driver reports an answer without events in another way than an answer with events.
     for (let word = 1; word <= 10; word += 1) {
       clock.advance(settings.storeTimeoutMs);
       await wake(`w${String(word)}`);

@@ -22,8 +22,8 @@ interface Update {
   answer(outcome: 'done' | Error): void;
 }
 
-/** A combiner over a collection that answers when it is told to. */
-class Bed {
+/** A combiner over a collection whose answers come from the test. */
+class CombinerHarness {
   readonly updates: Update[] = [];
   readonly combiner: Combiner;
   /** Answers every update; without it, a test answers them by hand. */
@@ -95,35 +95,35 @@ const ids = (count: number): readonly string[] =>
   Array.from({ length: count }, (_, index) => `w${String(index)}`);
 
 describe('the combiner', () => {
-  it('makes a request when its update leaves, not when it joins the lane', async () => {
-    const bed = new Bed();
+  it('builds a request when its update is sent, and not when the request joins the lane', async () => {
+    const harness = new CombinerHarness();
     const made: string[] = [];
-    const submissions = ids(150).map((id) => bed.enqueue(id, (which) => made.push(which)));
-    const first = await bed.update(0);
+    const submissions = ids(150).map((id) => harness.enqueue(id, (which) => made.push(which)));
+    const first = await harness.update(0);
     expect(made).toEqual(ids(100));
     first.answer('done');
-    (await bed.update(1)).answer('done');
+    (await harness.update(1)).answer('done');
     expect(await typesOf(submissions)).toEqual(ids(150).map(() => 'done'));
     expect(made).toEqual(ids(150));
   });
 
-  it('sends a release in the very next update, whatever waits', async () => {
-    const bed = new Bed();
-    const submissions = ids(1_000).map((id) => bed.enqueue(id));
-    const first = await bed.update(0);
-    submissions.push(bed.leave('wheld'));
+  it('sends a release in the very next update, ahead of all waiting requests', async () => {
+    const harness = new CombinerHarness();
+    const submissions = ids(1_000).map((id) => harness.enqueue(id));
+    const first = await harness.update(0);
+    submissions.push(harness.leave('wheld'));
     first.answer('done');
-    const second = await bed.update(1);
+    const second = await harness.update(1);
     expect(second.ids[0]).toBe('wheld');
     expect(second.ids.slice(1)).toEqual(ids(1_000).slice(100, 199));
-    for (let number = 1; number <= 10; number += 1) (await bed.update(number)).answer('done');
+    for (let number = 1; number <= 10; number += 1) (await harness.update(number)).answer('done');
     expect(new Set(await typesOf(submissions))).toEqual(new Set(['done']));
   });
 
-  it('lets an operation that the server refuses fail alone', async () => {
-    const bed = new Bed();
-    const submissions = ids(64).map((id) => bed.enqueue(id));
-    bed.answersBy = (update) => (update.ids.includes('w20') ? tooLarge() : 'done');
+  it('fails only the one operation that the server refuses', async () => {
+    const harness = new CombinerHarness();
+    const submissions = ids(64).map((id) => harness.enqueue(id));
+    harness.answersBy = (update) => (update.ids.includes('w20') ? tooLarge() : 'done');
     const outcomes = await Promise.all(submissions.map(({ outcome }) => outcome));
     const refused = outcomes.flatMap((outcome, index) =>
       outcome.type === 'refused' ? [{ index, outcome }] : [],
@@ -132,54 +132,54 @@ describe('the combiner', () => {
     expect(refused[0]?.outcome.error).toBeInstanceOf(QueueFullError);
     expect(refused[0]?.outcome.error).toMatchObject({ maxMembers: 7, cause: { code: 17_419 } });
     expect(outcomes.filter(({ type }) => type === 'done')).toHaveLength(63);
-    expect(bed.updates.length).toBeLessThan(20);
+    expect(harness.updates.length).toBeLessThan(20);
   });
 
-  it('needs about two updates for each operation at most, if the server refuses all of them', async () => {
-    const bed = new Bed();
-    const submissions = ids(100).map((id) => bed.enqueue(id));
-    bed.answersBy = tooLarge;
+  it('sends at most two updates for each operation if the server refuses all of them', async () => {
+    const harness = new CombinerHarness();
+    const submissions = ids(100).map((id) => harness.enqueue(id));
+    harness.answersBy = tooLarge;
     expect(await typesOf(submissions)).toEqual(ids(100).map(() => 'refused'));
-    expect(bed.updates.length).toBeLessThan(200);
+    expect(harness.updates.length).toBeLessThan(200);
   });
 
-  it('sends no parts of an update that nobody may make, or that was not answered', async () => {
-    const bed = new Bed();
+  it('does not split an update that fails for a missing privilege, or that gets no answer', async () => {
+    const harness = new CombinerHarness();
     const unauthorized = Object.assign(new Error('not authorized'), { name: 'MongoServerError', code: 13 });
     const unanswered = Object.assign(new Error('the socket was closed'), { name: 'MongoNetworkError' });
     for (const [number, error] of [unauthorized, unanswered].entries()) {
-      const submissions = ids(10).map((id) => bed.enqueue(id));
-      (await bed.update(number)).answer(error);
+      const submissions = ids(10).map((id) => harness.enqueue(id));
+      (await harness.update(number)).answer(error);
       expect(new Set(await typesOf(submissions)).size).toBe(1);
-      expect(bed.updates).toHaveLength(number + 1);
+      expect(harness.updates).toHaveLength(number + 1);
     }
   });
 
-  it('sends smaller updates behind one that was slow, or that was not answered', async () => {
+  it('sends smaller updates after one that was slow or got no answer', async () => {
     const clock = new ManualClock();
-    const bed = new Bed(clock);
-    const submissions = ids(400).map((id) => bed.enqueue(id));
-    const first = await bed.update(0);
+    const harness = new CombinerHarness(clock);
+    const submissions = ids(400).map((id) => harness.enqueue(id));
+    const first = await harness.update(0);
     clock.advance(2_000);
     first.answer('done');
-    const second = await bed.update(1);
+    const second = await harness.update(1);
     clock.advance(5_000);
-    const third = await bed.update(2);
+    const third = await harness.update(2);
     third.answer('done');
-    const fourth = await bed.update(3);
+    const fourth = await harness.update(3);
     expect([first, second, third, fourth].map((update) => update.ids.length)).toEqual([100, 50, 25, 50]);
-    bed.answersBy = () => 'done';
+    harness.answersBy = () => 'done';
     fourth.answer('done');
     const types = await typesOf(submissions);
     expect(types.filter((type) => type === 'unknown')).toHaveLength(50);
     expect(types.filter((type) => type === 'done')).toHaveLength(350);
   });
 
-  it('never sends what was withdrawn', async () => {
-    const bed = new Bed();
-    const [first, second, third] = ['w1', 'w2', 'w3'].map((id) => bed.enqueue(id));
+  it('never sends a withdrawn operation', async () => {
+    const harness = new CombinerHarness();
+    const [first, second, third] = ['w1', 'w2', 'w3'].map((id) => harness.enqueue(id));
     expect(second?.withdraw()).toBe(true);
-    const update = await bed.update(0);
+    const update = await harness.update(0);
     expect(update.ids).toEqual(['w1', 'w3']);
     expect(third?.withdraw()).toBe(false);
     update.answer('done');

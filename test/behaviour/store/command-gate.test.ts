@@ -7,7 +7,7 @@ import { whenTestEnds } from '../../support/current-test.js';
 import { pause, within } from '../../../lab/patience.js';
 import { testProvider } from '../../support/test-provider.js';
 
-/** Every transition takes so much longer from now on. */
+/** Delays every transition by this time from now on. */
 function slow(db: Db, ms: number): void {
   const command = db.command.bind(db);
   db.command = async (sent: Document, options?: RunCommandOptions) => {
@@ -18,7 +18,7 @@ function slow(db: Db, ms: number): void {
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A gate, and commands that end when they are told to. */
+/** A gate, and commands that end when the test ends them. */
 function gateOf(poolSize: number) {
   const gate = new CommandGate(poolSize);
   const sent: number[] = [];
@@ -31,14 +31,14 @@ function gateOf(poolSize: number) {
   return { gate, sent, ends, pass };
 }
 
-describe('the gate', () => {
+describe('the command gate', () => {
   it.each([
     [1, 1],
     [2, 1],
     [5, 4],
     [0, 10],
   ])(
-    'of a pool of %i lets %i of ten commands pass, and one more for each that ends',
+    'given a pool of %i, lets %i of ten commands pass, and one more for each that ends',
     async (poolSize, count) => {
       const { sent, ends, pass } = gateOf(poolSize);
       const passed = Array.from({ length: 10 }, (_, number) => pass(number));
@@ -53,7 +53,7 @@ describe('the gate', () => {
     },
   );
 
-  it('never sends what was given up meanwhile, and passes its turn on', async () => {
+  it('never sends a command that was aborted while it waited, and lets the next one pass', async () => {
     const { sent, ends, pass } = gateOf(1);
     const giveUp = new AbortController();
     const [first, given, last] = [pass(0), pass(1, giveUp.signal), pass(2)];
@@ -67,7 +67,7 @@ describe('the gate', () => {
     await last;
   });
 
-  it('goes on after a command that fails', async () => {
+  it('lets the next command pass after one that failed', async () => {
     const { gate, sent, ends, pass } = gateOf(1);
     const failed = gate.pass(new AbortController().signal, () => Promise.reject(new Error('refused')));
     await expect(failed).rejects.toThrow('refused');
@@ -80,7 +80,7 @@ describe('the gate', () => {
 });
 
 describe('in a small pool', () => {
-  it('an extension goes before the requests that are waiting', async () => {
+  it('an extension is sent ahead of the waiting requests', async () => {
     const { locks } = await testProvider(
       { createIndexes: false, storeTimeoutMs: 60_000 },
       { maxPoolSize: 2 },
@@ -97,7 +97,7 @@ describe('in a small pool', () => {
     expect(granted).toBe(100);
   });
 
-  it('a request that waited longer for its turn than a lease lasts is counted from its sending', async () => {
+  it('a request that waits longer than a lease for its turn counts its lease from its sending', async () => {
     const { db, locks, commands } = await testProvider(
       { createIndexes: false, storeTimeoutMs: 60_000, leaseMs: 1_000, wakeups: 'polling' },
       { maxPoolSize: 2 },
@@ -116,7 +116,7 @@ describe('in a small pool', () => {
     expect(sent).toHaveLength(names.length);
   });
 
-  it('what never had its turn is known not to have been sent', async () => {
+  it('a command that never had its turn is reported as not applied', async () => {
     const { db } = await testProvider({ createIndexes: false }, { maxPoolSize: 2 });
     const calls = new StoreCalls(db, 'locks', systemClock, () => undefined);
     whenTestEnds(() => {

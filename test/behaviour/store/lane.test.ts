@@ -45,7 +45,7 @@ function laneOf(...asked: readonly Named[]): Lane<Named> {
 const names = (taken: readonly Named[]): readonly string[] => taken.map(({ name }) => name);
 
 describe('the lane of a lock', () => {
-  it('sends a release and a look before thousands of requests, and the requests in their order', () => {
+  it('sends a release and a look ahead of thousands of requests, and the requests in their order', () => {
     const requests = Array.from({ length: 3_000 }, (_, index) => enqueue(`w${String(index)}`));
     const lane = laneOf(...requests, leave('held'), look('a', 'b'));
     const batches: (readonly string[])[] = [];
@@ -55,12 +55,12 @@ describe('the lane of a lock', () => {
     expect(batches).toHaveLength(Math.ceil(3_002 / MAX_OPERATIONS));
   });
 
-  it('sends no leave before the request of the same attempt', () => {
+  it('never sends a leave before the request of the same attempt', () => {
     const lane = laneOf(enqueue('a'), enqueue('b'), leave('b'), leave('held'));
     expect(names(lane.take())).toEqual(['leave held', 'enqueue a', 'enqueue b', 'leave b']);
   });
 
-  it('sends what follows a withdrawn request at once', () => {
+  it('sends a leave ahead of other requests if the request of its attempt was withdrawn', () => {
     const request = enqueue('a');
     const lane = laneOf(enqueue('b'), request);
     expect(lane.withdraw(request)).toBe(true);
@@ -76,7 +76,7 @@ describe('the lane of a lock', () => {
     expect(batches).toEqual([['leave c'], ['leave d', 'enqueue a'], ['enqueue b']]);
   });
 
-  it('sends what was refused in smaller updates, and a release before them, until the cause is alone', () => {
+  it('splits a refused update until the refused operation is alone, and sends a release in between', () => {
     const requests = Array.from({ length: 100 }, (_, index) => enqueue(`w${String(index)}`));
     const lane = laneOf(...requests);
     const [sent, alone]: [string[], string[]] = [[], []];
@@ -101,9 +101,9 @@ describe('the lane of a lock', () => {
     expect(updates).toBeLessThan(25);
   });
 
-  it('sends smaller updates where the server is slow, and whole ones again where it is not', () => {
+  it('sends smaller updates while the server is slow, and full ones when it is fast again', () => {
     const lane = laneOf(...Array.from({ length: 2_000 }, (_, index) => enqueue(`w${String(index)}`)));
-    /** The sizes of the next updates, if each operation takes so much of the time that a call has. */
+    /** The sizes of the next updates, if each operation takes this share of the time bound of a call. */
     const sizes = (updates: number, each: number, latency = 0): readonly number[] =>
       Array.from({ length: updates }, () => {
         const { length } = lane.take();
@@ -112,12 +112,12 @@ describe('the lane of a lock', () => {
       });
     expect(sizes(5, 0.02)).toEqual([100, 50, 25, 13, 13]);
     expect(sizes(4, 0.001)).toEqual([13, 26, 52, 100]);
-    // What takes long whatever it is asked to do does not come down to single operations.
+    // A server that is slow whatever the size of an update still gets updates of ten operations.
     expect(sizes(7, 0, 1)).toEqual([100, 50, 25, 13, 10, 10, 10]);
     expect(sizes(5, 0)).toEqual([10, 20, 40, 80, 100]);
   });
 
-  it('keeps the order of requests, and that of what concerns one attempt, whatever comes', () => {
+  it('keeps the order of requests, and of the operations of each attempt, in random histories', () => {
     const draw = xoroshiro128plus(drawSeed('lanes'));
     const upTo = (most: number): number => uniformInt(draw, 0, most);
     for (let round = 0; round < 300; round += 1) {

@@ -5,10 +5,10 @@ import { LockProvider, UnsupportedServerError } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import { later, rejection, within } from '../../../lab/patience.js';
 
-/** MongoDB 4.4; 5.0 says 13. */
+/** That of MongoDB 4.4. That of 5.0 is 13. */
 const OLD_WIRE_VERSION = 9;
 
-/** Says of itself that it is older than it is. */
+/** The same database, but its server claims this wire version. */
 function agedBy(db: Db, maxWireVersion: number): Db {
   const command = db.command.bind(db);
   return new Proxy(db, {
@@ -23,7 +23,7 @@ function agedBy(db: Db, maxWireVersion: number): Db {
 }
 
 it.each(['auto', 'change-stream', 'polling'] as const)(
-  'a server older than MongoDB 5.0 is refused by an error that names it, and nothing is sent that takes a lock (wakeups: %s)',
+  'on a server older than MongoDB 5.0, a request fails with an error that names 5.0, and sends no update (wakeups: %s)',
   async (wakeups) => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const own = database.client();

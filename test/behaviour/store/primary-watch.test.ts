@@ -22,20 +22,20 @@ const description = (primary: string | null): object => ({
   ),
 });
 
-/** What the driver tells its listeners. */
+/** Emits the event by which the driver reports a change of the primary. */
 function changes(from: string | null, to: string | null): void {
   client.emit(EVENT, { previousDescription: description(from), newDescription: description(to) });
 }
 
-/** A call, and what it has been told. */
+/** A pending call, and the messages of the errors that it got. */
 function call(): { readonly told: readonly string[]; readonly end: () => void } {
   const told: string[] = [];
   const end = watch.asking(({ message }) => told.push(message));
   return { told, end };
 }
 
-describe('whoever waits for an answer of a primary', () => {
-  it('is told once when another one is the primary', () => {
+describe('a call that waits for an answer from a primary', () => {
+  it('is ended once when another member becomes the primary', () => {
     changes(null, 'a');
     const { told } = call();
     changes('a', 'b');
@@ -43,7 +43,7 @@ describe('whoever waits for an answer of a primary', () => {
     expect(told).toEqual(['no answer from a, and b is the primary now']);
   });
 
-  it('is told also if there was none for a while in between', () => {
+  it('is ended also if there was no primary for a while in between', () => {
     changes(null, 'a');
     const { told } = call();
     changes('a', null);
@@ -51,7 +51,7 @@ describe('whoever waits for an answer of a primary', () => {
     expect(told).toHaveLength(1);
   });
 
-  it('is not told of a primary that comes back, nor of members that change otherwise', () => {
+  it('is not ended when the same primary comes back', () => {
     changes(null, 'a');
     const { told } = call();
     changes('a', 'a');
@@ -60,7 +60,7 @@ describe('whoever waits for an answer of a primary', () => {
     expect(told).toEqual([]);
   });
 
-  it('is not told of the primary that it has waited for, but of the next one', () => {
+  it('is not ended by the primary that it has waited for, but by the next one', () => {
     changes('a', null);
     const { told } = call();
     changes(null, 'b');
@@ -69,7 +69,7 @@ describe('whoever waits for an answer of a primary', () => {
     expect(told).toEqual(['no answer from b, and c is the primary now']);
   });
 
-  it('is told also of the first change that is heard, but not of the first primary', () => {
+  it('is ended by the first change of the primary, but not by the discovery of the first primary', () => {
     const early = call();
     changes(null, 'a');
     expect(early.told).toEqual([]);
@@ -79,7 +79,7 @@ describe('whoever waits for an answer of a primary', () => {
     expect(other).not.toBe(watch);
   });
 
-  it('is not told any more once it has its answer', () => {
+  it('is not ended any more once it has its answer', () => {
     changes(null, 'a');
     const { told, end } = call();
     end();
@@ -88,7 +88,7 @@ describe('whoever waits for an answer of a primary', () => {
   });
 });
 
-it('a client has one listener for all its providers, and none when the last one has left', () => {
+it('a client has one listener for all its providers, and none after the last provider has left', () => {
   const others = Array.from({ length: 20 }, () => PrimaryWatch.join(client as unknown as MongoClient));
   expect(new Set(others)).toEqual(new Set([watch]));
   expect(client.listenerCount(EVENT)).toBe(1);

@@ -19,20 +19,20 @@ async function purges({ db }: TestProvider): Promise<boolean> {
   return indexes.some(({ key, expireAfterSeconds }) => key['purgeAt'] === 1 && expireAfterSeconds === 0);
 }
 
-describe('the index that purges', () => {
-  it('is made at the close of a provider that ends before its time has come', async () => {
+describe('the purge index', () => {
+  it('is created by close() if the provider closes before the index was due', async () => {
     const provider = await testProvider();
     const use = (locks: LockProvider): Promise<void> => locks.useMutex('a', () => undefined);
     await use(provider.locks);
-    // A second after the grant it would come by itself: the close comes first, also on a slow machine, or shows nothing.
+    // The index is due a second after the grant. The close has to come before that.
     const before = made(provider);
     await provider.locks.close();
     expect(before).toBe(0);
     expect(made(provider)).toBe(1);
-    await eventually('it is there', () => purges(provider));
+    await eventually('the index exists', () => purges(provider));
   });
 
-  it('is made later if it could not be made before: at the next grant after a minute, and then never again', async () => {
+  it('is created at the first grant after a minute if its creation failed, and then never again', async () => {
     const provider = await testProvider({ createIndexes: false });
     const { db } = provider;
     const errors: unknown[] = [];
@@ -48,7 +48,7 @@ describe('the index that purges', () => {
     index.wanted();
     expect(made(provider)).toBe(1);
     clock.advance(1_000);
-    await eventually('it is told', () => errors.length === 1);
+    await eventually('the error is reported', () => errors.length === 1);
     await locks.dropIndex('in the way');
     const before = made(provider);
     index.wanted();
@@ -58,7 +58,7 @@ describe('the index that purges', () => {
     clock.advance(10_000);
     index.wanted();
     clock.advance(1_000);
-    await eventually('it is there', () => purges(provider));
+    await eventually('the index exists', () => purges(provider));
     await index.close();
     clock.advance(3_600_000);
     index.wanted();

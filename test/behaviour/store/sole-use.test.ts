@@ -14,7 +14,7 @@ const KINDS: Readonly<Record<string, (locks: LockProvider) => Promise<LockHandle
   permits: (locks) => locks.createSemaphore('a', 3).tryAcquire({ permits: 2 }),
 };
 
-/** How many stages each update had: the short forms have one. */
+/** How many stages each update had. An update on the fast path has one. */
 const stages = ({ commands }: TestProvider): readonly number[] =>
   commands
     .filter(({ commandName }) => commandName === 'findAndModify')
@@ -26,15 +26,15 @@ const take = async (provider: TestProvider, kind: string): Promise<LockHandle> =
   return lock;
 };
 
-/** Gives it back in short, after which it is taken in short. A busy machine may make a hold last too long for it. */
-const giveBackInShort = (provider: TestProvider, kind: string): Promise<unknown> =>
-  eventually('a release in short', async () => {
+/** Releases on the fast path, so that the next acquire takes it too. A long hold, as on a busy machine, prevents it. */
+const releaseOnFastPath = (provider: TestProvider, kind: string): Promise<unknown> =>
+  eventually('a release on the fast path', async () => {
     await (await take(provider, kind)).release();
     return stages(provider).at(-1) === 1;
   });
 
-describe.each(Object.keys(KINDS))('a lock that nobody else uses, taken as %s', (kind) => {
-  it('is taken and given back by short updates from the first release on', async () => {
+describe.each(Object.keys(KINDS))('an uncontended lock, acquired as %s', (kind) => {
+  it('is acquired and released on the fast path from its first release on', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
     const tokens: number[] = [];
     const takeAndGiveBack = async (): Promise<void> => {
@@ -44,7 +44,7 @@ describe.each(Object.keys(KINDS))('a lock that nobody else uses, taken as %s', (
     };
     await takeAndGiveBack();
     expect(stages(provider)[0]).toBeGreaterThan(1);
-    await eventually('two rounds in short', async () => {
+    await eventually('two rounds on the fast path', async () => {
       await takeAndGiveBack();
       return stages(provider).slice(-4).join() === '1,1,1,1';
     });
@@ -52,9 +52,9 @@ describe.each(Object.keys(KINDS))('a lock that nobody else uses, taken as %s', (
     expect(await provider.locks.inspect('a')).toMatchObject({ holders: [], waiters: [] });
   });
 
-  it('has met another holder meanwhile: the whole update finds out', async () => {
+  it('is busy if another process has acquired it meanwhile, as the full transition finds', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
-    await giveBackInShort(one, kind);
+    await releaseOnFastPath(one, kind);
     const taken =
       kind === 'mutex'
         ? await other.locks.acquireMutex('a')
@@ -68,9 +68,9 @@ describe.each(Object.keys(KINDS))('a lock that nobody else uses, taken as %s', (
     expect((await take(one, kind)).isHeld).toBe(true);
   });
 
-  it('hands over to whoever has come to wait, however short the hold', async () => {
+  it('goes to a waiter at its release, however short the hold was', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
-    await giveBackInShort(one, kind);
+    await releaseOnFastPath(one, kind);
     const lock = await take(one, kind);
     const waiting =
       kind === 'mutex'
@@ -85,15 +85,15 @@ describe.each(Object.keys(KINDS))('a lock that nobody else uses, taken as %s', (
   });
 });
 
-describe('a short update whose answer is not known', () => {
+describe('an unknown outcome on the fast path', () => {
   const unknown = {
     failCommands: ['findAndModify'],
     writeConcernError: { code: 64, errmsg: 'waiting for replication timed out' },
   };
 
-  it('is settled by the whole one, under the same id: there is one lease', async () => {
+  it('is settled by the full transition under the same id, and there is one lease', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
-    await giveBackInShort(provider, 'mutex');
+    await releaseOnFastPath(provider, 'mutex');
     provider.commands.length = 0;
     await failCommands(provider, { times: 1 }, unknown);
     const lock = await provider.locks.acquireMutex('a');
@@ -103,7 +103,7 @@ describe('a short update whose answer is not known', () => {
     expect(snapshot?.holders).toMatchObject([{ id: lock.id, token: lock.fencingToken }]);
   });
 
-  it('is settled by the whole one when it gives back, and the release tells that it was held', async () => {
+  it('is settled by the full transition at a release, which returns true', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
     const lock = await provider.locks.acquireMutex('a');
     await failCommands(provider, { times: 1 }, unknown);
@@ -112,16 +112,16 @@ describe('a short update whose answer is not known', () => {
   });
 });
 
-describe('a document that is not what it was', () => {
-  it('is left untouched by a short update too', async () => {
+describe('an acquire after an uncontended release', () => {
+  it('leaves a document untouched that has become corrupt', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
-    await giveBackInShort(provider, 'mutex');
+    await releaseOnFastPath(provider, 'mutex');
     await provider.tamper('a', { $set: { fence: 'x' } });
     await expect(provider.locks.acquireMutex('a')).rejects.toMatchObject({ code: 'CORRUPT_LOCK_DOCUMENT' });
     expect(await provider.document('a')).toMatchObject({ fence: 'x', holder: null });
   });
 
-  it('is made anew where it is gone', async () => {
+  it('creates the document again if it was deleted', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
     const before = await provider.locks.acquireMutex('a');
     await before.release();

@@ -26,7 +26,7 @@ async function killStreams(provider: TestProvider): Promise<number> {
 }
 
 describe.concurrent('the wake stream', () => {
-  it('is opened at the first wait, one per provider, and closed when nobody has waited for a while', async () => {
+  it('opens at the first wait, once per provider, and closes after wakeIdleMs without a wait', async () => {
     const [one, other] = await twoProviders({ wakeIdleMs: 300 });
     const lock = await one.locks.acquireMutex('a');
     const second = await other.locks.acquireMutex('b');
@@ -38,17 +38,23 @@ describe.concurrent('the wake stream', () => {
     expect(await streams(other)).toEqual([]);
     const waits = [other.locks.acquireMutex('a'), other.locks.acquireMutex('a')];
     const third = one.locks.acquireMutex('b');
-    await eventually('its stream', async () => (await streams(other)).length === 1);
-    await eventually('the other stream', async () => (await streams(one)).length === 1);
+    await eventually('the stream of one provider is open', async () => (await streams(other)).length === 1);
+    await eventually(
+      'the stream of the other provider is open',
+      async () => (await streams(one)).length === 1,
+    );
     await Promise.all([lock.release(), second.release()]);
     for (const wait of waits) {
       const next = await Promise.race([...waits, wait]);
       await next.release();
     }
     await (await third).release();
-    await eventually('its end', async () => (await streams(other)).length === 0);
-    await eventually('the end of the other', async () => (await streams(one)).length === 0);
-    // The server drops a cursor whose session ended from that list, and keeps it all the same.
+    await eventually('the stream of one provider is closed', async () => (await streams(other)).length === 0);
+    await eventually(
+      'the stream of the other provider is closed',
+      async () => (await streams(one)).length === 0,
+    );
+    // The server no longer lists a cursor whose session has ended, but it may still have the cursor.
     await eventually('the end of the cursor on the server', () => killed > 0);
   });
 
@@ -62,7 +68,7 @@ describe.concurrent('the wake stream', () => {
       else await eventually('a waiter', async () => (await other.locks.inspect('a'))?.waiters.length === 1);
       const [killed] = await Promise.all([killStreams(other), lock.release()]);
       kills += killed;
-      // Its own lease and place go on for a minute: only the wake-up, or the look after the reopening, can tell it.
+      // Its place lasts a minute, so only the wake-up, or the look after the reopening, can deliver the grant.
       const next = await waiting;
       expect(await next.release()).toBe(true);
       await eventually('the old cursors are gone', async () => (await streams(other)).length <= 1);
@@ -71,7 +77,7 @@ describe.concurrent('the wake stream', () => {
     await eventually('no cursor is left', async () => (await streams(other)).length === 0);
   });
 
-  it('finds what happened when the collection was dropped: the waiter queues again, the holder is told', async () => {
+  it('reports a drop of the collection: the waiter queues again, and the holder loses its hold', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const lock = await one.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a');
@@ -99,7 +105,7 @@ describe.concurrent('the wake stream', () => {
     expect((await after).isHeld).toBe(true);
   });
 
-  it('says once how waiters are woken', async () => {
+  it('reports once how waiters are woken', async () => {
     const [one, other] = await twoProviders();
     const modes: string[] = [];
     other.locks.on('wakeups', ({ mode }) => modes.push(mode));
@@ -113,7 +119,7 @@ describe.concurrent('the wake stream', () => {
 });
 
 describe.concurrent('polling', () => {
-  it('opens no stream, and asks a majority', async () => {
+  it('opens no stream, and reads with read concern majority', async () => {
     const database = (await testProvider()).db.databaseName;
     const one = await testProvider({ wakeups: 'polling', leaseMs: 60_000 }, { database });
     const other = await testProvider({ wakeups: 'polling', leaseMs: 60_000 }, { database });

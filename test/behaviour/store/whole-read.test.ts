@@ -5,7 +5,7 @@ import { LockCollection } from '../../../src/store/lock-collection.js';
 import { testProvider } from '../../support/test-provider.js';
 
 describe('a read of documents that do not fit into one answer', () => {
-  it('shows all of them, and none that is not there', async () => {
+  it('returns each of them, and none for a name without a document', async () => {
     const { db } = await testProvider();
     const text = 'x'.repeat(1_000_000);
     const names = Array.from({ length: 40 }, (_, index) => `n${String(index)}`);
