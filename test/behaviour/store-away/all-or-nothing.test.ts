@@ -7,10 +7,10 @@ import { OwnClient, OwnDatabase } from '../../support/own-database.js';
 import { eventually, later, pause, rejection, within } from '../../../lab/patience.js';
 import { Door } from './door.js';
 
-/** What a call may take beyond its time on a busy machine; a release that is waited for takes five seconds. */
+/** How late a call may be on a busy machine. A call that waited for its releases would be five seconds late. */
 const PROMPTLY_MS = 3_500;
 
-/** Holds the first of two locks and waits for the second, when the store falls silent; `run` ends the wait. */
+/** Holds the first of two locks and waits for the second. Then the store stops answering, and `run` ends the wait. */
 async function whileSilent(
   options: AcquireOptions,
   run: (taking: Promise<unknown>) => Promise<void>,
@@ -25,7 +25,7 @@ async function whileSilent(
   const waitsFor: string[] = [];
   here.on('waiting', ({ lockName }) => waitsFor.push(lockName));
   const taking = later(here.acquireAll(requests, options));
-  // The answer is here, and not only its place in the queue there.
+  // The process has the answer: its place is not only stored on the server.
   await eventually('it waits for the second', () => waitsFor.includes('b'));
   door.stick();
   try {
@@ -39,8 +39,8 @@ async function whileSilent(
   });
 }
 
-describe.concurrent('several locks of a store that has fallen silent', () => {
-  it('are given up promptly when the caller aborts, and given back when the store is there again', async () => {
+describe.concurrent('acquireAll, after the store has stopped answering,', () => {
+  it('ends promptly when the caller aborts, and releases its locks when the store is back', async () => {
     const controller = new AbortController();
     await whileSilent({ signal: controller.signal }, async (taking) => {
       const startedMs = performance.now();
@@ -50,7 +50,7 @@ describe.concurrent('several locks of a store that has fallen silent', () => {
     });
   });
 
-  it('are given up about when the time is up, with the word that the store stopped answering', async () => {
+  it('times out about on time, with an error that says that the store stopped answering', async () => {
     const timeoutMs = 3_000;
     const startedMs = performance.now();
     await whileSilent({ timeoutMs }, async (taking) => {
@@ -63,8 +63,8 @@ describe.concurrent('several locks of a store that has fallen silent', () => {
   });
 });
 
-describe('a try of several locks of a store that is slow', () => {
-  it('gives back what it took before it says that it has not got all', async () => {
+describe('a try of several locks on a slow store', () => {
+  it('releases the locks that it took before it returns null', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const other = database.plain.provider({ createIndexes: false });
     const { db } = database.client();

@@ -11,8 +11,8 @@ function addressOf(uri: string): { readonly host: string; readonly port: number 
 }
 
 /**
- * A port in front of a real server. While the door is shut, nobody listens there; once it is open, clients reach the
- * server; when it is stuck, connections stay open and nothing passes.
+ * A port in front of a real server. While the door is shut, connections are refused. While it is open, clients reach the
+ * server. While it is stuck, connections stay open, but no data passes.
  */
 export class Door implements AsyncDisposable {
   readonly port: number;
@@ -26,12 +26,12 @@ export class Door implements AsyncDisposable {
     this.#target = addressOf(uri);
   }
 
-  /** A door that is shut. */
+  /** Returns a door that is shut. */
   static async to(uri: string): Promise<Door> {
     return new Door(await freePort(), uri);
   }
 
-  /** The server behind the door, and no other member that it may name. */
+  /** The URI of the server behind the door. Clients do not look for its other members. */
   get uri(): string {
     return `mongodb://127.0.0.1:${String(this.port)}/?directConnection=true`;
   }
@@ -46,7 +46,7 @@ export class Door implements AsyncDisposable {
     return this;
   }
 
-  /** Connections end, and later ones are refused. */
+  /** Ends all connections, and refuses later ones. */
   async shut(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -56,13 +56,13 @@ export class Door implements AsyncDisposable {
     await once(server, 'close');
   }
 
-  /** Nothing passes any more, in either direction, and nothing ends. */
+  /** Holds up all data in both directions, and ends no connection. */
   stick(): void {
     this.#isStuck = true;
     for (const socket of this.#sockets) socket.pause();
   }
 
-  /** What was held up passes on. */
+  /** Lets the data pass that was held up. */
   unstick(): void {
     this.#isStuck = false;
     for (const socket of this.#sockets) socket.resume();

@@ -8,7 +8,8 @@ import { OwnClient, randomName } from '../../support/own-database.js';
 import { eventually, later, rejection, within } from '../../../lab/patience.js';
 import { Door } from './door.js';
 
-const count = (locks: LockProvider): (() => number) => {
+/** Counts the `storeError` events from now on. */
+const countErrors = (locks: LockProvider): (() => number) => {
   let errors = 0;
   locks.on('storeError', () => (errors += 1));
   return () => errors;
@@ -18,23 +19,20 @@ describe.concurrent('a client that could not connect yet', () => {
   it.for([
     ['gives up soon', 300],
     ['gives up late', 30_000],
-  ] as const)(
-    'and %s is no closed client: the lock is granted when the store comes',
-    async ([, giveUpMs]) => {
-      await using door = await Door.to(inject('mongoUri'));
-      await using own = new OwnClient(door.uri, randomName('away'), { serverSelectionTimeoutMS: giveUpMs });
-      const locks = own.provider({ storeTimeoutMs: 700 });
-      const errors = count(locks);
-      const waits = ['a', 'b'].map((name) => later(locks.acquireMutex(name, { timeoutMs: 50_000 })));
-      await eventually('several commands have failed', () => errors() > 5);
-      await door.open();
-      const holds = await within(20_000, 'the grants', Promise.all(waits));
-      expect(holds.map(({ isHeld }) => isHeld)).toEqual([true, true]);
-      expect(await Promise.all(holds.map((hold) => hold.release()))).toEqual([true, true]);
-    },
-  );
+  ] as const)('gets its locks when the store comes, if the driver %s', async ([, giveUpMs]) => {
+    await using door = await Door.to(inject('mongoUri'));
+    await using own = new OwnClient(door.uri, randomName('away'), { serverSelectionTimeoutMS: giveUpMs });
+    const locks = own.provider({ storeTimeoutMs: 700 });
+    const errors = countErrors(locks);
+    const waits = ['a', 'b'].map((name) => later(locks.acquireMutex(name, { timeoutMs: 50_000 })));
+    await eventually('several commands have failed', () => errors() > 5);
+    await door.open();
+    const holds = await within(20_000, 'the grants', Promise.all(waits));
+    expect(holds.map(({ isHeld }) => isHeld)).toEqual([true, true]);
+    expect(await Promise.all(holds.map((hold) => hold.release()))).toEqual([true, true]);
+  });
 
-  it('because its own connect() failed is used all the same', async () => {
+  it('gets its lock even after its own connect() has failed', async () => {
     await using door = await Door.to(inject('mongoUri'));
     await using own = new OwnClient(door.uri, randomName('away'), { serverSelectionTimeoutMS: 200 });
     await expect(own.client.connect()).rejects.toThrow(/ECONNREFUSED|Server selection timed out/);
@@ -45,8 +43,8 @@ describe.concurrent('a client that could not connect yet', () => {
   });
 });
 
-describe.concurrent('an index that is asked for while nobody listens', () => {
-  it('is known not to have been made', async () => {
+describe.concurrent('ensureIndexes without a reachable server', () => {
+  it('rejects with outcomeKnown: true', async () => {
     await using door = await Door.to(inject('mongoUri'));
     await using own = new OwnClient(door.uri, randomName('away'), { serverSelectionTimeoutMS: 300 });
     const error = await rejection(within(20_000, 'the error', own.provider().ensureIndexes()));
@@ -56,12 +54,12 @@ describe.concurrent('an index that is asked for while nobody listens', () => {
 
 describe.concurrent('a client that its owner has closed', () => {
   it.for(['before it ever connected', 'after it could not connect', 'while it could not connect'] as const)(
-    '%s ends a request soon, and is not opened again',
+    'ends a request soon and is not opened again, if it was closed %s',
     async (when) => {
       await using door = await Door.to(inject('mongoUri'));
       const client = new MongoClient(door.uri, { serverSelectionTimeoutMS: 300 });
       await using locks = new LockProvider(client.db(randomName('away')));
-      const errors = count(locks);
+      const errors = countErrors(locks);
       const wait = when === 'before it ever connected' ? undefined : later(locks.acquireMutex('a'));
       if (when === 'after it could not connect') await once(client, 'topologyClosed');
       if (when === 'while it could not connect') await eventually('it has tried twice', () => errors() > 2);
@@ -77,7 +75,7 @@ describe.concurrent('a client that its owner has closed', () => {
     },
   );
 
-  it.for(['auto', 'polling'] as const)('under a queued request ends it soon (%s)', async (wakeups) => {
+  it.for(['auto', 'polling'] as const)('ends a queued request soon (wakeups: %s)', async (wakeups) => {
     await using door = await (await Door.to(inject('mongoUri'))).open();
     await using other = new OwnClient(inject('mongoUri'), randomName('away'));
     const hold = await other.provider().acquireMutex('a');

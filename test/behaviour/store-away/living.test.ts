@@ -7,7 +7,7 @@ interface Ended {
   readonly code: number;
 }
 
-/** Runs a program in a process of its own, whose store is away for good. */
+/** Runs a program in a process of its own, which can never reach its store. */
 const run = (program: string): Promise<Ended> =>
   new Promise((resolve) => {
     const index = new URL('../../../src/index.ts', import.meta.url).href;
@@ -28,7 +28,7 @@ const run = (program: string): Promise<Ended> =>
   });
 
 describe.concurrent('a process whose store is away', () => {
-  it('lives while it awaits a lock, runs its catch, and ends by itself as it decides', async () => {
+  it('stays alive while it awaits a lock, runs its catch block, and ends by itself with its exit code', async () => {
     const program = `
       async function main() {
         try {
@@ -42,7 +42,7 @@ describe.concurrent('a process whose store is away', () => {
     expect(await run(program)).toEqual({ printed: 'caught ACQUIRE_TIMEOUT', code: 7 });
   });
 
-  it('lives while it awaits any other call', async () => {
+  it('stays alive while it awaits any other call', async () => {
     const program = `
       const calls = {
         tryAcquire: () => locks.tryAcquireMutex('x'),

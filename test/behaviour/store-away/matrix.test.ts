@@ -11,11 +11,11 @@ import { OwnClient, OwnDatabase, randomName } from '../../support/own-database.j
 import { eventually, later, rejection, staysOpen, within } from '../../../lab/patience.js';
 import { Door } from './door.js';
 
-/** The bound of a call, and what the driver's monitors need to find out that nobody is there. */
+/** The time bound of a call leaves the driver's monitors enough time to find out that no server is there. */
 const OPTIONS = { storeTimeoutMs: 1_500, createIndexes: false };
 const TIMEOUT_MS = 1_500;
 
-/** What an answer may take beyond its time: the second that a cancel has, and a busy machine. */
+/** How late an answer may be: one second for a cancel, and the rest for a busy machine. */
 const LATE_MS = 8_000;
 
 interface Request {
@@ -23,7 +23,7 @@ interface Request {
   readonly signal?: AbortSignal;
 }
 
-/** Every call that waits for a lock, and gives what it was granted. */
+/** Every call that waits for a lock. Each resolves with its hold. */
 const WAITS: Readonly<Record<string, (locks: LockProvider, request: Request) => Promise<unknown>>> = {
   acquire: (locks, request) => locks.acquireMutex('a', request),
   'acquire of a permit': (locks, request) => locks.createSemaphore('s', 2).acquire(request),
@@ -32,7 +32,7 @@ const WAITS: Readonly<Record<string, (locks: LockProvider, request: Request) => 
     locks.acquireAll([{ mutex: locks.createMutex('a') }, { mutex: locks.createMutex('b') }], request),
 };
 
-/** Every call that asks once. */
+/** Every call that does not wait for a lock. */
 const QUESTIONS: Readonly<Record<string, (locks: LockProvider) => Promise<unknown>>> = {
   tryAcquire: (locks) => locks.tryAcquireMutex('a'),
   tryAcquireAll: (locks) => locks.tryAcquireAll([{ mutex: locks.createMutex('a') }]),
@@ -42,11 +42,11 @@ const QUESTIONS: Readonly<Record<string, (locks: LockProvider) => Promise<unknow
   resize: (locks) => locks.createSemaphore('s', 2).resize(3),
 };
 
-/** Why there is no store at all, and what is said of it. */
+/** Reasons why there is no store, each with the message that an error has to contain. */
 const ABSENCES: Readonly<
   Record<string, { readonly uri: () => string | Promise<string>; readonly why: RegExp }>
 > = {
-  'nobody listens': {
+  'no server listens': {
     uri: async () => `mongodb://127.0.0.1:${String(await freePort())}/`,
     why: /connect ECONNREFUSED 127\.0\.0\.1:\d+/,
   },
@@ -60,7 +60,7 @@ const ABSENCES: Readonly<
   },
 };
 
-/** How long the driver looks for a server before it says that there is none. */
+/** How long the driver looks for a server before it gives up. */
 const DRIVER_PATIENCE: Readonly<Record<string, number>> = { soon: 1_000, late: 30_000 };
 
 const product = <A, B>(some: readonly A[], others: readonly B[]): [A, B][] =>
@@ -76,13 +76,13 @@ async function expectRejection(promise: Promise<unknown>, boundMs: number): Prom
 
 // Not `describe.concurrent.for`: in Vitest 4.1 its tests run one after the other all the same.
 describe.for(product(Object.entries(ABSENCES), Object.entries(DRIVER_PATIENCE)))(
-  'where %s',
+  'without a reachable store',
   { concurrent: true },
   ([[absence, { uri, why }], [when, serverSelectionTimeoutMS]]) => {
     const title = `${absence}, and the driver gives up ${when}`;
 
     it.for(Object.entries(WAITS))(
-      `${title}: a timed %s says that the store did not answer, and why`,
+      `${title}: a timed %s fails with an error that says why the store did not answer`,
       async ([, wait]) => {
         await using own = new OwnClient(await uri(), 'x', { serverSelectionTimeoutMS });
         const locks = own.provider(OPTIONS);
@@ -96,7 +96,7 @@ describe.for(product(Object.entries(ABSENCES), Object.entries(DRIVER_PATIENCE)))
     );
 
     it.for(Object.entries(QUESTIONS))(
-      `${title}: %s fails with the reason, and changed nothing`,
+      `${title}: %s fails with the reason and outcomeKnown: true`,
       async ([, ask]) => {
         await using own = new OwnClient(await uri(), 'x', { serverSelectionTimeoutMS });
         const locks = own.provider(OPTIONS);
@@ -108,7 +108,7 @@ describe.for(product(Object.entries(ABSENCES), Object.entries(DRIVER_PATIENCE)))
       },
     );
 
-    it(`${title}: waits without a timeout go on until they are aborted, and events tell of the trouble`, async () => {
+    it(`${title}: untimed waits go on until they are aborted, and storeError events give the reason`, async () => {
       await using own = new OwnClient(await uri(), 'x', { serverSelectionTimeoutMS });
       const locks = own.provider(OPTIONS);
       const told: unknown[] = [];
@@ -124,12 +124,12 @@ describe.for(product(Object.entries(ABSENCES), Object.entries(DRIVER_PATIENCE)))
   },
 );
 
-describe.concurrent('a store that comes late', () => {
-  it.for(product(Object.keys(WAITS), ['with a timeout', 'without one']))(
-    'grants what has waited for it: %s %s',
+describe.concurrent('a store that becomes reachable late', () => {
+  it.for(product(Object.keys(WAITS), ['with a timeout', 'without a timeout']))(
+    'grants a waiting %s %s',
     async ([name, bound]) => {
       const wait = WAITS[name];
-      if (wait === undefined) throw new Error('of the table');
+      if (wait === undefined) throw new Error('no such wait in the table');
       const request = bound === 'with a timeout' ? { timeoutMs: 40_000 } : {};
       await using door = await Door.to(inject('mongoUri'));
       await using own = new OwnClient(door.uri, randomName('away'), { serverSelectionTimeoutMS: 250 });
@@ -146,7 +146,7 @@ describe.concurrent('a store that comes late', () => {
     },
   );
 
-  it('has a leader elected, a job run, and a quorum reached', async () => {
+  it('lets a leader be elected, a job run, and a quorum lock be granted', async () => {
     await using door = await Door.to(inject('mongoUri'));
     const clients = Array.from(
       { length: 3 },
@@ -182,13 +182,13 @@ describe.concurrent('a store that comes late', () => {
   });
 });
 
-/** Somebody else holds all of these, and the wait of `here` is queued behind it. */
+/** Another provider holds all these locks, and `here` has a wait in the queue of each. */
 async function queuedBehind(
   run: (parts: {
     readonly door: Door;
     readonly here: LockProvider;
     readonly waits: readonly Promise<unknown>[];
-    readonly letGo: () => Promise<void>;
+    readonly releaseAll: () => Promise<void>;
   }) => Promise<void>,
   request: Request,
 ): Promise<void> {
@@ -220,14 +220,14 @@ async function queuedBehind(
     await read?.release();
     return read === null;
   });
-  const letGo = async (): Promise<void> => {
+  const releaseAll = async (): Promise<void> => {
     await Promise.all(theirs.map((hold) => hold.release()));
   };
-  await run({ door, here, waits, letGo });
+  await run({ door, here, waits, releaseAll });
 }
 
-describe.concurrent('a store that goes away while requests are queued', () => {
-  it('lets them time out with the word that it stopped answering, and why', async () => {
+describe.concurrent('a store that goes away', () => {
+  it('makes queued requests time out with an error that says why the store stopped answering', async () => {
     await queuedBehind(
       async ({ door, waits }) => {
         await door.shut();
@@ -242,14 +242,14 @@ describe.concurrent('a store that goes away while requests are queued', () => {
     );
   });
 
-  it('grants them when it is back, and a question meanwhile says why there is no answer', async () => {
-    await queuedBehind(async ({ door, here, waits, letGo }) => {
+  it('grants queued requests when it is back, and inspect() meanwhile fails with the reason', async () => {
+    await queuedBehind(async ({ door, here, waits, releaseAll }) => {
       await door.shut();
       const error = await expectRejection(here.inspect('a'), OPTIONS.storeTimeoutMs);
       expect(error).toBeInstanceOf(StoreUnavailableError);
       expect(error.message).toMatch(/ECONNREFUSED|connection/);
       await door.open();
-      await letGo();
+      await releaseAll();
       // Two of them want the same mutex, one after the other.
       await Promise.all(
         waits.map(async (wait) => {
@@ -261,7 +261,7 @@ describe.concurrent('a store that goes away while requests are queued', () => {
     }, {});
   });
 
-  it('leaves a hold as it is when it cannot be confirmed', async () => {
+  it('does not end a hold whose confirm() fails', async () => {
     await using door = await (await Door.to(inject('mongoUri'))).open();
     await using own = new OwnClient(door.uri, randomName('away'), { serverSelectionTimeoutMS: 250 });
     const locks = own.provider(OPTIONS);
@@ -276,8 +276,8 @@ describe.concurrent('a store that goes away while requests are queued', () => {
   });
 });
 
-describe.concurrent('an error that the store is away', () => {
-  it('prints in a few lines, and its stack shows where the caller asked', async () => {
+describe.concurrent('the error for an unreachable store', () => {
+  it('prints in a few lines, and its stack shows the call of the application', async () => {
     const client = new MongoClient('mongodb://127.0.0.1:1/', { serverSelectionTimeoutMS: 250 });
     await using locks = new LockProvider(client.db('x'), OPTIONS);
     async function bookSeat(): Promise<void> {

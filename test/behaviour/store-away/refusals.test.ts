@@ -21,60 +21,66 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** A client of a user who may only do this with the lock collection. */
-async function clientWhoMay(actions: readonly string[]): Promise<OwnClient> {
+/** A client of a user with only these privileges on the lock collection. */
+async function clientAllowed(actions: readonly string[]): Promise<OwnClient> {
   const db = randomName('away');
   const privileges = [{ resource: { db, collection: 'distributed.locks' }, actions }];
   return new OwnClient(await server.uriOfUser(randomName('user'), privileges), db);
 }
 
-describe.concurrent('a user who lacks a privilege', () => {
+describe.concurrent('a user without a needed privilege', () => {
   it.for([
     ['acquire', (locks: LockProvider) => locks.acquireMutex('x', { timeoutMs: 5_000 })],
     ['untimed acquire', (locks: LockProvider) => locks.acquireMutex('x')],
     ['tryAcquire', (locks: LockProvider) => locks.tryAcquireMutex('x')],
     ['acquireAll', (locks: LockProvider) => locks.acquireAll([{ mutex: locks.createMutex('x') }])],
     ['resize', (locks: LockProvider) => locks.createSemaphore('s', 1).resize(2)],
-  ] as const)('is told by %s which ones are needed, where, and on which page it stands', async ([, call]) => {
-    await using client = await clientWhoMay(['find']);
-    const error = await rejection(call(client.provider({ createIndexes: false })));
-    expect(error).toBeInstanceOf(StoreUnavailableError);
-    expect(error).toMatchObject({ outcomeKnown: true, cause: { code: 13, codeName: 'Unauthorized' } });
-    expect((error as Error).message).toContain(
-      `needs find, insert and update on ${client.db.databaseName}.distributed.locks; see https://`,
-    );
-    expect((error as Error).message).toContain('/docs/operations.md#privileges');
-    const printed = inspect(error);
-    expect(printed).not.toContain('findAndModify');
-    expect(printed.length).toBeLessThan(6_000);
-  });
+  ] as const)(
+    'gets an error from %s that names the privileges, the collection and the page about them',
+    async ([, call]) => {
+      await using client = await clientAllowed(['find']);
+      const error = await rejection(call(client.provider({ createIndexes: false })));
+      expect(error).toBeInstanceOf(StoreUnavailableError);
+      expect(error).toMatchObject({ outcomeKnown: true, cause: { code: 13, codeName: 'Unauthorized' } });
+      expect((error as Error).message).toContain(
+        `needs find, insert and update on ${client.db.databaseName}.distributed.locks; see https://`,
+      );
+      expect((error as Error).message).toContain('/docs/operations.md#privileges');
+      const printed = inspect(error);
+      expect(printed).not.toContain('findAndModify');
+      expect(printed.length).toBeLessThan(6_000);
+    },
+  );
 
   it.for([
     ['untimed acquire', {}],
     ['timed acquire', { timeoutMs: 60_000 }],
     ['tryAcquire', { timeoutMs: 0 }],
-  ] as const)('in most stores of a quorum is told so by %s, at once', async ([, request]) => {
-    await using one = await clientWhoMay(['find']);
-    await using other = await clientWhoMay(['find', 'insert', 'update']);
-    await using third = await clientWhoMay(['find']);
-    const dbs = [one, other, third].map(({ db }) => db);
-    await using locks = new QuorumLockProvider(dbs, { createIndexes: false });
-    const error = await rejection(within(30_000, 'the refusal', locks.createMutex('x').acquire(request)));
-    expect(error).toBeInstanceOf(QuorumError);
-    expect((error as Error).message).toMatch(
-      /store 0 \(has answered before\): not authorized: needs .*; store 2 \(has answered before\): not authorized/,
-    );
-  });
+  ] as const)(
+    'gets an error at once from %s of a quorum if most of its stores refuse the user',
+    async ([, request]) => {
+      await using one = await clientAllowed(['find']);
+      await using other = await clientAllowed(['find', 'insert', 'update']);
+      await using third = await clientAllowed(['find']);
+      const dbs = [one, other, third].map(({ db }) => db);
+      await using locks = new QuorumLockProvider(dbs, { createIndexes: false });
+      const error = await rejection(within(30_000, 'the refusal', locks.createMutex('x').acquire(request)));
+      expect(error).toBeInstanceOf(QuorumError);
+      expect((error as Error).message).toMatch(
+        /store 0 \(has answered before\): not authorized: needs .*; store 2 \(has answered before\): not authorized/,
+      );
+    },
+  );
 
-  it('is told of a privilege for indexes by ensureIndexes', async () => {
-    await using client = await clientWhoMay(['find', 'insert', 'update']);
+  it('gets an error from ensureIndexes that names the privilege for indexes', async () => {
+    await using client = await clientAllowed(['find', 'insert', 'update']);
     const error = await rejection(client.provider().ensureIndexes());
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', cause: { code: 13 } });
     expect((error as Error).message).toContain('needs createIndex on ');
   });
 
-  it('is told of a change stream that was demanded', async () => {
-    await using client = await clientWhoMay(['find', 'insert', 'update']);
+  it('gets an error that names the privileges for a change stream, if wakeups demands one', async () => {
+    await using client = await clientAllowed(['find', 'insert', 'update']);
     const locks = client.provider({ wakeups: 'change-stream', createIndexes: false });
     const hold = await locks.acquireMutex('x');
     const error = await rejection(locks.acquireMutex('x', { timeoutMs: 20_000 }));
@@ -85,7 +91,7 @@ describe.concurrent('a user who lacks a privilege', () => {
   });
 });
 
-describe('a server', () => {
+describe('a request', () => {
   useOwnServer();
 
   it.for([
@@ -94,7 +100,7 @@ describe('a server', () => {
     [261, 'TooManyLogicalSessions'],
     [94, 'NotYetInitialized'],
     [246, 'SnapshotUnavailable'],
-  ] as const)('that says %i (%s) is asked again', async ([errorCode]) => {
+  ] as const)('is repeated after error %i (%s)', async ([errorCode]) => {
     const provider = await testProvider();
     const requests = { failCommands: ['findAndModify'], errorCode };
     await failCommands(provider, { times: 2 }, requests);
@@ -102,18 +108,18 @@ describe('a server', () => {
     expect(await hold.release()).toBe(true);
   });
 
-  it('that says that a router was behind (249) is asked again', () => {
+  it('is repeated after error 249, which says that a router was out of date', () => {
     const error = Object.assign(new Error('stale'), { name: 'MongoServerError', code: 249 });
     expect(outcomeOfError(error)).toMatchObject({ type: 'unknown', maybeApplied: false });
   });
 
-  it('that says that a pipeline is nested too deeply (232) is not asked again', () => {
+  it('is not repeated after error 232, which says that a pipeline is nested too deeply', () => {
     const error = Object.assign(new Error('too deep'), { name: 'MongoServerError', code: 232 });
     expect(outcomeOfError(error)).toMatchObject({ type: 'refused', byServer: true });
   });
 
   it.for([59, 115, 238])(
-    'that has no such command or option (%i) is called unsupported',
+    'fails with UnsupportedServerError after error %i, which says that a command or option is unknown',
     async (errorCode) => {
       const provider = await testProvider();
       await failCommands(provider, 'alwaysOn', { failCommands: ['findAndModify'], errorCode });
