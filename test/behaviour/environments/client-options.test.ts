@@ -9,7 +9,7 @@ import { thrown } from '../../../lab/patience.js';
 import { EXTENDED_OFTEN, expectOwnConcerns, expectUsualBehaviour } from './usual-behaviour.js';
 import type { Observed } from './usual-behaviour.js';
 
-/** Clients that are set up in ways that would change what a careless library sends, or what it reads. */
+/** Client options that change what a library sends or reads, unless it sets its own. */
 const CLIENTS: Readonly<Record<string, MongoClientOptions>> = {
   'w: 0': { writeConcern: { w: 0 } },
   'w: 1 without journal': { writeConcern: { w: 1, journal: false } },
@@ -69,14 +69,14 @@ describe.concurrent('locks behave the same on', () => {
     await expectUsual('change-stream', {}, options);
   });
 
-  it('a client whose pool has room for one connection, by polling, and is told why', async () => {
+  it('a client with a pool of one connection, by polling, and an event says why', async () => {
     const { wakeups } = await expectUsual('polling', { maxPoolSize: 1 });
     expect(wakeups[0]?.why).toMatch(/pool/);
   });
 });
 
-describe('a change stream that is demanded', () => {
-  it('of a pool with room for one connection is refused at construction', async () => {
+describe('a provider that demands a change stream', () => {
+  it('is rejected at construction if the pool has room for one connection only', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const { db, commands } = database.client({ maxPoolSize: 1 });
     const error = thrown(() => new LockProvider(db, { wakeups: 'change-stream' }));

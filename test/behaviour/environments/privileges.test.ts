@@ -8,7 +8,7 @@ import { EXTENDED_OFTEN, expectUsualBehaviour } from './usual-behaviour.js';
 
 const COLLECTION = 'distributed.locks';
 
-/** What locks cannot do without. */
+/** The least privileges that locks need. */
 const LEAST = ['find', 'insert', 'update'] as const;
 
 let server: AuthorizingServer;
@@ -29,7 +29,7 @@ async function connectAs(actions: readonly string[], count: number): Promise<rea
 }
 
 describe.concurrent('a user', () => {
-  it('who may open change streams and make indexes meets no error', async () => {
+  it('meets no error if it may also open change streams and create indexes', async () => {
     const [here, there] = await connectAs([...LEAST, 'changeStream', 'createIndex'], 2);
     await using first = here;
     await using second = there;
@@ -42,7 +42,7 @@ describe.concurrent('a user', () => {
     expect(storeErrors).toEqual([]);
   });
 
-  it('who may only find, insert and update polls, and is told why', async () => {
+  it('polls if it may only find, insert and update, and an event says why', async () => {
     const [here, there] = await connectAs(LEAST, 2);
     await using first = here;
     await using second = there;
@@ -53,12 +53,12 @@ describe.concurrent('a user', () => {
       'polling',
     );
     expect(wakeups[0]?.why).toMatch(/not authorized/);
-    // The index is missed, and nothing else.
+    // Only the creation of the index fails.
     const error = await eventually('the event', () => indexErrors[0]);
     expect((error as Error).message).toMatch(/not authorized/);
   });
 
-  it('who may not open change streams and demands one is refused when it waits, and only then', async () => {
+  it('is refused if it demands a change stream that it may not open, but only when it waits', async () => {
     const [only] = await connectAs(LEAST, 1);
     await using client = only;
     if (client === undefined) throw new Error('there is one');
@@ -69,11 +69,11 @@ describe.concurrent('a user', () => {
     expect(error).toMatchObject({ code: 'UNSUPPORTED_SERVER' });
     expect((error as Error).message).toMatch(/change stream/);
     expect(String((error as Error).cause)).toMatch(/not authorized/);
-    await eventually('nothing stays behind', async () => (await locks.inspect('x'))?.waiters.length === 0);
+    await eventually('no waiter is left', async () => (await locks.inspect('x'))?.waiters.length === 0);
     expect(await hold.release()).toBe(true);
   });
 
-  it('who may not write is refused at once, by a typed error that tells the cause', async () => {
+  it('is refused at once if it may not write, with a typed error that names the cause', async () => {
     const [only] = await connectAs(['find'], 1);
     await using client = only;
     if (client === undefined) throw new Error('there is one');

@@ -6,7 +6,7 @@ import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import { EXTENDED_OFTEN, expectOwnConcerns, expectUsualBehaviour } from './usual-behaviour.js';
 
-// A client that reads from secondaries does not even connect to a replica set that has none.
+// A client that reads from secondaries cannot even connect to a replica set without one.
 let server: MongoServer;
 
 beforeAll(async () => {

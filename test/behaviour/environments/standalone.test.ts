@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 
 describe.concurrent('on a standalone server, which has no change streams', () => {
-  it('locks behave as usual by polling, and an event tells why', async () => {
+  it('locks behave as usual by polling, and an event says why', async () => {
     await using database = new OwnDatabase(server.uri);
     const [here, there] = [database.client(), database.client()];
     const { wakeups, storeErrors } = await expectUsualBehaviour(
@@ -45,11 +45,11 @@ describe.concurrent('on a standalone server, which has no change streams', () =>
       await eventually('queued', async () => (await here.inspect('x'))?.waiters.length === index + 1);
     }
     await hold.release();
-    await within(20_000, 'everybody is served', Promise.all(waits));
+    await within(20_000, 'all waiters are served', Promise.all(waits));
     expect(served).toEqual(Array.from({ length: 20 }, (_, index) => index));
   });
 
-  it('whoever demands a change stream is refused when it waits, by a typed error, and leaves nothing behind', async () => {
+  it('a wait that demands a change stream fails with a typed error, and leaves no waiter behind', async () => {
     await using database = new OwnDatabase(server.uri);
     const locks = database.client().provider({ wakeups: 'change-stream', createIndexes: false });
     const hold = await locks.acquireMutex('x');
@@ -62,7 +62,7 @@ describe.concurrent('on a standalone server, which has no change streams', () =>
       expect((error as Error).message).toMatch(/change stream/);
       expect(String((error as Error).cause)).toMatch(/standalone/);
     }
-    await eventually('nobody is queued', async () => (await locks.inspect('x'))?.waiters.length === 0);
+    await eventually('the queue is empty', async () => (await locks.inspect('x'))?.waiters.length === 0);
     expect(await hold.release()).toBe(true);
     expect(await locks.tryAcquireMutex('x')).not.toBeNull();
   });

@@ -9,18 +9,18 @@ import { answeredTimeout, eventually, later, within } from '../../../lab/patienc
 /** Long enough not to be lost on a busy machine. */
 const LEASE_MS = 6_000;
 
-/** For providers that are not to keep a test waiting. */
+/** Extensions are frequent, so that a test does not have to wait long for them. */
 export const EXTENDED_OFTEN = { extendEveryMs: 150 };
 
-/** What two providers met with while they were used. */
+/** The events of two providers while a test used them. */
 export interface Observed {
   readonly wakeups: readonly WakeupsEvent[];
   readonly storeErrors: readonly unknown[];
-  /** Still filled after the end: the index is made in the background. */
+  /** May still grow after the end, because the index is created in the background. */
   readonly indexErrors: readonly unknown[];
 }
 
-/** Acquire, contend, extend, inspect, hand over, revoke, release: as on a plain client, whatever this one is. */
+/** Acquires, contends, extends, inspects, hands over, revokes and releases, and expects what a plain client does. */
 export async function expectUsualBehaviour(
   here: LockProvider,
   there: LockProvider,
@@ -68,7 +68,7 @@ export async function expectUsualBehaviour(
   expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
   await second.confirm();
   expect(await here.revoke(name)).toMatchObject({ asked: [second.id], gone: [], evicted: [] });
-  await eventually('it hears of it', async () => {
+  await eventually('the holder is asked to release', async () => {
     await second.confirm();
     return second.releaseRequested.aborted;
   });
@@ -99,7 +99,7 @@ interface Sent {
 const WRITES: readonly string[] = ['findAndModify', 'update', 'createIndexes'];
 const READS: readonly string[] = ['find', 'aggregate'];
 
-/** What was sent says itself how durable it has to be and who may answer, and leaves nothing to the client. */
+/** Every command states its own write or read concern and reads from the primary, whatever the client's options. */
 export function expectOwnConcerns(commands: readonly CommandStartedEvent[]): void {
   const writes = commands.filter(({ commandName }) => WRITES.includes(commandName));
   const reads = commands.filter(({ commandName }) => READS.includes(commandName));
@@ -112,7 +112,7 @@ export function expectOwnConcerns(commands: readonly CommandStartedEvent[]): voi
     expect(['local', 'majority']).toContain((command as Sent).readConcern?.level);
   }
   for (const { command } of [...writes, ...reads]) {
-    // Of a single server the driver asks for `primaryPreferred`, because there is nobody else.
+    // For a single server the driver sends `primaryPreferred`, because there is no other member.
     const { mode = 'primary' } = (command as Sent).$readPreference ?? {};
     expect(['primary', 'primaryPreferred']).toContain(mode);
   }
