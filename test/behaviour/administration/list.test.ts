@@ -18,14 +18,14 @@ async function listed(snapshots: AsyncIterable<{ readonly name: string }>): Prom
   return found;
 }
 
-it('a list over several pages has each lock with the prefix once, in order; a corrupt one is told, and hides none', async () => {
+it('list() returns each lock with the prefix once, in order, over several pages, and reports a corrupt one', async () => {
   await using database = new OwnDatabase(inject('mongoUri'));
   const own = database.client();
   const locks = own.provider({ createIndexes: false });
   const hold = await locks.acquireMutex(nameOf(0));
   await (await locks.acquireMutex('template')).release();
   const stored = database.plain.db.collection<Document & { _id: string }>('distributed.locks');
-  // As they are: a long that is read as a number would be written back as something else.
+  // Read without conversion: a long that is read as a number would be written back as another type.
   const raw = { promoteValues: false, promoteLongs: false };
   const held = await stored.findOne({ _id: nameOf(0) }, raw);
   const idle = await stored.findOne({ _id: 'template' }, raw);
