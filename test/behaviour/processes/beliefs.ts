@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { Hold, LockHandle } from '../../../src/index.js';
 import type { Line } from './worker-lines.js';
 
-/** A time in which somebody believed to hold the lock, on the clock that all processes of the machine share. */
+/** A time in which a process believed that it held the lock, on the clock that all processes of the machine share. */
 export interface Belief {
   readonly token: number;
   readonly fromNs: bigint;
@@ -12,11 +12,11 @@ export interface Belief {
 
 const NS_PER_MS = 1_000_000;
 
-/** What a hold promises that was looked at then: it is relied on for as long as it says. */
+/** The end of the time that a hold promised when it was checked: its process relies on it until then. */
 const promisedNs = (atNs: string, remainingMs: number): bigint =>
   BigInt(atNs) + BigInt(Math.floor(remainingMs * NS_PER_MS));
 
-/** Whose process dies or stops goes on believing until the last thing that its hold promised. */
+/** The beliefs of a worker. If it dies or stops, its last belief goes on until the end that its hold last promised. */
 export function beliefsOf(lines: readonly Line[]): readonly Belief[] {
   const beliefs: Belief[] = [];
   for (const line of lines) {
@@ -35,13 +35,13 @@ export function beliefsOf(lines: readonly Line[]): readonly Belief[] {
   return beliefs;
 }
 
-/** What this process believes of a hold that it was just given. */
+/** The belief of this process in a hold that was just granted. */
 export function beliefIn(hold: Hold & Pick<LockHandle, 'fencingToken'>): Belief {
   const fromNs = process.hrtime.bigint();
   return { token: hold.fencingToken, fromNs, untilNs: promisedNs(String(fromNs), hold.remainingMs) };
 }
 
-/** S2 and S3: nobody believes while another does, and whoever comes later has the higher token. */
+/** S2 and S3: no two beliefs overlap, and the later one has the higher token. */
 export function expectDisjoint(beliefs: readonly Belief[]): void {
   const inTime = [...beliefs].sort((a, b) => (a.fromNs < b.fromNs ? -1 : 1));
   for (const [index, later] of inTime.slice(1).entries()) {

@@ -7,9 +7,9 @@ import type { Subject } from './process-world.js';
 import { PERMITS } from './worker-lines.js';
 import type { WorkerProcess } from './worker-process.js';
 
-/** Holders and waiters that are gone without a word. */
+/** Tests of holders and waiters that die without a release. */
 export function deaths(subject: Subject): void {
-  /** How the holder ends, and whether others ask for the lock all the time, who would notice an early end of it. */
+  /** How the holder ends, and whether another provider keeps trying, which would find an early end of the lease. */
   const ends: readonly (readonly [string, (worker: WorkerProcess) => Promise<unknown>, boolean])[] = [
     ['is killed', (worker) => worker.kill(), false],
     ['is killed while others keep trying', (worker) => worker.kill(), true],
@@ -17,7 +17,7 @@ export function deaths(subject: Subject): void {
   ];
 
   it.each(ends)(
-    'when the holder %s, the next is granted after its lease and never before',
+    'when the holder %s, the next waiter gets the lock after the lease has expired, and never before',
     async (_, end, othersTry) => {
       await using world = new ProcessWorld(subject);
       const worker = await world.worker();
@@ -36,12 +36,12 @@ export function deaths(subject: Subject): void {
       expect([from.token, to.token]).toEqual([token, hold.fencingToken]);
       expect(lateMs).toBeGreaterThanOrEqual(0);
       expect(lateMs).toBeLessThan(SLACK_MS);
-      // By the clock of both processes: not while the dead one could still have believed.
+      // On the clock of both processes: not while the dead holder could still have believed that it held the lock.
       expectDisjoint([...beliefsOf(worker.lines), belief]);
     },
   );
 
-  it('a reader that is killed keeps a writer out until its lease is over, and no longer', async () => {
+  it('a reader that is killed keeps a writer out until its lease has expired, and no longer', async () => {
     await using world = new ProcessWorld(subject);
     const worker = await world.worker('read');
     const [beside, heir] = [world.provider(), world.provider()];
@@ -65,7 +65,7 @@ export function deaths(subject: Subject): void {
     expectDisjoint([...beliefsOf(worker.lines), belief]);
   });
 
-  it('the permit of a holder that is killed is given again after its lease, and never before', async () => {
+  it('the permit of a holder that is killed is granted again after its lease has expired, and never before', async () => {
     await using world = new ProcessWorld(subject);
     const worker = await world.worker('permit');
     const [beside, heir] = [world.provider(), world.provider()];
@@ -88,7 +88,7 @@ export function deaths(subject: Subject): void {
     expect(living.isHeld).toBe(true);
   });
 
-  it('a waiter that is killed at the head of the queue costs the others no more than its lease', async () => {
+  it('a waiter that is killed at the head of the queue delays the others by no more than its lease', async () => {
     await using world = new ProcessWorld(subject);
     const worker = await world.worker();
     const [first, heir] = [world.provider(), world.provider()];
@@ -97,7 +97,7 @@ export function deaths(subject: Subject): void {
     const wait = later(heir.acquireMutex(world.lockName));
     await world.untilWaiting(2);
     await worker.kill();
-    // The dead one is the first in line.
+    // The dead worker is the head of the queue.
     const takeover = later(world.watchTakeover(heir, false));
     expect(await hold.release()).toBe(true);
     const next = await within(TAKEOVER_MS, 'the grant', wait);
@@ -110,7 +110,7 @@ export function deaths(subject: Subject): void {
     expect(worker.all('granted')).toEqual([]);
   });
 
-  it('a waiter that is killed further behind costs the others nothing', async () => {
+  it('a waiter that is killed further behind does not delay the others', async () => {
     await using world = new ProcessWorld(subject, { leaseMs: 60_000 });
     const worker = await world.worker();
     const [here, there] = [world.provider(), world.provider()];
@@ -124,10 +124,10 @@ export function deaths(subject: Subject): void {
   });
 }
 
-/** How long a grant may be on its way on a busy machine; the bounds that count are by the server's clock. */
+/** How long a grant may take on a busy machine. The bounds that matter are measured on the server's clock. */
 const TAKEOVER_MS = 15_000;
 
-/** Whether a later look promised more than an earlier one. */
+/** Whether a later look promised more time than the one before it. */
 function isExtended(worker: WorkerProcess): boolean {
   const looks = worker.all('look');
   return looks.some(

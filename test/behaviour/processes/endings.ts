@@ -4,7 +4,7 @@ import { pause } from '../../../lab/patience.js';
 import { ProcessWorld } from './process-world.js';
 import type { Subject } from './process-world.js';
 
-/** Processes that have nothing left to do. */
+/** Tests of processes that have nothing left to do. */
 export function endings(subject: Subject): void {
   type Close = readonly ('provider' | 'client')[];
   const closings: readonly (readonly [string, Close])[] = [
@@ -13,18 +13,21 @@ export function endings(subject: Subject): void {
     ['its client before its provider', ['client', 'provider']],
   ];
 
-  it.each(closings)('a process that holds, waits, and has closed %s, ends by itself', async (_, close) => {
-    await using world = new ProcessWorld(subject, { leaseMs: 30_000 });
-    const worker = await world.worker();
-    await worker.tell({ do: 'acquire' }, 'granted');
-    // A second time: it waits for itself, and its change stream or its polls are under way.
-    await worker.tell({ do: 'acquire' }, 'waiting');
-    await pause(50);
-    await worker.tell({ do: 'end', close }, 'ending');
-    expect(await worker.endsByItself()).toBe(0);
-  });
+  it.each(closings)(
+    'a process that holds and waits ends by itself after it has closed %s',
+    async (_, close) => {
+      await using world = new ProcessWorld(subject, { leaseMs: 30_000 });
+      const worker = await world.worker();
+      await worker.tell({ do: 'acquire' }, 'granted');
+      // The second request waits behind the first, so the process opens its change stream or polls.
+      await worker.tell({ do: 'acquire' }, 'waiting');
+      await pause(50);
+      await worker.tell({ do: 'end', close }, 'ending');
+      expect(await worker.endsByItself()).toBe(0);
+    },
+  );
 
-  it('a process that has held and waited, and holds nothing any more, ends by itself', async () => {
+  it('a process that has waited for a lock, held it and released it ends by itself', async () => {
     await using world = new ProcessWorld(subject);
     const worker = await world.worker();
     const hold = await world.provider().createMutex(world.lockName).acquire();

@@ -5,9 +5,9 @@ import { beliefIn, beliefsOf, expectDisjoint } from './beliefs.js';
 import { ProcessWorld } from './process-world.js';
 import type { Subject } from './process-world.js';
 
-/** Processes that stand still while time goes on. */
+/** Tests of processes that are stopped or blocked while time goes on. */
 export function pauses(subject: Subject): void {
-  it('a holder that was stopped past its lease sees at its first look that the lock is gone', async () => {
+  it('a holder that was stopped for longer than its lease finds out at its first check that it lost the lock', async () => {
     await using world = new ProcessWorld(subject);
     const worker = await world.worker();
     worker.order({ do: 'watch' });
@@ -29,7 +29,7 @@ export function pauses(subject: Subject): void {
     expect(token).toBeLessThan(hold.fencingToken);
     expectDisjoint([...beliefsOf(worker.lines), belief]);
 
-    // Nor does it come back, and what it gives back is not the lock of the next holder.
+    // The hold stays lost, and its release does not take the lock from the next holder.
     const looksBefore = worker.all('look').length;
     await worker.heard('look', looksBefore + 20);
     expect(
@@ -43,7 +43,7 @@ export function pauses(subject: Subject): void {
     expect(hold.isHeld).toBe(true);
   });
 
-  it('a holder that was stopped past its lease is told by its signal, though it never looks', async () => {
+  it('a holder that was stopped for longer than its lease gets its signal aborted, even if it never checks', async () => {
     await using world = new ProcessWorld(subject);
     const worker = await world.worker();
     const { token } = await worker.tell({ do: 'acquire' }, 'granted');
@@ -58,7 +58,7 @@ export function pauses(subject: Subject): void {
     await hold.confirm();
   });
 
-  it('a holder whose event loop was blocked for two leases sees at its first look that the lock is gone', async () => {
+  it('a holder whose event loop was blocked for two leases finds out at its first check that it lost the lock', async () => {
     await using world = new ProcessWorld(subject, { leaseMs: 3_000 });
     const worker = await world.worker();
     const { token } = await worker.tell({ do: 'acquire' }, 'granted');
@@ -75,7 +75,7 @@ export function pauses(subject: Subject): void {
     await hold.confirm();
   });
 
-  it('a waiter that was stopped past its lease is not granted by what it missed, and waits again', async () => {
+  it('a waiter that was stopped for longer than its lease does not use the grant that it missed, and queues again', async () => {
     await using world = new ProcessWorld(subject);
     const worker = await world.worker();
     const [here, there] = [world.provider(), world.provider()];
@@ -85,7 +85,7 @@ export function pauses(subject: Subject): void {
     await world.untilWaiting(2);
     worker.signal('SIGSTOP');
     await first.release();
-    // The stopped one was granted, and its lease has run out since.
+    // The stopped worker was granted the lock, and its lease has expired since.
     const second = await within(10_000, 'the takeover', wait);
     const belief = beliefIn(second);
     worker.signal('SIGCONT');

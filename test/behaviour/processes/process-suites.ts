@@ -10,7 +10,7 @@ import { ProcessWorld } from './process-world.js';
 import { buildProgram } from './worker-program.js';
 import type { WorkerProgram } from './worker-program.js';
 
-/** Real processes, each with a client and a provider of its own. */
+/** Runs the tests with real processes, each with a client and a provider of its own. */
 export function runProcessSuites(wakeups: Wakeups): void {
   let built: WorkerProgram | undefined;
   const subject = {
@@ -27,8 +27,8 @@ export function runProcessSuites(wakeups: Wakeups): void {
     await built?.[Symbol.asyncDispose]();
   });
 
-  describe.concurrent(`between processes, ${wakeups}`, () => {
-    it('the lock that another process holds is busy, and comes over when it is released', async () => {
+  describe.concurrent(`between processes (wakeups: ${wakeups}),`, () => {
+    it('a lock that another process holds is busy, and goes to the waiter when it is released', async () => {
       await using world = new ProcessWorld(subject);
       const worker = await world.worker();
       const { token } = await worker.tell({ do: 'acquire' }, 'granted');
@@ -51,8 +51,8 @@ export function runProcessSuites(wakeups: Wakeups): void {
     endings(subject);
   });
 
-  describe(`several processes, ${wakeups}`, () => {
-    it('that take turns never believe at the same time, and their tokens rise from grant to grant', async () => {
+  describe(`several processes that take turns (wakeups: ${wakeups})`, () => {
+    it('never believe at the same time that they hold the lock, and their tokens rise from grant to grant', async () => {
       await using world = new ProcessWorld(subject, { leaseMs: 10_000, pollMs: { min: 5, max: 50 } });
       const [processes, rounds] = [4, 15];
       const workers = await world.workers(processes);

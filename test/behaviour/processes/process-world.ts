@@ -6,10 +6,10 @@ import { eventually } from '../../../lab/patience.js';
 import type { HeldAs } from './worker-lines.js';
 import { WorkerProcess } from './worker-process.js';
 
-/** The lease of whoever dies or stops: short enough to be waited out. */
+/** The lease of the workers, which die or stop: short enough that a test can wait until it expires. */
 export const LEASE_MS = 3_000;
 
-/** And extended so often that a busy machine does not lose it. */
+/** So often that a busy machine does not lose a lease. */
 const EXTEND_EVERY_MS = 200;
 
 /** How much longer than a lease a takeover may take. */
@@ -22,15 +22,15 @@ export interface Subject {
   readonly program: string;
 }
 
-/** How one lease came after another, by the server's clock, which alone decides. */
+/** How one lease followed another, on the server's clock, which alone decides. */
 export interface Takeover {
   readonly from: LeaseInfo;
   readonly to: LeaseInfo;
-  /** From the end of the one, as it was stored last, to the grant of the other. */
+  /** The time from the last stored expiry of `from` to the grant of `to`. */
   readonly lateMs: number;
 }
 
-/** One lock, this process, and workers. */
+/** One lock, providers of this process, and workers in processes of their own. */
 export class ProcessWorld implements AsyncDisposable {
   readonly lockName = randomName('lock');
   readonly #database = new OwnDatabase(inject('mongoUri'));
@@ -52,7 +52,7 @@ export class ProcessWorld implements AsyncDisposable {
     this.#observer = this.provider();
   }
 
-  /** A provider of this process. Its leases are long: it neither dies nor stops, and finds no grant by chance. */
+  /** A provider of this process, which neither dies nor stops. Leases are long, so that no look finds a grant early. */
   provider(): LockProvider {
     return this.#database.client().provider({ ...this.#options, leaseMs: 60_000 });
   }
@@ -81,22 +81,22 @@ export class ProcessWorld implements AsyncDisposable {
   }
 
   /**
-   * Watches until `heir` has the lock, and tells whose lease was the last that ended before. Asks for the lock all the
-   * while, or not: whoever waits comes first, but every request makes the server look whose time is over.
+   * Watches until `heir` has the lock, and returns the last lease that ended before. With `asking`, it tries to acquire
+   * the lock all the while: a try never passes a waiter, but it makes the server drop every expired lease.
    */
   async watchTakeover(heir: LockProvider, asking: boolean): Promise<Takeover> {
     const seen = new Map<string, LeaseInfo>();
-    const to = await eventually('somebody takes over', async () => {
+    const to = await eventually('the heir takes over', async () => {
       if (asking) await this.#observer.tryAcquireMutex(this.lockName);
       const holders = (await this.#observer.inspect(this.lockName))?.holders ?? [];
       const heirs = holders.find(({ process }) => process === heir.processId);
       if (heirs === undefined) for (const holder of holders) seen.set(holder.id, holder);
-      // Who is still beside it has given nothing up.
+      // A lease that is still beside the lease of the heir has not ended.
       else for (const { id } of holders) seen.delete(id);
       return heirs;
     });
     const from = [...seen.values()].sort((a, b) => a.token - b.token).at(-1);
-    if (from === undefined) throw new Error('nobody was seen to hold the lock before');
+    if (from === undefined) throw new Error('no earlier holder was seen');
     return { from, lateMs: to.acquiredAt.getTime() - from.expiresAt.getTime(), to };
   }
 
