@@ -23,20 +23,20 @@ class Shop extends FencedWorld {
   }
 }
 
-// Both sell from the same ten: the older one three, and its write comes late; the newer one five.
-describe('a read-modify-write, while the write of an older holder is still on its way,', () => {
-  test('loses that write if it compares tokens at its end only', async () => {
+// Both holders sell from the same ten lamps: the older one three, with a late write, and the newer one five.
+describe('a read-modify-write, while a write of an older holder is still on its way,', () => {
+  test('loses that write if it compares tokens only at its end', async () => {
     await using shop = new Shop();
     await shop.open();
     const [stale, newer] = await shop.staleAndNewer();
     const [seenByStale, seenByNewer] = [await shop.read(), await shop.read()];
     await shop.write(seenByStale - 3, stale);
     await shop.write(seenByNewer - 5, newer);
-    // Both were accepted, and three are missing.
+    // Both writes were accepted, and the sale of three lamps is lost.
     expect(await shop.read()).toBe(5);
   });
 
-  test('loses nothing if it begins with a fenced write', async () => {
+  test('loses no write if it begins with a fenced write', async () => {
     await using shop = new Shop();
     await shop.open();
     const [stale, newer] = await shop.staleAndNewer();
@@ -49,7 +49,7 @@ describe('a read-modify-write, while the write of an older holder is still on it
     expect(await shop.read()).toBe(5);
   });
 
-  test('has what was written before the claim', async () => {
+  test('sees what the older holder wrote before the claim', async () => {
     await using shop = new Shop();
     await shop.open();
     const [stale, newer] = await shop.staleAndNewer();

@@ -8,7 +8,7 @@ import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { rejection } from '../../../lab/patience.js';
 import { FencedWorld } from './fenced-world.js';
 
-// A server has one fail point for commands: a shared one would be switched off by others.
+// Its own server: a server has one fail point for commands, and other tests would switch it off.
 let server: MongoServer;
 
 beforeAll(async () => {
@@ -29,7 +29,7 @@ async function fail(
   await world.plain.client.db('admin').command({ configureFailPoint: 'failCommand', mode: { times }, data });
 }
 
-/** One insert in a fenced transaction, and how often the work was called. */
+/** Makes one insert in a fenced transaction. Returns how often the work was called. */
 async function insert(world: FencedWorld, _id: string): Promise<number> {
   const lock = await world.holder(_id);
   let calls = 0;
@@ -45,12 +45,12 @@ async function insert(world: FencedWorld, _id: string): Promise<number> {
   return calls;
 }
 
-describe('a fenced transaction whose commit is not answered as it should be', () => {
+describe('a fenced transaction whose claim or commit fails', () => {
   test.each([
-    { name: 'the connection breaks before it is done', how: { closeConnection: true } },
+    { name: 'the connection breaks before the commit', how: { closeConnection: true } },
     { name: 'the primary steps down', how: { errorCode: 189, errorLabels: ['RetryableWriteError'] } },
     {
-      name: 'it is done, and no majority has it yet',
+      name: 'no majority has the commit yet',
       how: { writeConcernError: { code: 64, errmsg: 'slow' } },
     },
   ])('is committed once, by repeating the commit: $name', async ({ how }) => {
@@ -81,12 +81,12 @@ describe('a fenced transaction whose commit is not answered as it should be', ()
     const error = await rejection(insert(world, 'a'));
     expect(error).toBeInstanceOf(MongoServerError);
     expect((error as MongoServerError).hasErrorLabel('UnknownTransactionCommitResult')).toBe(true);
-    // The failure came before the server began: its transaction is open still.
+    // The command failed before the server began the commit, so its transaction is still open.
     await world.plain.client.db('admin').command({ killAllSessions: [] });
     expect(await world.account('a')).toBeNull();
   });
 
-  test('is run again if a claim breaks off', async () => {
+  test('claims again if the connection breaks during a claim', async () => {
     await using world = new FencedWorld(server.uri);
     await fail(world, ['update'], { closeConnection: true });
     expect(await insert(world, 'a')).toBe(1);

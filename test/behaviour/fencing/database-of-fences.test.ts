@@ -3,14 +3,14 @@ import { LockProvider, fencedTransaction } from '../../../src/index.js';
 import { rejection, thrown } from '../../../lab/patience.js';
 import { FencedWorld } from './fenced-world.js';
 
-test('fences are in the database of the locks, whatever the connection string names', async () => {
+test('fences are in the database of the locks, whatever database the connection string names', async () => {
   await using world = new FencedWorld();
   const lock = await world.holder();
   await fencedTransaction(world.own.client, lock, () => Promise.resolve());
   expect(await world.plain.db.collection('distributed.fences').countDocuments()).toBe(1);
 });
 
-test('a database has to be named for locks of several ones', async () => {
+test('fencedTransaction requires databaseName for locks of several databases', async () => {
   await using world = new FencedWorld();
   await using elsewhere = new FencedWorld();
   const locks = [await world.holder('a'), await elsewhere.holder('b')];
@@ -19,7 +19,7 @@ test('a database has to be named for locks of several ones', async () => {
   expect((error as Error).message).toContain('options.databaseName must be given');
 });
 
-test('a collection name that the server cannot have is refused at construction, and a Mongoose connection gets a hint', async () => {
+test('the constructor rejects a collection name that is too long, and a Mongoose connection with a hint', async () => {
   await using world = new FencedWorld();
   const room = 255 - Buffer.byteLength(`${world.name}.`);
   const make = (collectionName: string): LockProvider => new LockProvider(world.own.db, { collectionName });

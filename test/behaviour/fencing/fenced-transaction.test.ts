@@ -12,7 +12,7 @@ import { eventually, later, rejection } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
 import { FencedWorld } from './fenced-world.js';
 
-/** A promise that the test keeps, to stop a transaction where it wants to. */
+/** Stops a transaction until the test opens the gate. */
 class Gate {
   open!: () => void;
   readonly opened = new Promise<void>((resolve) => {
@@ -31,7 +31,7 @@ class TransactionWorld extends FencedWorld {
 }
 
 describe('fencedTransaction', () => {
-  test('commits what the work did and gives what it returned, and each time really writes the fence', async () => {
+  test('commits the work, returns its result, and writes the fence every time', async () => {
     await using world = new TransactionWorld();
     const lock = await world.holder();
     for (const times of [1, 2]) {
@@ -77,7 +77,7 @@ describe('fencedTransaction', () => {
     expect(last?.command).toMatchObject({ writeConcern: { w: 'majority' } });
   });
 
-  test('refuses an older holder without calling its work, and leaves the fence as it was', async () => {
+  test('refuses an older holder without calling its work, and leaves the fence unchanged', async () => {
     await using world = new TransactionWorld();
     const [stale, newer] = await world.staleAndNewer();
     await fencedTransaction(world.own.client, newer, () => Promise.resolve(), world.options);
@@ -112,14 +112,14 @@ describe('fencedTransaction', () => {
     expect(await world.fences()).toEqual([]);
   });
 
-  test('is in the client’s own database and the default collection unless it is told otherwise', async () => {
+  test('stores fences in the database of the locks and the default collection, unless options name others', async () => {
     await using world = new TransactionWorld();
     const lock = await world.holder();
     const uri = new URL(world.uri);
     uri.pathname = `/${world.name}`;
     await using other = new FencedWorld(uri.href);
     await fencedTransaction(other.own.client, lock, () => Promise.resolve());
-    // The connection string of that client names another database than the one that its locks are in.
+    // The connection string of that client names the database of the locks, and its test database is another one.
     const own = other.own.client.db();
     expect(own.databaseName).toBe(world.name);
     expect(await world.fences()).toHaveLength(1);
@@ -128,7 +128,7 @@ describe('fencedTransaction', () => {
     expect(await world.plain.db.collection('my.fences').countDocuments()).toBe(1);
   });
 
-  test('of many at once under one lock lets each have its turn, also where there are no fences yet', async () => {
+  test('lets many concurrent calls under the same locks take turns, even if there is no fence yet', async () => {
     await using world = new TransactionWorld();
     const locks = [await world.holder('x'), await world.holder('y')];
     const random = randomFrom(drawSeed('transactions under two locks'));
@@ -147,7 +147,7 @@ describe('fencedTransaction', () => {
     expect(await world.fences()).toMatchObject([{ claims: 8 }, { claims: 8 }]);
   });
 
-  test('has fenced updates within it, by the same session', async () => {
+  test('allows fenced updates within it, in the same session', async () => {
     await using world = new TransactionWorld();
     const [stale, newer] = await world.staleAndNewer();
     await world.accounts.insertOne({ _id: 'a', cents: 0, fencingToken: newer.fencingToken });
@@ -171,7 +171,7 @@ describe('fencedTransaction', () => {
 });
 
 describe('a takeover in the middle of a fenced transaction', () => {
-  test('makes the newer holder wait for the older one’s transaction, and read what that wrote', async () => {
+  test('makes the newer holder wait for the older holder’s transaction, and read what it wrote', async () => {
     await using world = new TransactionWorld();
     const [stale, newer] = await world.staleAndNewer();
     await world.accounts.insertOne({ _id: 'a', cents: 0 });
@@ -203,14 +203,14 @@ describe('a takeover in the middle of a fenced transaction', () => {
         world.options,
       ),
     );
-    await eventually('the newer holder was sent back', () => second.count('abortTransaction') >= 2);
+    await eventually('the newer holder has tried twice', () => second.count('abortTransaction') >= 2);
     expect(seen).toEqual([]);
     gate.open();
     await Promise.all([first, taken]);
     expect(seen).toEqual([{ _id: 'a', cents: 1 }]);
   });
 
-  test('aborts the older one at its commit, where the first claims of all are made side by side', async () => {
+  test('aborts the older transaction at its commit if both make the first claims of all at the same time', async () => {
     await using world = new TransactionWorld();
     const [stale, newer] = await world.staleAndNewer();
     const gate = new Gate();
@@ -228,7 +228,7 @@ describe('a takeover in the middle of a fenced transaction', () => {
       ),
     );
     await eventually('the older holder has claimed', () => calls > 0);
-    // There is no collection of fences yet: each of the two makes one of its own, and that of the first commit stays.
+    // There is no collection of fences yet. Each transaction creates one, and that of the first commit stays.
     await fencedTransaction(world.plain.client, newer, () => Promise.resolve(), world.options);
     gate.open();
     expect(await rejection(late)).toBeInstanceOf(StaleTokenError);
@@ -237,7 +237,7 @@ describe('a takeover in the middle of a fenced transaction', () => {
     expect(await world.fences()).toEqual([{ _id: 'x', token: newer.fencingToken, claims: 1, claimedAt }]);
   });
 
-  test('aborts the older one, though its snapshot is from before: the fence conflicts, and the next try is stale', async () => {
+  test('aborts the older transaction although its snapshot is from before: its write conflicts, and its retry is stale', async () => {
     await using world = new TransactionWorld();
     const [stale, newer] = await world.staleAndNewer();
     await world.accounts.insertOne({ _id: 'a', cents: 0, fencingToken: stale.fencingToken });
@@ -258,7 +258,7 @@ describe('a takeover in the middle of a fenced transaction', () => {
     expect(await world.account('a')).toMatchObject({ cents: 8 });
   });
 
-  test('aborts the older one that has claimed another of its fences before', async () => {
+  test('aborts the older transaction even if it has claimed another of its fences before', async () => {
     await using world = new TransactionWorld();
     const [stale, newer] = await world.staleAndNewer('y');
     const other = await world.holder('x');
@@ -285,7 +285,7 @@ describe('a takeover in the middle of a fenced transaction', () => {
         world.options,
       ),
     );
-    await eventually('the older holder was sent back', () => world.own.count('abortTransaction') > before);
+    await eventually('the older holder tries again', () => world.own.count('abortTransaction') > before);
     gate.open();
     await holding;
     expect(await rejection(late)).toBeInstanceOf(StaleTokenError);
@@ -294,7 +294,7 @@ describe('a takeover in the middle of a fenced transaction', () => {
 });
 
 describe('a fenced transaction that is open for long', () => {
-  test('keeps no lease from being extended, neither its own nor one of the same database', async () => {
+  test('does not keep the leases of its database from being extended, not even its own', async () => {
     await using world = new TransactionWorld();
     const locks = world.own.provider({ leaseMs: 3_000 });
     const [lock, other] = [await locks.acquireMutex('x'), await locks.acquireMutex('y')];
@@ -318,7 +318,7 @@ describe('a fenced transaction that is open for long', () => {
 });
 
 describe('a server without transactions', () => {
-  test('is told by a typed error', async () => {
+  test('makes fencedTransaction fail with a typed error, while fencedUpdateOne works', async () => {
     await using server = await startStandalone({ say: () => undefined });
     await using world = new TransactionWorld(server.uri);
     const lock = await world.holder();

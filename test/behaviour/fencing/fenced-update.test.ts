@@ -20,7 +20,7 @@ describe('fencedUpdateOne', () => {
     expect(world.own.count('update')).toBe(1);
   });
 
-  test('refuses an older holder with both tokens, whatever it would change, and changes nothing', async () => {
+  test('refuses an older holder with an error that has both tokens, and changes nothing', async () => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     await world.accounts.insertOne({ _id: 'a', cents: 5, notes: [] });
@@ -46,7 +46,7 @@ describe('fencedUpdateOne', () => {
     expect(await world.accounts.countDocuments()).toBe(1);
   });
 
-  test('lets the same holder write again, and the next one too', async () => {
+  test('lets the same holder write again, and the next holder too', async () => {
     await using world = new FencedWorld();
     const [first, next] = await world.staleAndNewer();
     await world.accounts.insertOne({ _id: 'a', cents: 0 });
@@ -56,7 +56,7 @@ describe('fencedUpdateOne', () => {
     expect(await world.account('a')).toMatchObject({ cents: 4, fencingToken: next.fencingToken });
   });
 
-  test('tells a filter that selects nothing from an older token', async () => {
+  test('distinguishes a filter that selects nothing from an older token', async () => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     await world.accounts.insertOne({ _id: 'a', cents: 5 });
@@ -75,7 +75,7 @@ describe('fencedUpdateOne', () => {
     ).toBeInstanceOf(StaleTokenError);
   });
 
-  test('takes, of several documents that the filter selects, one that no newer holder has written', async () => {
+  test('updates a document that no newer holder has written, if the filter selects several', async () => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     await world.accounts.insertMany([
@@ -91,7 +91,7 @@ describe('fencedUpdateOne', () => {
     });
   });
 
-  test('leaves to the filter what it says about the token itself', async () => {
+  test('respects what the filter says about the token field', async () => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     await world.accounts.insertOne({ _id: 'a', fencingToken: newer.fencingToken });
@@ -108,7 +108,7 @@ describe('fencedUpdateOne', () => {
     });
   });
 
-  test('applies every kind of operator, and a pipeline, whose last stage stores the token', async () => {
+  test('applies operators and pipelines, and stores the token with both', async () => {
     await using world = new FencedWorld();
     const [first, next] = await world.staleAndNewer();
     await world.accounts.insertOne({ _id: 'a', cents: 5, notes: ['old'] });
@@ -133,7 +133,7 @@ describe('fencedUpdateOne', () => {
     expect(await world.account('a')).toEqual({ _id: 'a', cents: 1, fencingToken: next.fencingToken });
   });
 
-  test('stores the token where it is told to, also deep in the document', async () => {
+  test('stores the token in the given field, also deep in the document', async () => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     const field = 'meta.lock.token';
@@ -156,7 +156,7 @@ describe('fencedUpdateOne', () => {
       options: { readConcern: { level: 'majority' }, readPreference: 'secondary' },
     },
     { name: 'ignoreUndefined', options: { ignoreUndefined: true } },
-  ])('compares and tells exactly in a collection with $name', async ({ options }) => {
+  ])('compares and reports tokens exactly in a collection with $name', async ({ options }) => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     const accounts = world.own.db.collection<Document & { _id: string }>('accounts', options);
@@ -175,14 +175,14 @@ describe('fencedUpdateOne', () => {
       }
     }
     expect(await world.account('a')).toEqual({ _id: 'a', cents: 1, fencingToken: newer.fencingToken });
-    // A majority may not have yet what has refused the update.
+    // A majority may not yet have the token that refused the update.
     const reads = world.own.commands.filter(({ command }) => command['find'] === 'accounts');
     expect(new Set(reads.map(({ command }) => JSON.stringify(command['readConcern'])))).toEqual(
       new Set(['{"level":"local"}']),
     );
   });
 
-  test('takes the token as it is at the call: each change of mode brings a new one', async () => {
+  test('uses the token at the time of the call: each change of mode brings a new one', async () => {
     await using world = new FencedWorld();
     await world.accounts.insertOne({ _id: 'a', cents: 0 });
     const hold = await world.locks.createReaderWriterLock('r').acquireUpgradeableRead();
@@ -193,7 +193,7 @@ describe('fencedUpdateOne', () => {
     expect(await world.account('a')).toMatchObject({ fencingToken: hold.fencingToken });
   });
 
-  test('lets a hold that is over try, because the token alone decides', async () => {
+  test('accepts a hold that has ended, because the token alone decides', async () => {
     await using world = new FencedWorld();
     await world.accounts.insertOne({ _id: 'a', cents: 0 });
     const [released, newer] = await world.staleAndNewer();
@@ -205,7 +205,7 @@ describe('fencedUpdateOne', () => {
     expect(await world.account('a')).toMatchObject({ cents: 2, fencingToken: newer.fencingToken });
   });
 
-  test('passes on what else the driver is told', async () => {
+  test('passes all other options to the driver', async () => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     await world.accounts.insertOne({ _id: 'a', notes: ['x', 'y'] });

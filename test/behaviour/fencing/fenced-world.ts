@@ -5,7 +5,7 @@ import type { LockHandle, LockProvider } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import type { OwnClient } from '../../support/own-database.js';
 
-/** A document of the application's own. */
+/** A document of the application. */
 export interface Account {
   readonly _id: string;
   readonly cents?: number;
@@ -14,7 +14,7 @@ export interface Account {
   readonly meta?: unknown;
 }
 
-/** A resource, locks, and holders of one lock who follow each other. */
+/** A resource, locks, and successive holders of one lock. */
 export class FencedWorld extends OwnDatabase {
   readonly own: OwnClient;
   readonly locks: LockProvider;
@@ -27,7 +27,7 @@ export class FencedWorld extends OwnDatabase {
     this.accounts = this.own.db.collection<Account>('accounts');
   }
 
-  /** As many holders of one lock, one after the other; all but the last have given it back. */
+  /** Successive holders of one lock. All but the last have released it. */
   async holders(count: number, name = 'x'): Promise<readonly LockHandle[]> {
     const mutex = this.locks.createMutex(name);
     const handles: LockHandle[] = [];
@@ -38,7 +38,7 @@ export class FencedWorld extends OwnDatabase {
     return handles;
   }
 
-  /** An older holder, who believes to hold still, and the one who has come after it. */
+  /** An older holder, which acts as if it still held the lock, and its successor. */
   async staleAndNewer(name = 'x'): Promise<readonly [stale: LockHandle, newer: LockHandle]> {
     const [stale, newer] = await this.holders(2, name);
     if (stale === undefined || newer === undefined) throw new Error('two were asked for');

@@ -8,7 +8,7 @@ import { FencedWorld } from './fenced-world.js';
 
 const HOLDERS = 4;
 
-/** One call: whose, of which document, and how. */
+/** One write: by which holder, to which document, and how. */
 interface Call {
   readonly holder: number;
   readonly id: string;
@@ -25,7 +25,7 @@ const call: fc.Arbitrary<Call> = fc.record({
 const history = fc.array(fc.array(call, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 6 });
 
 class History extends FencedWorld {
-  /** Appends its token to the log of the document; whether it was accepted. */
+  /** Appends the token of the holder to the log of the document. Returns whether the write was accepted. */
   async make(
     { holder, id, how }: Call,
     holders: Awaited<ReturnType<FencedWorld['holders']>>,
@@ -73,8 +73,8 @@ class History extends FencedWorld {
 const rises = (log: readonly number[]): boolean =>
   log.every((token, index) => index === 0 || token >= (log[index - 1] ?? 0));
 
-describe('fenced writes, whoever makes them and however they meet,', () => {
-  test('are never accepted with a smaller token after a greater', async () => {
+describe('concurrent fenced writes of several holders', () => {
+  test('are never accepted with a smaller token after a greater one', async () => {
     await using world = new History();
     const holders = await world.holders(HOLDERS);
     const property = fc.asyncProperty(history, async (groups) => {
@@ -87,7 +87,7 @@ describe('fenced writes, whoever makes them and however they meet,', () => {
       }
       const logs = await world.logs();
       for (const log of logs) expect(rises(log)).toBe(true);
-      // What was accepted is there, once, and nothing else.
+      // The logs have each accepted write once, and nothing else.
       const pushed = logs.reduce((sum, log) => sum + log.length, 0);
       expect(pushed).toBeLessThanOrEqual(accepted);
       expect(pushed).toBeGreaterThanOrEqual(

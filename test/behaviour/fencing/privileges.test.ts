@@ -5,7 +5,7 @@ import { startAuthorizingServer } from '../../../lab/mongo-server/authorizing-se
 import { OwnClient, randomName } from '../../support/own-database.js';
 import { rejection } from '../../../lab/patience.js';
 
-test('who may only find, insert and update can fence, and be refused', async () => {
+test('a user that may only find, insert and update can fence, and a stale token is refused', async () => {
   await using server = await startAuthorizingServer();
   const db = randomName('leasehold-test');
   const actions = ['find', 'insert', 'update'];

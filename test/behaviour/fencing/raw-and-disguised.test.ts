@@ -7,7 +7,7 @@ import { FencedWorld } from './fenced-world.js';
 
 const UPSERT = { upsert: true };
 
-describe('a stale upsert is a StaleTokenError, however the client decodes answers', () => {
+describe('a stale holder gets a StaleTokenError', () => {
   const ways: readonly BSONSerializeOptions[] = [
     { raw: true },
     { useBigInt64: true },
@@ -15,7 +15,7 @@ describe('a stale upsert is a StaleTokenError, however the client decodes answer
     { promoteLongs: false },
   ];
 
-  test.each(ways)('%j', async (options) => {
+  test.each(ways)('from an upsert, if its client decodes answers with %j', async (options) => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     const accounts = world.client(options).db.collection<{ _id: string; cents?: number }>('accounts');
@@ -33,7 +33,7 @@ describe('a stale upsert is a StaleTokenError, however the client decodes answer
     expect(await world.account('a')).toMatchObject({ cents: 3 });
   });
 
-  test('a transaction too', async () => {
+  test('from a transaction, if its client decodes answers with {"raw":true}', async () => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     const { client } = world.client({ raw: true });
@@ -46,13 +46,16 @@ describe('a stale upsert is a StaleTokenError, however the client decodes answer
 describe('an upsert', () => {
   const disguised: readonly (readonly [string, object])[] = [
     ['a Map with an operator', { _id: new Map([['$gt', 0]]) }],
-    ['an object that is sent as an operator', { _id: { toBSON: () => ({ $gt: 0 }) } }],
-    ['one of a BSON type that is', { _id: { _bsontype: 'ObjectId', toBSON: () => ({ $gt: 0 }) } }],
-    ['a filter that is sent as another one', { _id: 1, toBSON: () => ({ _id: { $gt: 0 } }) }],
+    ['an object whose toBSON returns an operator', { _id: { toBSON: () => ({ $gt: 0 }) } }],
+    [
+      'a BSON type whose toBSON returns an operator',
+      { _id: { _bsontype: 'ObjectId', toBSON: () => ({ $gt: 0 }) } },
+    ],
+    ['replaced by the toBSON of the filter', { _id: 1, toBSON: () => ({ _id: { $gt: 0 } }) }],
     ['an operator', { _id: { $gt: 0 } }],
   ];
 
-  test.each(disguised)('whose _id is %s is refused, and nothing is inserted', async (_, filter) => {
+  test.each(disguised)('is rejected and inserts nothing if its _id is %s', async (_, filter) => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     const numbered = world.own.db.collection<{ _id: number }>('numbered');
@@ -63,7 +66,7 @@ describe('an upsert', () => {
     expect(await numbered.countDocuments()).toBe(1);
   });
 
-  test('takes an _id of any type that is one value', async () => {
+  test('accepts an _id of every type that is a single value', async () => {
     await using world = new FencedWorld();
     const lock = await world.holder();
     const any = world.own.db.collection('any');

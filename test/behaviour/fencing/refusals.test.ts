@@ -6,7 +6,7 @@ import type { LockHandle, LockProvider } from '../../../src/index.js';
 import { later, rejection } from '../../../lab/patience.js';
 import { FencedWorld } from './fenced-world.js';
 
-/** Holds that do not fence, and what is said of them. */
+/** What cannot fence, each with the message that the error has to contain. */
 const SHARED: readonly {
   readonly name: string;
   readonly says: RegExp;
@@ -32,18 +32,18 @@ const SHARED: readonly {
     },
   },
   {
-    name: 'a permit, though there is only one',
+    name: 'the only permit of a semaphore',
     says: /"s" is held as permits/,
     acquire: (locks) => locks.createSemaphore('s', 1).acquire(),
   },
   {
-    name: 'several locks as one',
+    name: 'a composite handle',
     says: /handles/,
     acquire: (locks) => locks.acquireAll([{ mutex: locks.createMutex('a') }]),
   },
-  { name: 'null, from a try', says: /got null/, acquire: () => Promise.resolve(null) },
+  { name: 'null from a try', says: /got null/, acquire: () => Promise.resolve(null) },
   {
-    name: 'a stranger',
+    name: 'an object that is no handle',
     says: /of this library/,
     acquire: () => Promise.resolve({ name: 'x', fencingToken: 7 }),
   },
@@ -54,27 +54,30 @@ const SHARED: readonly {
   },
 ];
 
-describe('what does not fence', () => {
-  test.each(SHARED)('$name is a TypeError that says why, and nothing is sent', async ({ says, acquire }) => {
-    await using world = new FencedWorld();
-    const acquired = await acquire(world.locks);
-    // Of a list, what is in it.
-    const lock = [acquired].flat().at(0) as LockHandle;
-    const sent = world.own.count('update');
-    const calls = [
-      fencedUpdateOne(world.accounts, { _id: 'a' }, { $set: {} }, lock),
-      fencedTransaction(world.own.client, lock, () => Promise.resolve()),
-      fencedTransaction(world.own.client, [lock], () => Promise.resolve()),
-    ];
-    for (const call of calls) {
-      const error = await rejection(call);
-      expect(error).toBeInstanceOf(TypeError);
-      expect(error).toMatchObject({ message: expect.stringMatching(says) as unknown });
-    }
-    expect(world.own.count('update')).toBe(sent);
-  });
+describe('a fenced call', () => {
+  test.each(SHARED)(
+    'rejects $name with a TypeError that says why, and sends nothing',
+    async ({ says, acquire }) => {
+      await using world = new FencedWorld();
+      const acquired = await acquire(world.locks);
+      // A case may put its value into a list, so that `await` does not unwrap it.
+      const lock = [acquired].flat().at(0) as LockHandle;
+      const sent = world.own.count('update');
+      const calls = [
+        fencedUpdateOne(world.accounts, { _id: 'a' }, { $set: {} }, lock),
+        fencedTransaction(world.own.client, lock, () => Promise.resolve()),
+        fencedTransaction(world.own.client, [lock], () => Promise.resolve()),
+      ];
+      for (const call of calls) {
+        const error = await rejection(call);
+        expect(error).toBeInstanceOf(TypeError);
+        expect(error).toMatchObject({ message: expect.stringMatching(says) as unknown });
+      }
+      expect(world.own.count('update')).toBe(sent);
+    },
+  );
 
-  test('a write and an upgraded read fence, each of several locks too', async () => {
+  test('accepts a write and an upgraded read, also from a composite handle', async () => {
     await using world = new FencedWorld();
     const all = await world.locks.acquireAll([
       { write: world.locks.createReaderWriterLock('r') },
@@ -96,7 +99,7 @@ describe('what does not fence', () => {
   });
 });
 
-/** Calls that are wrong, but for the lock. */
+/** Calls with a valid lock, and with one argument that is wrong. */
 const WRONG: readonly {
   readonly name: string;
   readonly filter?: unknown;
@@ -108,15 +111,19 @@ const WRONG: readonly {
   { name: 'an empty update', update: {} },
   { name: 'an empty pipeline', update: [] },
   { name: 'no update', update: null },
-  { name: 'a stage that is none', update: [null] },
+  { name: 'a stage that is no object', update: [null] },
   { name: 'no filter', filter: null },
   { name: '$set of the token', update: { $set: { fencingToken: 5 } } },
   { name: '$inc of the token', update: { $set: { cents: 1 }, $inc: { fencingToken: 1 } } },
   { name: '$unset of the token', update: { $unset: { fencingToken: '' } } },
   { name: '$rename to the token', update: { $rename: { cents: 'fencingToken' } } },
   { name: '$rename of the token', update: { $rename: { fencingToken: 'cents' } } },
-  { name: 'what is within the token', update: { $set: { 'fencingToken.a': 1 } } },
-  { name: 'what is around the token', update: { $set: { meta: {} } }, options: { field: 'meta.token' } },
+  { name: 'a write within the token field', update: { $set: { 'fencingToken.a': 1 } } },
+  {
+    name: 'a write of the object around the token field',
+    update: { $set: { meta: {} } },
+    options: { field: 'meta.token' },
+  },
   { name: 'a stage that sets the token', update: [{ $set: { fencingToken: 5 } }] },
   { name: 'a stage that adds the token', update: [{ $addFields: { fencingToken: 5 } }] },
   { name: 'a stage that unsets the token', update: [{ $unset: ['cents', 'fencingToken'] }] },
@@ -125,17 +132,17 @@ const WRONG: readonly {
   { name: 'an upsert by undefined', filter: { _id: undefined }, options: { upsert: true } },
   { name: 'an upsert by several _id', filter: { _id: { $in: ['a'] } }, options: { upsert: true } },
   { name: 'an upsert by a pattern', filter: { _id: /a/ }, options: { upsert: true } },
-  { name: 'a write that nobody acknowledges', options: { writeConcern: { w: 0 } } },
+  { name: 'an unacknowledged write', options: { writeConcern: { w: 0 } } },
   { name: 'a field that is no string', options: { field: 5 } },
   { name: 'an empty field', options: { field: '' }, type: RangeError },
   { name: 'a path with an empty step', options: { field: 'a..b' }, type: RangeError },
   { name: 'an operator as a field', options: { field: 'a.$[]' }, type: RangeError },
   { name: 'the _id as a field', options: { field: '_id.token' }, type: RangeError },
-  { name: 'options that are none', options: null as unknown as Document },
+  { name: 'options that are null', options: null as unknown as Document },
 ];
 
-describe('fencedUpdateOne refuses, before anything is sent,', () => {
-  test('wrong arguments', async () => {
+describe('fencedUpdateOne', () => {
+  test('rejects wrong arguments before it sends an update', async () => {
     await using world = new FencedWorld();
     const lock = await world.holder();
     await world.accounts.insertOne({ _id: 'a', cents: 5 });
@@ -149,7 +156,7 @@ describe('fencedUpdateOne refuses, before anything is sent,', () => {
     expect(await world.account('a')).toEqual({ _id: 'a', cents: 5 });
   });
 
-  test('a collection whose writes nobody acknowledges', async () => {
+  test('rejects a collection with unacknowledged writes', async () => {
     await using world = new FencedWorld();
     const lock = await world.holder();
     const accounts = world.own.db.collection<{ _id: string }>('accounts', { writeConcern: { w: 0 } });
@@ -158,7 +165,7 @@ describe('fencedUpdateOne refuses, before anything is sent,', () => {
     );
   });
 
-  test('not what only looks like a write of the token', async () => {
+  test('accepts an update that only looks like a write of the token', async () => {
     await using world = new FencedWorld();
     const lock = await world.holder();
     await world.accounts.insertOne({ _id: 'a', cents: 5 });
@@ -172,8 +179,8 @@ describe('fencedUpdateOne refuses, before anything is sent,', () => {
   });
 });
 
-describe('fencedTransaction refuses, before anything is sent,', () => {
-  test('wrong arguments', async () => {
+describe('fencedTransaction', () => {
+  test('rejects wrong arguments before it sends an update', async () => {
     await using world = new FencedWorld();
     const { client } = world.own;
     const [lock, other] = [await world.holder(), await world.holder('y')];

@@ -7,14 +7,14 @@ import { FencedWorld } from './fenced-world.js';
 
 const UPDATES = [{ $set: { cents: 1 } }, [{ $set: { cents: 1 } }]];
 
-describe('what is stored where the token should be', () => {
+describe('the stored token field', () => {
   test.each([
     { name: 'an integer', stored: new Int32(7) },
     { name: 'a long', stored: Long.fromNumber(7) },
     { name: 'a double', stored: new Double(7) },
     { name: 'a decimal', stored: Decimal128.fromString('7') },
     { name: 'a negative number', stored: -7 },
-  ])('is compared as a number: $name below the token passes', async ({ stored }) => {
+  ])('lets a write pass if it is $name below the token', async ({ stored }) => {
     await using world = new FencedWorld();
     const lock = await world.holder();
     for (const update of UPDATES) {
@@ -25,10 +25,10 @@ describe('what is stored where the token should be', () => {
   });
 
   test.each([
-    { name: 'one more, as a double', above: (token: number) => token + 1 },
-    { name: 'one more, as a long', above: (token: number) => Long.fromNumber(token + 1) },
+    { name: 'greater by one, as a double', above: (token: number) => token + 1 },
+    { name: 'greater by one, as a long', above: (token: number) => Long.fromNumber(token + 1) },
     {
-      name: 'half more',
+      name: 'greater by one half',
       above: (token: number) => Decimal128.fromString(`${token}.5`),
       storedToken: expect.any(Number) as unknown,
     },
@@ -39,7 +39,7 @@ describe('what is stored where the token should be', () => {
       above: () => Decimal128.fromString('1E+6000'),
       storedToken: Infinity,
     },
-  ])('is compared as a number: $name is a newer token', async ({ above, storedToken }) => {
+  ])('makes a write stale if it is $name', async ({ above, storedToken }) => {
     await using world = new FencedWorld();
     const lock = await world.holder();
     await world.accounts.insertOne({ _id: 'a', fencingToken: above(lock.fencingToken) });
@@ -65,7 +65,7 @@ describe('what is stored where the token should be', () => {
     { type: 'array', stored: [] },
     { type: 'bool', stored: false },
     { type: 'date', stored: new Date(0) },
-  ])('is refused if it is no number: $type, $stored', async ({ type, stored }) => {
+  ])('makes a write fail if it is no number: $type, $stored', async ({ type, stored }) => {
     await using world = new FencedWorld();
     const lock = await world.holder();
     await world.accounts.insertOne({ _id: 'a', fencingToken: stored });
@@ -90,7 +90,7 @@ describe('what is stored where the token should be', () => {
     { around: 'an array of arrays', meta: [[{ token: 5 }]] },
     { around: 'null', meta: null },
     { around: 'a number', meta: 5 },
-  ])('is refused if what is around the field is $around, which no pipeline overwrites', async ({ meta }) => {
+  ])('makes a write fail if it is below $around', async ({ meta }) => {
     await using world = new FencedWorld();
     const lock = await world.holder();
     await world.accounts.insertOne({ _id: 'a', meta });

@@ -8,7 +8,7 @@ import { FencedWorld } from './fenced-world.js';
 const UPSERT = { upsert: true };
 
 describe('a fenced upsert', () => {
-  test('inserts with the token what is not there, and updates it afterwards', async () => {
+  test('inserts a missing document with the token, and updates it afterwards', async () => {
     await using world = new FencedWorld();
     const lock = await world.holder();
     const filter = { _id: 'a', notes: 'x' };
@@ -27,7 +27,7 @@ describe('a fenced upsert', () => {
     expect(await world.account('c')).toBeNull();
   });
 
-  test('of many at once inserts one document, and loses no update', async () => {
+  test('inserts one document and loses no update if many run at once', async () => {
     await using world = new FencedWorld();
     const lock = await world.holder();
     for (let round = 0; round < 10; round += 1) {
@@ -42,7 +42,7 @@ describe('a fenced upsert', () => {
     expect(await world.accounts.countDocuments()).toBe(10);
   });
 
-  test('of an older holder and a newer one at once ends with the newer one', async () => {
+  test('leaves the write of the newer holder if an older and a newer holder run it at once', async () => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     for (let round = 0; round < 20; round += 1) {
@@ -59,7 +59,7 @@ describe('a fenced upsert', () => {
     expect(await world.accounts.countDocuments()).toBe(20);
   });
 
-  test('is the driver’s duplicate key where the filter asks for more than what is there', async () => {
+  test('fails with the driver’s duplicate-key error if the document exists but does not match the filter', async () => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     await world.accounts.insertOne({ _id: 'a', cents: 5, fencingToken: newer.fencingToken });
@@ -70,7 +70,7 @@ describe('a fenced upsert', () => {
     expect(await rejection(late)).toBeInstanceOf(StaleTokenError);
   });
 
-  test('is the driver’s duplicate key where another unique index refuses it', async () => {
+  test('fails with the driver’s duplicate-key error if another unique index refuses it', async () => {
     await using world = new FencedWorld();
     const lock = await world.holder();
     await world.own.db.command({
@@ -82,11 +82,11 @@ describe('a fenced upsert', () => {
     expect(await rejection(written)).toMatchObject({ code: 11_000, keyPattern: { cents: 1 } });
   });
 
-  test('that collides in a transaction has it tried again as a whole, unless it is refused', async () => {
+  test('makes its transaction run again as a whole after a collision, unless its token is stale', async () => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     await world.accounts.insertOne({ _id: 'a', cents: 5 });
-    // As a server answers that inserts before it looks for conflicts.
+    // Answers like a server that inserts before it looks for conflicts.
     const colliding = Object.create(world.accounts, {
       updateOne: {
         value: () =>
@@ -113,7 +113,7 @@ describe('a fenced upsert', () => {
   });
 });
 
-describe('what could insert a second document beside the one that refuses', () => {
+describe('a fenced upsert by _id', () => {
   test.each([
     [
       'a collation',
@@ -122,16 +122,19 @@ describe('what could insert a second document beside the one that refuses', () =
       /collation must be/,
     ],
     ['a pattern', { _id: new BSONRegExp('a') as unknown as string }, UPSERT, /filter must be/],
-  ])('%s is refused before anything is sent', async (_, filter, options, message) => {
-    await using world = new FencedWorld();
-    const lock = await world.holder();
-    const error = await rejection(fencedUpdateOne(world.accounts, filter, { $set: {} }, lock, options));
-    expect(error).toBeInstanceOf(TypeError);
-    expect((error as Error).message).toMatch(message);
-    expect(await world.account('a')).toBeNull();
-  });
+  ])(
+    'is rejected before anything is sent if it has %s, because it could insert a second document',
+    async (_, filter, options, message) => {
+      await using world = new FencedWorld();
+      const lock = await world.holder();
+      const error = await rejection(fencedUpdateOne(world.accounts, filter, { $set: {} }, lock, options));
+      expect(error).toBeInstanceOf(TypeError);
+      expect((error as Error).message).toMatch(message);
+      expect(await world.account('a')).toBeNull();
+    },
+  );
 
-  test('a simple collation is none', async () => {
+  test('accepts the simple collation', async () => {
     await using world = new FencedWorld();
     const options = { ...UPSERT, collation: { locale: 'simple' } };
     await fencedUpdateOne(world.accounts, { _id: 'a' }, { $set: {} }, await world.holder(), options);
