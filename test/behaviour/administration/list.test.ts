@@ -18,7 +18,7 @@ async function listed(snapshots: AsyncIterable<{ readonly name: string }>): Prom
   return found;
 }
 
-it('list() returns each lock with the prefix once, in order, over several pages, and reports a corrupt one', async () => {
+it('list() returns each lock with the prefix once, in order and over pages, and reports a corrupt one', async () => {
   await using database = new OwnDatabase(inject('mongoUri'));
   const own = database.client();
   const locks = own.provider({ createIndexes: false });

@@ -28,7 +28,7 @@ async function connectAs(actions: readonly string[], count: number): Promise<rea
   return Array.from({ length: count }, () => new OwnClient(uri, db));
 }
 
-describe.concurrent('a user', () => {
+describe.concurrent('a client', () => {
   it('meets no error if it may also open change streams and create indexes', async () => {
     const [here, there] = await connectAs([...LEAST, 'changeStream', 'createIndex'], 2);
     await using first = here;

@@ -47,7 +47,7 @@ async function insert(world: FencedWorld, _id: string): Promise<number> {
 
 describe('a fenced transaction whose claim or commit fails', () => {
   test.each([
-    { name: 'the connection breaks before the commit', how: { closeConnection: true } },
+    { name: 'the connection breaks', how: { closeConnection: true } },
     { name: 'the primary steps down', how: { errorCode: 189, errorLabels: ['RetryableWriteError'] } },
     {
       name: 'no majority has the commit yet',

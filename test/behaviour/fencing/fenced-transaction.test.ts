@@ -112,7 +112,7 @@ describe('fencedTransaction', () => {
     expect(await world.fences()).toEqual([]);
   });
 
-  test('stores fences in the database of the locks and the default collection, unless options name others', async () => {
+  test('stores fences in the default collection of the database of the locks, unless options name others', async () => {
     await using world = new TransactionWorld();
     const lock = await world.holder();
     const uri = new URL(world.uri);
@@ -237,7 +237,7 @@ describe('a takeover in the middle of a fenced transaction', () => {
     expect(await world.fences()).toEqual([{ _id: 'x', token: newer.fencingToken, claims: 1, claimedAt }]);
   });
 
-  test('aborts the older transaction although its snapshot is from before: its write conflicts, and its retry is stale', async () => {
+  test('aborts the older transaction although its snapshot is from before, because its write conflicts', async () => {
     await using world = new TransactionWorld();
     const [stale, newer] = await world.staleAndNewer();
     await world.accounts.insertOne({ _id: 'a', cents: 0, fencingToken: stale.fencingToken });

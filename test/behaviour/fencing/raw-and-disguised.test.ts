@@ -15,7 +15,7 @@ describe('a stale holder gets a StaleTokenError', () => {
     { promoteLongs: false },
   ];
 
-  test.each(ways)('from an upsert, if its client decodes answers with %j', async (options) => {
+  test.each(ways)('from an upsert through a client with %j', async (options) => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     const accounts = world.client(options).db.collection<{ _id: string; cents?: number }>('accounts');
@@ -33,7 +33,7 @@ describe('a stale holder gets a StaleTokenError', () => {
     expect(await world.account('a')).toMatchObject({ cents: 3 });
   });
 
-  test('from a transaction, if its client decodes answers with {"raw":true}', async () => {
+  test('from a transaction through a client with {"raw":true}', async () => {
     await using world = new FencedWorld();
     const [stale, newer] = await world.staleAndNewer();
     const { client } = world.client({ raw: true });

@@ -55,27 +55,24 @@ const SHARED: readonly {
 ];
 
 describe('a fenced call', () => {
-  test.each(SHARED)(
-    'rejects $name with a TypeError that says why, and sends nothing',
-    async ({ says, acquire }) => {
-      await using world = new FencedWorld();
-      const acquired = await acquire(world.locks);
-      // A case may put its value into a list, so that `await` does not unwrap it.
-      const lock = [acquired].flat().at(0) as LockHandle;
-      const sent = world.own.count('update');
-      const calls = [
-        fencedUpdateOne(world.accounts, { _id: 'a' }, { $set: {} }, lock),
-        fencedTransaction(world.own.client, lock, () => Promise.resolve()),
-        fencedTransaction(world.own.client, [lock], () => Promise.resolve()),
-      ];
-      for (const call of calls) {
-        const error = await rejection(call);
-        expect(error).toBeInstanceOf(TypeError);
-        expect(error).toMatchObject({ message: expect.stringMatching(says) as unknown });
-      }
-      expect(world.own.count('update')).toBe(sent);
-    },
-  );
+  test.each(SHARED)('rejects $name before it sends anything, and says why', async ({ says, acquire }) => {
+    await using world = new FencedWorld();
+    const acquired = await acquire(world.locks);
+    // A case may put its value into a list, so that `await` does not unwrap it.
+    const lock = [acquired].flat().at(0) as LockHandle;
+    const sent = world.own.count('update');
+    const calls = [
+      fencedUpdateOne(world.accounts, { _id: 'a' }, { $set: {} }, lock),
+      fencedTransaction(world.own.client, lock, () => Promise.resolve()),
+      fencedTransaction(world.own.client, [lock], () => Promise.resolve()),
+    ];
+    for (const call of calls) {
+      const error = await rejection(call);
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error).toMatchObject({ message: expect.stringMatching(says) as unknown });
+    }
+    expect(world.own.count('update')).toBe(sent);
+  });
 
   test('accepts a write and an upgraded read, also from a composite handle', async () => {
     await using world = new FencedWorld();

@@ -90,7 +90,7 @@ describe('the stored token field', () => {
     { around: 'an array of arrays', meta: [[{ token: 5 }]] },
     { around: 'null', meta: null },
     { around: 'a number', meta: 5 },
-  ])('makes a write fail if it is below $around', async ({ meta }) => {
+  ])('makes a write fail if its parent is $around', async ({ meta }) => {
     await using world = new FencedWorld();
     const lock = await world.holder();
     await world.accounts.insertOne({ _id: 'a', meta });

@@ -36,7 +36,7 @@ describe('many holds of one process', () => {
     expect(updates.mostAtOnce).toBe(1);
   });
 
-  it('are asked to release by a revocation, and few updates find that out', async () => {
+  it('are all asked to release within few updates after a revocation', async () => {
     const [there, here] = await twoProviders({ leaseMs: 60_000, createIndexes: false });
     const semaphore = here.locks.createSemaphore('s', MANY);
     const holds = await Promise.all(times(MANY, () => semaphore.acquire()));
@@ -144,8 +144,8 @@ describe('an extension', () => {
   it('is not reported if it ends after the release', async () => {
     const here = await testProvider({ createIndexes: false });
     const hold = await here.locks.acquireMutex('a');
-    const told: string[] = [];
-    for (const event of ['extended', 'released'] as const) here.locks.on(event, () => told.push(event));
+    const reported: string[] = [];
+    for (const event of ['extended', 'released'] as const) here.locks.on(event, () => reported.push(event));
     // The release begins when the read after the update is sent, so the answer comes after the release.
     const released = new Promise<boolean>((resolve) => {
       here.client.on('commandStarted', ({ commandName }) => {
@@ -154,7 +154,7 @@ describe('an extension', () => {
     });
     await expect(hold.confirm()).rejects.toMatchObject({ why: 'released' });
     expect(await released).toBe(true);
-    expect(told).toEqual(['released']);
+    expect(reported).toEqual(['released']);
   });
 });
 

@@ -88,30 +88,27 @@ describe.each([
 });
 
 describe('a semaphore', () => {
-  it.each([-1, 0, NaN, 2.5])(
-    'rejects every call if its stored limit is %s, and keeps its own limit',
-    async (limit) => {
-      await using database = new OwnDatabase(inject('mongoUri'));
-      const locks = database.client().provider(OPTIONS);
-      const stored = database.plain.db.collection<StoredDocument>('distributed.locks');
-      await stored.insertOne(withValue(idleDocument('semaphore', 's'), 'limit', new Double(limit)));
-      for (const whenLimitDiffers of ['throw', 'follow', 'resize'] as const) {
-        const permits = locks.createSemaphore('s', 3, { whenLimitDiffers });
-        expect(await rejection(permits.tryAcquire())).toMatchObject(CORRUPT);
-        expect(await rejection(permits.acquire())).toMatchObject(CORRUPT);
-        expect(await rejection(permits.acquire({ permits: 2 }))).toMatchObject(CORRUPT);
-        expect(await rejection(permits.available())).toMatchObject(CORRUPT);
-        expect(await rejection(permits.resize(5))).toMatchObject(CORRUPT);
-        expect(permits.limit).toBe(3);
-      }
-      const permits = locks.createSemaphore('s', 3);
+  it.each([-1, 0, NaN, 2.5])('rejects every call if the stored limit is %s', async (limit) => {
+    await using database = new OwnDatabase(inject('mongoUri'));
+    const locks = database.client().provider(OPTIONS);
+    const stored = database.plain.db.collection<StoredDocument>('distributed.locks');
+    await stored.insertOne(withValue(idleDocument('semaphore', 's'), 'limit', new Double(limit)));
+    for (const whenLimitDiffers of ['throw', 'follow', 'resize'] as const) {
+      const permits = locks.createSemaphore('s', 3, { whenLimitDiffers });
       expect(await rejection(permits.tryAcquire())).toMatchObject(CORRUPT);
-      await stored.updateOne({ _id: 's' }, { $set: { limit: new Int32(3) } });
-      const permit = await permits.acquire({ permits: 2 });
-      expect(await permits.available()).toBe(1);
-      await permit.release();
-    },
-  );
+      expect(await rejection(permits.acquire())).toMatchObject(CORRUPT);
+      expect(await rejection(permits.acquire({ permits: 2 }))).toMatchObject(CORRUPT);
+      expect(await rejection(permits.available())).toMatchObject(CORRUPT);
+      expect(await rejection(permits.resize(5))).toMatchObject(CORRUPT);
+      expect(permits.limit).toBe(3);
+    }
+    const permits = locks.createSemaphore('s', 3);
+    expect(await rejection(permits.tryAcquire())).toMatchObject(CORRUPT);
+    await stored.updateOne({ _id: 's' }, { $set: { limit: new Int32(3) } });
+    const permit = await permits.acquire({ permits: 2 });
+    expect(await permits.available()).toBe(1);
+    await permit.release();
+  });
 
   it.each([
     ['negative permits', { permits: new Int32(-1) }],

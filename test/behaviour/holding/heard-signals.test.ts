@@ -84,20 +84,17 @@ const FORGOTTEN: readonly (readonly [string, Use])[] = [
   ],
 ];
 
-describe.each(['signal', 'releaseRequested'] as const)(
-  'a forgotten handle whose %s has no listener',
-  (which) => {
-    it.each(FORGOTTEN)('releases its lock and is reported: the signal %s', async (_, use) => {
-      const { locks } = await testProvider();
-      const abandoned = abandonedOf(locks);
-      await takeAndForget(locks, 'a', (hold) => use(hold[which]));
-      await collected(() => abandoned.has('a'));
-      expect((await locks.acquireMutex('a', { timeoutMs: 10_000 })).isHeld).toBe(true);
-    });
-  },
-);
+describe.each(['signal', 'releaseRequested'] as const)('a forgotten handle with no %s listener', (which) => {
+  it.each(FORGOTTEN)('releases its lock and is reported: the signal %s', async (_, use) => {
+    const { locks } = await testProvider();
+    const abandoned = abandonedOf(locks);
+    await takeAndForget(locks, 'a', (hold) => use(hold[which]));
+    await collected(() => abandoned.has('a'));
+    expect((await locks.acquireMutex('a', { timeoutMs: 10_000 })).isHeld).toBe(true);
+  });
+});
 
-describe('a forgotten handle of several locks whose signal has no listener', () => {
+describe('a forgotten handle of several locks with no signal listener', () => {
   it.each(FORGOTTEN)('releases all its locks: the signal %s', async (_, use) => {
     const { locks } = await testProvider();
     const abandoned = abandonedOf(locks);

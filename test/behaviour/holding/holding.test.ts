@@ -55,7 +55,7 @@ describe('the deadline of a hold', () => {
     expect(snapshot?.holders.map(({ token }) => token)).toEqual([lock.fencingToken]);
   });
 
-  it('passes on time although every extension hangs, and not before', async () => {
+  it('passes on time, and not earlier, although every extension hangs', async () => {
     const provider = await testProvider({ leaseMs: 1_500, clockAllowanceMs: 150, storeTimeoutMs: 400 });
     const lock = await provider.locks.acquireMutex('a');
     const reasons: unknown[] = [];
@@ -253,7 +253,7 @@ describe('a revocation', () => {
     await expect(lock.confirm()).rejects.toMatchObject({ why: 'revoked' });
   });
 
-  it('aborts the signal at once if the holder’s own provider forces it', async () => {
+  it('aborts the signal at once if the holder’s own provider revokes by force', async () => {
     const { locks } = await testProvider({ leaseMs: 60_000 });
     const lock = await locks.acquireMutex('a');
     await locks.revoke('a', { force: true, id: lock.id });

@@ -114,7 +114,7 @@ describe('the lease monitor', () => {
     expect(clock.asked / holds.length).toBeLessThan(20);
   });
 
-  it('confirms in one batch all holds that are to be confirmed in one turn of the event loop', async () => {
+  it('combines all confirmations of one turn of the event loop into one batch', async () => {
     const { monitor, batches, hold } = monitored();
     const holds = names(200).map(() => hold('one semaphore'));
     const confirmed = Promise.all(holds.map((each) => monitor.ask(each)));
@@ -158,7 +158,7 @@ describe('the lease monitor', () => {
     expect(answers).toEqual(['first extended', 'second unknown']);
   });
 
-  it('never has one document in two batches at once, and sends the others past a stuck batch (E17)', async () => {
+  it('never has one document in two batches at once, and does not delay other documents behind a stuck one (E17)', async () => {
     const { clock, monitor, batches, hold } = monitored();
     const [first, second, elsewhere] = [hold('a'), hold('a'), hold('b')];
     void monitor.ask(first);

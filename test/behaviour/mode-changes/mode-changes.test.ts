@@ -59,7 +59,7 @@ describe('an upgrade', () => {
     expect(snapshot?.holders).toMatchObject([{ id: lock.id, mode: 'write', token: lock.fencingToken }]);
   });
 
-  it('fails after storeTimeoutMs if a try gets no answer, and is taken back in the background', async () => {
+  it('fails after storeTimeoutMs if tryUpgrade() gets no answer, and is taken back in the background', async () => {
     const [provider, other] = await twoProviders({ leaseMs: 60_000, storeTimeoutMs: 500 });
     const lock = await provider.locks.createReaderWriterLock('a').acquireUpgradeableRead();
     const heal = await failCommands(provider, 'alwaysOn', UNKNOWN);
@@ -257,7 +257,7 @@ describe('a downgrade', () => {
     expect(snapshot?.holders).toMatchObject([{ id: lock.id, mode: 'read', token: lock.fencingToken }]);
   });
 
-  it('is not taken for a loss by an extension that overlaps it', async () => {
+  it('is not mistaken for a loss by an overlapping extension', async () => {
     const provider = await testProvider({ leaseMs: 60_000 });
     const lock = await provider.locks.createReaderWriterLock('a').acquireWrite();
     const lost: string[] = [];

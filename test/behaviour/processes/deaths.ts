@@ -65,7 +65,7 @@ export function deaths(subject: Subject): void {
     expectDisjoint([...beliefsOf(worker.lines), belief]);
   });
 
-  it('the permit of a holder that is killed is granted again after its lease has expired, and never before', async () => {
+  it('the permit of a killed holder is granted again after its lease has expired, and never before', async () => {
     await using world = new ProcessWorld(subject);
     const worker = await world.worker('permit');
     const [beside, heir] = [world.provider(), world.provider()];

@@ -13,19 +13,16 @@ export function endings(subject: Subject): void {
     ['its client before its provider', ['client', 'provider']],
   ];
 
-  it.each(closings)(
-    'a process that holds and waits ends by itself after it has closed %s',
-    async (_, close) => {
-      await using world = new ProcessWorld(subject, { leaseMs: 30_000 });
-      const worker = await world.worker();
-      await worker.tell({ do: 'acquire' }, 'granted');
-      // The second request waits behind the first, so the process opens its change stream or polls.
-      await worker.tell({ do: 'acquire' }, 'waiting');
-      await pause(50);
-      await worker.tell({ do: 'end', close }, 'ending');
-      expect(await worker.endsByItself()).toBe(0);
-    },
-  );
+  it.each(closings)('a process that holds and waits ends by itself after closing %s', async (_, close) => {
+    await using world = new ProcessWorld(subject, { leaseMs: 30_000 });
+    const worker = await world.worker();
+    await worker.tell({ do: 'acquire' }, 'granted');
+    // The second request waits behind the first, so the process opens its change stream or polls.
+    await worker.tell({ do: 'acquire' }, 'waiting');
+    await pause(50);
+    await worker.tell({ do: 'end', close }, 'ending');
+    expect(await worker.endsByItself()).toBe(0);
+  });
 
   it('a process that has waited for a lock, held it and released it ends by itself', async () => {
     await using world = new ProcessWorld(subject);

@@ -7,7 +7,7 @@ import type { Subject } from './process-world.js';
 
 /** Tests of processes that are stopped or blocked while time goes on. */
 export function pauses(subject: Subject): void {
-  it('a holder that was stopped for longer than its lease finds out at its first check that it lost the lock', async () => {
+  it('a holder stopped for longer than its lease finds out at its first check that it lost the lock', async () => {
     await using world = new ProcessWorld(subject);
     const worker = await world.worker();
     worker.order({ do: 'watch' });
@@ -43,7 +43,7 @@ export function pauses(subject: Subject): void {
     expect(hold.isHeld).toBe(true);
   });
 
-  it('a holder that was stopped for longer than its lease gets its signal aborted, even if it never checks', async () => {
+  it('a holder stopped for longer than its lease is notified by its signal, even if it never checks', async () => {
     await using world = new ProcessWorld(subject);
     const worker = await world.worker();
     const { token } = await worker.tell({ do: 'acquire' }, 'granted');
@@ -75,7 +75,7 @@ export function pauses(subject: Subject): void {
     await hold.confirm();
   });
 
-  it('a waiter that was stopped for longer than its lease does not use the grant that it missed, and queues again', async () => {
+  it('a waiter stopped for longer than its lease does not use the grant that it missed, and queues again', async () => {
     await using world = new ProcessWorld(subject);
     const worker = await world.worker();
     const [here, there] = [world.provider(), world.provider()];

@@ -27,7 +27,7 @@ export function runProcessSuites(wakeups: Wakeups): void {
     await built?.[Symbol.asyncDispose]();
   });
 
-  describe.concurrent(`between processes (wakeups: ${wakeups}),`, () => {
+  describe.concurrent(`between processes (wakeups: ${wakeups})`, () => {
     it('a lock that another process holds is busy, and goes to the waiter when it is released', async () => {
       await using world = new ProcessWorld(subject);
       const worker = await world.worker();
@@ -51,8 +51,8 @@ export function runProcessSuites(wakeups: Wakeups): void {
     endings(subject);
   });
 
-  describe(`several processes that take turns (wakeups: ${wakeups})`, () => {
-    it('never believe at the same time that they hold the lock, and their tokens rise from grant to grant', async () => {
+  describe(`several processes that take turns with a lock (wakeups: ${wakeups})`, () => {
+    it('never believe at the same time that they hold it, and their tokens rise from grant to grant', async () => {
       await using world = new ProcessWorld(subject, { leaseMs: 10_000, pollMs: { min: 5, max: 50 } });
       const [processes, rounds] = [4, 15];
       const workers = await world.workers(processes);

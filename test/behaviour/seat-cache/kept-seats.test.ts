@@ -78,13 +78,13 @@ describe('a kept seat', () => {
     });
     const late = mutex.acquire();
     await eventually('three wait', async () => (await here.locks.inspect('a'))?.waiters.length === 3);
-    const told = [
+    const turns = [
       other.then((next) => (order.push('other'), next.release())),
       early.then((next) => (order.push('early'), next.release())),
       late.then((next) => (order.push('late'), next.release())),
     ];
     await hold.release();
-    await Promise.all(told);
+    await Promise.all(turns);
     expect(order).toEqual(['other', 'early', 'late']);
     await untilKept(here, mutex);
   });
@@ -230,7 +230,7 @@ describe('while a process has a kept seat', () => {
     await closing;
   });
 
-  it('a try of another process fails at first, and one of the next succeeds', async () => {
+  it('the first try of another process fails, and a later one succeeds', async () => {
     const [here, there] = await twoProviders();
     await untilKept(here, here.locks.createMutex('a', { keepMs: KEEP_MS }));
     expect(await there.locks.tryAcquireMutex('a')).toBeNull();
@@ -268,15 +268,12 @@ describe('kept permits', () => {
   });
 });
 
-it.each([-1, NaN, Infinity, '5', null])(
-  'createMutex and createSemaphore reject a keepMs of %s',
-  async (keepMs) => {
-    const { locks } = await testProvider();
-    const options = { keepMs: keepMs as number };
-    expect(() => locks.createMutex('a', options)).toThrow(/keepMs must be/);
-    expect(() => locks.createSemaphore('s', 2, options)).toThrow(/keepMs must be/);
-  },
-);
+it.each([-1, NaN, Infinity, '5', null])('a mutex or semaphore rejects a keepMs of %s', async (keepMs) => {
+  const { locks } = await testProvider();
+  const options = { keepMs: keepMs as number };
+  expect(() => locks.createMutex('a', options)).toThrow(/keepMs must be/);
+  expect(() => locks.createSemaphore('s', 2, options)).toThrow(/keepMs must be/);
+});
 
 it('createReaderWriterLock rejects a keepMs other than 0', async () => {
   const { locks } = await testProvider();

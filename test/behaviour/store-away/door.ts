@@ -11,8 +11,8 @@ function addressOf(uri: string): { readonly host: string; readonly port: number 
 }
 
 /**
- * A port in front of a real server. While the door is shut, connections are refused. While it is open, clients reach the
- * server. While it is stuck, connections stay open, but no data passes.
+ * A port in front of a real server. While the door is shut, connections are refused. While it is open, clients reach
+ * the server. While it is stuck, connections stay open, but no data passes.
  */
 export class Door implements AsyncDisposable {
   readonly port: number;

@@ -19,18 +19,21 @@ describe.concurrent('a client that could not connect yet', () => {
   it.for([
     ['gives up soon', 300],
     ['gives up late', 30_000],
-  ] as const)('gets its locks when the store comes, if the driver %s', async ([, giveUpMs]) => {
-    await using door = await Door.to(inject('mongoUri'));
-    await using own = new OwnClient(door.uri, randomName('away'), { serverSelectionTimeoutMS: giveUpMs });
-    const locks = own.provider({ storeTimeoutMs: 700 });
-    const errors = countErrors(locks);
-    const waits = ['a', 'b'].map((name) => later(locks.acquireMutex(name, { timeoutMs: 50_000 })));
-    await eventually('several commands have failed', () => errors() > 5);
-    await door.open();
-    const holds = await within(20_000, 'the grants', Promise.all(waits));
-    expect(holds.map(({ isHeld }) => isHeld)).toEqual([true, true]);
-    expect(await Promise.all(holds.map((hold) => hold.release()))).toEqual([true, true]);
-  });
+  ] as const)(
+    'is not treated as closed, and gets its locks when the store comes, if the driver %s',
+    async ([, giveUpMs]) => {
+      await using door = await Door.to(inject('mongoUri'));
+      await using own = new OwnClient(door.uri, randomName('away'), { serverSelectionTimeoutMS: giveUpMs });
+      const locks = own.provider({ storeTimeoutMs: 700 });
+      const errors = countErrors(locks);
+      const waits = ['a', 'b'].map((name) => later(locks.acquireMutex(name, { timeoutMs: 50_000 })));
+      await eventually('several commands have failed', () => errors() > 5);
+      await door.open();
+      const holds = await within(20_000, 'the grants', Promise.all(waits));
+      expect(holds.map(({ isHeld }) => isHeld)).toEqual([true, true]);
+      expect(await Promise.all(holds.map((hold) => hold.release()))).toEqual([true, true]);
+    },
+  );
 
   it('gets its lock even after its own connect() has failed', async () => {
     await using door = await Door.to(inject('mongoUri'));

@@ -111,12 +111,12 @@ describe.for(product(Object.entries(ABSENCES), Object.entries(DRIVER_PATIENCE)))
     it(`${title}: untimed waits go on until they are aborted, and storeError events give the reason`, async () => {
       await using own = new OwnClient(await uri(), 'x', { serverSelectionTimeoutMS });
       const locks = own.provider(OPTIONS);
-      const told: unknown[] = [];
-      locks.on('storeError', ({ error }) => told.push(error));
+      const errors: unknown[] = [];
+      locks.on('storeError', ({ error }) => errors.push(error));
       const controller = new AbortController();
       const waits = Object.values(WAITS).map((wait) => later(wait(locks, { signal: controller.signal })));
-      await eventually('events', () => told.length > 3);
-      expect(told.map(String).join('\n')).toMatch(why);
+      await eventually('events', () => errors.length > 3);
+      expect(errors.map(String).join('\n')).toMatch(why);
       for (const wait of waits) expect(await staysOpen(wait, 20)).toBe(true);
       controller.abort(new Error('enough'));
       for (const wait of waits) expect(await rejection(wait)).toBe(controller.signal.reason);

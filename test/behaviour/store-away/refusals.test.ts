@@ -35,42 +35,36 @@ describe.concurrent('a user without a needed privilege', () => {
     ['tryAcquire', (locks: LockProvider) => locks.tryAcquireMutex('x')],
     ['acquireAll', (locks: LockProvider) => locks.acquireAll([{ mutex: locks.createMutex('x') }])],
     ['resize', (locks: LockProvider) => locks.createSemaphore('s', 1).resize(2)],
-  ] as const)(
-    'gets an error from %s that names the privileges, the collection and the page about them',
-    async ([, call]) => {
-      await using client = await clientAllowed(['find']);
-      const error = await rejection(call(client.provider({ createIndexes: false })));
-      expect(error).toBeInstanceOf(StoreUnavailableError);
-      expect(error).toMatchObject({ outcomeKnown: true, cause: { code: 13, codeName: 'Unauthorized' } });
-      expect((error as Error).message).toContain(
-        `needs find, insert and update on ${client.db.databaseName}.distributed.locks; see https://`,
-      );
-      expect((error as Error).message).toContain('/docs/operations.md#privileges');
-      const printed = inspect(error);
-      expect(printed).not.toContain('findAndModify');
-      expect(printed.length).toBeLessThan(6_000);
-    },
-  );
+  ] as const)('gets an error from %s that names privileges, collection and page', async ([, call]) => {
+    await using client = await clientAllowed(['find']);
+    const error = await rejection(call(client.provider({ createIndexes: false })));
+    expect(error).toBeInstanceOf(StoreUnavailableError);
+    expect(error).toMatchObject({ outcomeKnown: true, cause: { code: 13, codeName: 'Unauthorized' } });
+    expect((error as Error).message).toContain(
+      `needs find, insert and update on ${client.db.databaseName}.distributed.locks; see https://`,
+    );
+    expect((error as Error).message).toContain('/docs/operations.md#privileges');
+    const printed = inspect(error);
+    expect(printed).not.toContain('findAndModify');
+    expect(printed.length).toBeLessThan(6_000);
+  });
 
   it.for([
     ['untimed acquire', {}],
     ['timed acquire', { timeoutMs: 60_000 }],
     ['tryAcquire', { timeoutMs: 0 }],
-  ] as const)(
-    'gets an error at once from %s of a quorum if most of its stores refuse the user',
-    async ([, request]) => {
-      await using one = await clientAllowed(['find']);
-      await using other = await clientAllowed(['find', 'insert', 'update']);
-      await using third = await clientAllowed(['find']);
-      const dbs = [one, other, third].map(({ db }) => db);
-      await using locks = new QuorumLockProvider(dbs, { createIndexes: false });
-      const error = await rejection(within(30_000, 'the refusal', locks.createMutex('x').acquire(request)));
-      expect(error).toBeInstanceOf(QuorumError);
-      expect((error as Error).message).toMatch(
-        /store 0 \(has answered before\): not authorized: needs .*; store 2 \(has answered before\): not authorized/,
-      );
-    },
-  );
+  ] as const)('gets an error at once from %s if most stores of a quorum refuse it', async ([, request]) => {
+    await using one = await clientAllowed(['find']);
+    await using other = await clientAllowed(['find', 'insert', 'update']);
+    await using third = await clientAllowed(['find']);
+    const dbs = [one, other, third].map(({ db }) => db);
+    await using locks = new QuorumLockProvider(dbs, { createIndexes: false });
+    const error = await rejection(within(30_000, 'the refusal', locks.createMutex('x').acquire(request)));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect((error as Error).message).toMatch(
+      /store 0 \(has answered before\): not authorized: needs .*; store 2 \(has answered before\): not authorized/,
+    );
+  });
 
   it('gets an error from ensureIndexes that names the privilege for indexes', async () => {
     await using client = await clientAllowed(['find', 'insert', 'update']);

@@ -28,63 +28,63 @@ function changes(from: string | null, to: string | null): void {
 }
 
 /** A pending call, and the messages of the errors that it got. */
-function call(): { readonly told: readonly string[]; readonly end: () => void } {
-  const told: string[] = [];
-  const end = watch.asking(({ message }) => told.push(message));
-  return { told, end };
+function call(): { readonly errors: readonly string[]; readonly end: () => void } {
+  const errors: string[] = [];
+  const end = watch.asking(({ message }) => errors.push(message));
+  return { errors, end };
 }
 
 describe('a call that waits for an answer from a primary', () => {
   it('is ended once when another member becomes the primary', () => {
     changes(null, 'a');
-    const { told } = call();
+    const { errors } = call();
     changes('a', 'b');
     changes('b', 'c');
-    expect(told).toEqual(['no answer from a, and b is the primary now']);
+    expect(errors).toEqual(['no answer from a, and b is the primary now']);
   });
 
   it('is ended also if there was no primary for a while in between', () => {
     changes(null, 'a');
-    const { told } = call();
+    const { errors } = call();
     changes('a', null);
     changes(null, 'b');
-    expect(told).toHaveLength(1);
+    expect(errors).toHaveLength(1);
   });
 
-  it('is not ended when the same primary comes back', () => {
+  it('is not ended by other changes, or when the same primary comes back', () => {
     changes(null, 'a');
-    const { told } = call();
+    const { errors } = call();
     changes('a', 'a');
     changes('a', null);
     changes(null, 'a');
-    expect(told).toEqual([]);
+    expect(errors).toEqual([]);
   });
 
   it('is not ended by the primary that it has waited for, but by the next one', () => {
     changes('a', null);
-    const { told } = call();
+    const { errors } = call();
     changes(null, 'b');
-    expect(told).toEqual([]);
+    expect(errors).toEqual([]);
     changes('b', 'c');
-    expect(told).toEqual(['no answer from b, and c is the primary now']);
+    expect(errors).toEqual(['no answer from b, and c is the primary now']);
   });
 
   it('is ended by the first change of the primary, but not by the discovery of the first primary', () => {
     const early = call();
     changes(null, 'a');
-    expect(early.told).toEqual([]);
+    expect(early.errors).toEqual([]);
     changes('a', 'b');
-    expect(early.told).toHaveLength(1);
+    expect(early.errors).toHaveLength(1);
     const other = PrimaryWatch.join(new EventEmitter() as unknown as MongoClient);
     expect(other).not.toBe(watch);
   });
 
   it('is not ended any more once it has its answer', () => {
     changes(null, 'a');
-    const { told, end } = call();
+    const { errors, end } = call();
     end();
     changes('a', 'b');
-    expect(told).toEqual([]);
+    expect(errors).toEqual([]);
   });
 });
 

@@ -52,7 +52,7 @@ describe.each(Object.keys(KINDS))('an uncontended lock, acquired as %s', (kind) 
     expect(await provider.locks.inspect('a')).toMatchObject({ holders: [], waiters: [] });
   });
 
-  it('is busy if another process has acquired it meanwhile, as the full transition finds', async () => {
+  it('is found busy by the full transition if another process has acquired it meanwhile', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     await releaseOnFastPath(one, kind);
     const taken =

@@ -274,7 +274,7 @@ describe('the waiting room', () => {
     earliestMs: null,
   };
 
-  it('ignores a wake-up whose token is not above the fence of the reply that showed the attempt in the queue', async () => {
+  it('ignores a wake-up whose token is not above the fence at which the attempt was queued', async () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
     waiting.queued(wait, place, reply, momentNow(systemClock));
