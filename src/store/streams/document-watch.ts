@@ -1,10 +1,8 @@
 import type { Document } from 'mongodb';
 import { readWake } from '../../protocol/wake.js';
-import { AWAIT_MS } from '../lock-collection.js';
 import { WAKE_OF_EVENT } from './stream-cursor.js';
 import type { StreamContext } from './stream-cursor.js';
-import { MAX_REOPEN_PAUSE_MS, StreamSupervisor } from './stream-supervisor.js';
-import type { StreamRules } from './stream-supervisor.js';
+import { StreamSupervisor } from './stream-supervisor.js';
 
 /** Hears when one document changes. */
 export interface DocumentWatcher {
@@ -34,21 +32,7 @@ export class DocumentWatch {
   /** @param lingerMs - How long the stream stays open behind the last watcher. */
   constructor(context: StreamContext, lingerMs: number) {
     this.#lingerMs = lingerMs;
-    const rules: StreamRules = {
-      firstAnswerMs: AWAIT_MS + context.settings.storeTimeoutMs,
-      // Not bounded: one is given up only after `firstAnswerMs`, and the next one is opened after a pause.
-      maxUnanswered: Infinity,
-      // Watchers look by themselves once in a while, so not even the first reopening has to be immediate.
-      pauseMs: (failures) => Math.min(MAX_REOPEN_PAUSE_MS, 25 * 2 ** failures) * (0.5 + Math.random() / 2),
-      // No pause is zero, so each answer may start the count again.
-      provenMs: 0,
-      // A cursor may open although the handshake failed.
-      needsHandshake: false,
-      // The next watcher is likely to need other names.
-      completesOpening: false,
-      asksAgain: false,
-    };
-    this.#stream = new StreamSupervisor(context, rules, {
+    this.#stream = new StreamSupervisor(context, {
       pipeline: () => {
         this.#asked = new Set(this.#watchers.keys());
         return changesOf([...this.#asked]);

@@ -34,7 +34,7 @@ export class StreamCursor {
   /** Resolves when the server has answered for the first time, or never will. */
   readonly answered: Promise<void>;
 
-  constructor(context: StreamContext, pipeline: Document[], firstAnswerMs: number, listener: CursorListener) {
+  constructor(context: StreamContext, pipeline: Document[], listener: CursorListener) {
     const { collection, settings } = context;
     const { stream, session } = collection.watch(pipeline);
     // Only `.stream()` reads a change stream without the driver's own resumption.
@@ -69,7 +69,7 @@ export class StreamCursor {
         onTrouble(new Error('the change stream ended'));
       });
     }
-    this.#giveUpAfter(firstAnswerMs, 'did not open in time');
+    this.#giveUpAfter(settings.storeTimeoutMs, 'did not open in time');
   }
 
   /** Resolves when the server has closed its cursor, or has had its time for that. */

@@ -1,28 +1,22 @@
 import type { Document } from 'mongodb';
 import type { Timer } from '../../clock.js';
-import { isStreamRefused } from '../outcome.js';
+import { isStreamRefused, mayBeRefusedByDriver } from '../outcome.js';
 import { StreamCursor } from './stream-cursor.js';
 import type { StreamContext } from './stream-cursor.js';
 
-export const MAX_REOPEN_PAUSE_MS = 1_000;
+const MAX_REOPEN_PAUSE_MS = 1_000;
 
-/** What the streams of a process do differently. Each owner says why beside its rules. */
-export interface StreamRules {
-  /** How long the first answer of a cursor may take. */
-  readonly firstAnswerMs: number;
-  /** How many cursors may be without their first answer, those that are being closed included. */
-  readonly maxUnanswered: number;
-  /** The pause before the next opening, after so many earlier failures in a row. */
-  readonly pauseMs: (failures: number, error: unknown) => number;
-  /** The count of failures starts again at an answer of a stream that has been open for so long. */
-  readonly provenMs: number;
-  /** Whether a stream is opened only on a server that has answered the handshake. */
-  readonly needsHandshake: boolean;
-  /** Whether an opening goes on when nobody listens any more: its trouble is reported, and failures stay counted. */
-  readonly completesOpening: boolean;
-  /** Whether the next listener makes a refused stream ask the server again. */
-  readonly asksAgain: boolean;
-}
+/**
+ * A stream that breaks soon after each opening must not be reopened at once each time: the count of failures starts
+ * again only at an answer of a stream that has been open for so long.
+ */
+const PROVEN_MS = 5_000;
+
+/**
+ * How many cursors may be without their first answer, those that are being closed included: each one has a connection
+ * of the client's pool for itself (E36).
+ */
+const MAX_UNANSWERED = 3;
 
 /** What refused a stream: the option `wakeups`, the handshake, or the server's answer to the stream itself. */
 export type RefusedBy = 'settings' | 'handshake' | 'stream';
@@ -53,18 +47,20 @@ const MOVES: Readonly<Record<State, readonly State[]>> = {
 
 /**
  * Owns the life of one change stream: opens it, opens it afresh after any trouble, closes it when nobody needs it. A
- * stream is never resumed, because a resume token can age out (E13): the owner looks for what it missed.
+ * stream is never resumed, because a resume token can age out (E13): the owner looks for what it missed. Once a cursor
+ * has been sent, its opening goes on although nobody listens any more: short waits must not open one stream after the
+ * other.
  *
  * - `idle`: nothing is open. → `opening`, when somebody listens.
  * - `opening`: a handshake, a cursor without an answer, or a pause before them. → `streaming`, at the first answer;
  *   → `opening`, on trouble; → `idle`, when nobody listens; → `refused`.
  * - `streaming`: a cursor that has answered, at times beside a wider one that will replace it. → `opening`, on trouble
  *   with either; → `idle`, when nobody has listened for some time, or on trouble while nobody listens; → `refused`.
- * - `refused` and `closed`: nothing is open, for good. Every state leads to `closed`.
+ * - `refused` and `closed`: nothing is open, for good. Every state leads to `closed`. With `wakeups: 'change-stream'` a
+ *   refusal leads to `idle`, because each wait that needs a stream has to fail by an answer of its own.
  */
 export class StreamSupervisor {
   readonly #context: StreamContext;
-  readonly #rules: StreamRules;
   readonly #owner: StreamOwner;
   #state: State = 'idle';
   #isWanted = false;
@@ -80,9 +76,8 @@ export class StreamSupervisor {
   #linger: Timer | undefined;
   readonly #closing = new Set<Promise<unknown>>();
 
-  constructor(context: StreamContext, rules: StreamRules, owner: StreamOwner) {
+  constructor(context: StreamContext, owner: StreamOwner) {
     this.#context = context;
-    this.#rules = rules;
     this.#owner = owner;
   }
 
@@ -95,9 +90,9 @@ export class StreamSupervisor {
     return this.#failures;
   }
 
-  /** Since when the stream tells of events without a gap; infinitely late if it does not. */
+  /** Since when the stream has been open, at times by a wider cursor than the first; `Infinity` while it is not. */
   get openedAtMs(): number {
-    return this.#state === 'streaming' ? this.#openedAtMs : Infinity;
+    return this.#openedAtMs;
   }
 
   /** Somebody listens, or listens to more than before. */
@@ -113,8 +108,7 @@ export class StreamSupervisor {
     if (!this.#isWanted) return;
     this.#isWanted = false;
     this.#lingerMs = lingerMs;
-    const mayEnd = this.#state === 'opening' && !this.#rules.completesOpening;
-    if (mayEnd || this.#state === 'streaming') this.#restLater();
+    if (this.#state === 'streaming') this.#restLater();
   }
 
   /** Ends for good. Resolves when the server's cursors are closed, or have had the time of one call to the store. */
@@ -135,13 +129,12 @@ export class StreamSupervisor {
     const server = await collection.handshake();
     this.#isShakingHands = false;
     if (!this.#needsCursor()) return;
-    const { completesOpening, needsHandshake } = this.#rules;
-    if (!this.#isWanted && !completesOpening) this.#rest();
-    else if (server.type === 'done' && !server.value.hasChangeStreams) {
+    if (server.type === 'refused') this.#refuse(server.error, 'handshake');
+    else if (server.type === 'unknown') this.#trouble(server.error);
+    else if (!server.value.hasChangeStreams) {
       this.#refuse(new Error('a standalone server has no change streams'), 'handshake');
-    } else if (server.type === 'done' || !needsHandshake) this.#openCursor();
-    else if (server.type === 'refused') this.#refuse(server.error, 'handshake');
-    else this.#trouble(server.error);
+    } else if (this.#isWanted) this.#openCursor();
+    else this.#rest();
   }
 
   #needsCursor(): boolean {
@@ -150,12 +143,11 @@ export class StreamSupervisor {
   }
 
   #openCursor(): void {
-    const { firstAnswerMs, maxUnanswered } = this.#rules;
     try {
-      const isFull = this.#unanswered >= maxUnanswered;
+      const isFull = this.#unanswered >= MAX_UNANSWERED;
       if (isFull) throw new Error('the server has not answered earlier change streams');
       // Some versions of the driver refuse at once what contradicts other options of the client.
-      this.#next = new StreamCursor(this.#context, this.#owner.pipeline(), firstAnswerMs, {
+      this.#next = new StreamCursor(this.#context, this.#owner.pipeline(), {
         answered: this.#answered.bind(this),
         event: this.#owner.event.bind(this.#owner),
         trouble: this.#trouble.bind(this),
@@ -169,7 +161,7 @@ export class StreamSupervisor {
 
   #answered(cursor: StreamCursor): void {
     const nowMs = this.#context.clock.nowMs();
-    if (nowMs - Math.min(this.#openedAtMs, nowMs) >= this.#rules.provenMs) this.#failures = 0;
+    if (nowMs - this.#openedAtMs >= PROVEN_MS) this.#failures = 0;
     if (cursor !== this.#next) return;
     this.#next = undefined;
     const before = this.#current;
@@ -179,32 +171,32 @@ export class StreamSupervisor {
     if (!isNeeded) return;
     this.#current = cursor;
     this.#set('streaming');
-    this.#openedAtMs = nowMs;
+    if (before === undefined) this.#openedAtMs = nowMs;
     this.#owner.opened(before !== undefined);
-    if (!this.#isWanted && this.#rules.completesOpening) this.#restLater();
+    if (!this.#isWanted) this.#restLater();
     void this.#open();
   }
 
   #trouble(trouble: unknown): void {
     const { collection, report } = this.#context;
-    const isMissed = this.#isWanted || (this.#state === 'opening' && this.#rules.completesOpening);
-    if (isMissed) {
-      this.#discardAll();
-      this.#set('opening');
-      this.#openedAtMs = Infinity;
-      const error = collection.brief(trouble, 'changeStream and find');
-      report('storeError', { lockName: null, during: 'stream', error });
-      // The event may have made the last listener leave.
-      if (this.#state !== 'opening') return;
-      if (isStreamRefused(error)) this.#refuse(error, 'stream');
-      else if (this.#isWanted) this.#reopenLater(error);
-      else this.#rest();
-    } else this.#rest();
+    if (!this.#isWanted && this.#state === 'streaming') {
+      this.#rest();
+      return;
+    }
+    this.#discardAll();
+    this.#set('opening');
+    const error = collection.brief(trouble, 'changeStream and find');
+    report('storeError', { lockName: null, during: 'stream', error });
+    // The event may have closed the provider, or made the last listener leave.
+    if (this.#state !== 'opening') return;
+    if (isStreamRefused(error)) this.#refuse(error, 'stream');
+    else if (this.#isWanted) this.#reopenLater(error);
+    else this.#rest();
   }
 
   #reopenLater(error: unknown): void {
     const { clock } = this.#context;
-    const pauseMs = this.#rules.pauseMs(this.#failures, error);
+    const pauseMs = reopenPauseMs(this.#failures, error);
     this.#failures = Math.min(this.#failures + 1, 10);
     this.#pause = clock.at(clock.nowMs() + pauseMs, () => {
       this.#pause = undefined;
@@ -215,19 +207,17 @@ export class StreamSupervisor {
   }
 
   #refuse(error: unknown, by: RefusedBy): void {
-    this.#end(this.#rules.asksAgain ? 'idle' : 'refused');
+    this.#end(this.#context.settings.wakeups === 'change-stream' ? 'idle' : 'refused');
     this.#owner.refused(error, by);
   }
 
   #restLater(): void {
     const { clock } = this.#context;
     this.#linger?.cancel();
-    if (this.#lingerMs === 0 && !this.#rules.completesOpening) this.#rest();
-    else this.#linger = clock.at(clock.nowMs() + this.#lingerMs, this.#rest.bind(this));
+    this.#linger = clock.at(clock.nowMs() + this.#lingerMs, this.#rest.bind(this));
   }
 
   #rest(): void {
-    if (!this.#rules.completesOpening) this.#failures = 0;
     this.#end('idle');
   }
 
@@ -243,6 +233,7 @@ export class StreamSupervisor {
     for (const cursor of [this.#current, this.#next]) this.#discard(cursor);
     this.#current = undefined;
     this.#next = undefined;
+    this.#openedAtMs = Infinity;
   }
 
   #discard(cursor: StreamCursor | undefined): void {
@@ -257,3 +248,12 @@ export class StreamSupervisor {
     this.#state = state;
   }
 }
+
+/**
+ * After a failover, waiters pay for every millisecond, so the first reopening is immediate. A stream on a closed client
+ * keeps timers of driver 6.22 for half a minute, so the waits send their requests first.
+ */
+const reopenPauseMs = (failures: number, error: unknown): number =>
+  mayBeRefusedByDriver(error)
+    ? MAX_REOPEN_PAUSE_MS
+    : Math.random() * Math.min(MAX_REOPEN_PAUSE_MS, 25 * (2 ** failures - 1));

@@ -3,8 +3,7 @@ import { readWake, readWakeWord } from '../../protocol/wake.js';
 import { mayBeRefusedByDriver } from '../outcome.js';
 import { WAKE_OF_EVENT } from './stream-cursor.js';
 import type { StreamContext } from './stream-cursor.js';
-import { MAX_REOPEN_PAUSE_MS, StreamSupervisor } from './stream-supervisor.js';
-import type { StreamRules } from './stream-supervisor.js';
+import { StreamSupervisor } from './stream-supervisor.js';
 
 /** What the wake stream tells the waits of its process. */
 export interface WakeListener {
@@ -38,25 +37,7 @@ export class WakeStream {
     this.#process = process;
     this.#wakeIdleMs = settings.wakeIdleMs;
     this.#listener = listener;
-    const rules: StreamRules = {
-      firstAnswerMs: settings.storeTimeoutMs,
-      // Each one has a connection of the client's pool for itself (E36).
-      maxUnanswered: 3,
-      // After a failover, waiters pay for every millisecond, so the first reopening is immediate. A stream on a closed
-      // client keeps timers of driver 6.22 for half a minute, so the waits send their requests first.
-      pauseMs: (failures, error) =>
-        mayBeRefusedByDriver(error)
-          ? MAX_REOPEN_PAUSE_MS
-          : Math.random() * Math.min(MAX_REOPEN_PAUSE_MS, 25 * (2 ** failures - 1)),
-      // A stream that breaks soon after each opening must not be reopened at once each time.
-      provenMs: 5_000,
-      needsHandshake: true,
-      // Short waits must not open one stream after the other.
-      completesOpening: true,
-      // Each wait of a process that demands a stream fails by an answer of its own.
-      asksAgain: settings.wakeups === 'change-stream',
-    };
-    this.#stream = new StreamSupervisor(context, rules, {
+    this.#stream = new StreamSupervisor(context, {
       pipeline: () => wakePipeline(process),
       isEnough: () => true,
       opened: () => {

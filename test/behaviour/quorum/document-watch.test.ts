@@ -1,5 +1,3 @@
-import { EventEmitter } from 'node:events';
-
 import { describe, expect, it } from 'vitest';
 
 import type { Engine } from '../../../src/engine.js';
@@ -7,67 +5,11 @@ import type { Report } from '../../../src/events.js';
 import { parseProviderOptions } from '../../../src/options/provider-options.js';
 import { Deployment } from '../../../src/quorum/deployment.js';
 import { DocumentWatch } from '../../../src/store/streams/document-watch.js';
-import type { LockCollection } from '../../../src/store/lock-collection.js';
+import { MockCollection } from '../store/mock-streams.js';
 import { ManualClock } from '../../support/manual-clock.js';
 import { settled } from './mock-stores.js';
 
 const settings = parseProviderOptions();
-
-/** A change stream that says what a test wants it to. */
-class MockStream extends EventEmitter {
-  readonly readable = Object.assign(new EventEmitter(), { destroy: () => undefined });
-  isClosed = false;
-
-  stream(): EventEmitter {
-    return this.readable;
-  }
-
-  async close(): Promise<void> {
-    this.isClosed = true;
-    await Promise.resolve();
-  }
-
-  refuse(code: number): void {
-    this.emit('error', Object.assign(new Error('no'), { name: 'MongoServerError', code }));
-  }
-
-  answer(): void {
-    this.emit('resumeTokenChanged');
-  }
-
-  change(name: string): void {
-    this.readable.emit('data', { operationType: 'update', documentKey: { _id: name }, wake: '-w1:1' });
-  }
-}
-
-class MockCollection {
-  readonly streams: MockStream[] = [];
-  meets = 0;
-
-  async handshake(): Promise<object> {
-    this.meets += 1;
-    return await Promise.resolve({ type: 'done', value: { hasChangeStreams: true } });
-  }
-
-  brief(error: unknown): unknown {
-    return error;
-  }
-
-  onFollowed(): () => void {
-    return () => undefined;
-  }
-
-  watch(): ReturnType<LockCollection['watch']> {
-    const stream = new MockStream();
-    this.streams.push(stream);
-    const session = { endSession: () => Promise.resolve() };
-    return { stream, session } as unknown as ReturnType<LockCollection['watch']>;
-  }
-
-  get asCollection(): LockCollection {
-    return this as unknown as LockCollection;
-  }
-}
 
 const watched = () => {
   const clock = new ManualClock();
