@@ -1,6 +1,7 @@
 import { withCallerFrames } from '../caller-frames.js';
 import { AcquireTimeoutError } from '../errors.js';
 import type { LeaseholdError } from '../errors.js';
+import { newAttemptId } from '../lease/ids.js';
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
 import { idGivenBack } from '../protocol/wake.js';
 import { Scope } from '../scope.js';
@@ -45,8 +46,8 @@ export class QuorumAcquisition {
   readonly #request: SeatRequest;
   readonly #limits: CallLimits;
   readonly #rounds: QuorumRounds;
-  /** The leases that keep this request from a majority, by store; `undefined` unless it pauses for them. */
-  #leasesInTheWay: Map<Store, Set<string>> | undefined;
+  /** The busy stores whose releases end the present pause, each with its holders; `undefined`: only time ends it. */
+  #awaited: ReadonlyMap<Store, readonly LeaseInfo[]> | undefined;
   /** The leases released since the round began: the news of a release may overtake the answer that names the lease. */
   readonly #releasedIds = new Set<string>();
   #unwatch: readonly (() => void)[] = [];
@@ -164,7 +165,7 @@ export class QuorumAcquisition {
       return () => new QuorumError(name, stores.length, failures, slowness);
     }
     const waitedMs = clock.nowMs() - this.#limits.startedMs;
-    if (this.#limits.timeoutMs > 0) report('timeout', { lockName: name, kind, id: '', waitedMs });
+    if (this.#limits.timeoutMs > 0) report('timeout', { lockName: name, kind, id: newAttemptId(), waitedMs });
     const silent = failures.length > 0 && {
       cause: new AggregateError(
         failures.map(({ error }) => error),
@@ -186,7 +187,7 @@ export class QuorumAcquisition {
     this.#hasGate = true;
     const { isGateBusy } = this.#rounds.obstacles;
     if (isGateBusy || this.#isHeldByOneProcess()) {
-      this.#leasesInTheWay = this.#findLeasesInTheWay();
+      this.#awaited = this.#rounds.obstacles.busyStores;
       if (this.#mayBeFree()) return;
       pauseMs = range(this.#heldPauses) * (0.5 + Math.random() / 2);
       this.#heldPauses += 1;
@@ -197,7 +198,7 @@ export class QuorumAcquisition {
     }
     const leftMs = Math.max(0, this.#lastRoundMs - this.#quorum.clock.nowMs());
     const wasEnded = await this.#sleep(Math.min(pauseMs, leftMs));
-    this.#leasesInTheWay = undefined;
+    this.#awaited = undefined;
     // Nothing was heard of the holder at the gate. The other stores may be free.
     if (isGateBusy && !wasEnded) this.#hasGate = false;
   }
@@ -238,7 +239,7 @@ export class QuorumAcquisition {
     this.#unwatch = this.#quorum.stores.map((store) =>
       store.watch(this.#request.name, {
         changed: (words) => {
-          this.#changed(store, words);
+          this.#changed(words);
         },
       }),
     );
@@ -255,37 +256,26 @@ export class QuorumAcquisition {
     return Math.max(0, ...counts.values()) >= this.#quorum.majority;
   }
 
-  #findLeasesInTheWay(): Map<Store, Set<string>> {
-    const inTheWay = new Map<Store, Set<string>>();
-    for (const [store, holders] of this.#rounds.obstacles.busyStores) {
-      inTheWay.set(store, new Set(holders.map(({ id }) => id).filter((id) => !this.#releasedIds.has(id))));
-    }
-    return inTheWay;
-  }
-
-  /**
-   * Whether the leases at the busy gate are released; without a busy gate, whether a majority of the stores is free.
-   */
+  /** Whether the gate is free if it was busy; otherwise, whether a majority of the stores is. */
   #mayBeFree(): boolean {
     const { majority, health, stores } = this.#quorum;
-    if (this.#rounds.obstacles.isGateBusy) {
-      return [...(this.#leasesInTheWay?.values() ?? [])].every(({ size }) => size === 0);
-    }
-    const free = stores.filter(
-      (store) => !health.isSilent(store) && (this.#leasesInTheWay?.get(store)?.size ?? 0) === 0,
-    );
-    return free.length >= majority;
+    if (this.#rounds.obstacles.isGateBusy) return [...(this.#awaited?.keys() ?? [])].every(this.#isFree);
+    return stores.filter((store) => health.mayGrant(store) && this.#isFree(store)).length >= majority;
   }
 
-  #changed(store: Store, words: readonly string[] | null): void {
-    const released = (words ?? []).map(idGivenBack);
-    for (const id of released) {
-      if (id === undefined) continue;
-      this.#releasedIds.add(id);
-      this.#leasesInTheWay?.get(store)?.delete(id);
+  /** Whether the leases are released that kept this store busy. A store that named none of them may be busy still. */
+  readonly #isFree = (store: Store): boolean => {
+    const holders = this.#awaited?.get(store);
+    if (holders === undefined) return true;
+    return holders.length > 0 && holders.every(({ id }) => this.#releasedIds.has(id));
+  };
+
+  #changed(words: readonly string[] | null): void {
+    for (const word of words ?? []) {
+      const id = idGivenBack(word);
+      if (id !== undefined) this.#releasedIds.add(id);
     }
-    if (this.#leasesInTheWay === undefined || (words !== null && !this.#mayBeFree())) return;
-    this.#endPause();
+    if (this.#awaited !== undefined && (words === null || this.#mayBeFree())) this.#endPause();
   }
 }
 

@@ -31,7 +31,7 @@ interface Win extends HoldIdentity {
  * soon as a majority is impossible. A failed round releases every seat, also a seat that is granted later. A store that
  * has not answered an earlier round is not asked again.
  *
- * **Gate.** A round may have a gate: the first store that is not silent is asked alone. The other stores are asked only
+ * **Gate.** A round may have a gate: the first store that may grant is asked alone. The other stores are asked only
  * if the lock is not busy there. Of several contenders that begin together one passes, and each of the others has cost
  * one write. Without a gate, each contender would take some seats from the others. A gate costs one more round trip,
  * and a seat at the gate that its process has lost track of keeps everyone out until its lease expires. So the first
@@ -83,7 +83,7 @@ export class QuorumRounds {
     this.#slowness = undefined;
     this.#beganMs = this.#quorum.clock.nowMs();
     for (const each of this.#stores) each.answer = undefined;
-    const gate = hasGate ? this.#stores.find(({ store }) => !this.#quorum.health.isSilent(store)) : undefined;
+    const gate = hasGate ? this.#stores.find(({ store }) => this.#quorum.health.mayGrant(store)) : undefined;
     if (gate !== undefined) {
       this.#ask(gate);
       await this.#until(() => gate.answer !== undefined);

@@ -1,9 +1,19 @@
-import { AcquireTimeoutError, LeaseholdError, StoreUnavailableError } from '../errors.js';
+import { LeaseholdError, StoreUnavailableError, UnsupportedServerError } from '../errors.js';
+import { outcomeOfError } from '../store/outcome.js';
 import type { Seat, Store, SeatRequest } from './store.js';
 
 /**
- * Which stores are silent: the last time, they did not answer or they refused. No request waits for a silent store
- * while others answer.
+ * How the last try at a store ended.
+ *
+ * - `answering`: it granted, was busy, or had something against this one lock.
+ * - `refusing`: it refused in a way that other locks would meet as well. A refusal comes at once and grants nothing, so
+ *   every request may hear its own. But such a store cannot let one of several contenders pass, and is not free.
+ * - `silent`: it did not answer.
+ */
+type Condition = 'answering' | 'refusing' | 'silent';
+
+/**
+ * In which condition each store is. No request waits for a silent store while others answer.
  *
  * A try without an answer may have been granted, and the release of such a seat goes on until its lease has expired. So
  * only one request at a time probes a silent store, and the other requests wait for the result of the probe.
@@ -12,12 +22,17 @@ import type { Seat, Store, SeatRequest } from './store.js';
  * would be found neither silent nor back.
  */
 export class StoreHealth {
-  readonly #silent = new Set<Store>();
+  readonly #conditions = new Map<Store, Condition>();
   readonly #answered = new Set<Store>();
   readonly #probes = new Map<Store, Promise<unknown>>();
 
   isSilent(store: Store): boolean {
-    return this.#silent.has(store);
+    return this.#conditions.get(store) === 'silent';
+  }
+
+  /** Whether a try may be granted, as far as the last one shows. */
+  mayGrant(store: Store): boolean {
+    return (this.#conditions.get(store) ?? 'answering') === 'answering';
   }
 
   /** Whether this store has ever answered this provider; a refusal counts. */
@@ -40,13 +55,13 @@ export class StoreHealth {
       signal.throwIfAborted();
       if (trouble !== undefined) throw new StoreUnavailableError(request.name, true, trouble);
     }
-    const isProbe = this.#silent.has(store);
+    const isProbe = this.isSilent(store);
     const asked = this.#ask(store, request);
     if (isProbe) {
       const probe = asked
         .then(
           () => undefined,
-          (error: unknown) => (this.#silent.has(store) ? causeOf(error) : undefined),
+          (error: unknown) => (this.isSilent(store) ? causeOf(error) : undefined),
         )
         .finally(() => this.#probes.delete(store));
       this.#probes.set(store, probe);
@@ -57,16 +72,26 @@ export class StoreHealth {
   async #ask(store: Store, request: SeatRequest): Promise<Seat> {
     try {
       const seat = await store.try(request);
-      this.#silent.delete(store);
+      this.#conditions.set(store, 'answering');
       this.#answered.add(store);
       return seat;
     } catch (error) {
       if (isAnswer(error)) this.#answered.add(store);
-      if (error instanceof StoreUnavailableError) this.#silent.add(store);
-      else if (error instanceof AcquireTimeoutError) this.#silent.delete(store);
+      if (error instanceof LeaseholdError) this.#conditions.set(store, conditionAfter(error));
       throw error;
     }
   }
+}
+
+/**
+ * A server without a primary also answers by an error, but the request is repeated until its time is up. For the next
+ * request this is no better than no answer.
+ */
+function conditionAfter(error: LeaseholdError): Condition {
+  if (error instanceof UnsupportedServerError) return 'refusing';
+  if (!(error instanceof StoreUnavailableError)) return 'answering';
+  const outcome = outcomeOfError(error.cause);
+  return outcome.type === 'refused' && outcome.byServer ? 'refusing' : 'silent';
 }
 
 /**

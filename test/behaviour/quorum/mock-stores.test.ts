@@ -376,6 +376,24 @@ describe('whoever waits', () => {
     expect(storeAt(quorum, 1).asked).toBe(asked);
   });
 
+  it('pauses, too, while the gate is busy and names no holder', async () => {
+    const quorum = quorumOf();
+    quorum.say(refuses(), refuses(), refuses());
+    const isBusy = refuses();
+    let asked = 0;
+    storeAt(quorum, 0).says = (wish) => (++asked < 50 ? isBusy(wish) : hangs(wish));
+    const end = new AbortController();
+    const acquiring = later(quorum.mutex.acquire({ signal: end.signal }));
+    for (let steps = 0; steps < 100; steps += 1) {
+      await settled();
+      quorum.clock.advance(10);
+    }
+    // The pauses grow from 10 ms on, and no two rounds follow each other without one.
+    expect(asked).toBeLessThan(20);
+    end.abort();
+    await rejection(acquiring);
+  });
+
   it('looks past the gate when nobody there is heard of', async () => {
     const quorum = quorumOf();
     quorum.say(...[0, 1, 2].map((index) => refuses(holder(`w${index}`, 'p'))));
@@ -512,6 +530,7 @@ describe('whoever waits', () => {
     expect(error).toBeInstanceOf(AcquireTimeoutError);
     expect(error).toMatchObject({ waitedMs: 5_000 });
     expect(quorum.events).toEqual(['timeout']);
+    expect(quorum.told[0]?.payload).toHaveProperty('id', expect.stringMatching(/^w\w{24}$/));
     expect(quorum.clock.alarms).toBe(0);
   });
 });
