@@ -5,7 +5,7 @@ import { REVOKED_PROJECTION, isLease } from '../replies/reply.js';
 import type { Seats } from '../seats.js';
 import { isOneOf } from '../stored-lease.js';
 import { purgeAfter } from './purging.js';
-import { isWellFormed } from './transition.js';
+import { isWellFormed } from './verdict.js';
 
 /**
  * The pipeline that extends the leases of one process in a batch of documents, each by its own stored `leaseMs`.

@@ -1,9 +1,57 @@
-import { NOW, any, equal, not } from '../expressions.js';
+import {
+  COMMON_SHAPE,
+  FENCE_IN_RANGE,
+  NOW,
+  all,
+  any,
+  equal,
+  filter,
+  hasType,
+  match,
+  not,
+  typeOf,
+} from '../expressions.js';
 import type { Expression, Fields } from '../expressions.js';
+import { MAX_KEEPS, MAX_LEASE_MS, MIN_LEASE_MS } from '../lock-document.js';
 import type { Operation } from '../operation.js';
 import type { Reply } from '../replies/reply.js';
 import type { Seats, StoredFields } from '../seats.js';
-import { isWellFormed } from './transition.js';
+
+/** Whether the stored document is legal for these seats. It never fails, whatever is stored. */
+export const isWellFormed = (seats: Seats, waiters: Expression = { $objectToArray: '$queue' }): Expression =>
+  all(
+    match([['$kind', seats.kind], ...COMMON_SHAPE]),
+    ...FENCE_IN_RANGE,
+    seats.wellFormed,
+    equal(filter(waiters, not(all(...isWaiter(seats)))), []),
+  );
+
+/** The fields that transitions compute with. A missing field is out of range, by the order of BSON types. */
+const IS_WAITER: readonly Expression[] = [
+  match([
+    [typeOf('$$this.v.process'), 'string'],
+    [typeOf('$$this.v.expiresAt'), 'date'],
+    [typeOf('$$this.v.leaseMs'), 'int'],
+  ]),
+  { $gte: ['$$this.v.leaseMs', MIN_LEASE_MS] },
+  { $lte: ['$$this.v.leaseMs', MAX_LEASE_MS] },
+];
+
+const isWaiter = (seats: Seats): readonly Expression[] => [
+  ...IS_WAITER,
+  ...(seats.mayKeep ? [KEEPS_IN_RANGE] : []),
+  ...seats.isWaiter,
+];
+
+/** Tokens are computed with `keeps`. */
+const KEEPS_IN_RANGE: Expression = any(
+  hasType('$$this.v.keeps', 'missing'),
+  all(
+    hasType('$$this.v.keeps', 'int'),
+    { $gte: ['$$this.v.keeps', 0] },
+    { $lte: ['$$this.v.keeps', MAX_KEEPS] },
+  ),
+);
 
 /**
  * The projection of the verdict: whether the document of a reply is legal. Only the server can tell: it sees fields

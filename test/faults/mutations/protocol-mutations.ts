@@ -46,7 +46,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a release sets the fence back',
     edits: [
       {
-        file: 'protocol/pipeline/transition.ts',
+        file: 'protocol/pipeline/effects.ts',
         find: '  ...seats.vacate(id),\n',
         replace: '  ...seats.vacate(id),\n  fence: { $toLong: 0 },\n',
       },
@@ -56,7 +56,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
   {
     name: 'newcomer-first',
     breaks: 'a newcomer is put before the queue instead of behind it',
-    edits: [{ file: 'protocol/pipeline/transition.ts', find: QUEUED, replace: QUEUED_FIRST }],
+    edits: [{ file: 'protocol/pipeline/effects.ts', find: QUEUED, replace: QUEUED_FIRST }],
     trial: 'nothing happens',
   },
   {
@@ -64,7 +64,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a reader is put before those who wait, a writer among them',
     edits: [
       {
-        file: 'protocol/pipeline/transition.ts',
+        file: 'protocol/pipeline/effects.ts',
         find: QUEUED,
         replace: `request.mode === 'read' ? ${QUEUED_FIRST} : ${QUEUED}`,
       },
@@ -196,7 +196,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a request takes effect however late it comes',
     edits: [
       {
-        file: 'protocol/pipeline/transition.ts',
+        file: 'protocol/pipeline/effects.ts',
         find: '    { $lte: [NOW, notAfter] },\n',
         replace: '',
       },
@@ -225,7 +225,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a candidate waits with the transition in its lease, and may be elected so long after its death',
     edits: [
       {
-        file: 'protocol/pipeline/transition.ts',
+        file: 'protocol/pipeline/effects.ts',
         find: '    leaseMs,\n    since: NOW,\n    expiresAt: { $add: [NOW, leaseMs] },\n',
         replace:
           '    leaseMs: leaseMs + (request.transitionMs ?? 0),\n    since: NOW,\n    expiresAt: { $add: [NOW, leaseMs + (request.transitionMs ?? 0)] },\n',

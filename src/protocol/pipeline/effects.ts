@@ -1,0 +1,158 @@
+import {
+  NOW,
+  all,
+  any,
+  at,
+  bind,
+  equal,
+  filter,
+  idText,
+  indexesOf,
+  isIn,
+  leaseFromNow,
+  literal,
+  marked,
+  merge,
+  not,
+  when,
+} from '../expressions.js';
+import type { Expression, Fields, Stage } from '../expressions.js';
+import type { Operation, RaiseFence, Request } from '../operation.js';
+import type { Seats } from '../seats.js';
+import { isOneOf } from '../stored-lease.js';
+import { holdersTold, left, looked } from '../wake.js';
+import { record } from './revocation.js';
+
+/** What one operation changes in the state of a transition. The admission of waiters follows. */
+export function operate(seats: Seats, operation: Operation): readonly Stage[] {
+  switch (operation.type) {
+    case 'enqueue':
+      return enqueue(seats, operation.request, []);
+    case 'try': {
+      // Only into an empty queue and a free seat, so that the admission that follows always lets it in (L3).
+      const { request } = operation;
+      return enqueue(seats, request, [equal('$queue', []), seats.hasRoomFor(request)]);
+    }
+    case 'cancel':
+      return [{ $set: { queue: queueWithout(operation.id) } }];
+    case 'leave':
+      return [{ $set: leave(seats, operation.id) }];
+    case 'extend':
+      return [{ $set: extend(seats, operation.ids, operation.nonce) }];
+    case 'ask': {
+      const { ids, why } = operation;
+      const marked = { ...seats.markEnding(ids, why), wake: tell(seats, ids) };
+      return [...record(seats, operation, false), { $set: marked }];
+    }
+    case 'evict': {
+      const { ids } = operation;
+      const emptied = { ...seats.evict(ids), wake: tell(seats, ids) };
+      return [...record(seats, operation, true), { $set: emptied }];
+    }
+    case 'raiseFence':
+      return [{ $set: raiseFence(seats, operation) }];
+    case 'exchange':
+    case 'resize':
+    case 'handOver':
+    case 'claim':
+    case 'conclude':
+    case 'call':
+      return seats.own(operation);
+  }
+}
+
+const isQueued = (id: string): Expression => isIn(idText(id), '$queue.k');
+
+const queueWithout = (id: string): Expression => filter('$queue', { $ne: ['$$this.k', idText(id)] });
+
+/**
+ * Puts the request at the end of the queue. The queue stays as it is if the id is known already, the request comes
+ * after its not-after, the lock is full, or a condition of its kind or of this call is not met.
+ */
+function enqueue(seats: Seats, request: Request, conditions: readonly Expression[]): readonly Stage[] {
+  const { id, notAfter, maxMembers } = request;
+  const members: Expression = { $add: [{ $size: '$queue' }, seats.count] };
+  const isAccepted = all(
+    '$ok',
+    not(any(seats.isHeldBy(id), isQueued(id))),
+    { $lte: [NOW, notAfter] },
+    { $lt: [members, maxMembers] },
+    ...seats.conditions(request),
+  );
+  const queueIf = (condition: Expression): Stage => ({
+    $set: {
+      queue: when(
+        all(condition, ...conditions),
+        { $concatArrays: ['$queue', [{ k: id, v: waiterOf(seats, request) }]] },
+        '$queue',
+      ),
+    },
+  });
+  const before = seats.beforeQueued(request);
+  if (before.length === 0) return [queueIf(isAccepted)];
+  return [{ $set: { isAccepted } }, ...before, queueIf('$isAccepted')];
+}
+
+function waiterOf(seats: Seats, request: Request): Fields {
+  const { process, leaseMs, label, why, keeps } = request;
+  return {
+    process,
+    leaseMs,
+    since: NOW,
+    expiresAt: { $add: [NOW, leaseMs] },
+    ...seats.requestFields(request),
+    ...(label === undefined ? {} : { label: literal(label) }),
+    ...(why === undefined ? {} : { why: literal(why) }),
+    ...(keeps === undefined ? {} : { keeps }),
+  };
+}
+
+/**
+ * The word in `wake` tells the process which lease it gave back. It also makes the update a real write: even an
+ * isolated old primary acknowledges an update that changes nothing.
+ */
+const leave = (seats: Seats, id: string): Fields => ({
+  ...seats.vacate(id),
+  queue: queueWithout(id),
+  wake: left(id, seats.tokenOf(id)),
+});
+
+/** Extends leases and places in the queue. An attempt that has neither stays absent. */
+function extend(seats: Seats, ids: readonly string[], nonce: string): Fields {
+  const [id, ...others] = ids;
+  const queue =
+    id !== undefined && others.length === 0
+      ? { $map: { input: '$queue', in: when(equal('$$this.k', idText(id)), EXTENDED, '$$this') } }
+      : queueWithExtended(ids);
+  return { ...seats.extend(ids), queue, wake: looked(nonce) };
+}
+
+const EXTENDED: Expression = merge('$$this', {
+  v: merge('$$this.v', { expiresAt: leaseFromNow('$$this.v.expiresAt', '$$this.v.leaseMs') }),
+});
+
+/** One pass over the queue, however many places are extended: a process may have thousands. */
+const queueWithExtended = (ids: readonly string[]): Expression =>
+  bind(
+    { marks: bind({ marks: marked({ $arrayToObject: '$queue' }, ids) }, '$$marks.v') },
+    {
+      $map: {
+        input: indexesOf('$queue'),
+        as: 'index',
+        in: bind(
+          { this: at('$queue', '$$index') },
+          when(equal(at('$$marks', '$$index'), true), EXTENDED, '$$this'),
+        ),
+      },
+    },
+  );
+
+/** The reply shows the lease and the fence, and so whether the fence was raised. */
+const raiseFence = (seats: Seats, { id, token, nonce }: RaiseFence): Fields => ({
+  fence: when(seats.isHeldBy(id), { $max: ['$fence', { $toLong: token }] }, '$fence'),
+  wake: looked(nonce),
+});
+
+/** `wake` with “look again” for each of these leases. */
+const tell = (seats: Seats, ids: readonly string[]): Expression =>
+  holdersTold(seats.leases, isOneOf('$$this', ids));
