@@ -1,35 +1,17 @@
-import { after } from '../../clock.js';
 import type { Clock, Moment } from '../../clock.js';
 import { CorruptLockDocumentError } from '../../errors.js';
-import { leftMs } from '../../protocol/lock-document.js';
 import { fateOf } from '../../protocol/replies/reply.js';
 import type { Place, Reply } from '../../protocol/replies/reply.js';
 import type { Answer, Combiner } from '../../store/updates/combiner.js';
 import type { Outcome } from '../../store/outcome.js';
 import { isTooLarge } from '../../store/updates/refusal.js';
 import { newNonce } from '../ids.js';
-import { deadlineBefore, deadlineOf, leavesEnough } from '../deadline.js';
+import { deadlineOf, leavesEnough } from '../deadline.js';
 import type { QueuePosition } from './wakeup-policy.js';
 import { LookSchedule } from './look-schedule.js';
 import type { LookLimiter } from './look-limiter.js';
+import { TrackedWait } from './tracked-wait.js';
 import type { Wait } from './wait.js';
-
-/** What this process knows of one wait. */
-interface TrackedWait {
-  readonly wait: Wait;
-  queuedAtMs: number;
-  /** The fence in the last reply that showed the attempt queued. Only a grant above it is for this wait (S3). */
-  fenceWhenQueued: number;
-  /** The highest granted token that an event reported before the reply to the attempt's own request. */
-  heardToken: number;
-  /** An event asked for a look before that reply. */
-  mustLook: boolean;
-  /** When the place in the queue lapses at the earliest, by the last answer, counted from just before its request. */
-  endsAt: Moment;
-  place: number;
-}
-
-const LONG_AGO: Moment = { ms: -Infinity, wallAheadMs: 0 };
 
 /** Receives the changes of the waits for one lock. */
 interface LockWaitsListener {
@@ -101,16 +83,7 @@ export class LockWaits {
   }
 
   add(wait: Wait): void {
-    if (this.#waits.has(wait.id)) return;
-    this.#waits.set(wait.id, {
-      wait,
-      queuedAtMs: Infinity,
-      fenceWhenQueued: 0,
-      heardToken: 0,
-      mustLook: false,
-      endsAt: LONG_AGO,
-      place: Infinity,
-    });
+    if (!this.#waits.has(wait.id)) this.#waits.set(wait.id, new TrackedWait(wait));
   }
 
   remove(id: string): void {
@@ -133,8 +106,9 @@ export class LockWaits {
     this.#queued.add(tracked);
     tracked.queuedAtMs = this.#clock.nowMs();
     this.#update(tracked, place, reply, sentAt);
-    if (tracked.heardToken > tracked.fenceWhenQueued) this.#acceptGrant(tracked, tracked.heardToken);
-    else if (mustLook || tracked.mustLook) this.look();
+    const { earlyGrant, isLookAskedEarly } = tracked;
+    if (earlyGrant !== undefined) this.#acceptGrant(tracked, earlyGrant);
+    else if (mustLook || isLookAskedEarly) this.look();
     else this.#armSchedule();
   }
 
@@ -142,18 +116,16 @@ export class LockWaits {
   woken(id: string, token: number): void {
     const tracked = this.#waits.get(id);
     if (tracked === undefined) return;
-    if (!this.#queued.has(tracked)) {
-      tracked.heardToken = Math.max(tracked.heardToken, token);
-      tracked.mustLook ||= token === 0;
-    } else if (token === 0) this.look();
-    else if (token > tracked.fenceWhenQueued) this.#acceptGrant(tracked, token);
+    if (!this.#queued.has(tracked)) tracked.heardEarly(token);
+    else if (token === 0) this.look();
+    else if (tracked.isGrantedBy(token)) this.#acceptGrant(tracked, token);
   }
 
   /** An update or a read of this process showed a lease of this attempt. Returns whether the attempt waited for it. */
   leaseSeen(id: string, token: number, endsAt: Moment): boolean {
     const tracked = this.#waits.get(id);
-    if (tracked === undefined || !this.#queued.has(tracked) || token <= tracked.fenceWhenQueued) return false;
-    tracked.endsAt = endsAt;
+    if (tracked === undefined || !this.#queued.has(tracked) || !tracked.isGrantedBy(token)) return false;
+    tracked.shownGranted(endsAt);
     this.#acceptGrant(tracked, token);
     return true;
   }
@@ -198,10 +170,8 @@ export class LockWaits {
     this.#looks.cancel(this.#requestedLook);
   }
 
-  /** A grant by event carries no expiry of its own: a granted seat keeps the expiry of its place. */
   #acceptGrant(tracked: TrackedWait, token: number): void {
-    const { wait, endsAt } = tracked;
-    const deadline = deadlineBefore(endsAt, wait.terms);
+    const { wait, deadline } = tracked;
     // The look extends the seat, and its answer shows whether the seat still exists.
     if (!leavesEnough(deadline, this.#clock, wait.terms)) this.look();
     else
@@ -231,13 +201,10 @@ export class LockWaits {
   }
 
   #update(tracked: TrackedWait, place: Place, reply: Reply, sentAt: Moment): void {
-    tracked.fenceWhenQueued = Math.max(tracked.fenceWhenQueued, reply.fence);
-    const { terms } = tracked.wait;
-    const endsAt = after(sentAt, leftMs(place.expiresAt, reply.nowMs, terms.leaseMs));
-    if (endsAt.ms > tracked.endsAt.ms) tracked.endsAt = endsAt;
+    tracked.shownQueued(place, reply, sentAt);
     this.#queueLength = reply.waiters;
     this.#setPlace(tracked, place.place);
-    this.#lookSchedule.extendAt(sentAt.ms + terms.leaseMs / 3);
+    this.#lookSchedule.extendAt(sentAt.ms + tracked.wait.terms.leaseMs / 3);
     if (this.#first === tracked) {
       const untilExpiryMs = reply.earliestMs === null ? Infinity : reply.earliestMs - reply.nowMs;
       this.#lookSchedule.expiryAt(this.#clock.nowMs() + untilExpiryMs, tracked.place);

@@ -8,6 +8,7 @@ import type { Place, Reply } from '../../protocol/replies/reply.js';
 import type { Seats } from '../../protocol/seats.js';
 import type { Answer, Combiner } from '../../store/updates/combiner.js';
 import type { WakeListener } from '../../store/streams/wake-stream.js';
+import { EndedAttempts } from './ended-attempts.js';
 import { LockWaits } from './lock-waits.js';
 import type { Wait } from './wait.js';
 import { earliestEnd } from '../deadline.js';
@@ -42,15 +43,6 @@ export interface UnmatchedWakeups {
   onVanished(): void;
 }
 
-/** How many attempts that ended without a lock are remembered, so that a late grant to one of them is given back. */
-const MAX_REMEMBERED = 4_096;
-
-/** What is remembered of an attempt that ended without a lock. */
-interface Ended {
-  readonly seats: Seats;
-  readonly leaseMs: number;
-}
-
 /**
  * Everything this process waits for, by lock. This folder keeps the places of waiting attempts alive and finds out when
  * they are granted, by the change stream, by polling or by looks.
@@ -64,7 +56,7 @@ export class WaitingRoom implements WakeListener {
   readonly #looks = new LookLimiter();
   readonly #locks = new Map<string, LockWaits>();
   readonly #queued = new Set<string>();
-  readonly #ended = new Map<string, Ended>();
+  readonly #ended = new EndedAttempts();
   #wakeups!: Wakeups;
   #polls!: Polls;
   /** The mode that was decided last; `undefined` while nothing waits. */
@@ -250,25 +242,16 @@ export class WaitingRoom implements WakeListener {
   }
 
   #giveBackEnded(name: string, id: string): void {
-    const ended = this.#ended.get(id);
-    if (ended === undefined) return;
-    this.#ended.delete(id);
-    this.#unmatched.onUnclaimed(name, ended.seats, id, ended.leaseMs);
+    const ended = this.#ended.take(id);
+    if (ended !== undefined) this.#unmatched.onUnclaimed(name, ended.seats, id, ended.leaseMs);
   }
 
   #waitEnded({ name, id, seats, terms, hasLease }: Wait, remember: boolean): void {
     const lock = this.#locks.get(name);
     if (lock?.isEmpty === true) this.#locks.delete(name);
     if (lock?.hasQueued !== true) this.#queued.delete(name);
-    if (remember && !hasLease) this.#remember(id, { seats, leaseMs: storedLeaseMs(terms) });
+    if (remember && !hasLease) this.#ended.add(id, { seats, leaseMs: storedLeaseMs(terms) });
     if (this.#queued.size === 0) this.#decide();
-  }
-
-  #remember(id: string, ended: Ended): void {
-    this.#ended.set(id, ended);
-    if (this.#ended.size <= MAX_REMEMBERED) return;
-    const [oldest = id] = this.#ended.keys();
-    this.#ended.delete(oldest);
   }
 
   /**

@@ -38,7 +38,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
       },
       {
         file: 'lease/waiting/waiting-room.ts',
-        find: 'if (remember && !hasLease) this.#remember(id, { seats, leaseMs: storedLeaseMs(terms) });',
+        find: 'if (remember && !hasLease) this.#ended.add(id, { seats, leaseMs: storedLeaseMs(terms) });',
         replace: '',
       },
     ],

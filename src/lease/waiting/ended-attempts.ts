@@ -1,0 +1,33 @@
+import type { Seats } from '../../protocol/seats.js';
+
+/** The most attempts that are remembered; the oldest is forgotten first. */
+const MAX_REMEMBERED = 4_096;
+
+/** What is needed to give back the seat of an attempt. */
+interface Ended {
+  readonly seats: Seats;
+  readonly leaseMs: number;
+}
+
+/** The attempts that ended without a lock. A grant to one of them may still arrive, and then its seat is given back. */
+export class EndedAttempts {
+  readonly #ended = new Map<string, Ended>();
+
+  add(id: string, ended: Ended): void {
+    this.#ended.set(id, ended);
+    if (this.#ended.size <= MAX_REMEMBERED) return;
+    const [oldest = id] = this.#ended.keys();
+    this.#ended.delete(oldest);
+  }
+
+  /** Forgets the attempt. `undefined`: it did not end without a lock, or that was long ago. */
+  take(id: string): Ended | undefined {
+    const ended = this.#ended.get(id);
+    this.#ended.delete(id);
+    return ended;
+  }
+
+  clear(): void {
+    this.#ended.clear();
+  }
+}

@@ -1,0 +1,71 @@
+import { after } from '../../clock.js';
+import type { Moment } from '../../clock.js';
+import { leftMs } from '../../protocol/lock-document.js';
+import type { Place, Reply } from '../../protocol/replies/reply.js';
+import { deadlineBefore } from '../deadline.js';
+import type { Wait } from './wait.js';
+
+const LONG_AGO: Moment = { ms: -Infinity, wallAheadMs: 0 };
+
+/**
+ * One wait, as its process knows it: which grants are for it, and when its place in the queue ends. Replies, reads and
+ * events may arrive in any order.
+ */
+export class TrackedWait {
+  readonly wait: Wait;
+  /** When the process learned that the attempt is in the queue; `Infinity`: its own request is still in flight. */
+  queuedAtMs: number;
+  /** The lowest known place. */
+  place: number;
+  /** The fence in the last reply that showed the attempt queued. */
+  #fenceWhenQueued = 0;
+  /** The highest token of a grant that was reported before the reply to the attempt's own request. */
+  #earlyToken = 0;
+  #isLookAskedEarly = false;
+  /** When the place ends at the earliest, by the last answer, counted from just before its request. */
+  #endsAt: Moment = LONG_AGO;
+
+  constructor(wait: Wait) {
+    this.wait = wait;
+    this.queuedAtMs = Infinity;
+    this.place = Infinity;
+  }
+
+  /** Whether a grant with this token is for this wait: the reply that showed it queued came before that grant (S3). */
+  isGrantedBy(token: number): boolean {
+    return token > this.#fenceWhenQueued;
+  }
+
+  /** An event arrived before the reply to the attempt's own request. A token of 0 asks for a look. */
+  heardEarly(token: number): void {
+    this.#earlyToken = Math.max(this.#earlyToken, token);
+    this.#isLookAskedEarly ||= token === 0;
+  }
+
+  /** The token of a grant that was reported early; `undefined`: none was, or it was for an earlier hold. */
+  get earlyGrant(): number | undefined {
+    return this.isGrantedBy(this.#earlyToken) ? this.#earlyToken : undefined;
+  }
+
+  /** Whether an early event asked for a look. */
+  get isLookAskedEarly(): boolean {
+    return this.#isLookAskedEarly;
+  }
+
+  /** A reply to a request sent at `sentAt` showed the attempt in the queue. */
+  shownQueued({ expiresAt }: Place, { fence, nowMs }: Reply, sentAt: Moment): void {
+    this.#fenceWhenQueued = Math.max(this.#fenceWhenQueued, fence);
+    const endsAt = after(sentAt, leftMs(expiresAt, nowMs, this.wait.terms.leaseMs));
+    if (endsAt.ms > this.#endsAt.ms) this.#endsAt = endsAt;
+  }
+
+  /** An answer showed a lease of the attempt, which ends at the earliest at `endsAt`. */
+  shownGranted(endsAt: Moment): void {
+    this.#endsAt = endsAt;
+  }
+
+  /** The deadline of a hold by a grant that tells no expiry: a granted seat keeps the expiry of its place. */
+  get deadline(): Moment {
+    return deadlineBefore(this.#endsAt, this.wait.terms);
+  }
+}
