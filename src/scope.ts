@@ -1,14 +1,12 @@
 import { onAbort } from './abort-listeners.js';
 import type { Clock } from './clock.js';
 import { ProviderClosedError } from './errors.js';
+import type { ParsedWait } from './options/request-options.js';
 
 /** The limits that the caller sets to one call. */
-export interface CallLimits {
-  readonly signal?: AbortSignal | undefined;
+export interface CallLimits extends ParsedWait {
   /** When the call began, on the monotonic clock. */
   readonly startedMs: number;
-  /** `Infinity`: without a bound. */
-  readonly timeoutMs: number;
 }
 
 /** The end of a call from outside. */

@@ -110,6 +110,7 @@ export function refuseKeepMs(keepMs: number, of: string): void {
 
 /** How long to wait, after the checks. */
 export interface ParsedWait {
+  /** `Infinity`: without a bound. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -118,13 +119,6 @@ export interface ParsedWait {
 export interface ParsedAcquireOptions extends ParsedWait {
   readonly terms: LeaseTerms;
   readonly why: string | undefined;
-  /** Set if the request waits without a bound and the caller's own chain of calls already holds the lock. */
-  readonly isNested?: boolean | undefined;
-}
-
-/** One request, and when its wait began. */
-export interface BegunRequest extends ParsedAcquireOptions {
-  readonly startedMs: number;
 }
 
 /** The methods that wait. A method whose name begins with `try` makes one try unless its options say otherwise. */

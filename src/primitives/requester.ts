@@ -4,15 +4,15 @@
 import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
 import { keepAlive } from '../keep-alive.js';
 import { Acquisition } from '../lease/acquiring/acquisition.js';
-import type { Wanted } from '../lease/acquiring/acquisition.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import type { BegunRequest, Wanted } from '../lease/acquiring/begun-request.js';
 import type { HeldLease } from '../lease/holding/held-lease.js';
 import type { Holds } from '../lease/holding/holds.js';
 import type { SeatCache } from '../lease/seat-cache/seat-cache.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { parseAcquireOptions } from '../options/request-options.js';
-import type { AcquireOptions, BegunRequest, WaitingCall } from '../options/request-options.js';
+import type { AcquireOptions, WaitingCall } from '../options/request-options.js';
 import type { Reply } from '../protocol/replies/reply.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { askWithinChain, heldByChain, useLock } from './call-chain.js';
@@ -77,8 +77,8 @@ export class Requester {
     };
     return await askWithinChain(name, isHopeless, async (isSingleTry) => {
       const timeoutMs = isSingleTry ? 0 : parsed.timeoutMs;
-      const request = { ...parsed, timeoutMs, startedMs, isNested: held().length > 0 };
-      const hold = await this.#hold(target, request);
+      const isNested = held().length > 0;
+      const hold = await this.#hold({ ...target, ...parsed, timeoutMs, startedMs, isNested }, target.keepMs);
       this.#holds.acquired(hold, clock.nowMs() - startedMs);
       return target.makeHandle(hold, this.#holds, this.#context);
     });
@@ -88,28 +88,27 @@ export class Requester {
    * Not an async function: the stack of an error has ten lines, and each line of the library displaces one of the
    * caller.
    */
-  #hold(target: Target<LockHandle>, request: BegunRequest): Promise<HeldLease> {
-    const { name, seats, keepMs = 0 } = target;
-    const lock = this.#seatCache.lock(name, seats, keepMs);
-    if (lock === undefined) return this.#ask(target, request);
+  #hold(request: BegunRequest, keepMs = 0): Promise<HeldLease> {
+    const lock = this.#seatCache.lock(request.name, request.seats, keepMs);
+    if (lock === undefined) return this.#ask(request);
     const ask = (): Promise<HeldLease> => {
       const sinceMs = this.#context.clock.nowMs();
       const onReply = (reply: Reply): void => {
-        target.onReply?.(reply);
+        request.onReply?.(reply);
         lock.note(reply, sinceMs);
       };
-      return this.#ask({ ...target, keeper: keepMs > 0 ? lock : undefined, onReply }, request);
+      return this.#ask({ ...request, keeper: keepMs > 0 ? lock : undefined, onReply });
     };
-    return lock.acquire({ ...request, demand: target.demand(), keepMs }, ask);
+    return lock.acquire({ ...request, demand: request.demand(), keepMs }, ask);
   }
 
-  async #ask(wanted: Wanted, request: BegunRequest): Promise<HeldLease> {
-    const acquisition = new Acquisition(this.#context, wanted, request);
+  async #ask(request: BegunRequest): Promise<HeldLease> {
+    const acquisition = new Acquisition(this.#context, request);
     const grant = await acquisition.run();
     // The provider was closed in the very turn of the grant, so nothing would extend this hold any more.
     if (this.#context.closing.aborted) {
       acquisition.giveBack();
-      throw new ProviderClosedError(wanted.name);
+      throw new ProviderClosedError(request.name);
     }
     this.#onGrant();
     return this.#holds.take(grant);

@@ -1,39 +1,21 @@
 import { withCallerFrames } from '../../caller-frames.js';
 import { within } from '../../clock.js';
 import { AcquireTimeoutError, DeadlockError } from '../../errors.js';
-import type { BegunRequest } from '../../options/request-options.js';
 import type { Lease, LockKind } from '../../protocol/lock-document.js';
-import type { Demand } from '../../protocol/operation.js';
 import type { Reply } from '../../protocol/replies/reply.js';
-import type { Seats } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import { Scope } from '../../scope.js';
 import type { Stop } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
-import type { Grant, SeatKeeper } from '../holding/grant.js';
+import type { Grant } from '../holding/grant.js';
 import { TurnWait } from '../waiting/turn.js';
 import type { Turn } from '../waiting/turn.js';
 import type { AcquisitionContext } from './acquisition-context.js';
 import { Asking, seatOf } from './asking.js';
 import type { Asked } from './asking.js';
 import { Attempt } from './attempt.js';
-import type { AttemptSpec } from './attempt.js';
+import type { BegunRequest } from './begun-request.js';
 import { CANCEL_GRACE_MS, StoreAnswers } from './store-answers.js';
-
-/** Which lock is asked for, and how much of it. */
-export interface Wanted {
-  readonly name: string;
-  readonly seats: Seats;
-  /** Asked at the begin of each attempt: an earlier attempt may have learned the stored limit of a semaphore. */
-  demand(): Demand;
-  /** Keeps the seat for the next caller of this process; `undefined`: every release gives the seat back. */
-  readonly keeper?: SeatKeeper | undefined;
-  /** Called with every reply that shows the lock. */
-  readonly onReply?: ((reply: Reply) => void) | undefined;
-  readonly onQueued?: (() => void) | undefined;
-  /** Called each time the store does not answer the request. */
-  readonly onTrouble?: ((error: unknown) => void) | undefined;
-}
 
 type Queued = Extract<Asked, { readonly type: 'queued' }>;
 
@@ -49,9 +31,7 @@ interface Try {
  */
 export class Acquisition {
   readonly #context: AcquisitionContext;
-  readonly #options: BegunRequest;
-  readonly #wanted: Wanted;
-  readonly #spec: AttemptSpec;
+  readonly #request: BegunRequest;
   readonly #answers: StoreAnswers;
   readonly #stopped: Promise<Stop>;
   /** Resolves when the caller aborts or the provider closes, also after the time is up. */
@@ -64,14 +44,9 @@ export class Acquisition {
   /** The holders in the last reply. Thousands of waiters share one reply, so only an error turns them into text. */
   #holders: readonly Lease[] = [];
 
-  constructor(context: AcquisitionContext, wanted: Wanted, options: BegunRequest) {
-    const { terms, timeoutMs, why } = options;
-    const { name, seats, keeper } = wanted;
+  constructor(context: AcquisitionContext, request: BegunRequest) {
     this.#context = context;
-    this.#options = options;
-    this.#wanted = wanted;
-    const type = timeoutMs === 0 ? 'try' : 'enqueue';
-    this.#spec = { name, seats, terms, why, type, keeps: keeper?.keeps, demand: () => wanted.demand() };
+    this.#request = request;
     this.#answers = new StoreAnswers(context.collection);
     this.#current = this.#newTry();
     this.#stopped = new Promise((resolve) => {
@@ -88,10 +63,9 @@ export class Acquisition {
    */
   async run(): Promise<Grant> {
     const { clock, closing, settings } = this.#context;
-    const { name } = this.#spec;
     // A single try ends after `storeTimeoutMs`. A wait rides out an absent store until its own timeout.
-    const timeoutMs = this.#isTry ? settings.storeTimeoutMs : this.#options.timeoutMs;
-    const scope = new Scope(name, clock, closing, { ...this.#options, timeoutMs });
+    const timeoutMs = this.#isTry ? settings.storeTimeoutMs : this.#request.timeoutMs;
+    const scope = new Scope(this.#request.name, clock, closing, { ...this.#request, timeoutMs });
     scope.throwIfOver();
     const close = scope.open({
       aborted: (errorOf) => {
@@ -154,14 +128,14 @@ export class Acquisition {
 
   async #ask(): Promise<Asked | Stop> {
     const { attempt } = this.#current;
-    const asking = new Asking(this.#context, this.#spec, attempt, {
+    const asking = new Asking(this.#context, this.#request, attempt, {
       isWanted: () => !this.#isStopped,
       note: (reply) => {
         this.#note(reply);
       },
       trouble: (error) => {
         this.#answers.failed(error);
-        this.#wanted.onTrouble?.(error);
+        this.#request.onTrouble?.(error);
       },
     });
     return (await asking.run()) ?? (await this.#stopped);
@@ -170,12 +144,12 @@ export class Acquisition {
   async #waitInQueue({ place, reply, sentAt }: Queued): Promise<Turn | Stop> {
     const { room, report } = this.#context;
     const { wait } = this.#current;
-    if (this.#options.isNested === true && place.place > 0) {
+    if (this.#request.isNested && place.place > 0) {
       // The waiters ahead may wait for a lock that the caller itself holds.
       throw withCallerFrames(() => new DeadlockError(wait.name));
     }
     room.queued(wait, place, reply, sentAt);
-    this.#wanted.onQueued?.();
+    this.#request.onQueued?.();
     // Last, because a listener may abort, or close the provider.
     report('waiting', { ...this.#event(), place: place.place });
     return await Promise.race([wait.turn, this.#stopped]);
@@ -193,8 +167,7 @@ export class Acquisition {
       return undefined;
     }
     room.leave(wait, false);
-    const { name, seats, terms } = this.#spec;
-    const { keeper } = this.#wanted;
+    const { name, seats, terms, keeper } = this.#request;
     const { mode, permits } = attempt.request;
     const copies = attempt.copies.mayArrive ? attempt.copies : undefined;
     const kept = keeper === undefined ? undefined : { keeper, passes: 0, tokensLeft: keeper.keeps };
@@ -236,7 +209,7 @@ export class Acquisition {
       return undefined;
     }
     this.#answers.answered();
-    const seat = seatOf(outcome, attempt.id, this.#spec);
+    const seat = seatOf(outcome, attempt.id, this.#request.terms);
     if (outcome.value.reply !== null) this.#note(outcome.value.reply);
     return seat === undefined ? undefined : { type: 'granted', ...seat };
   }
@@ -250,8 +223,8 @@ export class Acquisition {
   }
 
   #newTry(): Try {
-    const attempt = new Attempt(this.#context, this.#spec);
-    const { name, seats, terms } = this.#spec;
+    const attempt = new Attempt(this.#context, this.#request);
+    const { name, seats, terms } = this.#request;
     const waiting = { name, seats, terms, id: attempt.id, hasLease: false };
     const wait = new TurnWait(waiting, (place, reply) => {
       this.#place = place;
@@ -261,33 +234,33 @@ export class Acquisition {
   }
 
   get #isTry(): boolean {
-    return this.#spec.type === 'try';
+    return this.#request.timeoutMs === 0;
   }
 
   #note(reply: Reply): void {
     this.#answers.answered();
     this.#holders = reply.leases;
-    this.#wanted.onReply?.(reply);
+    this.#request.onReply?.(reply);
   }
 
   #unavailable(error: unknown): unknown {
     const { attempt } = this.#current;
     attempt.withdraw();
-    return withCallerFrames(() => unavailable(this.#spec.name, !attempt.mayRemain, error));
+    return withCallerFrames(() => unavailable(this.#request.name, !attempt.mayRemain, error));
   }
 
   /** @param boundMs - How long the last command of the wait had, if it was a cancel. */
   #timeout(boundMs?: number): AcquireTimeoutError {
     const { clock, report } = this.#context;
-    const waitedMs = clock.nowMs() - this.#options.startedMs;
+    const waitedMs = clock.nowMs() - this.#request.startedMs;
     const holders = this.#holders.map(describeLease);
     const details = { holders, place: this.#place, waitedMs, ...this.#answers.atTimeout(boundMs) };
     if (!this.#isTry) report('timeout', { ...this.#event(), waitedMs });
-    return withCallerFrames(() => new AcquireTimeoutError(this.#spec.name, details));
+    return withCallerFrames(() => new AcquireTimeoutError(this.#request.name, details));
   }
 
   #event(): { lockName: string; kind: LockKind; id: string } {
-    const { name, seats } = this.#spec;
+    const { name, seats } = this.#request;
     return { lockName: name, kind: seats.kind, id: this.#current.attempt.id };
   }
 }

@@ -6,14 +6,16 @@ import {
   QueueFullError,
   SemaphoreLimitMismatchError,
 } from '../../errors.js';
+import type { LeaseTerms } from '../../options/provider-options.js';
 import type { Lease, LockKind } from '../../protocol/lock-document.js';
 import { fateOf, refusalOf } from '../../protocol/replies/reply.js';
 import type { Place, Reply } from '../../protocol/replies/reply.js';
 import type { Answer } from '../../store/updates/combiner.js';
 import type { Done, Outcome } from '../../store/outcome.js';
-import type { AcquisitionContext } from './acquisition-context.js';
-import type { Attempt, AttemptSpec } from './attempt.js';
 import { deadlineOf, leavesEnough } from '../deadline.js';
+import type { AcquisitionContext } from './acquisition-context.js';
+import type { Attempt } from './attempt.js';
+import type { BegunRequest } from './begun-request.js';
 
 /** The result of asking for one attempt. */
 export type Asked =
@@ -38,14 +40,14 @@ export interface AskingObserver {
 /** Sends one attempt until it is answered: repeating the same request settles an unknown outcome (E1). */
 export class Asking {
   readonly #context: AcquisitionContext;
-  readonly #spec: AttemptSpec;
+  readonly #begun: BegunRequest;
   readonly #attempt: Attempt;
   readonly #observer: AskingObserver;
   #takingOver = false;
 
-  constructor(context: AcquisitionContext, spec: AttemptSpec, attempt: Attempt, observer: AskingObserver) {
+  constructor(context: AcquisitionContext, begun: BegunRequest, attempt: Attempt, observer: AskingObserver) {
     this.#context = context;
-    this.#spec = spec;
+    this.#begun = begun;
     this.#attempt = attempt;
     this.#observer = observer;
   }
@@ -88,19 +90,20 @@ export class Asking {
 
   /** A repeat may find a seat that was granted long ago. If too little of its lease is left, extend it first (E7). */
   async #granted(lease: Lease, reply: Reply, { sentAt }: Done<Answer>): Promise<Asked | Unanswered> {
-    const { terms } = this.#spec;
+    const { terms } = this.#begun;
     const deadline = deadlineOf(lease, reply.nowMs, sentAt, terms);
     if (leavesEnough(deadline, this.#context.clock, terms)) {
       return { type: 'granted', token: lease.token, deadline };
     }
     const extended = await this.#attempt.extend();
     if (extended.type !== 'done') return unanswered(extended);
-    const seated = seatOf(extended, this.#attempt.id, this.#spec);
+    const seated = seatOf(extended, this.#attempt.id, terms);
     return seated === undefined ? { type: 'lapsed' } : { type: 'granted', ...seated };
   }
 
   async #refused(reply: Reply): Promise<Asked | Unanswered> {
-    const { name, seats, type } = this.#spec;
+    const { name, seats } = this.#begun;
+    const { type } = this.#attempt;
     switch (refusalOf(reply, seats, type, this.#attempt.request)) {
       case 'busy':
         return { type: 'busy' };
@@ -120,7 +123,7 @@ export class Asking {
   }
 
   #otherLimit({ limit = 0 }: Reply): SemaphoreLimitMismatchError {
-    const { name } = this.#spec;
+    const { name } = this.#begun;
     const { permits = 1, limit: expected = 0 } = this.#attempt.request;
     return permits > limit
       ? new SemaphoreLimitMismatchError(name, permits, limit, 'permits')
@@ -129,7 +132,7 @@ export class Asking {
 
   async #takeOverKind(kind: LockKind): Promise<Asked | Unanswered> {
     if (this.#takingOver)
-      return failed(new LockKindMismatchError(this.#spec.name, this.#spec.seats.kind, kind));
+      return failed(new LockKindMismatchError(this.#begun.name, this.#begun.seats.kind, kind));
     this.#takingOver = true;
     return await this.#ask();
   }
@@ -151,7 +154,7 @@ const unanswered = (outcome: Outcome<unknown>): Asked | Unanswered => {
 export function seatOf(
   { value: { reply }, sentAt }: Done<Answer>,
   id: string,
-  { terms }: AttemptSpec,
+  terms: LeaseTerms,
 ): { readonly token: number; readonly deadline: Moment } | undefined {
   const fate = reply === null ? undefined : fateOf(reply, id);
   if (reply === null || fate?.type !== 'granted') return undefined;

@@ -1,26 +1,12 @@
 import { storedLeaseMs } from '../../options/provider-options.js';
-import type { LeaseTerms } from '../../options/provider-options.js';
 import { fateOf } from '../../protocol/replies/reply.js';
-import type { Seats } from '../../protocol/seats.js';
 import type { Demand, Request } from '../../protocol/operation.js';
 import type { Answer } from '../../store/updates/combiner.js';
 import type { Outcome } from '../../store/outcome.js';
-import type { AcquisitionContext } from './acquisition-context.js';
-import { newAttemptId, newNonce } from '../ids.js';
 import { UnansweredCopies } from '../../store/unanswered-copies.js';
-
-/** The request of one attempt, without its id. */
-export interface AttemptSpec {
-  readonly name: string;
-  readonly seats: Seats;
-  readonly terms: LeaseTerms;
-  readonly type: 'enqueue' | 'try';
-  readonly why: string | undefined;
-  /** How many tokens the grant reserves, so that the seat may be kept. */
-  readonly keeps: number | undefined;
-  /** How much of the lock the attempt asks for. Called once, when the attempt is first sent. */
-  demand(): Demand;
-}
+import { newAttemptId, newNonce } from '../ids.js';
+import type { AcquisitionContext } from './acquisition-context.js';
+import type { BegunRequest } from './begun-request.js';
 
 /**
  * One attempt id, and what the document may hold under it. The request is built when it is first sent. A repeat sends the
@@ -28,17 +14,20 @@ export interface AttemptSpec {
  */
 export class Attempt {
   readonly id: string = newAttemptId();
+  /** A request that does not wait is a `try`. */
+  readonly type: 'enqueue' | 'try';
   readonly copies: UnansweredCopies;
   readonly #context: AcquisitionContext;
-  readonly #spec: AttemptSpec;
+  readonly #begun: BegunRequest;
   #demand: Demand | undefined;
   #request: Request | undefined;
   #mayRemain = false;
   #withdraw: () => void = () => undefined;
 
-  constructor(context: AcquisitionContext, spec: AttemptSpec) {
+  constructor(context: AcquisitionContext, begun: BegunRequest) {
+    this.type = begun.timeoutMs === 0 ? 'try' : 'enqueue';
     this.#context = context;
-    this.#spec = spec;
+    this.#begun = begun;
     this.copies = new UnansweredCopies(context.collection.serverClock);
   }
 
@@ -55,9 +44,9 @@ export class Attempt {
 
   /** Sends the request. With `takingOver` the update first takes over an idle document of another kind. */
   async ask(takingOver: boolean): Promise<Outcome<Answer>> {
-    const { name, seats, type } = this.#spec;
-    this.#demand ??= this.#spec.demand();
-    const operation = { type, id: this.id, make: () => this.request };
+    const { name, seats } = this.#begun;
+    this.#demand ??= this.#begun.demand();
+    const operation = { type: this.type, id: this.id, make: () => this.request };
     const submission = this.#context.combiner.submit(name, seats, operation, { takingOver });
     const mayHaveRemained = this.#mayRemain;
     this.#mayRemain = true;
@@ -76,7 +65,7 @@ export class Attempt {
 
   /** Extends the seat or the place under this id. */
   async extend(): Promise<Outcome<Answer>> {
-    const { name, seats, terms } = this.#spec;
+    const { name, seats, terms } = this.#begun;
     const operation = { type: 'extend', ids: [this.id], ...terms, nonce: newNonce() } as const;
     return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
   }
@@ -88,7 +77,7 @@ export class Attempt {
 
   /** Removes only a waiter: the answer tells whether the grant came first. */
   async cancel(): Promise<Outcome<Answer>> {
-    const { name, seats } = this.#spec;
+    const { name, seats } = this.#begun;
     const operation = { type: 'cancel', id: this.id } as const;
     return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
   }
@@ -96,7 +85,7 @@ export class Attempt {
   /** Removes in the background what the document holds under this id, or may still get from a late copy. */
   giveBack(): void {
     if (!this.#mayRemain && !this.copies.mayArrive) return;
-    const { name, seats, terms } = this.#spec;
+    const { name, seats, terms } = this.#begun;
     const { clock, releases, settings } = this.#context;
     const untilMs = clock.nowMs() + 2 * storedLeaseMs(terms) + settings.storeTimeoutMs;
     void releases.giveBack({ name, seats, id: this.id, untilMs, copies: this.copies });
@@ -118,17 +107,18 @@ export class Attempt {
 
   #newRequest(): Request {
     const { settings, process, collection } = this.#context;
-    const { leaseMs, retentionMs, clockAllowanceMs } = this.#spec.terms;
+    const { terms, why, keeper } = this.#begun;
+    const { leaseMs, retentionMs, clockAllowanceMs } = terms;
     // No call awaits an answer for longer than this; a call that still waits asks again, under a new id.
-    const patienceMs = (this.#spec.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
+    const patienceMs = (this.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
     return {
       ...this.#demand,
       id: this.id,
       process,
       leaseMs,
       label: settings.label,
-      why: this.#spec.why,
-      keeps: this.#spec.keeps,
+      why,
+      keeps: keeper?.keeps,
       notAfter: new Date(collection.serverClock.nowMs() + Math.min(leaseMs - clockAllowanceMs, patienceMs)),
       maxMembers: settings.maxMembers,
       retentionMs,

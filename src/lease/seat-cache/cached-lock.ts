@@ -1,19 +1,20 @@
 import type { Clock, Timer } from '../../clock.js';
 import { AcquireTimeoutError, ProviderClosedError } from '../../errors.js';
 import type { Report } from '../../events.js';
-import type { BegunRequest } from '../../options/request-options.js';
+import type { ParsedAcquireOptions } from '../../options/request-options.js';
 import type { Demand } from '../../protocol/operation.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { Seats } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
+import type { CallLimits } from '../../scope.js';
 import { newAttemptId } from '../ids.js';
 import type { KeepableHold, SeatKeeper } from '../holding/grant.js';
 import type { HeldLease } from '../holding/held-lease.js';
 import { LocalQueue } from './local-queue.js';
 
 /** A request for a lock whose seats may be kept. */
-export interface CachedRequest extends BegunRequest {
+export interface CachedRequest extends ParsedAcquireOptions, CallLimits {
   readonly demand: Demand;
   readonly keepMs: number;
 }

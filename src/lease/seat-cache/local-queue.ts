@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.js';
-import type { BegunRequest } from '../../options/request-options.js';
+import type { ParsedAcquireOptions } from '../../options/request-options.js';
 import { Scope } from '../../scope.js';
+import type { CallLimits } from '../../scope.js';
 import type { HeldLease } from '../holding/held-lease.js';
 
 interface LocalWaiter {
@@ -45,7 +46,10 @@ export class LocalQueue {
    * @param timeout - Makes the error of a wait that timed out with `place` callers ahead of it.
    * @throws That error; the reason of the signal; {@link ProviderClosedError}.
    */
-  async wait(request: BegunRequest, timeout: (place: number) => Error): Promise<HeldLease | undefined> {
+  async wait(
+    request: ParsedAcquireOptions & CallLimits,
+    timeout: (place: number) => Error,
+  ): Promise<HeldLease | undefined> {
     const scope = new Scope(this.#name, this.#clock, this.#closing, request);
     scope.throwIfOver();
     const { leaseMs } = request.terms;

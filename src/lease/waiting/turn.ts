@@ -2,7 +2,7 @@ import type { Moment } from '../../clock.js';
 import type { LeaseTerms } from '../../options/provider-options.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { Seats } from '../../protocol/seats.js';
-import type { Wait } from './wait.js';
+import type { Wait, Waiting } from './wait.js';
 
 /** How the wait of one attempt ended. */
 export type Turn =
@@ -10,15 +10,6 @@ export type Turn =
   /** The place in the queue is gone: ask again, under a new id. */
   | { readonly type: 'lapsed' }
   | { readonly type: 'failed'; readonly error: unknown };
-
-/** What an attempt tells the waiting room about itself. */
-export interface Waiting {
-  readonly name: string;
-  readonly seats: Seats;
-  readonly id: string;
-  readonly terms: LeaseTerms;
-  readonly hasLease: boolean;
-}
 
 /** The wait of one attempt in the waiting room, as a promise of its end. */
 export class TurnWait implements Wait {

@@ -3,8 +3,8 @@ import type { LeaseTerms } from '../../options/provider-options.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { Seats } from '../../protocol/seats.js';
 
-/** One attempt that waits. Exactly one of `granted`, `lapsed` and `failed` is called, once, when its wait ends. */
-export interface Wait {
+/** What an attempt tells the waiting room about itself. */
+export interface Waiting {
   readonly name: string;
   readonly seats: Seats;
   readonly id: string;
@@ -14,6 +14,10 @@ export interface Wait {
    * ended must not be given back: it belongs to that lease.
    */
   readonly hasLease: boolean;
+}
+
+/** One attempt that waits. Exactly one of `granted`, `lapsed` and `failed` is called, once, when its wait ends. */
+export interface Wait extends Waiting {
   granted(token: number, deadline: Moment): void;
   /** The place in the queue is gone. The request must start a new attempt, under a new id. */
   lapsed(): void;

@@ -1,0 +1,30 @@
+import type { ParsedAcquireOptions } from '../../options/request-options.js';
+import type { Demand } from '../../protocol/operation.js';
+import type { Reply } from '../../protocol/replies/reply.js';
+import type { Seats } from '../../protocol/seats.js';
+import type { CallLimits } from '../../scope.js';
+import type { SeatKeeper } from '../holding/grant.js';
+
+/** One lock as its primitive asks for it, the same for each request of that primitive. */
+export interface Wanted {
+  readonly name: string;
+  readonly seats: Seats;
+  /** How much of the lock. Called once for each attempt: an earlier one may have learned the limit of a semaphore. */
+  demand(): Demand;
+  /** Called with every reply that shows the lock. */
+  readonly onReply?: ((reply: Reply) => void) | undefined;
+  readonly onQueued?: (() => void) | undefined;
+  /** Called each time the store does not answer the request. */
+  readonly onTrouble?: ((error: unknown) => void) | undefined;
+}
+
+/**
+ * One request, from its checks to its end: which lock it asks for, by which options, and since when. Each attempt makes
+ * a `Request` of it when it is first sent.
+ */
+export interface BegunRequest extends Wanted, ParsedAcquireOptions, CallLimits {
+  /** Whether the request waits without a bound and the caller's own chain of calls already holds the lock. */
+  readonly isNested: boolean;
+  /** Keeps the seat for the next caller of this process; `undefined`: every release gives the seat back. */
+  readonly keeper?: SeatKeeper | undefined;
+}
