@@ -4,7 +4,6 @@ import { fateOf } from '../../protocol/replies/reply.js';
 import type { Place, Reply } from '../../protocol/replies/reply.js';
 import type { Answer, Combiner } from '../../store/updates/combiner.js';
 import type { Outcome } from '../../store/outcome.js';
-import { isTooLarge } from '../../store/updates/refusal.js';
 import { newNonce } from '../ids.js';
 import { deadlineOf, leavesEnough } from '../deadline.js';
 import type { QueuePosition } from './wakeup-policy.js';
@@ -241,8 +240,7 @@ export class LockWaits {
   }
 
   #looked(asked: readonly TrackedWait[], outcome: Outcome<Answer>): void {
-    // A full document has no room for the word of a look until a member leaves. So this refusal is temporary.
-    if (outcome.type === 'refused' && !isTooLarge(outcome.error)) {
+    if (outcome.type === 'refused') {
       this.fail(outcome.error);
       return;
     }

@@ -1,7 +1,7 @@
 import { QueueFullError } from '../../errors.js';
 import type { Operation } from '../../protocol/operation.js';
 import { codeOf } from '../outcome.js';
-import type { Outcome, Refused } from '../outcome.js';
+import type { Outcome, Refused, Unknown } from '../outcome.js';
 
 /** The document would exceed MongoDB's maximum size. */
 const TOO_LARGE_CODES: ReadonlySet<number> = new Set([
@@ -24,15 +24,20 @@ const GENERAL_CODES: ReadonlySet<number> = new Set([
   8_000, // AtlasError
 ]);
 
-export const isTooLarge = (error: unknown): boolean => TOO_LARGE_CODES.has(codeOf(error) ?? 0);
+const isTooLarge = (error: unknown): boolean => TOO_LARGE_CODES.has(codeOf(error) ?? 0);
 
 /** Whether the server refused the effect of these operations, so that one of them may be the cause. */
 export const concernsOperations = (outcome: Outcome<unknown>): boolean =>
   outcome.type === 'refused' && outcome.byServer && !GENERAL_CODES.has(codeOf(outcome.error) ?? 0);
 
-/** The refusal as the caller of one operation sees it. A document without room for another member is a full queue. */
-export function refusalFor(name: string, operation: Operation, refused: Refused): Refused {
-  if (!('request' in operation) || !isTooLarge(refused.error)) return refused;
+/**
+ * The refusal as the caller of one operation sees it. A document without room for another member is a full queue. A look
+ * has room for its word again as soon as a member leaves, so it may be repeated.
+ */
+export function refusalFor(name: string, operation: Operation, refused: Refused): Refused | Unknown {
+  if (!isTooLarge(refused.error)) return refused;
+  if (operation.type === 'extend') return { type: 'unknown', error: refused.error, maybeApplied: false };
+  if (!('request' in operation)) return refused;
   const { maxMembers } = operation.request;
   return { ...refused, error: new QueueFullError(name, maxMembers, { cause: refused.error }) };
 }

@@ -135,6 +135,16 @@ describe('the combiner', () => {
     expect(harness.updates.length).toBeLessThan(20);
   });
 
+  it('reports a look that found no room as unknown and not applied, and a leave as refused', async () => {
+    const harness = new CombinerHarness();
+    harness.answersBy = tooLarge;
+    const terms = { leaseMs: 30_000, retentionMs: 0 };
+    const look = { type: 'extend', ids: ['w1'], ...terms, nonce: '0123456789ab' } as const;
+    const looking = harness.combiner.submit('a', mutexSeats, look);
+    expect(await looking.outcome).toMatchObject({ type: 'unknown', maybeApplied: false });
+    expect(await harness.leave('w1').outcome).toMatchObject({ type: 'refused' });
+  });
+
   it('sends at most two updates for each operation if the server refuses all of them', async () => {
     const harness = new CombinerHarness();
     const submissions = ids(100).map((id) => harness.enqueue(id));
