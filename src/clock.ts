@@ -120,12 +120,3 @@ export const endOfTurn = (): Promise<void> =>
   new Promise((resolve) => {
     process.nextTick(resolve);
   });
-
-const FIRST_PAUSE_MS = 10;
-const MAX_PAUSE_MS = 500;
-
-/** Pauses after `repeats` tries without an answer. The pause grows, with jitter, and the signal ends it. */
-export const pauseBeforeRepeat = (clock: Clock, repeats: number, signal?: AbortSignal): Promise<void> => {
-  const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(repeats, 10), MAX_PAUSE_MS);
-  return sleepUntil(clock, clock.nowMs() + pauseMs * (0.5 + Math.random() / 2), signal);
-};

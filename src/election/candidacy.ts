@@ -1,4 +1,5 @@
-import { pauseBeforeRepeat, sleepUntil, within } from '../clock.js';
+import { BETWEEN_REPEATS, Backoff } from '../backoff.js';
+import { within } from '../clock.js';
 import { ProviderClosedError, StoreUnavailableError } from '../errors.js';
 import { DRAIN_MS } from '../options/admin-options.js';
 import type { Requester, Target } from '../primitives/requester.js';
@@ -23,9 +24,11 @@ export interface CandidacyParts extends Omit<TermParts, 'context'> {
   readonly listener: CandidacyListener;
 }
 
-/** How long a candidate stays away when its terms fail one after the other. The time doubles with each failure. */
-const FIRST_ABSENCE_MS = 500;
-const MAX_ABSENCE_MS = 30_000;
+/**
+ * How long a candidate stays away when its terms fail one after the other. While it stays away, another one leads, if
+ * there is one.
+ */
+const BETWEEN_FAILED_TERMS = new Backoff(500, 30_000);
 
 /**
  * One candidate from its start to its stop: it queues, leads, and queues again. It does not queue while work of its
@@ -103,11 +106,11 @@ export class Candidacy {
         const handle = await this.#stand(signal);
         failures = 0;
         failedTerms = (await this.#lead(handle)) ? 0 : failedTerms + 1;
-        if (failedTerms > 0) await this.#stayAway(failedTerms - 1, signal);
+        if (failedTerms > 0) await BETWEEN_FAILED_TERMS.pause(clock, failedTerms - 1, signal);
       } catch (error) {
         if (this.#isFinal(error)) break;
         this.#listener.failed(error);
-        await pauseBeforeRepeat(clock, failures, signal);
+        await BETWEEN_REPEATS.pause(clock, failures, signal);
         failures += 1;
       }
     }
@@ -186,12 +189,5 @@ export class Candidacy {
   async #release(handle: TermHandle): Promise<void> {
     const term = this.#term;
     if (term?.handle === handle) await term.end('resigned', DRAIN_MS);
-  }
-
-  /** While this candidate stays away, another one leads, if there is one. */
-  async #stayAway(failuresBefore: number, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#requester.context;
-    const absenceMs = Math.min(FIRST_ABSENCE_MS * 2 ** Math.min(failuresBefore, 10), MAX_ABSENCE_MS);
-    await sleepUntil(clock, clock.nowMs() + absenceMs * (0.5 + Math.random() / 2), signal);
   }
 }

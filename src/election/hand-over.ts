@@ -1,4 +1,4 @@
-import { pauseBeforeRepeat, within } from '../clock.js';
+import { within } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
 import { storedLeaseMs } from '../options/provider-options.js';
@@ -7,10 +7,12 @@ import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { STORED_WAITERS, all, equal, isLive, literal, filter } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
 import { tokenGivenBack } from '../protocol/wake.js';
+import { isAnswered, settle } from '../store/settle.js';
+import type { Answer } from '../store/updates/combiner.js';
 import type { TermHandle } from './term-handle.js';
 
-/** How often a hand-over with an unknown outcome is repeated. */
-const MAX_REPEATS = 5;
+/** How many copies of a hand-over are sent. Without an answer to any of them, the seat is given back instead. */
+const MAX_COPIES = 5;
 
 /** Passes the seat of a term to another candidate, or leaves it to expire while work is running. */
 export class HandOver {
@@ -43,31 +45,25 @@ export class HandOver {
    * Gives the seat to the other candidate if it still waits, and otherwise to the first waiter.
    *
    * @param hurried - When it aborts, the method waits for one answer, and the rest happens in the background.
-   * @returns Whether the other candidate has the seat. If the first copy took effect, a repeat finds it in the seat.
+   * @returns Whether the other candidate has the seat.
    */
   async give(candidateId: string, hurried: AbortSignal): Promise<boolean> {
     const { combiner, clock } = this.#context;
-    const { name, id } = this.#term;
+    const { name, id, copies } = this.#term;
     this.#term.letExpire();
     const operation = { type: 'handOver', id, candidateId } as const;
-    for (let repeats = 0; repeats < MAX_REPEATS; repeats += 1) {
-      const outcome = await combiner.submit(name, electionSeats, operation).outcome;
-      if (outcome.type === 'done') {
-        const { wake, reply } = outcome.value;
-        if ((tokenGivenBack(wake, id) ?? 0) > 0) {
-          // A copy of the term's own request may still arrive, and would queue behind the new leader.
-          if (this.#term.copies?.mayArrive === true) void this.leave();
-          return true;
-        }
-        // A repeat finds the candidate in the seat. The lease must be another one: the seat may still be this term's
-        // own, and a candidate of the same name may have it.
-        if (reply?.leases.some((lease) => lease.id !== id && lease.candidateId === candidateId) === true)
-          return true;
-        break;
-      }
-      if (outcome.type === 'refused') break;
-      await pauseBeforeRepeat(clock, repeats, hurried);
-      if (hurried.aborted) break;
+    let sent = 0;
+    const outcome = await settle(
+      () => {
+        sent += 1;
+        return combiner.submit(name, electionSeats, operation).outcome;
+      },
+      { clock, isSettled: isAnswered, isOver: () => sent === MAX_COPIES, signal: hurried },
+    );
+    if (outcome.type === 'done' && this.#isHanded(outcome.value, candidateId)) {
+      // A copy of the term's own request may still arrive, and would queue behind the new leader.
+      if (copies?.mayArrive === true) void this.leave();
+      return true;
     }
     const left = this.leave();
     if (!hurried.aborted) await left;
@@ -91,5 +87,15 @@ export class HandOver {
     const untilMs = clock.nowMs() + storedLeaseMs(this.#terms) + settings.storeTimeoutMs;
     const leaving = releases.giveBack({ name, seats: electionSeats, id, untilMs, copies });
     await within(clock, settings.storeTimeoutMs, leaving);
+  }
+
+  /**
+   * If an earlier copy took effect, a repeat finds the candidate in the seat. Its lease must be another one: the seat
+   * may still be this term's own, and a candidate of the same name may have it.
+   */
+  #isHanded({ wake, reply }: Answer, candidateId: string): boolean {
+    const { id } = this.#term;
+    if ((tokenGivenBack(wake, id) ?? 0) > 0) return true;
+    return reply?.leases.some((lease) => lease.id !== id && lease.candidateId === candidateId) === true;
   }
 }

@@ -1,5 +1,6 @@
 import type { ClientSession, Collection, MongoClient, TransactionOptions } from 'mongodb';
-import { pauseBeforeRepeat, systemClock } from '../clock.js';
+import { Backoff } from '../backoff.js';
+import { systemClock } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import {
@@ -59,8 +60,8 @@ const TRANSACTION = {
 
 const CLAIM = { $inc: { claims: 1 }, $currentDate: { claimedAt: true } } as const;
 
-/** The pause before another try doubles at most this many times. */
-const MAX_DOUBLINGS = 3;
+/** The pauses between the tries of one transaction. */
+const BETWEEN_TRIES = new Backoff(10, 80);
 
 /**
  * Runs `work` in a transaction that cannot commit after a newer holder of the lock has had a fenced transaction.
@@ -108,7 +109,7 @@ export async function fencedTransaction<T>(
     session.withTransaction(
       async () => {
         // Nothing has been sent yet, so no transaction is open during the pause. Older drivers repeat without a pause.
-        if (tries > 0) await pauseBeforeRepeat(systemClock, Math.min(tries - 1, MAX_DOUBLINGS));
+        if (tries > 0) await BETWEEN_TRIES.pause(systemClock, tries - 1);
         tries += 1;
         for (const fence of fences) await claim(documents, fence, session);
         return await work(session);

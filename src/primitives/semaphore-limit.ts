@@ -1,4 +1,4 @@
-import { pauseBeforeRepeat, sleepUntil } from '../clock.js';
+import { sleepUntil } from '../clock.js';
 import {
   CorruptLockDocumentError,
   LockKindMismatchError,
@@ -14,14 +14,8 @@ import { semaphoreSeats } from '../protocol/kinds/semaphore-seats.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { isKnown } from '../store/outcome.js';
 import type { Outcome } from '../store/outcome.js';
+import { isAnswered, reachedTooLate, settle } from '../store/settle.js';
 import type { Answer } from '../store/updates/combiner.js';
-
-/** The answer of the store to a resize. */
-interface Resized {
-  /** `null`: nothing is stored under this name. */
-  readonly reply: Reply | null;
-  readonly isLate: boolean;
-}
 
 const cameTooLate = (reply: Reply | null, limit: number, notAfter: Date): boolean =>
   reply !== null &&
@@ -94,54 +88,44 @@ export class SemaphoreLimit {
     // The handshake only asks which server this is, so nothing was changed.
     if (met.type !== 'done') throw new StoreUnavailableError(this.#name, true, met.error);
     const outcome = await this.#sendResize(limit);
-    if (outcome.type !== 'done') throw this.#unavailable(outcome);
-    const { reply, isLate } = outcome.value;
-    if (reply !== null) this.#throwUnlessResized(reply, isLate);
+    if (outcome.type !== 'done') throw new StoreUnavailableError(this.#name, isKnown(outcome), outcome.error);
+    const { reply } = outcome.value;
+    if (reply !== null) this.#throwUnlessResized(reply);
     this.#given = this.#known = limit;
     this.#hasMet = reply !== null;
   }
 
-  #throwUnlessResized({ sound, kind }: Reply, isLate: boolean): void {
+  #throwUnlessResized({ sound, kind }: Reply): void {
     if (!sound) throw new CorruptLockDocumentError(this.#name);
     if (kind !== 'semaphore') throw new LockKindMismatchError(this.#name, 'semaphore', kind);
-    if (isLate)
-      throw new StoreUnavailableError(this.#name, true, new Error('the request reached the server too late'));
     // Otherwise the limit was set, although the reply may show the limit of another resize that came right after it.
   }
 
-  #unavailable(outcome: Exclude<Outcome<unknown>, { type: 'done' }>): StoreUnavailableError {
-    return new StoreUnavailableError(this.#name, isKnown(outcome), outcome.error);
-  }
-
   /**
-   * Repeats the same request, with the same not-after, until it is answered or cannot take effect any more. A request
-   * that reached the server after its not-after did nothing, and its copies never will. So the next request has a new
-   * not-after: after a suspension the estimate of the server's clock is behind, and the late answer has corrected it.
+   * Repeats the request with the same not-after. If a copy came too late, the next one has a new not-after: after a
+   * suspension the estimate of the server's clock is behind, and the answer "too late" has corrected it.
    *
    * After an answer, the method waits until no unanswered copy can arrive: a copy would undo the caller's next resize.
    */
-  async #sendResize(limit: number): Promise<Outcome<Resized>> {
+  async #sendResize(limit: number): Promise<Outcome<Answer>> {
     const { clock, collection, settings } = this.#context;
-    const endMs = clock.nowMs() + settings.storeTimeoutMs;
-    const copies = new UnansweredCopies(collection.serverClock);
+    const { serverClock } = collection;
+    const copies = new UnansweredCopies(serverClock);
     let notAfter: Date | undefined;
-    for (let repeats = 0; ; repeats += 1) {
-      notAfter ??= new Date(collection.serverClock.nowMs() + settings.storeTimeoutMs);
-      const sentNotAfter = notAfter;
+    const send = async (): Promise<Outcome<Answer>> => {
+      const sentNotAfter = (notAfter ??= new Date(serverClock.nowMs() + settings.storeTimeoutMs));
       copies.sent(() => sentNotAfter);
-      const outcome = await this.#submit(limit, notAfter);
+      const outcome = await this.#submit(limit, sentNotAfter);
       copies.settled(!isKnown(outcome));
-      const isLate = outcome.type === 'done' && cameTooLate(outcome.value.reply, limit, notAfter);
-      const isSettled = outcome.type !== 'unknown' && !isLate;
-      if (isSettled || clock.nowMs() >= endMs) {
-        if (outcome.type === 'done' && copies.mayArrive) await sleepUntil(clock, copies.overAtMs);
-        return outcome.type === 'done'
-          ? { ...outcome, value: { reply: outcome.value.reply, isLate } }
-          : outcome;
-      }
-      if (isLate) notAfter = undefined;
-      await pauseBeforeRepeat(clock, repeats);
-    }
+      const isLate = outcome.type === 'done' && cameTooLate(outcome.value.reply, limit, sentNotAfter);
+      if (!isLate) return outcome;
+      notAfter = undefined;
+      return { type: 'unknown', error: reachedTooLate(), maybeApplied: false };
+    };
+    const untilMs = clock.nowMs() + settings.storeTimeoutMs;
+    const outcome = await settle(send, { clock, isSettled: isAnswered, untilMs });
+    if (outcome.type === 'done' && copies.mayArrive) await sleepUntil(clock, copies.overAtMs);
+    return outcome;
   }
 
   /** Takes over an idle lock of another kind. */

@@ -1,3 +1,4 @@
+import { Backoff } from '../backoff.js';
 import { withCallerFrames } from '../caller-frames.js';
 import { AcquireTimeoutError } from '../errors.js';
 import type { LeaseholdError } from '../errors.js';
@@ -182,18 +183,18 @@ export class QuorumAcquisition {
     const { min, max } = this.#quorum.settings.pollMs;
     // For the short pauses of a try, opening a stream is too expensive.
     if (this.#limits.timeoutMs > 0) this.#watch();
-    const range = (count: number): number => Math.min(max, min * 2 ** Math.min(count, 20));
+    const backoff = new Backoff(min, max);
     let pauseMs: number;
     this.#hasGate = true;
     const { isGateBusy } = this.#rounds.obstacles;
     if (isGateBusy || this.#isHeldByOneProcess()) {
       this.#awaited = this.#rounds.obstacles.busyStores;
       if (this.#mayBeFree()) return;
-      pauseMs = range(this.#heldPauses) * (0.5 + Math.random() / 2);
+      pauseMs = backoff.pauseMs(this.#heldPauses);
       this.#heldPauses += 1;
       if (!isGateBusy) this.#splitVotes = Math.max(0, this.#splitVotes - 1);
     } else {
-      pauseMs = range(this.#splitVotes) * Math.random();
+      pauseMs = backoff.longestMs(this.#splitVotes) * Math.random();
       this.#splitVotes += 1;
     }
     const leftMs = Math.max(0, this.#lastRoundMs - this.#quorum.clock.nowMs());

@@ -1,4 +1,4 @@
-import { pauseBeforeRepeat, within } from '../clock.js';
+import { within } from '../clock.js';
 import { LockLostError, StoreUnavailableError } from '../errors.js';
 import type { LossCause } from '../errors.js';
 import { newNonce } from '../lease/ids.js';
@@ -10,6 +10,9 @@ import { ModeChanges } from '../lease/mode-change/mode-changes.js';
 import { ReaderWriterLeaseHandle } from '../lease/mode-change/reader-writer-handle.js';
 import type { Revocation } from '../protocol/operation.js';
 import { fateOf } from '../protocol/replies/reply.js';
+import type { Outcome } from '../store/outcome.js';
+import { isAnswered, settle } from '../store/settle.js';
+import type { Answer } from '../store/updates/combiner.js';
 import type { Seat } from './store.js';
 
 /** A seat in one deployment: the handle of its lease, which can also raise the fence. */
@@ -39,36 +42,35 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
 
   async raiseFence(token: number): Promise<void> {
     const { clock, settings } = this.#context;
-    const trouble: { last: unknown } = {
-      last: new Error(`no answer within ${String(settings.storeTimeoutMs)} ms`),
+    let trouble: unknown = new Error(`no answer within ${String(settings.storeTimeoutMs)} ms`);
+    const send = async (): Promise<Outcome<Answer>> => {
+      const outcome = await this.#sendFence(token);
+      if (outcome.type === 'unknown') trouble = outcome.error;
+      return outcome;
     };
     const over = new AbortController();
-    const raised = this.#raiseFence(token, over.signal, trouble);
-    const isRaised = await within(clock, settings.storeTimeoutMs, raised);
+    const isSettled = (outcome: Outcome<Answer>): boolean => isAnswered(outcome) || this.ended !== undefined;
+    const settled = settle(send, { clock, isSettled, signal: over.signal });
+    const outcome = await within(clock, settings.storeTimeoutMs, settled);
     over.abort();
-    if (isRaised !== true) throw new StoreUnavailableError(this.name, false, trouble.last);
+    if (outcome === undefined) throw new StoreUnavailableError(this.name, false, trouble);
+    this.#throwUnlessRaised(token, outcome);
   }
 
-  /** Repeats the command until there is an answer; `false` if there was none in time. */
-  async #raiseFence(token: number, over: AbortSignal, trouble: { last: unknown }): Promise<boolean> {
-    const { clock, combiner } = this.#context;
+  #sendFence(token: number): Promise<Outcome<Answer>> {
     const { id, name, grant } = this.#lease;
-    for (let repeats = 0; !over.aborted; repeats += 1) {
-      const operation = { type: 'raiseFence', id, token, nonce: newNonce() } as const;
-      const outcome = await combiner.submit(name, grant.seats, operation).outcome;
-      const { ended } = this;
-      if (ended !== undefined) throw lossOf(this.#lease, ended);
-      if (outcome.type === 'done') {
-        const { reply } = outcome.value;
-        const isMine = reply !== null && fateOf(reply, id).type === 'granted';
-        if (isMine && reply.fence >= token) return true;
-        // Only the lease monitor finds out the true cause of the loss.
-        throw new LockLostError(name, 'evicted');
-      }
-      if (outcome.type === 'refused') throw new StoreUnavailableError(name, true, outcome.error);
-      trouble.last = outcome.error;
-      await pauseBeforeRepeat(clock, repeats);
-    }
-    return false;
+    const operation = { type: 'raiseFence', id, token, nonce: newNonce() } as const;
+    return this.#context.combiner.submit(name, grant.seats, operation).outcome;
+  }
+
+  #throwUnlessRaised(token: number, outcome: Outcome<Answer>): void {
+    const { ended, name } = this;
+    if (ended !== undefined) throw lossOf(this.#lease, ended);
+    if (outcome.type !== 'done') throw new StoreUnavailableError(name, isAnswered(outcome), outcome.error);
+    const { reply } = outcome.value;
+    const isMine = reply !== null && fateOf(reply, this.id).type === 'granted';
+    if (isMine && reply.fence >= token) return;
+    // Only the lease monitor finds out the true cause of the loss.
+    throw new LockLostError(name, 'evicted');
   }
 }

@@ -1,6 +1,7 @@
-import { pauseBeforeRepeat, sleepUntil, within } from '../clock.js';
+import { sleepUntil, within } from '../clock.js';
 import type { Clock } from '../clock.js';
-import type { AskForClaim } from './job-ledger.js';
+import { settle } from '../store/settle.js';
+import type { AskForClaim, ClaimAnswer } from './job-ledger.js';
 import type { ServerTime } from './server-time.js';
 
 /** The longest pause after the answer "too early". The server's clock may be wrong for a moment. */
@@ -41,26 +42,30 @@ export type Settled = 'granted' | 'refused' | 'failed' | 'unknown';
  */
 export async function settleClaim(claiming: Claiming): Promise<Settled> {
   const { clock, time, instantMs, ask, over, givingUp, failed } = claiming;
-  let isAnyUnanswered = false;
-  for (let repeats = 0; ; repeats += 1) {
+  const copies = { isAnyUnanswered: false };
+  const send = async (): Promise<ClaimAnswer> => {
     const answer = (await within(clock, Infinity, ask(), givingUp)) ?? 'unknown';
+    copies.isAnyUnanswered ||= answer === 'unknown';
+    return answer;
+  };
+  const isSettled = (answer: ClaimAnswer): boolean => answer !== 'unknown';
+  for (;;) {
+    const answer = await settle(send, { clock, isSettled, signal: givingUp });
+    if (answer === 'unknown') return 'unknown';
     if (answer === 'claimed') return 'granted';
     if (answer === 'outdated' || answer === 'deposed' || answer === 'uncalled') {
       await sleepUntil(clock, clock.nowMs() + RETRY_MS, over);
-      return answer === 'outdated' && isAnyUnanswered ? 'unknown' : 'refused';
+      return answer === 'outdated' && copies.isAnyUnanswered ? 'unknown' : 'refused';
     }
-    if (answer === 'unknown') {
-      isAnyUnanswered = true;
-      await pauseBeforeRepeat(clock, repeats, givingUp);
-    } else if (answer === 'early') {
+    if (answer === 'early') {
       // The server's clock is behind the estimate. The answer has corrected it, so the time to wait is known.
       await sleepUntil(clock, Math.min(time.toLocalMs(instantMs), clock.nowMs() + ASK_AGAIN_MS), over);
-      if (over.aborted) return isAnyUnanswered ? 'unknown' : 'refused';
+      if (over.aborted) return copies.isAnyUnanswered ? 'unknown' : 'refused';
     } else {
       failed(answer);
-      await sleepUntil(clock, clock.nowMs() + AFTER_FAILURE_MS, isAnyUnanswered ? givingUp : over);
+      await sleepUntil(clock, clock.nowMs() + AFTER_FAILURE_MS, copies.isAnyUnanswered ? givingUp : over);
       // An unanswered copy may still take effect. Only a repeat under the same id can tell.
-      if (!isAnyUnanswered) return 'failed';
+      if (!copies.isAnyUnanswered) return 'failed';
     }
     if (givingUp.aborted) return 'unknown';
   }

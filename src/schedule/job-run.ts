@@ -1,3 +1,4 @@
+import { Backoff } from '../backoff.js';
 import { sleepUntil } from '../clock.js';
 import type { Clock, Timer } from '../clock.js';
 import { DRAIN_MS } from '../options/admin-options.js';
@@ -47,12 +48,8 @@ export const hungError = (maxRunMs: number): Error =>
     `The run has taken longer than maxRunMs = ${String(maxRunMs)}, and has not ended ${String(HUNG_AFTER_MS)} ms after its signal aborted; the leader resigns`,
   );
 
-/**
- * A run that is still running reports the instants that it misses: first after this time, and then after pauses that
- * double up to the other one.
- */
-const TELL_AFTER_MS = 5_000;
-const TELL_EVERY_MS = 600_000;
+/** The pauses between the reports of a run that is still running. They are used without jitter. */
+const BETWEEN_REPORTS = new Backoff(5_000, 600_000);
 
 /** The arguments of `watchOverrun`. */
 export interface OverrunWatch {
@@ -83,8 +80,8 @@ export async function watchOverrun({
   await sleepUntil(clock, atMs, ended);
   if (ended.aborted) return;
   overrun();
-  for (let pauseMs = TELL_AFTER_MS; ; pauseMs = Math.min(2 * pauseMs, TELL_EVERY_MS)) {
-    await sleepUntil(clock, clock.nowMs() + pauseMs, ended);
+  for (let reports = 0; ; reports += 1) {
+    await sleepUntil(clock, clock.nowMs() + BETWEEN_REPORTS.longestMs(reports), ended);
     if (isOver() || !(await account())) return;
   }
 }

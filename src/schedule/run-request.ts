@@ -1,11 +1,10 @@
-import { pauseBeforeRepeat } from '../clock.js';
+import { BETWEEN_REPEATS } from '../backoff.js';
 import { ProviderClosedError, StoreUnavailableError } from '../errors.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import { reachedTooLate, settle } from '../store/settle.js';
 import { JobNotStartedError } from './job-not-started.js';
-import type { CallNumbers, JobLedger } from './job-ledger.js';
+import type { CallAnswer, CallNumbers, JobLedger, Unanswered } from './job-ledger.js';
 import { leaderOf, readJob } from './job-status.js';
-
-const TOO_LATE = new Error('the request reached the server too late');
 
 /** The parts that a request for a run works with. */
 export interface RunRequestParts {
@@ -59,33 +58,35 @@ export class RunRequest {
    * @param isStored - Whether the call is stored already, so that its run may have been claimed.
    */
   async #ask(since: number | null, endMs: number, isStored = false): Promise<CallNumbers> {
-    const { context, ledger, boundMs, electionName } = this.#parts;
+    const { context, ledger, boundMs } = this.#parts;
     const { clock, closing } = context;
     let mayBeStored = isStored;
     let untilMs: number | undefined;
-    for (let repeats = 0; ; repeats += 1) {
-      this.#assertOpen();
+    const send = async (): Promise<CallAnswer> => {
       untilMs ??= Math.ceil(ledger.time.nowMs() + boundMs);
       const answer = await ledger.call(since, untilMs);
       if (answer === 'late') {
         // After a suspension the estimate of the server's clock is behind, and this answer has corrected it.
         untilMs = undefined;
         mayBeStored = isStored;
-        if (clock.nowMs() >= endMs) throw new StoreUnavailableError(electionName, !isStored, TOO_LATE);
-        continue;
+      } else if (isUnanswered(answer)) {
+        // An unanswered copy may have taken effect, whatever the answer to the next one is.
+        mayBeStored ||= since !== null;
       }
-      if (answer instanceof StoreUnavailableError && mayBeStored)
-        throw new StoreUnavailableError(electionName, false, answer.cause);
-      if (answer instanceof Error) throw answer;
-      if (answer !== 'nobody' && 'asked' in answer) return answer;
-      // An unanswered copy may have taken effect, whatever the answer to the next one is.
-      mayBeStored ||= since !== null && answer !== 'nobody';
-      if (clock.nowMs() >= endMs) {
-        if (answer === 'nobody') throw await this.#notStarted();
-        throw new StoreUnavailableError(electionName, !mayBeStored, answer.cause);
-      }
-      await pauseBeforeRepeat(clock, repeats, closing);
-    }
+      return answer;
+    };
+    this.#assertOpen();
+    const answer = await settle(send, { clock, isSettled, signal: closing, untilMs: endMs });
+    if (hasNumbers(answer)) return answer;
+    this.#assertOpen();
+    throw await this.#whyUnanswered(answer, mayBeStored);
+  }
+
+  async #whyUnanswered(answer: Exclude<CallAnswer, CallNumbers>, mayBeStored: boolean): Promise<Error> {
+    if (answer === 'nobody') return await this.#notStarted();
+    if (answer instanceof Error && !(answer instanceof StoreUnavailableError && mayBeStored)) return answer;
+    const cause = answer === 'late' ? reachedTooLate() : answer.cause;
+    return new StoreUnavailableError(this.#parts.electionName, !mayBeStored, cause);
   }
 
   async #isClaimedUntil(number: number, endMs: number): Promise<boolean> {
@@ -94,7 +95,7 @@ export class RunRequest {
     for (let repeats = 0; clock.nowMs() < endMs; repeats += 1) {
       const claimed = await ledger.claimedCall();
       if (claimed !== undefined && claimed >= number) return true;
-      await pauseBeforeRepeat(clock, repeats, closing);
+      await BETWEEN_REPEATS.pause(clock, repeats, closing);
       this.#assertOpen();
     }
     return false;
@@ -119,3 +120,11 @@ export class RunRequest {
     if (this.#parts.context.closing.aborted) throw new ProviderClosedError(this.#parts.electionName);
   }
 }
+
+const hasNumbers = (answer: CallAnswer): answer is CallNumbers =>
+  typeof answer === 'object' && 'asked' in answer;
+
+const isUnanswered = (answer: CallAnswer): answer is Unanswered =>
+  typeof answer === 'object' && 'cause' in answer && !(answer instanceof Error);
+
+const isSettled = (answer: CallAnswer): boolean => hasNumbers(answer) || answer instanceof Error;

@@ -95,6 +95,7 @@ const EVERYWHERE: readonly string[] = [
     'events',
     'isolated-emitter',
     'clock',
+    'backoff',
     'keep-alive',
     'caller-frames',
     'portrait',

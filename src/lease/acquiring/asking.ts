@@ -1,4 +1,3 @@
-import { pauseBeforeRepeat } from '../../clock.js';
 import type { Moment } from '../../clock.js';
 import {
   CorruptLockDocumentError,
@@ -12,6 +11,9 @@ import { fateOf, refusalOf } from '../../protocol/replies/reply.js';
 import type { Place, Reply } from '../../protocol/replies/reply.js';
 import type { Answer } from '../../store/updates/combiner.js';
 import type { Done, Outcome } from '../../store/outcome.js';
+import { isAnswered, settle } from '../../store/settle.js';
+import type { AcquisitionContext } from './acquisition-context.js';
+import type { Attempt, AttemptSpec } from './attempt.js';
 import { deadlineOf, leavesEnough } from '../deadline.js';
 import type { AcquisitionContext } from './acquisition-context.js';
 import type { Attempt } from './attempt.js';
@@ -55,14 +57,14 @@ export class Asking {
   /** `undefined`: the call does not want an answer any more. */
   async run(): Promise<Asked | undefined> {
     const { clock } = this.#context;
-    for (let repeats = 0; ; repeats += 1) {
+    const isOver = (): boolean => !this.#observer.isWanted();
+    const send = async (): Promise<Asked | Unanswered> => {
       const asked = await this.#ask();
-      if (!this.#observer.isWanted()) return undefined;
-      if (asked.type !== 'unknown') return asked;
-      this.#observer.trouble(asked.error);
-      await pauseBeforeRepeat(clock, repeats);
-      if (!this.#observer.isWanted()) return undefined;
-    }
+      if (asked.type === 'unknown' && !isOver()) this.#observer.trouble(asked.error);
+      return asked;
+    };
+    const asked = await settle(send, { clock, isSettled: isAnswered, isOver });
+    return asked.type === 'unknown' ? undefined : asked;
   }
 
   async #ask(): Promise<Asked | Unanswered> {

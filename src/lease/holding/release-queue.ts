@@ -1,8 +1,11 @@
+import { BETWEEN_REPEATS, Backoff } from '../../backoff.js';
 import type { Clock } from '../../clock.js';
-import { pauseBeforeRepeat, sleepUntil } from '../../clock.js';
+import { sleepUntil } from '../../clock.js';
 import type { Seats } from '../../protocol/seats.js';
 import { tokenGivenBack } from '../../protocol/wake.js';
-import type { Combiner } from '../../store/updates/combiner.js';
+import type { Outcome } from '../../store/outcome.js';
+import { settle } from '../../store/settle.js';
+import type { Answer, Combiner } from '../../store/updates/combiner.js';
 import type { UnansweredCopies } from '../../store/unanswered-copies.js';
 
 /** A seat or a place that this process may have and does not want. */
@@ -26,8 +29,8 @@ export interface LeaveResult {
   readonly revoked: unknown;
 }
 
-const FIRST_PAUSE_MS = 50;
-const MAX_PAUSE_MS = 2_000;
+/** No caller waits for most leaves, so the pauses grow longer than those of other requests. */
+const BETWEEN_LEAVES = new Backoff(50, 2_000);
 
 /**
  * Gives back seats and places, and repeats until the store confirms it or the lease has expired. A leave can be
@@ -84,27 +87,34 @@ export class ReleaseQueue {
       left = await this.#leave(leftover);
       // No answer while the lease could last. Or there is no document, so only the local clock shows that it is over.
       if (left?.nowMs === undefined) break;
-      await pauseBeforeRepeat(this.#clock, repeats);
+      await BETWEEN_REPEATS.pause(this.#clock, repeats);
     }
     this.#repeating.delete(copies);
   }
 
   async #leave({ name, seats, id, untilMs }: Leftover): Promise<LeaveResult | undefined> {
-    let mayHaveApplied = false;
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+    const earlier = { mayHaveApplied: false };
+    const send = async (): Promise<Outcome<Answer>> => {
       const outcome = await this.#combiner.submit(name, seats, { type: 'leave', id }).outcome;
-      if (outcome.type === 'done') {
-        const { wake, nowMs, revoked } = outcome.value;
-        // Without a word for this attempt, the document is not a lock of this kind, so the lease is not in it.
-        const token = tokenGivenBack(wake, id) ?? 0;
-        // An earlier leave without an answer may have removed the lease, so finding none now proves nothing.
-        return { token: token === 0 && mayHaveApplied ? undefined : token, nowMs, revoked };
-      }
-      if (outcome.type === 'refused' && !outcome.byServer) return undefined;
-      mayHaveApplied ||= outcome.type === 'unknown' && outcome.maybeApplied;
-      const nextMs = this.#clock.nowMs() + pauseMs * (0.5 + Math.random() / 2);
-      if (this.#closed || nextMs >= untilMs) return undefined;
-      await sleepUntil(this.#clock, nextMs);
-    }
+      earlier.mayHaveApplied ||= outcome.type === 'unknown' && outcome.maybeApplied;
+      return outcome;
+    };
+    const outcome = await settle(send, {
+      clock: this.#clock,
+      backoff: BETWEEN_LEAVES,
+      isSettled: isFinal,
+      isOver: () => this.#closed,
+      untilMs,
+    });
+    if (outcome.type !== 'done') return undefined;
+    const { wake, nowMs, revoked } = outcome.value;
+    // Without a word for this attempt, the document is not a lock of this kind, so the lease is not in it.
+    const token = tokenGivenBack(wake, id) ?? 0;
+    // An earlier leave without an answer may have removed the lease, so finding none now proves nothing.
+    return { token: token === 0 && earlier.mayHaveApplied ? undefined : token, nowMs, revoked };
   }
 }
+
+/** A server that refuses a leave may accept it later, and the seat must not stay taken until then. */
+const isFinal = (outcome: Outcome<Answer>): boolean =>
+  outcome.type === 'done' || (outcome.type === 'refused' && !outcome.byServer);

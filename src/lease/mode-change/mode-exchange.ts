@@ -1,10 +1,10 @@
-import { pauseBeforeRepeat } from '../../clock.js';
 import type { Moment } from '../../clock.js';
 import { CorruptLockDocumentError } from '../../errors.js';
 import type { Lease, Mode } from '../../protocol/lock-document.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { Answer } from '../../store/updates/combiner.js';
 import type { Done } from '../../store/outcome.js';
+import { settle } from '../../store/settle.js';
 import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
 import { deadlineOf } from '../deadline.js';
 import type { HeldLease } from '../holding/held-lease.js';
@@ -81,20 +81,17 @@ export class ModeExchange {
     const operation = { type: 'exchange', id, change, to, waits, knownToken } as const;
     const isOver = (): boolean => change !== this.#change || this.#hold.ended !== undefined;
     this.#hold.changing();
-    for (let repeats = 0; !isOver(); repeats += 1) {
+    const send = async (): Promise<Changed | undefined> => {
+      if (isOver()) return { type: 'over' };
       const outcome = await combiner.submit(name, grant.seats, operation).outcome;
-      if (isOver()) break;
-      if (outcome.type === 'done') {
-        const changed = await this.#read(outcome, change);
-        if (changed !== undefined) return changed;
-      } else {
-        onTrouble?.(outcome.error);
-        const isFinal = outcome.type === 'refused' && !(persists && outcome.byServer);
-        if (isFinal) return { type: 'failed', error: outcome.error };
-      }
-      if (!isOver()) await pauseBeforeRepeat(clock, repeats);
-    }
-    return { type: 'over' };
+      if (isOver()) return { type: 'over' };
+      if (outcome.type === 'done') return await this.#read(outcome, change);
+      onTrouble?.(outcome.error);
+      const isFinal = outcome.type === 'refused' && !(persists && outcome.byServer);
+      return isFinal ? { type: 'failed', error: outcome.error } : undefined;
+    };
+    const isSettled = (changed: Changed | undefined): boolean => changed !== undefined;
+    return (await settle(send, { clock, isSettled, isOver })) ?? { type: 'over' };
   }
 
   /** `undefined`: the answer shows no lease with this change yet. */

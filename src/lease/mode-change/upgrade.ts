@@ -1,5 +1,6 @@
 import { withCallerFrames } from '../../caller-frames.js';
-import { pauseBeforeRepeat, within } from '../../clock.js';
+import { BETWEEN_REPEATS } from '../../backoff.js';
+import { within } from '../../clock.js';
 import type { Moment } from '../../clock.js';
 import { AcquireTimeoutError } from '../../errors.js';
 import type { ParsedWait } from '../../options/request-options.js';
@@ -79,7 +80,7 @@ export class Upgrade {
   async #upgrade(): Promise<void> {
     for (let repeats = 0; ; repeats += 1) {
       if (await this.#tryOnce()) return;
-      const stop = await Promise.race([pauseBeforeRepeat(this.#context.clock, repeats), this.#stopped]);
+      const stop = await Promise.race([BETWEEN_REPEATS.pause(this.#context.clock, repeats), this.#stopped]);
       if (stop !== undefined) await this.#settle(stop);
     }
   }

@@ -1,12 +1,12 @@
+import { Backoff } from '../../backoff.js';
 import type { Clock, Timer } from '../../clock.js';
 
 /** How much later each further place looks when a lease is about to expire, and the most that a place adds. */
 const DELAY_PER_PLACE_MS = 150;
 const MAX_DELAY_MS = 2_000;
 
-/** The bounds of the pause after a look without an answer. */
-const FIRST_RETRY_MS = 50;
-const MAX_RETRY_MS = 1_000;
+/** The pauses after looks without an answer. */
+const BETWEEN_RETRIES = new Backoff(50, 1_000);
 
 /** When the waits for one lock look next: at the earliest instant that any of the methods below has set. */
 export class LookSchedule {
@@ -37,9 +37,8 @@ export class LookSchedule {
   }
 
   unanswered(): void {
-    const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures, MAX_RETRY_MS);
-    this.#failures = Math.min(this.#failures + 1, 10);
-    this.#retryAtMs = this.#clock.nowMs() + pauseMs * (0.5 + Math.random() / 2);
+    this.#retryAtMs = this.#clock.nowMs() + BETWEEN_RETRIES.pauseMs(this.#failures);
+    this.#failures += 1;
   }
 
   answered(): void {

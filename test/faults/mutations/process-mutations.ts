@@ -113,8 +113,8 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'lease/holding/release-queue.ts',
-        find: "if (outcome.type === 'refused' && !outcome.byServer) return undefined;",
-        replace: 'return undefined;',
+        find: 'isOver: () => this.#closed,',
+        replace: 'isOver: () => true,',
       },
     ],
     trial: 'short cuts',
