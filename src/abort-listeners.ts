@@ -41,3 +41,28 @@ function listenTo(signal: AbortSignal): Listeners {
   listenersOf.set(signal, listeners);
   return listeners;
 }
+
+/**
+ * A controller whose signal also aborts with the first of the sources, for the same reason.
+ *
+ * `AbortSignal.any` cannot be taken back: what listens to the derived signal would live as long as the sources, which
+ * may outlive many calls.
+ */
+export class LinkedController extends AbortController {
+  readonly #links: readonly (() => void)[];
+
+  constructor(...sources: readonly (AbortSignal | undefined)[]) {
+    super();
+    this.#links = sources.map((source) => {
+      if (source?.aborted === true) this.abort(source.reason);
+      return onAbort(source, () => {
+        this.abort(source?.reason);
+      });
+    });
+  }
+
+  /** From now on, the sources do not abort the signal. */
+  unlink(): void {
+    for (const unlink of this.#links) unlink();
+  }
+}

@@ -7,6 +7,11 @@ import type { ParsedWait } from './options/request-options.js';
 export interface CallLimits extends ParsedWait {
   /** When the call began, on the monotonic clock. */
   readonly startedMs: number;
+  /**
+   * How long a single try (`timeoutMs` 0) waits for a silent store. A call that waits longer for its turn rides out an
+   * absent store until its own timeout.
+   */
+  readonly tryMs?: number | undefined;
 }
 
 /** The end of a call from outside. */
@@ -54,7 +59,8 @@ export class Scope {
    * @returns Ends the listening. A signal may outlive many calls, and must not keep their listeners.
    */
   open({ aborted, timeUp }: ScopeListener): () => void {
-    const { signal, startedMs, timeoutMs } = this.#limits;
+    const { signal, startedMs, timeoutMs, tryMs = 0 } = this.#limits;
+    const boundMs = timeoutMs === 0 ? tryMs : timeoutMs;
     const forgetSignal = onAbort(signal, () => {
       aborted(() => signal?.reason);
     });
@@ -62,7 +68,7 @@ export class Scope {
       aborted(() => new ProviderClosedError(this.#lockName));
     };
     this.#closing.addEventListener('abort', onClosing, { once: true });
-    const timer = timeoutMs < Infinity ? this.#clock.at(startedMs + timeoutMs, timeUp) : undefined;
+    const timer = boundMs < Infinity ? this.#clock.at(startedMs + boundMs, timeUp) : undefined;
     return () => {
       timer?.cancel();
       forgetSignal();

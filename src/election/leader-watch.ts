@@ -1,4 +1,4 @@
-import { onAbort } from '../abort-listeners.js';
+import { LinkedController } from '../abort-listeners.js';
 import type { Clock, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
@@ -59,26 +59,19 @@ export class LeaderWatch {
    * @param isAwaited - Whether a caller awaits each leader, so that the process has to stay alive.
    */
   observe(name: string, signal: AbortSignal | undefined, isAwaited: boolean): LeaderIterator {
-    const end = (): void => {
-      observer.end();
+    let over: LinkedController | undefined;
+    const begin = (): void => {
+      over = new LinkedController(this.#closing, signal);
+      over.signal.addEventListener('abort', () => {
+        observer.end();
+      });
+      if (over.signal.aborted) observer.end();
+      else this.#add(name, observer);
     };
-    const signals = signal === undefined ? [this.#closing] : [this.#closing, signal];
-    let forget: readonly (() => void)[] = [];
-    const observer: LeaderIterator = new LeaderIterator(
-      isAwaited,
-      () => {
-        if (signals.some(({ aborted }) => aborted)) {
-          observer.end();
-          return;
-        }
-        forget = signals.map((each) => onAbort(each, end));
-        this.#add(name, observer);
-      },
-      () => {
-        for (const each of forget) each();
-        this.#remove(name, observer);
-      },
-    );
+    const observer: LeaderIterator = new LeaderIterator(isAwaited, begin, () => {
+      over?.unlink();
+      this.#remove(name, observer);
+    });
     return observer;
   }
 

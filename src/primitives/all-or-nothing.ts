@@ -1,4 +1,4 @@
-import { onAbort } from '../abort-listeners.js';
+import { LinkedController } from '../abort-listeners.js';
 import { within } from '../clock.js';
 import { AcquireTimeoutError, LockLostError } from '../errors.js';
 import { LeaseHandle } from '../lease/holding/lock-handle.js';
@@ -99,12 +99,7 @@ async function whileHeld<T>(
   signal: AbortSignal | undefined,
   wait: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const controller = new AbortController();
-  const abort = (): void => {
-    controller.abort(signal?.reason);
-  };
-  if (signal?.aborted === true) abort();
-  const forget = onAbort(signal, abort);
+  const controller = new LinkedController(signal);
   const unwatch = held.map((handle) =>
     onEnded(handle, () => {
       controller.abort(lossOf(handle));
@@ -113,8 +108,7 @@ async function whileHeld<T>(
   try {
     return await wait(controller.signal);
   } finally {
-    // The signal of the caller may outlive many requests.
-    forget();
+    controller.unlink();
     for (const end of unwatch) end();
   }
 }

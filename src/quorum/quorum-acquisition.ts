@@ -71,8 +71,8 @@ export class QuorumAcquisition {
   async run(): Promise<QuorumHold> {
     const { clock, closing } = this.#quorum;
     // A single try has no time to wait: its rounds are bounded (`#lastRoundMs`).
-    const timeoutMs = this.#limits.timeoutMs === 0 ? Infinity : this.#limits.timeoutMs;
-    const scope = new Scope(this.#request.name, clock, closing, { ...this.#limits, timeoutMs });
+    const limits = { ...this.#limits, tryMs: Infinity };
+    const scope = new Scope(this.#request.name, clock, closing, limits);
     scope.throwIfOver();
     const failed = new Promise<Failed>((resolve) => {
       this.#fail = resolve;

@@ -1,4 +1,4 @@
-import { onAbort } from '../abort-listeners.js';
+import { LinkedController } from '../abort-listeners.js';
 import { AcquireTimeoutError, LockModeError, ProviderClosedError } from '../errors.js';
 import { lossOf } from '../lease/holding/loss.js';
 import type { ParsedWait } from '../options/request-options.js';
@@ -41,14 +41,11 @@ export class QuorumModeChanges {
     if (mode !== 'upgradeable') throw this.#illegal('only an upgradeable read can be upgraded');
     if (this.#quorum.closing.aborted) throw new ProviderClosedError(name);
     this.#begin('an upgrade');
-    const decided = new AbortController();
-    const forget = onAbort(wait.signal, () => {
-      decided.abort(wait.signal?.reason);
-    });
+    const decided = new LinkedController(wait.signal);
     try {
       await this.#upgrade(wait, decided);
     } finally {
-      forget();
+      decided.unlink();
       this.#settle();
     }
   }

@@ -1,3 +1,4 @@
+import { LinkedController } from '../abort-listeners.js';
 import { Backoff } from '../backoff.js';
 import { sleepUntil } from '../clock.js';
 import type { Clock, Timer } from '../clock.js';
@@ -8,18 +9,12 @@ export const HUNG_AFTER_MS: number = DRAIN_MS;
 
 /** The signal of one run, and the bound of its duration. */
 export class RunSignal {
-  readonly #controller = new AbortController();
-  readonly #sources: readonly AbortSignal[];
-  readonly #abort: () => void;
+  readonly #controller: LinkedController;
   #timer: Timer | undefined;
 
   /** @param sources - The signal aborts with the first of them. */
   constructor(sources: readonly AbortSignal[]) {
-    this.#sources = sources;
-    this.#abort = () => {
-      this.#controller.abort(sources.find(({ aborted }) => aborted)?.reason);
-    };
-    for (const source of sources) source.addEventListener('abort', this.#abort, { once: true });
+    this.#controller = new LinkedController(...sources);
   }
 
   get signal(): AbortSignal {
@@ -38,7 +33,7 @@ export class RunSignal {
   /** Called when the run has ended. */
   forget(): void {
     this.#timer?.cancel();
-    for (const source of this.#sources) source.removeEventListener('abort', this.#abort);
+    this.#controller.unlink();
   }
 }
 

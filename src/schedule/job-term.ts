@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { LinkedController } from '../abort-listeners.js';
 import { sleepUntil, within } from '../clock.js';
 import type { Clock } from '../clock.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
@@ -54,7 +55,7 @@ export class JobTerm {
   #hasClaimedMissed = false;
   #isRunning = false;
   /** Aborts with the term, or when the job is stopped. */
-  readonly #over = new AbortController();
+  readonly #over: LinkedController;
   /** Aborts when the drain of a stop is over: the outcome of a claim is not asked for any more. */
   readonly #abandoned = new AbortController();
   #claiming: Promise<unknown> | undefined;
@@ -64,21 +65,18 @@ export class JobTerm {
   constructor(job: JobParts, term: LockHandle) {
     this.#job = job;
     this.#term = term;
-    // Every job of the election listens to this signal, so a large number of listeners is no leak.
+    // Every job of the election may listen to this signal, so a large number of listeners is no leak.
     setMaxListeners(0, term.signal);
+    this.#over = new LinkedController(term.signal, job.stopping);
+    this.#over.signal.addEventListener('abort', () => {
+      this.#wait.abort();
+      this.#resolveIfDone();
+    });
     this.#done = new Promise((resolve) => {
       this.#resolveDone = resolve;
     });
-    const end = (): void => {
-      this.#over.abort();
-      this.#wait.abort();
-      this.#resolveIfDone();
-    };
-    const ends = [term.signal, job.stopping];
-    for (const signal of ends) signal.addEventListener('abort', end);
-    if (this.#isOver) this.#over.abort();
     this.#settled = this.#lead().then(() => {
-      for (const signal of ends) signal.removeEventListener('abort', end);
+      this.#over.unlink();
       this.#resolveDone(true);
       return true;
     });

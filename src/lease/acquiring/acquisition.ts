@@ -63,9 +63,8 @@ export class Acquisition {
    */
   async run(): Promise<Grant> {
     const { clock, closing, settings } = this.#context;
-    // A single try ends after `storeTimeoutMs`. A wait rides out an absent store until its own timeout.
-    const timeoutMs = this.#isTry ? settings.storeTimeoutMs : this.#request.timeoutMs;
-    const scope = new Scope(this.#request.name, clock, closing, { ...this.#request, timeoutMs });
+    const tryMs = settings.storeTimeoutMs;
+    const scope = new Scope(this.#request.name, clock, closing, { ...this.#request, tryMs });
     scope.throwIfOver();
     const close = scope.open({
       aborted: (errorOf) => {

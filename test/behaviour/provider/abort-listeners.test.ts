@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { onAbort } from '../../../src/abort-listeners.js';
+import { LinkedController, onAbort } from '../../../src/abort-listeners.js';
 import { eventually } from '../../../lab/patience.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 
@@ -65,4 +65,28 @@ it('a signal has no listener left when the requests with it have ended', async (
   const { signal } = new AbortController();
   for (let round = 0; round < 3; round += 1) await (await locks.acquireMutex('a', { signal })).release();
   expect(listenersOf(signal)).toBe(0);
+});
+
+describe('a linked controller', () => {
+  it('aborts with the first of its sources, for the same reason, or by itself', () => {
+    const [first, second] = [new AbortController(), new AbortController()];
+    const linked = new LinkedController(first.signal, undefined, second.signal);
+    second.abort('second');
+    first.abort('first');
+    expect(linked.signal.reason).toBe('second');
+    expect(new LinkedController(first.signal).signal.reason).toBe('first');
+    const own = new LinkedController(new AbortController().signal);
+    own.abort('own');
+    expect(own.signal.reason).toBe('own');
+  });
+
+  it('leaves no listener on its sources, and does not follow them any more, once it is unlinked', () => {
+    const source = new AbortController();
+    const linked = new LinkedController(source.signal);
+    expect(listenersOf(source.signal)).toBe(1);
+    linked.unlink();
+    expect(listenersOf(source.signal)).toBe(0);
+    source.abort();
+    expect(linked.signal.aborted).toBe(false);
+  });
 });
