@@ -8,7 +8,6 @@ export {
   AcquireTimeoutError,
   CorruptLockDocumentError,
   DeadlockError,
-  LeaseholdError,
   LockKindMismatchError,
   LockModeError,
   LockLostError,
@@ -19,7 +18,9 @@ export {
   StoreUnavailableError,
   UnsupportedServerError,
 } from './errors.js';
-export type { LeaseholdErrorCode, LossCause } from './errors.js';
+export type { LossCause } from './errors.js';
+export { LeaseholdError } from './leasehold-error.js';
+export type { LeaseholdErrorCode } from './leasehold-error.js';
 export type {
   AbandonedEvent,
   AcquiredEvent,

@@ -2,7 +2,6 @@
 // callbacks, and the observers of leaders.
 
 import type { EventEmitter } from 'eventemitter3';
-import { ProviderClosedError } from '../errors.js';
 import { IsolatedEmitter } from '../isolated-emitter.js';
 import { keepAlive } from '../keep-alive.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
@@ -11,18 +10,14 @@ import type { DrainOptions } from '../options/admin-options.js';
 import { record } from '../options/checks.js';
 import { storedLeaseMs } from '../options/provider-options.js';
 import { parseSignal, parseWait } from '../options/request-options.js';
-import { Callbacks } from './callbacks.js';
 import type { Worker } from './callbacks.js';
-import { Candidacy } from './candidacy.js';
+import { Candidate } from './candidate.js';
 import type { LeaderElectionEvents } from './election-events.js';
 import { parseCandidateId } from './election-options.js';
-import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
+import type { ParsedElectionOptions } from './election-options.js';
 import type { Elections } from './elections.js';
-import { ElectionWaiters } from './election-waiters.js';
-import { lateError } from './late-error.js';
 import { readCandidates, readLeader } from './leader-info.js';
 import type { CandidateInfo, LeaderInfo } from './leader-info.js';
-import { PendingStops } from './pending-stops.js';
 import { electionWarnings } from './unheard-errors.js';
 
 /**
@@ -46,15 +41,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   readonly candidateId: string;
   readonly #elections: Elections;
   readonly #options: ParsedElectionOptions;
-  readonly #callbacks: Callbacks;
-  readonly #waiters: ElectionWaiters;
-  #state: 'stopped' | 'campaigning' | 'leading' | 'stopping' = 'stopped';
-  /** Whether `start` was called after the last `stop`. */
-  #isWanted = false;
-  readonly #stops: PendingStops;
-  #candidacy: Candidacy | undefined;
-  #term: LockHandle | null = null;
-  #stopped: Promise<void> | undefined;
+  readonly #candidate: Candidate;
   #following: AbortController | undefined;
 
   /** @internal */
@@ -64,17 +51,31 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     this.candidateId = options.candidateId;
     this.#elections = elections;
     this.#options = options;
-    const { clock, closing } = elections.requester.context;
-    this.#waiters = new ElectionWaiters(name, clock, closing);
-    this.#stops = new PendingStops(clock);
-    this.#callbacks = new Callbacks(options, (error) => {
-      this.emit('error', error);
+    this.#candidate = new Candidate(elections, name, options, {
+      started: () => {
+        elections.started.add(this);
+        this.#follow();
+      },
+      stopped: () => {
+        elections.started.delete(this);
+        this.#following?.abort();
+        this.#following = undefined;
+      },
+      elected: (term) => {
+        this.emit('elected', term);
+      },
+      deposed: (term, why) => {
+        this.emit('deposed', { term, why });
+      },
+      failed: (error) => {
+        this.emit('error', error);
+      },
     });
   }
 
   /** The present state of the candidate. */
   get state(): 'stopped' | 'campaigning' | 'leading' | 'stopping' {
-    return this.#state;
+    return this.#candidate.state;
   }
 
   /** Whether the candidate can rely on its leadership at this instant, by the clock. Sends nothing. */
@@ -84,7 +85,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /** The term, while the candidate leads; otherwise `null`. */
   get term(): LockHandle | null {
-    return this.#term;
+    return this.#candidate.term;
   }
 
   /**
@@ -98,18 +99,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    *   stopped. A later failure is an `error` event, and the candidate continues. A silent store causes one such event.
    */
   async start(): Promise<void> {
-    this.#assertOpen();
-    this.#isWanted = true;
-    await keepAlive(this.#start());
-  }
-
-  async #start(): Promise<void> {
-    while (this.#state === 'stopping') await this.#stopped;
-    this.#assertOpen();
-    // `stop` was called after this start.
-    if (!this.#isWanted) return;
-    if (this.#candidacy === undefined) this.#begin();
-    await this.#candidacy?.queued;
+    await keepAlive(this.#candidate.start());
   }
 
   /**
@@ -125,16 +115,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     signal?: AbortSignal | undefined;
   }): Promise<LockHandle> {
     const wait = parseWait(options, 'untilElected');
-    this.#assertOpen();
-    wait.signal?.throwIfAborted();
-    if (this.#term !== null && this.isLeader) return this.#term;
-    const { name, candidateId } = this;
-    const tooLate = (waitedMs: number): Promise<Error> =>
-      lateError(this.#elections.requester, {
-        ...{ name, candidateId, waitedMs },
-        trouble: this.#candidacy?.trouble,
-      });
-    return await keepAlive(this.#waiters.wait(wait, tooLate));
+    return await keepAlive(this.#candidate.untilElected(wait));
   }
 
   /**
@@ -148,13 +129,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    */
   async stop(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('stop', options);
-    this.#isWanted = false;
-    if (this.#state !== 'stopped') {
-      this.#state = 'stopping';
-      this.#candidacy?.stop(drainMs);
-      this.#waiters.fail(new DOMException('The candidate was stopped', 'AbortError'));
-    }
-    await keepAlive(this.#stops.wait(drainMs, this.#stopped, () => this.#callbacks.ended()));
+    await keepAlive(this.#candidate.stop(drainMs));
   }
 
   /**
@@ -163,7 +138,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    */
   async resign(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('resign', options);
-    if (this.#candidacy !== undefined) await keepAlive(this.#candidacy.resign(drainMs));
+    await keepAlive(this.#candidate.resign(drainMs));
   }
 
   /**
@@ -178,8 +153,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   async handOverTo(candidateId: string, options?: DrainOptions): Promise<boolean> {
     const to = parseCandidateId(candidateId);
     const drainMs = parseDrain('handOverTo', options);
-    if (this.#candidacy === undefined) return false;
-    return await keepAlive(this.#candidacy.handOver(to, drainMs));
+    return await keepAlive(this.#candidate.handOver(to, drainMs));
   }
 
   /**
@@ -187,7 +161,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * it is that leader, and its `expiresAt` has passed. Needs no start.
    */
   async leader(): Promise<LeaderInfo | null> {
-    this.#assertOpen();
+    this.#candidate.assertOpen();
     return await keepAlive(readLeader(this.#elections.requester.context.collection, this.name));
   }
 
@@ -196,7 +170,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * the queue. A candidate that died is shown until its lease is over. Needs no start.
    */
   async candidates(): Promise<readonly CandidateInfo[]> {
-    this.#assertOpen();
+    this.#candidate.assertOpen();
     return await keepAlive(readCandidates(this.#elections.requester.context.collection, this.name));
   }
 
@@ -208,7 +182,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    */
   observe(options?: { signal?: AbortSignal | undefined }): AsyncIterable<LeaderInfo | null> {
     const signal = parseSignal(record(options, 'observe', { signal: true }).signal);
-    this.#assertOpen();
+    this.#candidate.assertOpen();
     return this.#elections.leaderWatch.observe(this.name, signal, true);
   }
 
@@ -246,12 +220,12 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /** @internal Lets the worker work in every term. Returns what ends this; throws a `TypeError` for a name in use. */
   attach(worker: Worker): () => void {
-    return this.#callbacks.attach(worker);
+    return this.#candidate.attach(worker);
   }
 
   override toJSON(): object {
-    const { name, candidateId, state } = this;
-    return { name, candidateId, state, fencingToken: this.#term?.fencingToken ?? null };
+    const { name, candidateId, state, term } = this;
+    return { name, candidateId, state, fencingToken: term?.fencingToken ?? null };
   }
 
   /** Same as `stop()`. */
@@ -259,60 +233,14 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     await this.stop();
   }
 
-  #begin(): void {
-    const { requester, started, leftBehind } = this.#elections;
-    const listener = {
-      elected: (term: LockHandle) => {
-        if (this.#state === 'campaigning') this.#state = 'leading';
-        this.#term = term;
-        this.#waiters.elected(term);
-        this.emit('elected', term);
-      },
-      ending: () => {
-        this.#term = null;
-        if (this.#state === 'leading') this.#state = 'campaigning';
-      },
-      deposed: (term: LockHandle, why: WhyDeposed) => {
-        this.emit('deposed', { term, why });
-      },
-      failed: (error: unknown) => {
-        this.emit('error', error);
-      },
-    };
-    const [options, callbacks] = [this.#options, this.#callbacks];
-    const parts = { requester, name: this.name, options, callbacks, listener, leftBehind };
-    this.#candidacy = new Candidacy(parts);
-    this.#state = 'campaigning';
-    started.add(this);
-    this.#follow();
-    this.#stopped = this.#candidacy.run().finally(() => {
-      this.#ended();
-    });
-  }
-
-  #ended(): void {
-    // A call that has waited since the stop waits for the next start.
-    if (this.#state !== 'stopping')
-      this.#waiters.fail(new DOMException('The candidate was refused', 'AbortError'));
-    this.#candidacy = undefined;
-    this.#state = 'stopped';
-    this.#elections.started.delete(this);
-    this.#following?.abort();
-    this.#following = undefined;
-  }
-
   /** Reads the leaders only while the event has a listener. */
   #follow(): void {
-    if (this.#candidacy === undefined || this.#following !== undefined) return;
+    if (this.state === 'stopped' || this.#following !== undefined) return;
     if (this.listenerCount('leader') === 0) return;
     this.#following = new AbortController();
     const leaders = this.#elections.leaderWatch.observe(this.name, this.#following.signal, false);
     void (async () => {
       for await (const leader of leaders) this.emit('leader', leader);
     })();
-  }
-
-  #assertOpen(): void {
-    if (this.#elections.requester.context.closing.aborted) throw new ProviderClosedError(this.name);
   }
 }

@@ -1,4 +1,6 @@
 import { keepAlive } from '../keep-alive.js';
+import { StateMachine } from '../state-machine.js';
+import type { Moves } from '../state-machine.js';
 import type { LeaderInfo } from './leader-info.js';
 
 type Next = IteratorResult<LeaderInfo | null, undefined>;
@@ -6,11 +8,22 @@ type Next = IteratorResult<LeaderInfo | null, undefined>;
 /** Bounds the memory: a caller that reads more slowly than leaders change misses the oldest of them. */
 const MAX_UNREAD = 100;
 
+type State = 'new' | 'observing' | 'over';
+
+const MOVES: Moves<State> = {
+  new: ['observing', 'over'],
+  observing: ['over'],
+  over: [],
+};
+
 const END: Next = { done: true, value: undefined };
 
 /**
- * One iteration: the leaders that it was shown and the caller has not taken yet. The iteration begins with the first
- * `next`. Its end settles every pending `next`.
+ * One iteration: the leaders that it was shown and the caller has not taken yet.
+ *
+ * - `new`: nothing is observed. → `observing`, by the first `next`; → `over`.
+ * - `observing`: a `next` resolves with the next leader. → `over`, when the caller or a signal ends the iteration.
+ * - `over`: every `next` is settled, also those that were pending. Final.
  */
 export class LeaderIterator implements AsyncIterableIterator<LeaderInfo | null, undefined> {
   readonly #begin: () => void;
@@ -18,7 +31,7 @@ export class LeaderIterator implements AsyncIterableIterator<LeaderInfo | null, 
   readonly #isAwaited: boolean;
   readonly #shown: (LeaderInfo | null)[] = [];
   readonly #waiting: ((next: Next) => void)[] = [];
-  #state: 'new' | 'observing' | 'over' = 'new';
+  readonly #state = new StateMachine<State>('new', MOVES);
 
   /**
    * @param isAwaited - Whether a caller awaits each leader, so that the process has to stay alive.
@@ -42,15 +55,16 @@ export class LeaderIterator implements AsyncIterableIterator<LeaderInfo | null, 
   }
 
   end(): void {
-    const wasObserving = this.#state === 'observing';
-    this.#state = 'over';
+    if (this.#state.is('over')) return;
+    const wasObserving = this.#state.is('observing');
+    this.#state.to('over');
     for (const waiting of this.#waiting.splice(0)) waiting(END);
     if (wasObserving) this.#onEnd();
   }
 
   next(): Promise<Next> {
-    if (this.#state === 'new') {
-      this.#state = 'observing';
+    if (this.#state.is('new')) {
+      this.#state.to('observing');
       this.#begin();
     }
     const next = this.#next();
@@ -67,7 +81,7 @@ export class LeaderIterator implements AsyncIterableIterator<LeaderInfo | null, 
   }
 
   #next(): Promise<Next> {
-    if (this.#state === 'over') return Promise.resolve(END);
+    if (this.#state.is('over')) return Promise.resolve(END);
     const shown = this.#shown.shift();
     if (shown !== undefined) return Promise.resolve({ done: false, value: shown });
     return new Promise((resolve) => {

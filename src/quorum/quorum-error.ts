@@ -1,4 +1,4 @@
-import { LeaseholdError } from '../errors.js';
+import { LeaseholdError } from '../leasehold-error.js';
 import { quoted } from '../error-text.js';
 import { describeFailures } from './store-failure.js';
 import type { StoreFailure } from './store-failure.js';

@@ -8,6 +8,7 @@ import type { Revocation } from '../protocol/operation.js';
 import type { Mode } from '../protocol/lock-document.js';
 import { MissingStores } from './missing-stores.js';
 import { QuorumError } from './quorum-error.js';
+import { QuorumMembers } from './quorum-members.js';
 import { awaitQuorum, callSeats, majorityRemainingMs } from './quorum.js';
 import type { Quorum } from './quorum.js';
 import { releaseByMajority } from './seat-releases.js';
@@ -43,7 +44,7 @@ export class QuorumHold implements Held {
   readonly #quorum: Quorum;
   readonly #request: SeatRequest;
   readonly #heldSinceMs: number;
-  readonly #members = new Map<Store, Seat>();
+  readonly #members: QuorumMembers;
   readonly #missing: MissingStores;
   readonly #onEnded = new Set<() => void>();
   #token: number;
@@ -73,8 +74,15 @@ export class QuorumHold implements Held {
     this.#reportedMode = request.mode;
     this.#heldSinceMs = quorum.clock.nowMs();
     this.#missing = new MissingStores(quorum, this, request.terms.leaseMs);
-    for (const [store, seat] of seats) this.#members.set(store, seat);
-    for (const [store, seat] of seats) this.#watch(store, seat);
+    this.#members = new QuorumMembers({
+      seatLost: (seat) => {
+        this.#seatLost(seat);
+      },
+      releaseRequested: (revocation) => {
+        this.#requestRelease(revocation);
+      },
+    });
+    this.#members.add(seats);
     this.#missing.arm();
   }
 
@@ -124,7 +132,7 @@ export class QuorumHold implements Held {
   }
 
   get seats(): readonly Seat[] {
-    return [...this.#members.values()];
+    return this.#members.seats;
   }
 
   get event(): AttemptEvent & { readonly fencingToken: number } {
@@ -183,7 +191,7 @@ export class QuorumHold implements Held {
     const { heldMs } = this;
     this.#end('released');
     this.#quorum.report('abandoned', { ...this.event, heldMs });
-    this.#releaseSeats();
+    this.#members.release();
     this.#callEndListeners();
   }
 
@@ -208,26 +216,11 @@ export class QuorumHold implements Held {
 
   /** The seat becomes a member: it has the mode of the hold, and its fence is at the token. */
   add(store: Store, seat: Seat): void {
-    this.#members.set(store, seat);
-    this.#watch(store, seat);
+    this.#members.add([[store, seat]]);
   }
 
-  #watch(store: Store, seat: Seat): void {
-    seat.onEnded(() => {
-      this.#removeMember(store, seat);
-    });
-    const onRequest = (): void => {
-      this.#requestRelease(seat.revocation);
-    };
-    if (seat.releaseRequested.aborted) onRequest();
-    else seat.releaseRequested.addEventListener('abort', onRequest, { once: true });
-  }
-
-  #removeMember(store: Store, seat: Seat): void {
-    if (this.#members.get(store) !== seat) return;
-    this.#members.delete(store);
-    const { ended } = seat;
-    this.#revocation ??= seat.revocation;
+  #seatLost({ ended, revocation }: Seat): void {
+    this.#revocation ??= revocation;
     if (this.#members.size < this.#quorum.majority) this.#lose(ended ?? 'expired');
     else this.#missing.arm();
   }
@@ -254,11 +247,7 @@ export class QuorumHold implements Held {
     this.#mode = mode;
     this.#reportedMode = mode;
     this.#token = token;
-    for (const [store, seat] of [...this.#members]) {
-      if (seats.includes(seat)) continue;
-      this.#members.delete(store);
-      void seat.release();
-    }
+    this.#members.keepOnly(seats);
     if (this.#members.size < this.#quorum.majority) this.#lose('expired');
     if (this.#ended !== undefined) return;
     this.#missing.arm();
@@ -285,7 +274,7 @@ export class QuorumHold implements Held {
     this.#callEndListeners();
     this.#quorum.report('lost', { ...this.event, heldMs, why: why === 'released' ? 'evicted' : why });
     // If the provider was closed while the owner still works, the remaining seats are left to expire.
-    if (why !== 'provider-closed') this.#releaseSeats();
+    if (why !== 'provider-closed') this.#members.release();
   }
 
   #end(why: LossCause): void {
@@ -297,9 +286,5 @@ export class QuorumHold implements Held {
   #callEndListeners(): void {
     for (const callback of this.#onEnded) callback();
     this.#onEnded.clear();
-  }
-
-  #releaseSeats(): void {
-    for (const seat of this.#members.values()) void seat.release();
   }
 }

@@ -1,30 +1,23 @@
 import type { Timer } from '../clock.js';
 import { AcquireTimeoutError } from '../errors.js';
-import type { LeaseInfo } from '../protocol/replies/snapshot.js';
+import { StateMachine } from '../state-machine.js';
+import type { Moves } from '../state-machine.js';
 import { QuorumHold } from './quorum-hold.js';
 import type { HoldIdentity } from './quorum-hold.js';
 import { highestToken, majorityRemainingMs } from './quorum.js';
 import type { Quorum } from './quorum.js';
 import type { Answer, AskedStore, Granted } from './store-answer.js';
-import type { StoreFailure } from './store-failure.js';
-import type { Seat, Store, SeatRequest } from './store.js';
+import { grantedSeats, obstaclesOf, winOf } from './round-tally.js';
+import type { Obstacles } from './round-tally.js';
+import type { Seat, SeatRequest } from './store.js';
 
-/** Why the last round did not win. */
-export interface Obstacles {
-  /** The stores where the lock was busy in the last round, each with its holders. */
-  readonly busyStores: ReadonlyMap<Store, readonly LeaseInfo[]>;
-  /** The holders by the latest answer of each store, also of earlier rounds. */
-  readonly holders: readonly LeaseInfo[];
-  /** The stores that have failed, or were asked and have never answered this request. */
-  readonly failures: readonly StoreFailure[];
-  /** The lock was busy at the gate, so no other store was asked. */
-  readonly isGateBusy: boolean;
-}
+type State = 'closed' | 'open' | 'won';
 
-/** The seats that make a hold. */
-interface Win extends HoldIdentity {
-  readonly seats: readonly Seat[];
-}
+const MOVES: Moves<State> = {
+  closed: ['open'],
+  open: ['closed', 'won'],
+  won: [],
+};
 
 /**
  * The rounds of one request. A round asks all stores at once. It ends as soon as a majority has granted a seat, or as
@@ -45,13 +38,19 @@ interface Win extends HoldIdentity {
  * their tokens, and so is the fence of each seat that is granted later: another store can then replace one that falls
  * silent. The hold has the token T if a majority has its fence at T or above and none of them granted a token above T.
  * A seat whose fence cannot be raised does not count as granted.
+ *
+ * **States.**
+ *
+ * - `closed`: no round is going on. A seat that is granted now is released. → `open`.
+ * - `open`: each answer counts for the round. → `won`; → `closed`, when the round has failed.
+ * - `won`: a seat that is granted now joins the hold, or the hold releases it. Final.
  */
 export class QuorumRounds {
   readonly #quorum: Quorum;
   readonly #request: SeatRequest;
   readonly #stores: readonly AskedStore[];
   readonly #ending = new AbortController();
-  #state: 'open' | 'closed' | 'won' = 'closed';
+  readonly #state = new StateMachine<State>('closed', MOVES);
   #onNews: () => void = () => undefined;
   #slowness: Error | undefined;
   #isGateBusy = false;
@@ -79,7 +78,7 @@ export class QuorumRounds {
 
   /** Runs one round. `undefined`: it has failed, and every seat is released. */
   async run(hasGate: boolean): Promise<QuorumHold | undefined> {
-    this.#state = 'open';
+    this.#state.to('open');
     this.#slowness = undefined;
     this.#beganMs = this.#quorum.clock.nowMs();
     for (const each of this.#stores) each.answer = undefined;
@@ -127,18 +126,7 @@ export class QuorumRounds {
   }
 
   get obstacles(): Obstacles {
-    const busyStores = new Map<Store, readonly LeaseInfo[]>();
-    const failures: StoreFailure[] = [];
-    const holders: LeaseInfo[] = [];
-    for (const { store, answer, lastAnswer, inFlight } of this.#stores) {
-      if (answer?.type === 'busy') busyStores.set(store, answer.holders);
-      if (lastAnswer?.type === 'busy') holders.push(...lastAnswer.holders);
-      const hasFailed = lastAnswer?.type === 'failed';
-      if (!hasFailed && (lastAnswer !== undefined || inFlight === undefined)) continue;
-      const error = hasFailed ? lastAnswer.error : store.unanswered();
-      failures.push({ store: store.index, hasAnswered: this.#quorum.health.hasAnswered(store), error });
-    }
-    return { busyStores, holders, failures, isGateBusy: this.#isGateBusy };
+    return obstaclesOf(this.#stores, this.#quorum.health, this.#isGateBusy);
   }
 
   /** Set if a majority granted the last round, but too late. */
@@ -171,15 +159,15 @@ export class QuorumRounds {
     asked.inFlight = undefined;
     asked.lastAnswer = answer;
     // After a win, the hold takes or releases a late seat. After a failed round, a late "busy" still names the holders.
-    if (this.#state === 'open' || (this.#state === 'closed' && answer.type === 'busy')) asked.answer = answer;
-    else if (this.#state === 'closed' && answer.type === 'granted') void answer.seat.release();
+    if (this.#state.is('open') || (this.#state.is('closed') && answer.type === 'busy')) asked.answer = answer;
+    else if (this.#state.is('closed') && answer.type === 'granted') void answer.seat.release();
     this.#raiseFences();
     this.#onNews();
   }
 
   #raiseFences(): void {
-    const granted = this.#granted;
-    if (this.#state !== 'open' || granted.size < this.#quorum.majority) return;
+    const granted = grantedSeats(this.#stores);
+    if (!this.#state.is('open') || granted.size < this.#quorum.majority) return;
     const token = highestToken([...granted.values()]);
     for (const asked of this.#stores) {
       if (asked.answer?.type === 'granted' && asked.answer.fence.requested < token) {
@@ -195,7 +183,7 @@ export class QuorumRounds {
       await seat.raiseFence(token);
       fence.confirmed = Math.max(fence.confirmed, token);
     } catch (error) {
-      if (this.#state !== 'open' || asked.answer !== granted) return;
+      if (!this.#state.is('open') || asked.answer !== granted) return;
       asked.answer = { type: 'failed', error };
       asked.lastAnswer = asked.answer;
       void seat.release();
@@ -205,19 +193,11 @@ export class QuorumRounds {
 
   // ---- deciding
 
-  get #granted(): ReadonlyMap<Store, Seat> {
-    const granted = new Map<Store, Seat>();
-    for (const { store, answer } of this.#stores) {
-      if (answer?.type === 'granted') granted.set(store, answer.seat);
-    }
-    return granted;
-  }
-
   #isDecided(): boolean {
     const { majority } = this.#quorum;
-    const granted = this.#granted.size;
+    const granted = grantedSeats(this.#stores).size;
     const pending = this.#stores.filter(({ answer }) => answer === undefined);
-    if (this.#findWin() !== undefined) return true;
+    if (winOf(this.#stores, majority) !== undefined) return true;
     if (granted + pending.length < majority) return true;
     // The fences of a majority are being raised.
     if (granted >= majority) return false;
@@ -243,26 +223,9 @@ export class QuorumRounds {
     this.#isGraceOver = false;
   }
 
-  /**
-   * The token of the hold, its id, and the seats whose fence is high enough; `undefined` while there is no majority.
-   */
-  #findWin(): Win | undefined {
-    const granted = this.#stores.flatMap(({ answer }) => (answer?.type === 'granted' ? [answer] : []));
-    for (const { seat } of granted) {
-      const { id, fencingToken: token } = seat;
-      const fenced = granted.filter(
-        (each) => each.seat.fencingToken <= token && each.fence.confirmed >= token,
-      );
-      if (fenced.length >= this.#quorum.majority) {
-        return { id, token, seats: fenced.map((each) => each.seat) };
-      }
-    }
-    return undefined;
-  }
-
   /** Makes a hold if a majority has granted a seat and raised its fence, and if enough of the leases is left. */
   #makeHold(): QuorumHold | undefined {
-    const win = this.#findWin();
+    const win = winOf(this.#stores, this.#quorum.majority);
     if (win === undefined || this.#isOver()) return undefined;
     const remainingMs = majorityRemainingMs(win.seats, this.#quorum.majority);
     const leastMs = this.#quorum.minValidityMs(this.#request.terms);
@@ -273,13 +236,13 @@ export class QuorumRounds {
       );
       return undefined;
     }
-    this.#state = 'won';
+    this.#state.to('won');
     return this.#holdOf(win, new Set(win.seats));
   }
 
   /** A store that is not counted joins the hold when it has granted a seat and the hold has raised its fence. */
   #holdOf(identity: HoldIdentity, counted: ReadonlySet<Seat>): QuorumHold {
-    const members = new Map([...this.#granted].filter(([, seat]) => counted.has(seat)));
+    const members = new Map([...grantedSeats(this.#stores)].filter(([, seat]) => counted.has(seat)));
     const hold = new QuorumHold(this.#quorum, this.#request, identity, members);
     for (const { store, answer, inFlight } of this.#stores) {
       if (inFlight !== undefined) hold.expect(store, inFlight);
@@ -294,8 +257,8 @@ export class QuorumRounds {
   }
 
   #close(): void {
-    this.#state = 'closed';
-    for (const seat of this.#granted.values()) void seat.release();
+    this.#state.to('closed');
+    for (const seat of grantedSeats(this.#stores).values()) void seat.release();
     for (const asked of this.#stores) if (asked.answer?.type === 'granted') asked.answer = undefined;
   }
 }

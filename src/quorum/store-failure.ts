@@ -1,4 +1,5 @@
-import { LeaseholdError, StoreUnavailableError } from '../errors.js';
+import { StoreUnavailableError } from '../errors.js';
+import { LeaseholdError } from '../leasehold-error.js';
 import { shortened } from '../error-text.js';
 import { outcomeOfError } from '../store/outcome.js';
 

@@ -1,5 +1,5 @@
-import { LeaseholdError, StoreUnavailableError, UnsupportedServerError } from '../errors.js';
-import { outcomeOfError } from '../store/outcome.js';
+import { AcquireTimeoutError, StoreUnavailableError } from '../errors.js';
+import { LeaseholdError } from '../leasehold-error.js';
 import type { Seat, Store, SeatRequest } from './store.js';
 
 /**

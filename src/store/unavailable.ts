@@ -1,4 +1,5 @@
-import { LeaseholdError, StoreUnavailableError } from '../errors.js';
+import { StoreUnavailableError } from '../errors.js';
+import { LeaseholdError } from '../leasehold-error.js';
 
 /** The error for the caller of a failed request. An error of this library already names its cause, so it stays. */
 export const unavailable = (

@@ -91,11 +91,13 @@ const EVERYWHERE: readonly string[] = [
   ...[
     'options',
     'errors',
+    'leasehold-error',
     'error-text',
     'events',
     'isolated-emitter',
     'clock',
     'backoff',
+    'state-machine',
     'keep-alive',
     'caller-frames',
     'portrait',

@@ -12,8 +12,6 @@ import type { Place, Reply } from '../../protocol/replies/reply.js';
 import type { Answer } from '../../store/updates/combiner.js';
 import type { Done, Outcome } from '../../store/outcome.js';
 import { isAnswered, settle } from '../../store/settle.js';
-import type { AcquisitionContext } from './acquisition-context.js';
-import type { Attempt, AttemptSpec } from './attempt.js';
 import { deadlineOf, leavesEnough } from '../deadline.js';
 import type { AcquisitionContext } from './acquisition-context.js';
 import type { Attempt } from './attempt.js';

@@ -1,6 +1,8 @@
 import type { Document } from 'mongodb';
 import type { Timer } from '../../clock.js';
-import { isStreamRefused, mayBeRefusedByDriver } from '../outcome.js';
+import { StateMachine } from '../../state-machine.js';
+import type { Moves } from '../../state-machine.js';
+import { isStreamRefused } from '../outcome.js';
 import { StreamCursor } from './stream-cursor.js';
 import type { StreamContext } from './stream-cursor.js';
 
@@ -37,7 +39,7 @@ export interface StreamOwner {
 
 type State = 'idle' | 'opening' | 'streaming' | 'refused' | 'closed';
 
-const MOVES: Readonly<Record<State, readonly State[]>> = {
+const MOVES: Moves<State> = {
   idle: ['opening', 'closed'],
   opening: ['opening', 'streaming', 'idle', 'refused', 'closed'],
   streaming: ['streaming', 'opening', 'idle', 'refused', 'closed'],
@@ -62,7 +64,7 @@ const MOVES: Readonly<Record<State, readonly State[]>> = {
 export class StreamSupervisor {
   readonly #context: StreamContext;
   readonly #owner: StreamOwner;
-  #state: State = 'idle';
+  readonly #state = new StateMachine<State>('idle', MOVES);
   #isWanted = false;
   #lingerMs = 0;
   #current: StreamCursor | undefined;
@@ -82,7 +84,7 @@ export class StreamSupervisor {
   }
 
   get state(): State {
-    return this.#state;
+    return this.#state.now;
   }
 
   /** How many openings and streams have failed in a row. */
@@ -99,7 +101,7 @@ export class StreamSupervisor {
   join(): void {
     this.#isWanted = true;
     this.#linger?.cancel();
-    if (this.#state === 'idle') this.#set('opening');
+    if (this.#state.is('idle')) this.#state.to('opening');
     void this.#open();
   }
 
@@ -108,7 +110,7 @@ export class StreamSupervisor {
     if (!this.#isWanted) return;
     this.#isWanted = false;
     this.#lingerMs = lingerMs;
-    if (this.#state === 'streaming') this.#restLater();
+    if (this.#state.is('streaming')) this.#restLater();
   }
 
   /** Ends for good. Resolves when the server's cursors are closed, or have had the time of one call to the store. */
@@ -138,8 +140,8 @@ export class StreamSupervisor {
   }
 
   #needsCursor(): boolean {
-    if (this.#state === 'streaming') return !this.#owner.isEnough();
-    return this.#state === 'opening' && this.#pause === undefined;
+    if (this.#state.is('streaming')) return !this.#owner.isEnough();
+    return this.#state.is('opening') && this.#pause === undefined;
   }
 
   #openCursor(): void {
@@ -170,7 +172,7 @@ export class StreamSupervisor {
     this.#discard(isNeeded ? before : cursor);
     if (!isNeeded) return;
     this.#current = cursor;
-    this.#set('streaming');
+    this.#state.to('streaming');
     if (before === undefined) this.#openedAtMs = nowMs;
     this.#owner.opened(before !== undefined);
     if (!this.#isWanted) this.#restLater();
@@ -179,16 +181,16 @@ export class StreamSupervisor {
 
   #trouble(trouble: unknown): void {
     const { collection, report } = this.#context;
-    if (!this.#isWanted && this.#state === 'streaming') {
+    if (!this.#isWanted && this.#state.is('streaming')) {
       this.#rest();
       return;
     }
     this.#discardAll();
-    this.#set('opening');
+    this.#state.to('opening');
     const error = collection.brief(trouble, 'changeStream and find');
     report('storeError', { lockName: null, during: 'stream', error });
     // The event may have closed the provider, or made the last listener leave.
-    if (this.#state !== 'opening') return;
+    if (!this.#state.is('opening')) return;
     if (isStreamRefused(error)) this.#refuse(error, 'stream');
     else if (this.#isWanted) this.#reopenLater(error);
     else this.#rest();
@@ -224,7 +226,7 @@ export class StreamSupervisor {
   #end(state: 'idle' | 'refused' | 'closed'): void {
     this.#linger?.cancel();
     this.#discardAll();
-    this.#set(state);
+    this.#state.to(state);
   }
 
   #discardAll(): void {
@@ -241,11 +243,6 @@ export class StreamSupervisor {
     const closed = cursor.close();
     this.#closing.add(closed);
     void closed.finally(() => this.#closing.delete(closed));
-  }
-
-  #set(state: State): void {
-    if (!MOVES[this.#state].includes(state)) throw new Error(`no move from ${this.#state} to ${state}`);
-    this.#state = state;
   }
 }
 

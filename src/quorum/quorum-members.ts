@@ -1,0 +1,67 @@
+import type { Revocation } from '../protocol/operation.js';
+import type { Seat, Store } from './store.js';
+
+/** Is told what happens to the seats of a hold. */
+export interface MembersOwner {
+  /** This seat was lost, so its store is no member any more. */
+  seatLost(seat: Seat): void;
+  /** The holder of a seat is asked to release it. */
+  releaseRequested(revocation: Revocation | undefined): void;
+}
+
+/** The members of one hold: the stores that have a seat of it. */
+export class QuorumMembers {
+  readonly #owner: MembersOwner;
+  readonly #seats = new Map<Store, Seat>();
+
+  constructor(owner: MembersOwner) {
+    this.#owner = owner;
+  }
+
+  get seats(): readonly Seat[] {
+    return [...this.#seats.values()];
+  }
+
+  get size(): number {
+    return this.#seats.size;
+  }
+
+  has(store: Store): boolean {
+    return this.#seats.has(store);
+  }
+
+  /** A seat may have ended already. Its owner is told so only when all of them are members. */
+  add(seats: Iterable<readonly [Store, Seat]>): void {
+    const added = [...seats];
+    for (const [store, seat] of added) this.#seats.set(store, seat);
+    for (const [store, seat] of added) this.#watch(store, seat);
+  }
+
+  /** Releases every seat that is not one of these. */
+  keepOnly(seats: readonly Seat[]): void {
+    for (const [store, seat] of [...this.#seats]) {
+      if (seats.includes(seat)) continue;
+      this.#seats.delete(store);
+      void seat.release();
+    }
+  }
+
+  /** Releases the seats in the background. Each of them stays a member until it has ended. */
+  release(): void {
+    for (const seat of this.#seats.values()) void seat.release();
+  }
+
+  #watch(store: Store, seat: Seat): void {
+    seat.onEnded(() => {
+      // A seat that was released here is no member any more.
+      if (this.#seats.get(store) !== seat) return;
+      this.#seats.delete(store);
+      this.#owner.seatLost(seat);
+    });
+    const onRequest = (): void => {
+      this.#owner.releaseRequested(seat.revocation);
+    };
+    if (seat.releaseRequested.aborted) onRequest();
+    else seat.releaseRequested.addEventListener('abort', onRequest, { once: true });
+  }
+}

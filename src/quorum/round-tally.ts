@@ -1,0 +1,66 @@
+import type { LeaseInfo } from '../protocol/replies/snapshot.js';
+import type { HoldIdentity } from './quorum-hold.js';
+import type { AskedStore } from './store-answer.js';
+import type { StoreFailure } from './store-failure.js';
+import type { StoreHealth } from './store-health.js';
+import type { Seat, Store } from './store.js';
+
+// What the answers of all stores to one request mean together.
+
+/** The seats that make a hold. */
+export interface Win extends HoldIdentity {
+  readonly seats: readonly Seat[];
+}
+
+/** Why the last round did not win. */
+export interface Obstacles {
+  /** The stores where the lock was busy in the last round, each with its holders. */
+  readonly busyStores: ReadonlyMap<Store, readonly LeaseInfo[]>;
+  /** The holders by the latest answer of each store, also of earlier rounds. */
+  readonly holders: readonly LeaseInfo[];
+  /** The stores that have failed, or were asked and have never answered this request. */
+  readonly failures: readonly StoreFailure[];
+  /** The lock was busy at the gate, so no other store was asked. */
+  readonly isGateBusy: boolean;
+}
+
+/** The seats that this round has. */
+export function grantedSeats(stores: readonly AskedStore[]): ReadonlyMap<Store, Seat> {
+  const granted = new Map<Store, Seat>();
+  for (const { store, answer } of stores) {
+    if (answer?.type === 'granted') granted.set(store, answer.seat);
+  }
+  return granted;
+}
+
+/**
+ * The token of the hold, its id, and the seats whose fence is high enough; `undefined` while there is no majority.
+ */
+export function winOf(stores: readonly AskedStore[], majority: number): Win | undefined {
+  const granted = stores.flatMap(({ answer }) => (answer?.type === 'granted' ? [answer] : []));
+  for (const { seat } of granted) {
+    const { id, fencingToken: token } = seat;
+    const fenced = granted.filter((each) => each.seat.fencingToken <= token && each.fence.confirmed >= token);
+    if (fenced.length >= majority) return { id, token, seats: fenced.map((each) => each.seat) };
+  }
+  return undefined;
+}
+
+export function obstaclesOf(
+  stores: readonly AskedStore[],
+  health: StoreHealth,
+  isGateBusy: boolean,
+): Obstacles {
+  const busyStores = new Map<Store, readonly LeaseInfo[]>();
+  const failures: StoreFailure[] = [];
+  const holders: LeaseInfo[] = [];
+  for (const { store, answer, lastAnswer, inFlight } of stores) {
+    if (answer?.type === 'busy') busyStores.set(store, answer.holders);
+    if (lastAnswer?.type === 'busy') holders.push(...lastAnswer.holders);
+    const hasFailed = lastAnswer?.type === 'failed';
+    if (!hasFailed && (lastAnswer !== undefined || inFlight === undefined)) continue;
+    const error = hasFailed ? lastAnswer.error : store.unanswered();
+    failures.push({ store: store.index, hasAnswered: health.hasAnswered(store), error });
+  }
+  return { busyStores, holders, failures, isGateBusy };
+}
