@@ -4,14 +4,14 @@ import { sleepUntil, within } from '../clock.js';
 import type { Clock } from '../clock.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { RunOutcome } from '../protocol/operation.js';
-import { RETRY_MS, settleClaim } from './claiming.js';
-import type { Settled } from './claiming.js';
-import type { TellJob, WhyMissed } from './job-events.js';
+import { RETRY_MS } from './claiming.js';
+import type { TellJob } from './job-events.js';
 import type { ClaimPurpose, JobLedger } from './job-ledger.js';
 import type { ParsedJobOptions } from './job-options.js';
 import { RunSignal, hungError, watchOverrun } from './job-run.js';
-import { only, withInstant } from './schedule.js';
-import type { Claimed, MissedInstants } from './schedule.js';
+import { only } from './schedule.js';
+import type { MissedInstants } from './schedule.js';
+import { TermClaims } from './term-claims.js';
 
 /** The parts that a term gets from its job. */
 export interface JobParts {
@@ -43,22 +43,17 @@ export class JobTerm {
   readonly #done: Promise<true>;
   readonly #settled: Promise<true>;
   #resolveDone!: (done: true) => void;
-  #claimed: Claimed | null = null;
+  readonly #claims: TermClaims;
   /** The number of the call that waits for a run; 0: there is none. */
   #call = 0;
   #mustLook = false;
   #firstMs: number | null = null;
   #nextMs: number | null = null;
-  /** When the last claim began, if only its run has taken time since. Instants after that are missed by an overrun. */
-  #busySinceMs = Infinity;
   /** Missed instants were claimed, and no run has started since. If claims take long, that could go on for ever. */
   #hasClaimedMissed = false;
   #isRunning = false;
   /** Aborts with the term, or when the job is stopped. */
   readonly #over: LinkedController;
-  /** Aborts when the drain of a stop is over: the outcome of a claim is not asked for any more. */
-  readonly #abandoned = new AbortController();
-  #claiming: Promise<unknown> | undefined;
   /** Ends the present wait for an instant. */
   #wait = new AbortController();
 
@@ -72,6 +67,7 @@ export class JobTerm {
       this.#wait.abort();
       this.#resolveIfDone();
     });
+    this.#claims = new TermClaims(job, term.id, this.#over.signal);
     this.#done = new Promise((resolve) => {
       this.#resolveDone = resolve;
     });
@@ -107,8 +103,7 @@ export class JobTerm {
    */
   async drain(drainMs: number): Promise<void> {
     if ((await within(this.#job.clock, drainMs, this.#settled)) === true) return;
-    this.#abandoned.abort();
-    await this.#claiming;
+    await this.#claims.abandon();
   }
 
   get #isOver(): boolean {
@@ -125,7 +120,7 @@ export class JobTerm {
       let isKnown = await this.#look();
       if (!isKnown) await sleepUntil(this.#job.clock, this.#job.clock.nowMs() + RETRY_MS, this.#over.signal);
       while (isKnown) isKnown = await this.#serve();
-      this.#busySinceMs = Infinity;
+      this.#claims.interrupted();
       this.#hasClaimedMissed = false;
     }
   }
@@ -135,10 +130,8 @@ export class JobTerm {
     this.#mustLook = false;
     const state = await this.#job.ledger.read();
     if (state === undefined) return false;
-    const { claimed, call } = state;
-    // A known claim says more: when its run ended.
-    if (claimed?.lastMs !== this.#claimed?.lastMs) this.#claimed = claimed;
-    this.#call = call;
+    this.#claims.learn(state.claimed);
+    this.#call = state.call;
     return true;
   }
 
@@ -149,10 +142,10 @@ export class JobTerm {
     if (this.#mustLook && !(await this.#look())) return false;
     const { schedule } = this.#job.options;
     const nowMs = this.#job.ledger.time.nowMs();
-    const claimed = this.#claimed;
+    const claimed = this.#claims.last;
     // A call comes before missed instants, which may never come to an end. Its run counts as the run for them, too.
     if (this.#call > 0) return await this.#runCall(this.#call, nowMs);
-    const missed = this.#hasClaimedMissed ? undefined : this.#missedUntil(nowMs);
+    const missed = this.#hasClaimedMissed ? undefined : this.#claims.missedUntil(nowMs);
     if (missed !== undefined) return await this.#claimMissed(missed);
     this.#nextMs =
       claimed === null ? (this.#firstMs ??= schedule.first(nowMs)) : schedule.next(claimed, nowMs);
@@ -173,66 +166,25 @@ export class JobTerm {
   /** A run out of turn does not move the series: a series that has not begun begins as if there had been no such run. */
   async #runCall(call: number, nowMs: number): Promise<boolean> {
     this.#call = 0;
-    const instantMs = Math.max(nowMs, (this.#claimed?.lastMs ?? 0) + 1);
+    const instantMs = Math.max(nowMs, (this.#claims.last?.lastMs ?? 0) + 1);
     this.#firstMs ??= this.#job.options.schedule.first(nowMs);
     return await this.#claimAndRun(instantMs, { call, anchorMs: this.#firstMs ?? instantMs });
   }
 
   async #claimAndRun(instantMs: number, purpose: Partial<ClaimPurpose> = {}): Promise<boolean> {
-    const missed = this.#missedUntil(instantMs - 1);
-    const settled = await this.#claim(instantMs, missed, { runs: true, ...purpose });
+    const missed = this.#claims.missedUntil(instantMs - 1);
+    const settled = await this.#claims.claim(instantMs, missed, { runs: true, ...purpose });
     if (settled !== 'granted') return false;
-    if (!(await this.#run(instantMs))) this.#tellMissed(only(instantMs), 'no-leader');
+    if (!(await this.#run(instantMs))) this.#claims.tellMissed(only(instantMs), 'no-leader');
     return true;
   }
 
   async #claimMissed(missed: MissedInstants): Promise<boolean> {
     const { catchesUp } = this.#job.options;
-    if ((await this.#claim(missed.lastMs, missed, { runs: catchesUp })) !== 'granted') return false;
+    if ((await this.#claims.claim(missed.lastMs, missed, { runs: catchesUp })) !== 'granted') return false;
     this.#hasClaimedMissed = true;
     if (catchesUp) await this.#run(missed.lastMs);
     return true;
-  }
-
-  #missedUntil(ms: number): MissedInstants | undefined {
-    return this.#claimed === null ? undefined : this.#job.options.schedule.missed(this.#claimed, ms);
-  }
-
-  #tellMissed({ count, firstMs, lastMs }: MissedInstants, why: WhyMissed): void {
-    this.#job.tell('missed', { count, first: new Date(firstMs), last: new Date(lastMs), why });
-  }
-
-  // ---- a claim
-
-  /**
-   * Claims until the outcome is known, also after the term; after a stop, until its drain is over. Missed instants are
-   * reported as soon as the claim is granted. If the outcome stays unknown, they are reported with the instant itself.
-   */
-  async #claim(
-    instantMs: number,
-    missed: MissedInstants | undefined,
-    purpose: Partial<ClaimPurpose> & { readonly isBeside?: boolean },
-  ): Promise<Settled> {
-    const { ledger, clock, tell } = this.#job;
-    const { runs = false, call, anchorMs = instantMs, isBeside = false } = purpose;
-    const why = (missed?.firstMs ?? 0) >= this.#busySinceMs ? 'overrun' : 'no-leader';
-    if (!isBeside) this.#busySinceMs = ledger.time.nowMs();
-    const claiming = settleClaim({
-      ...{ clock, time: ledger.time, instantMs },
-      ask: ledger.claim(this.#term.id, instantMs, this.#claimed, { runs, call, anchorMs }),
-      over: this.#over.signal,
-      givingUp: this.#abandoned.signal,
-      failed: (error) => {
-        tell('failed', { firedAt: new Date(instantMs), error });
-      },
-    });
-    this.#claiming = claiming;
-    const settled = await claiming;
-    if (settled === 'unknown') this.#tellMissed(withInstant(missed, instantMs), 'unknown');
-    if (settled !== 'granted') return settled;
-    this.#claimed = { lastMs: instantMs, anchorMs: this.#claimed?.anchorMs ?? anchorMs };
-    if (missed !== undefined) this.#tellMissed(missed, why);
-    return settled;
   }
 
   // ---- a run
@@ -278,7 +230,7 @@ export class JobTerm {
     const endedMs = ledger.time.nowMs();
     this.#resolveIfDone();
     await watched;
-    if (this.#claimed !== null) this.#claimed = { ...this.#claimed, endedMs };
+    this.#claims.runEnded(endedMs);
     return true;
   }
 
@@ -287,7 +239,8 @@ export class JobTerm {
     const { options, ledger, clock, tell } = this.#job;
     const { time } = ledger;
     const { schedule, catchesUp } = options;
-    const nextMs = this.#claimed === null ? null : schedule.overrunAt(this.#claimed, time.nowMs());
+    const claimed = this.#claims.last;
+    const nextMs = claimed === null ? null : schedule.overrunAt(claimed, time.nowMs());
     this.#nextMs = nextMs;
     if (nextMs === null) return;
     await watchOverrun({
@@ -296,12 +249,13 @@ export class JobTerm {
         tell('overrun', { firedAt, nextAt: new Date(nextMs) });
       },
       account: async () => {
-        const all = this.#missedUntil(time.nowMs());
+        const all = this.#claims.missedUntil(time.nowMs());
         // With `run-once` the newest one is left for the run that follows.
-        const missed = catchesUp && all !== undefined ? this.#missedUntil(all.lastMs - 1) : all;
+        const missed = catchesUp && all !== undefined ? this.#claims.missedUntil(all.lastMs - 1) : all;
         if (missed === undefined) return true;
-        const settled = await this.#claim(missed.lastMs, missed, { isBeside: true });
-        if (this.#claimed !== null) this.#nextMs = schedule.next(this.#claimed, time.nowMs());
+        const settled = await this.#claims.claim(missed.lastMs, missed, { isBeside: true });
+        const { last } = this.#claims;
+        if (last !== null) this.#nextMs = schedule.next(last, time.nowMs());
         return settled === 'granted' || settled === 'failed';
       },
     });

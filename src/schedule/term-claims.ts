@@ -1,0 +1,102 @@
+import type { Clock } from '../clock.js';
+import { settleClaim } from './claiming.js';
+import type { Settled } from './claiming.js';
+import type { TellJob, WhyMissed } from './job-events.js';
+import type { ClaimPurpose, JobLedger } from './job-ledger.js';
+import type { ParsedJobOptions } from './job-options.js';
+import { withInstant } from './schedule.js';
+import type { Claimed, MissedInstants } from './schedule.js';
+
+/** A job, as far as its claims are concerned. */
+interface ClaimingJob {
+  readonly options: Pick<ParsedJobOptions, 'schedule'>;
+  readonly ledger: Pick<JobLedger, 'time' | 'claim'>;
+  readonly clock: Clock;
+  readonly tell: TellJob;
+}
+
+/** What one term claims, and what it knows of the claims of its job. */
+export class TermClaims {
+  readonly #job: ClaimingJob;
+  readonly #termId: string;
+  readonly #over: AbortSignal;
+  /** Aborts when the drain of a stop is over: the outcome of a claim is not asked for any more. */
+  readonly #abandoned = new AbortController();
+  #last: Claimed | null = null;
+  /** When the last claim began, if only its run has taken time since. Instants after that are missed by an overrun. */
+  #busySinceMs = Infinity;
+  #claiming: Promise<unknown> | undefined;
+
+  /** @param over - Aborts with the term, or when the job is stopped. */
+  constructor(job: ClaimingJob, termId: string, over: AbortSignal) {
+    this.#job = job;
+    this.#termId = termId;
+    this.#over = over;
+  }
+
+  /** The last known claim of the job, by any process; `null`: there is none yet. */
+  get last(): Claimed | null {
+    return this.#last;
+  }
+
+  /** The store shows this claim. A claim that is known already says more: when its run ended. */
+  learn(claimed: Claimed | null): void {
+    if (claimed?.lastMs !== this.#last?.lastMs) this.#last = claimed;
+  }
+
+  /** The run of the last claim has ended. */
+  runEnded(endedMs: number): void {
+    if (this.#last !== null) this.#last = { ...this.#last, endedMs };
+  }
+
+  /** Something else than a run has taken time, so an instant that was missed meanwhile is not missed by an overrun. */
+  interrupted(): void {
+    this.#busySinceMs = Infinity;
+  }
+
+  /** The instants that have been missed until this time; `undefined`: there are none. */
+  missedUntil(ms: number): MissedInstants | undefined {
+    return this.#last === null ? undefined : this.#job.options.schedule.missed(this.#last, ms);
+  }
+
+  /**
+   * Claims until the outcome is known, also after the term; after a stop, until its drain is over. Missed instants are
+   * reported as soon as the claim is granted. If the outcome stays unknown, they are reported with the instant itself.
+   */
+  async claim(
+    instantMs: number,
+    missed: MissedInstants | undefined,
+    purpose: Partial<ClaimPurpose> & { readonly isBeside?: boolean },
+  ): Promise<Settled> {
+    const { ledger, clock, tell } = this.#job;
+    const { runs = false, call, anchorMs = instantMs, isBeside = false } = purpose;
+    const why = (missed?.firstMs ?? 0) >= this.#busySinceMs ? 'overrun' : 'no-leader';
+    if (!isBeside) this.#busySinceMs = ledger.time.nowMs();
+    const claiming = settleClaim({
+      ...{ clock, time: ledger.time, instantMs },
+      ask: ledger.claim(this.#termId, instantMs, this.#last, { runs, call, anchorMs }),
+      over: this.#over,
+      givingUp: this.#abandoned.signal,
+      failed: (error) => {
+        tell('failed', { firedAt: new Date(instantMs), error });
+      },
+    });
+    this.#claiming = claiming;
+    const settled = await claiming;
+    if (settled === 'unknown') this.tellMissed(withInstant(missed, instantMs), 'unknown');
+    if (settled !== 'granted') return settled;
+    this.#last = { lastMs: instantMs, anchorMs: this.#last?.anchorMs ?? anchorMs };
+    if (missed !== undefined) this.tellMissed(missed, why);
+    return settled;
+  }
+
+  /** Gives up an open claim. Resolves when its instants have been reported as missed. */
+  async abandon(): Promise<void> {
+    this.#abandoned.abort();
+    await this.#claiming;
+  }
+
+  tellMissed({ count, firstMs, lastMs }: MissedInstants, why: WhyMissed): void {
+    this.#job.tell('missed', { count, first: new Date(firstMs), last: new Date(lastMs), why });
+  }
+}
