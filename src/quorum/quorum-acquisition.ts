@@ -2,6 +2,7 @@ import { Backoff } from '../backoff.js';
 import { withCallerFrames } from '../caller-frames.js';
 import { AcquireTimeoutError } from '../errors.js';
 import type { LeaseholdError } from '../leasehold-error.js';
+import { newAttemptId } from '../lease/ids.js';
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
 import { idGivenBack } from '../protocol/wake.js';
 import { Scope } from '../scope.js';

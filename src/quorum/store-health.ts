@@ -1,5 +1,6 @@
-import { AcquireTimeoutError, StoreUnavailableError } from '../errors.js';
+import { StoreUnavailableError, UnsupportedServerError } from '../errors.js';
 import { LeaseholdError } from '../leasehold-error.js';
+import { outcomeOfError } from '../store/outcome.js';
 import type { Seat, Store, SeatRequest } from './store.js';
 
 /**

@@ -2,7 +2,7 @@ import type { Document } from 'mongodb';
 import type { Timer } from '../../clock.js';
 import { StateMachine } from '../../state-machine.js';
 import type { Moves } from '../../state-machine.js';
-import { isStreamRefused } from '../outcome.js';
+import { isStreamRefused, mayBeRefusedByDriver } from '../outcome.js';
 import { StreamCursor } from './stream-cursor.js';
 import type { StreamContext } from './stream-cursor.js';
 
