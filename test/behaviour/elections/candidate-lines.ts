@@ -1,6 +1,6 @@
 import type { LockProviderOptions, WhyDeposed } from '../../../src/index.js';
 
-/** What a process of candidates is started with, as its one argument. */
+/** The one argument of a process of candidates. */
 export interface CandidatesTask {
   readonly uri: string;
   readonly database: string;
@@ -13,13 +13,13 @@ export interface CandidatesTask {
   readonly options: LockProviderOptions;
 }
 
-/** What it is told, one line of JSON each. */
+/** The orders to such a process, one line of JSON each. */
 export type Order =
   | { readonly do: 'start' | 'resign'; readonly candidate: string }
   | { readonly do: 'stop'; readonly candidate: string; readonly drainMs: number }
   | { readonly do: 'hand over'; readonly candidate: string; readonly to: string }
   | { readonly do: 'say who leads' }
-  /** Closes everything, and then has nothing left to do. */
+  /** Closes everything, so that the process ends by itself. */
   | { readonly do: 'end' };
 
 interface OfTerm {
@@ -28,12 +28,12 @@ interface OfTerm {
 }
 
 /**
- * What it tells, one line of JSON each, before the step after it. `atNs` is CLOCK_MONOTONIC, which all processes of a
- * machine share. The two callbacks tell when they begin and when they end.
+ * The reports of such a process, one line of JSON each, written before its next step. `atNs` is CLOCK_MONOTONIC, which
+ * all processes of a machine share. Both callbacks report their beginning and their end.
  */
 export type Line = { readonly atNs: string } & (
   | { readonly says: 'ready' }
-  /** `untilNs`: until then the term promises to be relied on, unless it ends before. */
+  /** `untilNs`: how long the term can be relied on, unless it ends earlier. */
   | ({ readonly says: 'elected' | 'promised'; readonly untilNs: string } & OfTerm)
   | ({ readonly says: 'worked' | 'parted' } & OfTerm)
   | ({ readonly says: 'deposed'; readonly why: WhyDeposed } & OfTerm)
@@ -47,7 +47,7 @@ export type Line = { readonly atNs: string } & (
 
 export type Says = Line['says'];
 
-/** One document in which every term is written down, fenced by its token. */
+/** The collection whose one document records every term, fenced by its token. */
 export const LOG = 'terms';
 
 export interface TermLog {

@@ -9,7 +9,7 @@ type Conduct = Pick<CandidatesTask, 'transitionMs' | 'workMs'> & { readonly opti
 
 const COLLECTION = 'distributed.locks';
 
-/** One election, this process, which only looks, and processes of candidates. */
+/** One election with several processes of candidates. This process only observes it. */
 export class CandidateWorld implements AsyncDisposable {
   readonly election = randomName('election');
   readonly database = new OwnDatabase(inject('mongoUri'));
@@ -23,7 +23,7 @@ export class CandidateWorld implements AsyncDisposable {
     this.#conduct = conduct;
   }
 
-  /** Those that were started, also those that have ended. */
+  /** All processes that were started, including those that have ended. */
   get processes(): readonly CandidateProcess[] {
     return this.#processes;
   }
@@ -48,14 +48,14 @@ export class CandidateWorld implements AsyncDisposable {
     return started;
   }
 
-  /** A process of this candidate alone, which stands for election; elected already if nobody else was there. */
+  /** Starts a process with this candidate alone, and lets it stand for election. */
   async standing(candidateId: string): Promise<CandidateProcess> {
     const started = await this.process([candidateId]);
     started.order({ do: 'start', candidate: candidateId });
     return started;
   }
 
-  /** The lease as it is stored, also when its time is over. */
+  /** The stored lease, even if it has expired. */
   async storedLease(): Promise<Lease | null> {
     const stored = this.database.plain.db.collection<{ _id: string; holder: Lease | null }>(COLLECTION);
     return (await stored.findOne({ _id: this.election }))?.holder ?? null;

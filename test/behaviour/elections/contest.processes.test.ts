@@ -17,7 +17,7 @@ import { disorderIn, termsOf } from './terms.js';
 
 const DURATION_MS = byBreadth(12_000, 30_000);
 
-/** A slow machine takes longer for them. */
+/** The contest goes on until this many terms have worked, because a slow machine needs longer for them. */
 const LEAST_TERMS = 20;
 const LEASE_MS = 1_500;
 const TRANSITION_MS = 400;
@@ -35,7 +35,7 @@ afterAll(async () => {
 
 const CANDIDATES = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] as const;
 
-/** Two candidates, whatever process they are in at the moment. */
+/** Two candidates that share a process. When it is killed, another process takes over both. */
 class Pair {
   readonly #world: CandidateWorld;
   readonly #random: Random;
@@ -73,7 +73,7 @@ class Pair {
     const random = this.#random;
     while (!isOver()) {
       await pause(random.between(50, 400));
-      // Each of the first two may cost everybody a lease and a transition.
+      // A death or a pause may cost all candidates a lease and a transition, so both are rare.
       if (random.percent(4)) await this.#die();
       else if (random.percent(5)) await this.#standStill();
       else if (random.percent(40)) await this.#stop();
@@ -83,7 +83,7 @@ class Pair {
     this.startAll();
   }
 
-  /** The next process has the same candidates. */
+  /** Kills the process, and starts another one with the same candidates. */
   async #die(): Promise<void> {
     await this.#process.kill();
     await pause(this.#random.between(0, LEASE_MS));
@@ -91,7 +91,7 @@ class Pair {
     this.startAll();
   }
 
-  /** Half of the time for longer than a lease. */
+  /** Pauses the process, about every second time for longer than a lease. */
   async #standStill(): Promise<void> {
     this.#process.signal('SIGSTOP');
     await pause(this.#random.between(LEASE_MS / 4, 2 * LEASE_MS));
@@ -115,7 +115,7 @@ class Pair {
   }
 }
 
-describe('ten candidates of five processes who stop, start, die and stand still', () => {
+describe('ten candidates in five processes, which stop, start, are killed and are paused', () => {
   it('never lead at the same time, their tokens rise from term to term, and in the end one of them leads', async () => {
     await using world = new CandidateWorld(program?.path ?? '', {
       ...{ transitionMs: TRANSITION_MS, workMs: 40 },
@@ -135,7 +135,7 @@ describe('ten candidates of five processes who stop, start, die and stand still'
     const isOver = (): boolean => performance.now() >= endMs && worked() >= LEAST_TERMS;
     await Promise.all(pairs.map((pair) => pair.live(isOver)));
 
-    const last = await eventually('exactly one leader, and everybody knows it', async () => {
+    const last = await eventually('exactly one leader, which the spectator sees too', async () => {
       const leaders = (await Promise.all(pairs.map(({ process }) => process.leaders()))).flat();
       const leader = await world.spectator.createLeaderElection(world.election).leader();
       return leaders.length === 1 && leader?.candidateId === leaders[0] ? leader : undefined;
@@ -147,7 +147,7 @@ describe('ten candidates of five processes who stop, start, die and stand still'
     const lines = world.processes.map((process) => process.lines);
     const terms = lines.flatMap(termsOf).sort((a, b) => a.token - b.token);
     console.log(`${terms.length} terms of ${grants.length} grants, ${lines.length} processes`);
-    // Whoever was elected while it stood still may find that its term is over already.
+    // A process that was paused when it was elected may find its term over already: such a term is empty.
     expectDisjoint(terms.filter(({ fromNs, untilNs }) => fromNs < untilNs));
     expect(lines.flatMap(disorderIn)).toEqual([]);
     expect(lines.flat().filter(({ says }) => says === 'complains')).toEqual([]);
@@ -155,7 +155,7 @@ describe('ten candidates of five processes who stop, start, die and stand still'
     expect(terms.filter(({ token }) => !granted.has(token))).toEqual([]);
     expect(last.token).toBe(terms.at(-1)?.token);
 
-    // What is fenced by the tokens has the same order.
+    // The fenced log has the terms in the same order.
     const log = await world.database.plain.db.collection<TermLog>(LOG).findOne({ _id: world.election });
     const written = log?.terms ?? [];
     const tokens = written.map(({ token }) => token);

@@ -8,9 +8,9 @@ import type { TestProvider } from '../../support/test-provider.js';
 
 const DURATION_MS = byBreadth(4_000, 10_000);
 
-/** A candidate starts and stops, resigns and hands over, as chance has it. */
-describe('eight candidates of three providers who come and go', () => {
-  it('never lead at the same time, and their tokens rise; in the end there is one leader', async () => {
+/** Each candidate starts, stops, resigns and hands over at random. */
+describe('eight candidates of three providers that start, stop, resign and hand over at random', () => {
+  it('never lead at the same time, and their tokens rise; in the end exactly one leads', async () => {
     const database = randomName('test');
     const random = randomFrom(drawSeed('eight candidates'));
     const providers: TestProvider[] = [];

@@ -5,16 +5,16 @@ import { randomName, testProvider } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 import { mortal } from './mortal.js';
 
-/** Of those who live on, however busy the machine is. */
+/** The lease of the candidates that survive: long, because the machine may be busy. */
 const LEASE_MS = 30_000;
-/** Of the one that dies. */
+/** The lease of the candidate that dies. */
 const SHORT_MS = 1_000;
-/** So long that a test which depends on its end fails by that. */
+/** So long that a test that has to wait for its end times out. */
 const TRANSITION_MS = 600_000;
-/** Nothing beside a transition. */
+/** Very short beside the transition. */
 const SOON_MS = 60_000;
 
-/** Short enough to see it extended. */
+/** A lease so short that the test sees its extension. */
 const TERM_MS = 3_000;
 
 interface StoredLease {
@@ -55,7 +55,7 @@ async function withDeadStandby(
 }
 
 describe('a standby of an election with a transition', () => {
-  it('that died is not elected once its lease is over', async () => {
+  it('is not elected after it died and its lease expired', async () => {
     const { one, a, rest } = await withDeadStandby('c');
     await eventually('its place lapses', async () => !(await waitingIn(one)).includes('dead'), SOON_MS);
     await a.stop();
@@ -67,9 +67,9 @@ describe('a standby of an election with a transition', () => {
     await rest[0]?.stop();
   });
 
-  it('that died is handed nothing, and the leader goes on', async () => {
+  it('gets no hand-over after it died, and the leader goes on leading', async () => {
     const { one, a } = await withDeadStandby();
-    // Its place is stored still: extensions of the leader drop nobody.
+    // Its place is still stored: an extension by the leader drops no waiter.
     await eventually('its place lapses', async () => (await waitingIn(one)).length === 0, SOON_MS);
     const { term } = a;
     expect(Object.keys((await stored(one)).queue)).toHaveLength(1);
@@ -78,7 +78,7 @@ describe('a standby of an election with a transition', () => {
     await a.stop();
   });
 
-  it('that dies while the work of the leader ends is handed nothing', async () => {
+  it('gets no hand-over if it dies while the work of the leader ends', async () => {
     const database = randomName('test');
     const one = await testProvider({ leaseMs: LEASE_MS }, { database });
     const victim = mortal(database, SHORT_MS);
@@ -105,14 +105,14 @@ describe('a standby of an election with a transition', () => {
     await Promise.all([a.stop(), c.stop()]);
   });
 
-  it('waits with its lease alone, and leads with the transition added, however it is elected', async () => {
+  it('has a lease of leaseMs while it waits, and of leaseMs and transitionMs while it leads', async () => {
     const database = randomName('test');
     const one = await testProvider({ leaseMs: TERM_MS }, { database });
     const other = await testProvider({ leaseMs: TERM_MS }, { database });
     const options = { transitionMs: TRANSITION_MS };
     const a = one.locks.createLeaderElection('e', { candidateId: 'a', ...options });
     const b = other.locks.createLeaderElection('e', { candidateId: 'b', ...options });
-    // At once, and from the queue.
+    // The first leader is elected at once, the second one from the queue.
     for (const [leader, standby] of [
       [a, b],
       [b, a],
@@ -126,7 +126,7 @@ describe('a standby of an election with a transition', () => {
       expect(endsInMs).toBeGreaterThan(TRANSITION_MS);
       expect(Object.values(queue)).toMatchObject([{ leaseMs: TERM_MS, transitionMs: TRANSITION_MS }]);
       expect(term.remainingMs).toBeLessThanOrEqual(TERM_MS);
-      // And after an extension.
+      // The same after an extension.
       const extended = eventually('an extension', async () => {
         const now = await stored(one);
         return now.holder.expiresAt > holder.expiresAt;

@@ -10,12 +10,12 @@ import { termsOf } from './terms.js';
 const LEASE_MS = 2_000;
 
 /**
- * How much longer than the lease and the transition the election of the next leader may take: less than a second is
- * promised, on a machine that is not itself slower than that.
+ * The election of the next leader may take this much longer than the lease and the transition. The library promises
+ * less than a second; the rest is for a slow machine.
  */
 const SLACK_MS = 2_500;
 
-/** How long after the death of its predecessor a leader was elected. */
+/** Expects that the next leader was elected soon after its predecessor was killed. */
 function expectSoon({ atNs }: { readonly atNs: string }, killedNs: bigint, transitionMs: number): void {
   const tookMs = Number(BigInt(atNs) - killedNs) / 1e6;
   console.log(
@@ -37,17 +37,17 @@ afterAll(async () => {
 const worldWith = (transitionMs: number): CandidateWorld =>
   new CandidateWorld(program?.path ?? '', {
     ...{ transitionMs, workMs: 5 },
-    // Extended so often that a busy machine does not lose it.
+    // Extended so often that a busy machine does not lose the lease.
     options: { leaseMs: LEASE_MS, extendEveryMs: 200 },
   });
 
 interface Succession {
-  /** As it was stored last. */
+  /** The last stored version of the lease. */
   readonly from: Lease;
   readonly to: Lease;
 }
 
-/** Watches what is stored until another term has begun: the server's clock alone decides. */
+/** Reads the stored lease until another term has begun. Its times are those of the server's clock. */
 async function succession(world: CandidateWorld): Promise<Succession> {
   let from = await eventually('a leader', () => world.storedLease());
   const to = await eventually('the next one', async () => {
@@ -68,11 +68,11 @@ async function untilWaiting(world: CandidateWorld, count: number): Promise<void>
 
 const termsIn = (world: CandidateWorld) => world.processes.flatMap(({ lines }) => termsOf(lines));
 
-describe('the process of a leader', () => {
+describe('a leader', () => {
   it.each([
     ['its lease', 0],
     ['its lease and the transition', 1_500],
-  ])('that is killed is followed when %s is over, and never before', async (_, transitionMs) => {
+  ])('is replaced after a kill once %s expired, and never before', async (_, transitionMs) => {
     await using world = worldWith(transitionMs);
     const leader = await world.standing('a');
     await leader.heard('elected');
@@ -92,7 +92,7 @@ describe('the process of a leader', () => {
     expectDisjoint(termsIn(world));
   });
 
-  it('that is killed is followed by its own candidate in the transition, before those who wait', async () => {
+  it('is replaced after a kill by the same candidate during the transition, ahead of the queue', async () => {
     const transitionMs = 6_000;
     await using world = worldWith(transitionMs);
     const leader = await world.standing('a');
@@ -120,7 +120,7 @@ describe('the process of a leader', () => {
     expectDisjoint(termsIn(world));
   });
 
-  it('that stands still for longer than its lease leads again in the transition, for a new term', async () => {
+  it('leads again during the transition, for a new term, after a pause longer than its lease', async () => {
     await using world = worldWith(12_000);
     const leader = await world.standing('a');
     const first = await leader.heard('elected');

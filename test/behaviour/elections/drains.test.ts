@@ -3,11 +3,11 @@ import type { LeaderElection, LockHandle, LockProvider } from '../../../src/inde
 import { eventually, later, pause, staysOpen, within } from '../../../lab/patience.js';
 import { randomName, testProvider, twoProviders } from '../../support/test-provider.js';
 
-/** So long that a seat which is left to its lease fails the test. */
+/** So long that the test times out if only the expiry of the lease frees the seat. */
 const LEASE_MS = 600_000;
 const SOON_MS = 60_000;
 
-/** A candidate whose work goes on, whatever its signal says, until it is let go. */
+/** A candidate whose work ignores its signal, and ends only when `finish` is called. */
 function stubborn(
   locks: LockProvider,
   candidateId: string,
@@ -50,7 +50,7 @@ async function leaderAndStandby(): Promise<{
   return { a, b, elected: later(b.untilElected()), locks: one.locks };
 }
 
-describe('work that takes longer than its time to end', () => {
+describe('work that outlasts drainMs', () => {
   it.each(['stop', 'resign', 'hand over'] as const)(
     'keeps the seat until it ends, and no longer, after: %s',
     async (how) => {
@@ -75,7 +75,7 @@ describe('work that takes longer than its time to end', () => {
     },
   );
 
-  it('is waited for again by another stop, and by the close', async () => {
+  it('is awaited again by another stop(), and by close()', async () => {
     const { a, b, elected, locks } = await leaderAndStandby();
     await a.election.stop({ drainMs: 0 });
     const stopping = later(a.election.stop({ drainMs: SOON_MS }));
@@ -87,7 +87,7 @@ describe('work that takes longer than its time to end', () => {
     await b.stop();
   });
 
-  it('is extended by nothing, so that others lead in the end though it never ends', async () => {
+  it('does not have its lease extended, so another candidate leads even if the work never ends', async () => {
     const [one, other] = await twoProviders({ leaseMs: 1_000 });
     const a = one.locks.createLeaderElection('e', { onElected: () => new Promise(() => undefined) });
     const b = other.locks.createLeaderElection('e');
@@ -99,7 +99,7 @@ describe('work that takes longer than its time to end', () => {
     await b.stop();
   });
 
-  it('has no other term beside it, and one after it if its candidate was started again', async () => {
+  it('delays a restart of its candidate: the next term begins only after the work has ended', async () => {
     const { a, b, elected } = await leaderAndStandby();
     await a.election.stop({ drainMs: 0 });
     const started = later(a.election.start());
@@ -114,8 +114,8 @@ describe('work that takes longer than its time to end', () => {
   });
 });
 
-describe('the time to end', () => {
-  it('is as long as the call says', async () => {
+describe('drainMs', () => {
+  it('is how long a hand-over waits for the work', async () => {
     const { a, elected } = await leaderAndStandby();
     const handed = later(a.election.handOverTo('b', { drainMs: LEASE_MS }));
     expect(await staysOpen(handed, 100)).toBe(true);
@@ -125,7 +125,7 @@ describe('the time to end', () => {
     await a.election.stop();
   });
 
-  it('is waited for by whoever wants to end a term that ends already', async () => {
+  it('applies to each call by itself: a short call returns while longer ones wait for the same work', async () => {
     const { a, elected } = await leaderAndStandby();
     const first = later(a.election.resign({ drainMs: LEASE_MS }));
     const second = later(a.election.resign({ drainMs: LEASE_MS }));
@@ -138,21 +138,24 @@ describe('the time to end', () => {
     await a.election.stop();
   });
 
-  it.each([{ drainMs: -1 }, { drainMs: '1' }, { drainMs: NaN }])('is refused as %j', async (drain) => {
-    const { locks } = await testProvider();
-    const election = locks.createLeaderElection('e');
-    for (const call of [
-      election.resign(drain as { drainMs: number }),
-      election.stop(drain as { drainMs: number }),
-      election.handOverTo('b', drain as { drainMs: number }),
-    ]) {
-      await expect(call).rejects.toThrow(/drainMs/);
-    }
-  });
+  it.each([{ drainMs: -1 }, { drainMs: '1' }, { drainMs: NaN }])(
+    'is refused if it is no duration: %j',
+    async (drain) => {
+      const { locks } = await testProvider();
+      const election = locks.createLeaderElection('e');
+      for (const call of [
+        election.resign(drain as { drainMs: number }),
+        election.stop(drain as { drainMs: number }),
+        election.handOverTo('b', drain as { drainMs: number }),
+      ]) {
+        await expect(call).rejects.toThrow(/drainMs/);
+      }
+    },
+  );
 });
 
 describe('the release of a term', () => {
-  it('ends it as a resignation does: nobody is elected while its work goes on', async () => {
+  it('ends the term like a resignation: no candidate is elected while its work goes on', async () => {
     const { a, b, elected } = await leaderAndStandby();
     const released = await (async () => {
       const term = await a.election.untilElected();
@@ -167,13 +170,13 @@ describe('the release of a term', () => {
     await within(SOON_MS, 'the standby', elected);
     expect(a.told).toEqual(['worked', 'resigned']);
     await b.stop();
-    // It stands again.
+    // The candidate stands again.
     const again = await within(SOON_MS, 'another term', a.election.untilElected());
     await again[Symbol.asyncDispose]();
     await a.election.stop();
   });
 
-  it('of one that was lost tells so, and ends no other', async () => {
+  it('returns false if the term was lost, and does not end the next term', async () => {
     const { locks } = await testProvider();
     const election = locks.createLeaderElection('e');
     await election.start();
@@ -187,9 +190,9 @@ describe('the release of a term', () => {
   });
 });
 
-describe('a job that is stopped', () => {
+describe('a job', () => {
   it.each(['stop', 'close'] as const)(
-    'gives its seat to the next within the time to end, by %s',
+    'frees its seat for the next leader as soon as its run has ended, after: %s',
     async (how) => {
       const database = randomName('test');
       const one = await testProvider({ leaseMs: LEASE_MS }, { database });

@@ -4,7 +4,7 @@ import { eventually, later, rejection, staysOpen, within } from '../../../lab/pa
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 
 describe('a candidate', () => {
-  it('stands again only when the work of its last term has ended, so that others lead meanwhile', async () => {
+  it('stands again only after the work of its last term has ended, and others lead meanwhile', async () => {
     const [one, other] = await twoProviders({ leaseMs: 3_000 });
     const told: string[] = [];
     let finish!: () => void;
@@ -30,7 +30,7 @@ describe('a candidate', () => {
       await b.resign();
     }
     await within(10_000, 'b, who is alone', b.untilElected());
-    // Nor does it after a restart.
+    // A restart does not let it stand earlier either.
     await a.stop({ drainMs: 0 });
     const started = later(a.start());
     expect(await staysOpen(started, 100)).toBe(true);
@@ -44,7 +44,7 @@ describe('a candidate', () => {
     expect(told).toEqual(['elected', 'deposed', 'elected', 'deposed']);
   });
 
-  it('whose event loop was blocked leaves its work the whole lease: nobody leads before', async () => {
+  it('has its whole lease even if its event loop is blocked: no other candidate leads before it expires', async () => {
     const [one, other] = await twoProviders({ leaseMs: 1_000 });
     const a = one.locks.createLeaderElection('e', { candidateId: 'a' });
     const b = other.locks.createLeaderElection('e', { candidateId: 'b' });
@@ -61,7 +61,7 @@ describe('a candidate', () => {
     expect(leader?.electedAt.getTime()).toBeGreaterThanOrEqual(holder.expiresAt.getTime());
   });
 
-  it('whose term is over before it begins is told so, and does not take itself for the leader', async () => {
+  it('gets an aborted signal in onElected if its term is over already, and is not the leader', async () => {
     const [one, other] = await twoProviders({ leaseMs: 1_000 });
     const told: string[] = [];
     const a = one.locks.createLeaderElection('e', {
@@ -85,7 +85,7 @@ describe('a candidate', () => {
     await a.stop();
   });
 
-  it('that ends its term for another cause has no longer for it than a stop says', async () => {
+  it('stops within the shortest drainMs of its stop() calls, also after its term was revoked', async () => {
     const [one] = await twoProviders({ leaseMs: 60_000 });
     const a = one.locks.createLeaderElection('e', { onElected: () => new Promise(() => undefined) });
     await a.start();
@@ -96,7 +96,7 @@ describe('a candidate', () => {
     await within(10_000, 'the stop', Promise.all([a.stop({ drainMs: 0 }), unhurried]));
   });
 
-  it('waits for whatever its callbacks return that can be waited for', async () => {
+  it('awaits any thenable that its callbacks return', async () => {
     const [one] = await twoProviders();
     const told: string[] = [];
     const a = one.locks.createLeaderElection('e', {
@@ -117,7 +117,7 @@ describe('a candidate', () => {
     expect(told).toEqual(['asked for', 'done', 'deposed']);
   });
 
-  it('that wants to end its term when it hears of its loss is answered', async () => {
+  it('settles resign() and handOverTo() that a listener of the lost event calls', async () => {
     const [one] = await twoProviders();
     const a = one.locks.createLeaderElection('e', { candidateId: 'a' });
     const endings: Promise<unknown>[] = [];
@@ -130,7 +130,7 @@ describe('a candidate', () => {
     await within(10_000, 'the end', a.stop());
   });
 
-  it('that was never started is not waited for beyond the end of its provider', async () => {
+  it('rejects untilElected() when its provider closes, even if it was never started', async () => {
     const { locks } = await testProvider();
     const elected = later(locks.createLeaderElection('e').untilElected());
     await locks.close();
@@ -138,10 +138,10 @@ describe('a candidate', () => {
     expect(error).toMatchObject({ code: 'PROVIDER_CLOSED', lockName: 'e' });
   });
 
-  it('that is refused again and again leaves nothing behind of each time', async () => {
+  it('leaks no listeners when the library refuses it again and again', async () => {
     const [one, other] = await twoProviders({ leaseMs: 1_000 });
     const warnings: string[] = [];
-    // The library's own warnings tell of the refusals, as they should where nobody listens for them.
+    // The library's own warnings report the refusals, because no listener is registered for them.
     const onWarning = ({ name, message }: Error): void => {
       if (name !== 'LeaseholdWarning') warnings.push(`${name}: ${message}`);
     };

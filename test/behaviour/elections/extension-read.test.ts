@@ -6,7 +6,7 @@ import { PLACES_OF_LEASES } from '../../model/documents/lock-kinds.js';
 import { testProvider } from '../../support/test-provider.js';
 
 describe('the read that follows an extension of a term', () => {
-  it('shows the transition, which the leader does not count on', async () => {
+  it('shows the lease with the transition, but the leader counts only on the lease', async () => {
     const [leaseMs, transitionMs] = [60_000, 40_000];
     const { locks, db } = await testProvider({ leaseMs });
     const election = locks.createLeaderElection('e', { transitionMs });

@@ -22,9 +22,9 @@ const FAILURES: readonly (readonly [string, () => unknown])[] = [
   ],
 ];
 
-describe('a candidate whose onElected', () => {
+describe('a candidate', () => {
   it.each(FAILURES)(
-    '%s gives its term up, so that another one leads, and queues again',
+    'gives up its term, lets another candidate lead and queues again if onElected %s',
     async (_, onElected) => {
       const [one, other] = await twoProviders();
       const told: string[] = [];
@@ -50,7 +50,7 @@ describe('a candidate whose onElected', () => {
     },
   );
 
-  it('fails again and again stays away for longer each time', async () => {
+  it('waits longer before each new term if onElected fails again and again', async () => {
     const { locks } = await testProvider();
     const electedAtMs: number[] = [];
     const a = locks.createLeaderElection('e', {
@@ -70,7 +70,7 @@ describe('a candidate whose onElected', () => {
     await a.stop();
   });
 
-  it('fails is not kept from stopping by its pause', async () => {
+  it('can be stopped during the pause after onElected failed', async () => {
     const { locks } = await testProvider();
     let elected = 0;
     const a = locks.createLeaderElection('e', {
@@ -88,7 +88,7 @@ describe('a candidate whose onElected', () => {
     expect([elected, a.state]).toEqual([3, 'stopped']);
   });
 
-  it('fails leads on if it is to', async () => {
+  it('goes on leading after onElected failed if onFailure is lead-on', async () => {
     const { locks } = await testProvider();
     const errors: unknown[] = [];
     const a = locks.createLeaderElection('e', {
@@ -104,7 +104,7 @@ describe('a candidate whose onElected', () => {
     await a.stop();
   });
 
-  it('ends by throwing the reason of its signal has not failed', async () => {
+  it('has not failed if onElected rejects with the reason of its signal', async () => {
     const { locks } = await testProvider();
     const errors: unknown[] = [];
     const a = locks.createLeaderElection('e', {
@@ -124,7 +124,7 @@ describe('a candidate whose onElected', () => {
     expect(errors).toEqual([]);
   });
 
-  it('and onFailure are checked when it is made', async () => {
+  it('is refused with a wrong onFailure when it is created', async () => {
     const { locks } = await testProvider();
     for (const onFailure of ['stop', 1, null]) {
       const options = { onFailure } as unknown as LeaderElectionOptions;

@@ -18,16 +18,16 @@ afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-/** Long enough to outlive the election of a primary. */
+/** A lease that outlives the election of a primary. */
 const LEASE_MS = 60_000;
 
-/** How often an observer looks while it has no stream, and how long a leader leads: for longer than such a look. */
+/** How often an observer polls while it has no stream. A term lasts longer, so that a poll can see each leader. */
 const POLL_MS = 100;
 const TERM_MS = 600;
 
 const CANDIDATES = ['a', 'b', 'c'] as const;
 
-/** On all members: which of them had the streams, a failover changes. */
+/** Counts the streams on all members, because a failover moves them to another member. */
 async function streamsOf(appName: string): Promise<number> {
   let streams = 0;
   for (const { directUri, isRunning } of cluster.members) {
@@ -42,7 +42,7 @@ async function streamsOf(appName: string): Promise<number> {
   return streams;
 }
 
-/** Whoever leads hands over to the next one after a while, until it is told to end. */
+/** Lets each leader hand over to the next candidate after a while, until `end()` is called. */
 class Succession {
   /** The tokens, in their order. */
   readonly tokens: number[] = [];
@@ -67,17 +67,17 @@ class Succession {
       const leader = await eventually('a leader', () => this.#elections.find(({ isLeader }) => isLeader));
       await pause(TERM_MS);
       const next = CANDIDATES[(CANDIDATES.indexOf(leader.candidateId as 'a') + 1) % CANDIDATES.length] ?? '';
-      // While there is no primary, nobody can say whether that one waits.
+      // Without a primary, the leader cannot find out whether that candidate waits.
       const isHanded = await leader.handOverTo(next).catch(() => false);
       if (!isHanded) await pause(50);
     }
-    // The leader last, so that nobody follows it who is about to stop.
+    // The leader stops last, so that no candidate that is about to stop follows it.
     const inOrder = this.#elections.toSorted((a, b) => Number(a.isLeader) - Number(b.isLeader));
     for (const election of inOrder) await election.stop();
   }
 }
 
-/** What one observer was shown, as tokens. */
+/** Adds the tokens of the leaders that one observer is shown to `seen`. */
 async function watch(election: LeaderElection, signal: AbortSignal, seen: number[]): Promise<void> {
   for await (const leader of election.observe({ signal })) if (leader !== null) seen.push(leader.token);
 }
@@ -85,8 +85,8 @@ async function watch(election: LeaderElection, signal: AbortSignal, seen: number
 describe.each([
   ['is killed', async () => (await cluster.untilPrimary()).kill()],
   ['steps down', async () => (await cluster.untilPrimary()).stepDown()],
-] as const)('observers, when the primary %s', (_, end) => {
-  it('are shown every leader once and in order, by one stream of their provider, and leave nothing behind', async () => {
+] as const)('when the primary %s, the observers of one provider', (_, end) => {
+  it('see the leaders once each and in order through one stream, and leave no stream behind', async () => {
     await cluster.heal();
     await using database = new OwnDatabase(cluster.uri);
     const options = { leaseMs: LEASE_MS, createIndexes: false, pollMs: { max: POLL_MS } };

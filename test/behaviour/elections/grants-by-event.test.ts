@@ -7,11 +7,11 @@ const updatesOf = ({ commands }: TestProvider): number =>
   commands.filter(({ commandName }) => commandName === 'findAndModify').length;
 
 describe.each([
-  ['none', 0],
-  ['as long as the lease', 30_000],
-  ['ten times the lease', 300_000],
-])('an election with a transition: %s', (_, transitionMs) => {
-  it('costs the next leader nothing but the event', async () => {
+  ['no transition', 0],
+  ['a transition of one lease', 30_000],
+  ['a transition of ten leases', 300_000],
+])('an election with %s', (_, transitionMs) => {
+  it('lets the next leader begin on the event alone, without a command', async () => {
     const [one, other] = await twoProviders({ leaseMs: 30_000 });
     const a = one.locks.createLeaderElection('e', { transitionMs });
     const b = other.locks.createLeaderElection('e', { transitionMs });
@@ -28,7 +28,7 @@ describe.each([
   });
 });
 
-it('whoever waits with a long transition is known to be alive by its lease, not by both together', async () => {
+it('a standby in an election with a long transition extends its place within each lease, and is elected without a command', async () => {
   const [one, other] = await twoProviders({ leaseMs: 3_000 });
   const terms = { transitionMs: 60_000 };
   const a = one.locks.createLeaderElection('e', terms);

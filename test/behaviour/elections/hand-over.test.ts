@@ -16,7 +16,7 @@ interface Elected {
 /** Twelve candidates, three in each provider, and one observer of each provider. */
 class Assembly {
   readonly elections: readonly LeaderElection[];
-  /** In the order of the events of the candidates. */
+  /** In the order of the `elected` events. */
   readonly elected: Elected[] = [];
   readonly observed: Elected[][] = [];
   readonly #end = new AbortController();
@@ -43,9 +43,9 @@ class Assembly {
     return this.elections.find(({ isLeader }) => isLeader);
   }
 
-  /** So many have led, everybody has seen them, and the others wait. */
+  /** Waits until this many terms have begun, each observer has seen them, and the other candidates queue. */
   async untilElected(count: number, { locks }: TestProvider): Promise<void> {
-    await eventually('everybody has seen the leader', () =>
+    await eventually('each observer has seen the leader', () =>
       [this.elected, ...this.observed].every((seen) => seen.length >= count),
     );
     await eventually('the others wait', async () => {
@@ -59,8 +59,8 @@ class Assembly {
   }
 }
 
-describe('a hand-over among twelve candidates of four providers', () => {
-  it('elects the one that is named, and nobody in between, whoever looks', async () => {
+describe('a hand-over', () => {
+  it('elects the named candidate and no other in between, as every observer sees', async () => {
     const database = randomName('test');
     const providers: TestProvider[] = [];
     for (let index = 0; index < PROVIDERS; index += 1) providers.push(await testProvider({}, { database }));
@@ -72,7 +72,7 @@ describe('a hand-over among twelve candidates of four providers', () => {
     const plan = ['candidate 0'];
     for (let round = 0; round < HAND_OVERS; round += 1) {
       const { leader } = assembly;
-      // Mostly somebody far behind in the queue, and of any provider.
+      // Usually a candidate far behind in the queue, of any provider.
       const to = `candidate ${String((Number(leader?.candidateId.slice(10)) + 5 + (round % 3)) % CANDIDATES)}`;
       expect(await leader?.handOverTo(to)).toBe(true);
       plan.push(to);
@@ -85,7 +85,7 @@ describe('a hand-over among twelve candidates of four providers', () => {
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
   });
 
-  it('leaves those who wait in their order, and puts the leader that was behind them', async () => {
+  it('keeps the order of the other waiters, and puts the former leader behind them', async () => {
     const one = await testProvider();
     const elections = ['a', 'b', 'c', 'd'].map((candidateId) =>
       one.locks.createLeaderElection('e', { candidateId }),

@@ -13,7 +13,7 @@ const untilAborted = ({ signal }: LockHandle): Promise<void> =>
       });
   });
 
-/** A candidate whose work ends a while after its signal, and what is wrong with the order of its callbacks. */
+/** A candidate whose work ends some time after its signal. `wrong` lists callbacks that came out of order. */
 function candidate(
   locks: LockProvider,
   candidateId: string,
@@ -41,8 +41,8 @@ function candidate(
   return { election, wrong, going: () => going };
 }
 
-describe('of calls that overlap the last one decides:', () => {
-  it('stop, start, stop', async () => {
+describe('overlapping calls', () => {
+  it('stop, start, stop leave the candidate stopped', async () => {
     const { locks } = await testProvider();
     const { election, wrong, going } = candidate(locks, 'a');
     await election.start();
@@ -51,12 +51,12 @@ describe('of calls that overlap the last one decides:', () => {
     await within(20_000, 'all of them', Promise.all(calls));
     expect([election.state, election.isLeader, going()]).toEqual(['stopped', false, 0]);
     expect(await locks.inspect('e')).toMatchObject({ holders: [], waiters: [] });
-    // What was called before the last stop does not begin later, either.
+    // The start before the last stop has no later effect either.
     await pause(100);
     expect([election.state, wrong]).toEqual(['stopped', []]);
   });
 
-  it('stop, start', async () => {
+  it('stop, start lead to another term', async () => {
     const { locks } = await testProvider();
     const { election, wrong } = candidate(locks, 'a');
     await election.start();
@@ -71,7 +71,7 @@ describe('of calls that overlap the last one decides:', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('stop, start, close', async () => {
+  it('stop, start, close leave the candidate stopped, and the start is rejected', async () => {
     const { locks } = await testProvider();
     const { election, going } = candidate(locks, 'a');
     await election.start();
@@ -84,7 +84,7 @@ describe('of calls that overlap the last one decides:', () => {
     expect([election.state, going()]).toEqual(['stopped', 0]);
   });
 
-  it('the caller that waits to be elected is told of the stop at once, and not of an earlier one', async () => {
+  it('stop, start, untilElected, stop end the wait by the later stop, not by the earlier one', async () => {
     const { locks } = await testProvider();
     const { election } = candidate(locks, 'a');
     await election.start();
@@ -97,7 +97,7 @@ describe('of calls that overlap the last one decides:', () => {
     await within(20_000, 'the end', Promise.all([stopped, starting, stoppedAgain]));
   });
 
-  it('of a job, too: nothing runs after the last stop', async () => {
+  it('start no run of a scheduled job after the last stop', async () => {
     const { locks } = await testProvider();
     let runs = 0;
     let going = 0;
@@ -117,7 +117,7 @@ describe('of calls that overlap the last one decides:', () => {
     expect(going).toBe(0);
     await pause(300);
     expect(runs).toBe(before);
-    // And it runs again when the last one is a start.
+    // The job runs again if the last call is a start.
     await within(20_000, 'all of them', Promise.all([job.start(), job.stop(), job.start()]));
     await eventually('another run', () => runs > before);
     await within(20_000, 'all of them', Promise.all([job.stop(), job.start(), job.stop({ drainMs: 0 })]));
@@ -132,7 +132,7 @@ const ROUNDS = 12;
 const CALLS = 5;
 
 describe('a candidate', () => {
-  it('ends as the last call wants it to, whatever was called before', async () => {
+  it('ends in the state that the last call asks for, whatever was called before', async () => {
     const draw = drawing(drawSeed('calls of a candidate'));
     const database = randomName('test');
     const standby = await testProvider({}, { database });
@@ -152,10 +152,10 @@ describe('a candidate', () => {
       const words = said.join(', ');
       await within(60_000, words, Promise.allSettled(calls));
       const last = said.findLast((call) => ['start', 'stop', 'stop at once', 'close'].includes(call));
-      await isAsDemanded(a, last, words);
+      await expectStateAfter(a, last, words);
       await within(60_000, words, Promise.all([a.election.stop(), b.election.stop()]));
       expect([words, a.wrong, b.wrong, a.going(), b.going()]).toEqual([words, [], [], 0, 0]);
-      await eventually(`nobody is left: ${words}`, async () => {
+      await eventually(`the election is empty: ${words}`, async () => {
         const left = await standby.locks.inspect('e');
         return left?.holders.length === 0 && left.waiters.length === 0;
       });
@@ -175,7 +175,7 @@ async function play(call: string, a: LeaderElection, locks: LockProvider): Promi
   else await locks.close();
 }
 
-async function isAsDemanded(
+async function expectStateAfter(
   { election, going }: ReturnType<typeof candidate>,
   last: string | undefined,
   words: string,
@@ -196,7 +196,7 @@ interface Draw {
   one<T>(all: readonly T[]): T;
 }
 
-/** Numbers that follow from a seed. */
+/** Pseudo-random numbers from a seed. */
 function drawing(seed: number): Draw {
   let state = seed;
   const draw = (below: number): number => {

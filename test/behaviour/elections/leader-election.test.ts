@@ -3,7 +3,7 @@ import type { LeaderElection, LeaderElectionOptions, LockProvider } from '../../
 import { eventually, later, pause, rejection, staysOpen, thrown, within } from '../../../lab/patience.js';
 import { twoProviders } from '../../support/test-provider.js';
 
-/** A candidate that writes down its callbacks. */
+/** A candidate that records its callbacks in `told`. */
 function candidate(
   locks: LockProvider,
   candidateId: string,
@@ -29,7 +29,7 @@ async function drained(leaders: AsyncIterable<unknown>): Promise<unknown[]> {
 }
 
 describe.concurrent('an election', () => {
-  it('has one leader, and the next one in the order of the starts when that stops', async () => {
+  it('has one leader, and elects the next candidate in the order of the starts when the leader stops', async () => {
     const [one, other] = await twoProviders();
     const told: string[] = [];
     const [a, b, c] = [
@@ -61,7 +61,7 @@ describe.concurrent('an election', () => {
     expect(await one.locks.inspect('e')).toMatchObject({ kind: 'election', holders: [], waiters: [] });
   });
 
-  it('may be started again, and leads again', async () => {
+  it('lets a candidate start again after a stop, and lead again', async () => {
     const [one] = await twoProviders();
     const told: string[] = [];
     const a = candidate(one.locks, 'a', told);
@@ -77,7 +77,7 @@ describe.concurrent('an election', () => {
     expect(told).toEqual(Array.from({ length: 3 }, () => ['a elected', 'a deposed: stopped']).flat());
   });
 
-  it('keeps its leader for several leases, though its callback takes longer than one', async () => {
+  it('keeps its leader for several leases while onElected runs for longer than one', async () => {
     const [one, other] = await twoProviders({ leaseMs: 2_000 });
     const told: string[] = [];
     const a = candidate(one.locks, 'a', told, { onElected: () => pause(5_000) });
@@ -92,7 +92,7 @@ describe.concurrent('an election', () => {
     await Promise.all([b.stop(), a.stop()]);
   });
 
-  it('lets its leader resign to the end of the queue', async () => {
+  it('puts a leader that resigns at the end of the queue', async () => {
     const [one, other] = await twoProviders();
     const told: string[] = [];
     const [a, b, c] = [
@@ -117,7 +117,7 @@ describe.concurrent('an election', () => {
     expect(told[1]).toBe('a deposed: resigned');
   });
 
-  it('is handed to the candidate that is named, and to nobody in between', async () => {
+  it('is handed over to the named candidate, and to no other in between', async () => {
     const [one, other] = await twoProviders();
     const told: string[] = [];
     const all = ['a', 'b', 'c'].map((id, index) =>
@@ -145,7 +145,7 @@ describe.concurrent('an election', () => {
     ]);
   });
 
-  it('gives the seat back if the one it is handed to, of the same name, has left while the work ended', async () => {
+  it('frees the seat if the candidate to hand over to, with the same id, leaves while the work ends', async () => {
     const [one, other] = await twoProviders();
     const namesake = candidate(other.locks, 'a', []);
     const a = candidate(one.locks, 'a', [], {
@@ -164,7 +164,7 @@ describe.concurrent('an election', () => {
     await eventually('it stands again', async () => ((await a.leader())?.token ?? 0) > term.fencingToken);
   });
 
-  it('ends a term in order: its signal, its work, its callback, its seat', async () => {
+  it('ends a term in this order: the signal aborts, the work ends, onDeposed runs, the seat is freed', async () => {
     const [one, other] = await twoProviders();
     const told: string[] = [];
     const a = candidate(one.locks, 'a', told, {
@@ -195,7 +195,7 @@ describe.concurrent('an election', () => {
     ]);
   });
 
-  it('keeps the seat of work that outlives its time, until the lease is over', async () => {
+  it('keeps the seat until the lease expires if the work outlasts drainMs', async () => {
     const [one, other] = await twoProviders({ leaseMs: 3_000 });
     const told: string[] = [];
     let finish!: () => void;
@@ -216,7 +216,7 @@ describe.concurrent('an election', () => {
     await eventually('the callback', () => told.includes('a deposed: stopped'));
   });
 
-  it('gives a grant back that comes after the stop', async () => {
+  it('gives back a grant that arrives after the stop', async () => {
     const [one, other] = await twoProviders();
     const told: string[] = [];
     const [a, b] = [candidate(one.locks, 'a', told), candidate(other.locks, 'b', told)];
@@ -241,7 +241,7 @@ describe.concurrent('an election', () => {
     }
   });
 
-  it('tells of errors of its callbacks by an event, and goes on', async () => {
+  it('emits errors of its callbacks as events, and goes on', async () => {
     const [one] = await twoProviders();
     const errors: unknown[] = [];
     const a = one.locks.createLeaderElection('e', {
@@ -259,7 +259,7 @@ describe.concurrent('an election', () => {
     expect(errors).toEqual(['elected', 'deposed']);
   });
 
-  it('deposes a leader that is evicted or asked to go, and lets it stand again', async () => {
+  it('deposes a leader whose lease is revoked, by force or politely, and lets it stand again', async () => {
     const [one] = await twoProviders();
     const told: string[] = [];
     const a = candidate(one.locks, 'a', told);
@@ -274,7 +274,7 @@ describe.concurrent('an election', () => {
     await within(10_000, 'a third term', a.untilElected());
   });
 
-  it('waits to be elected for as long as it is told to', async () => {
+  it('ends untilElected() by its timeout, its signal or a stop', async () => {
     const [one, other] = await twoProviders({ label: 'a label' });
     const [a, b] = [candidate(one.locks, 'a', []), candidate(other.locks, 'b', [])];
     await a.start();
@@ -290,7 +290,7 @@ describe.concurrent('an election', () => {
     expect(await rejection(stopped)).toMatchObject({ name: 'AbortError' });
   });
 
-  it('ends with its provider', async () => {
+  it('ends when its provider closes', async () => {
     const [one, other] = await twoProviders();
     const told: string[] = [];
     const [a, b] = [candidate(one.locks, 'a', told), candidate(other.locks, 'b', told)];
@@ -309,7 +309,7 @@ describe.concurrent('an election', () => {
     await a.stop();
   });
 
-  it('is refused under a name that is in use as another kind, and may be started later', async () => {
+  it('cannot start while another kind of lock uses its name, and can start later', async () => {
     const [one] = await twoProviders();
     const hold = await one.locks.acquireMutex('e');
     const a = candidate(one.locks, 'a', []);
@@ -321,7 +321,7 @@ describe.concurrent('an election', () => {
     expect(await rejection(one.locks.tryAcquireMutex('e'))).toMatchObject({ actual: 'election' });
   });
 
-  it('refuses wrong options when it is made', async () => {
+  it('refuses wrong options when it is created', async () => {
     const [one] = await twoProviders();
     const making = (options: unknown) => () =>
       one.locks.createLeaderElection('e', options as LeaderElectionOptions);
@@ -350,7 +350,7 @@ describe.concurrent('an election', () => {
     expect(thrown(() => one.locks.createLeaderElection(''))).toBeInstanceOf(RangeError);
   });
 
-  it('stores what a caller names as text, whatever it looks like', async () => {
+  it('stores candidate ids and values as plain text, even if they look like expressions', async () => {
     const [one, other] = await twoProviders();
     const [a, b] = [
       candidate(one.locks, '$holder.id', [], { value: '$$NOW' }),

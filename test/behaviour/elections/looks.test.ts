@@ -5,8 +5,8 @@ import { testProvider, twoProviders } from '../../support/test-provider.js';
 
 const SOON_MS = 60_000;
 
-describe('the candidates of an election', () => {
-  it('are the leader, and then the others in the order of the queue', async () => {
+describe('candidates()', () => {
+  it('lists the leader, and then the standbys in the order of the queue', async () => {
     const [one, other] = await twoProviders();
     const spectator = other.locks.createLeaderElection('e');
     expect(await spectator.candidates()).toEqual([]);
@@ -28,7 +28,7 @@ describe('the candidates of an election', () => {
     ]);
     const times = candidates.map(({ since }) => since.getTime());
     expect(times).toEqual([...times].sort((x, y) => x - y));
-    // Each of the names is one that can be handed to.
+    // Each listed candidate can take over by a hand-over.
     expect(await all[0]?.handOverTo(candidates[2]?.candidateId ?? '')).toBe(true);
     await eventually('the new order', async () => {
       const ids = (await spectator.candidates()).map(({ candidateId }) => candidateId);
@@ -44,7 +44,7 @@ describe('the candidates of an election', () => {
     await Promise.all(all.map((each) => each.stop()));
   });
 
-  it('are none of another lock of that name, and none that can be told of a corrupt one', async () => {
+  it('is empty for a lock of another kind, and rejects for a corrupt document or a closed provider', async () => {
     const one = await testProvider();
     const election = one.locks.createLeaderElection('e', { candidateId: 'a' });
     const hold = await one.locks.acquireMutex('e');
@@ -60,8 +60,8 @@ describe('the candidates of an election', () => {
   });
 });
 
-describe('a wait to be elected that is too late', () => {
-  it('names the leader of now by its candidate id, and not one that has stopped', async () => {
+describe('the timeout error of untilElected()', () => {
+  it('names the current leader by its candidate id, and not one that has stopped', async () => {
     const [one, other] = await twoProviders();
     const [a, b] = [
       one.locks.createLeaderElection('e', { candidateId: 'pod-a' }),
@@ -81,7 +81,7 @@ describe('a wait to be elected that is too late', () => {
     });
     await a.stop();
     await within(SOON_MS, 'b', b.untilElected());
-    // Also one that was never started.
+    // The same for a candidate that was never started.
     for (const candidate of [c, d]) {
       const error = await late(candidate);
       expect(error).toMatchObject({
@@ -94,7 +94,7 @@ describe('a wait to be elected that is too late', () => {
 });
 
 describe('an observation', () => {
-  it('ends by return at once, while a next is pending', async () => {
+  it('ends at once when return() is called while next() is pending', async () => {
     const { locks } = await testProvider();
     const leaders = locks.createLeaderElection('e').observe()[Symbol.asyncIterator]();
     expect(await within(SOON_MS, 'nobody leads', leaders.next())).toEqual({ done: false, value: null });
@@ -108,7 +108,7 @@ describe('an observation', () => {
     expect(await within(SOON_MS, 'another next', leaders.next())).toMatchObject({ done: true });
   });
 
-  it('ends by a break, and gives pending calls what comes in their order', async () => {
+  it('ends by a break, and answers pending next() calls in their order', async () => {
     const { locks } = await testProvider();
     const election = locks.createLeaderElection('e', { candidateId: 'a' });
     const leaders = election.observe()[Symbol.asyncIterator]();
@@ -130,7 +130,7 @@ describe('an observation', () => {
     await leaders.return?.();
   });
 
-  it('that is over before it begins gives nothing', async () => {
+  it('yields no leader if it is over before it begins', async () => {
     const { locks } = await testProvider();
     const leaders = locks.createLeaderElection('e').observe({ signal: AbortSignal.abort() });
     for await (const leader of leaders) throw new Error(`shown: ${JSON.stringify(leader)}`);

@@ -3,7 +3,7 @@ import { inject } from 'vitest';
 import { whenTestEnds } from '../../support/current-test.js';
 import { LockProvider } from '../../../src/index.js';
 
-/** A provider that can be made to end as a process does that is killed. */
+/** A provider whose `die()` cuts it off from the store, as if its process had been killed. */
 export function mortal(
   database: string,
   leaseMs: number,

@@ -7,9 +7,9 @@ import { mortal } from './mortal.js';
 import { countStreams } from './streams.js';
 
 describe.concurrent.each(['change-stream', 'polling'] as const)(
-  'whoever observes an election, by %s',
+  'an observer of an election, by %s',
   (wakeups) => {
-    it('sees the leader of now, and each next one', async () => {
+    it('sees the current leader, and then each next one', async () => {
       const [one, other] = await twoProviders({ wakeups, pollMs: { max: 50 } });
       const spectator = other.locks.createLeaderElection('e');
       const seen: (string | null)[] = [];
@@ -19,7 +19,7 @@ describe.concurrent.each(['change-stream', 'polling'] as const)(
           seen.push(leader === null ? null : `${leader.candidateId} at ${leader.value}`);
         }
       })();
-      await eventually('nobody', () => seen.length === 1);
+      await eventually('no leader', () => seen.length === 1);
       const [a, b] = ['a', 'b'].map((candidateId) =>
         one.locks.createLeaderElection('e', { candidateId, value: `${candidateId}:80`, transitionMs: 500 }),
       );
@@ -38,13 +38,13 @@ describe.concurrent.each(['change-stream', 'polling'] as const)(
       await a.stop();
       await eventually('b', () => seen.length === 3);
       await b.stop();
-      await eventually('nobody', () => seen.length === 4);
+      await eventually('no leader', () => seen.length === 4);
       expect(seen).toEqual([null, 'a at a:80', 'b at b:80', null]);
       end.abort();
       await within(5_000, 'the end', watching);
     });
 
-    it('is told of a leader that fell silent, though nothing happens', async () => {
+    it('sees that the lease of a silent leader has expired, although nothing is written', async () => {
       const database = randomName('test');
       const other = await testProvider({ wakeups, pollMs: { max: 50 } }, { database });
       const victim = mortal(database, 1_000);
@@ -60,7 +60,7 @@ describe.concurrent.each(['change-stream', 'polling'] as const)(
       })();
       await eventually('a', () => seen.length === 1);
       await victim.die();
-      await eventually('nobody', () => seen.length === 2);
+      await eventually('no leader', () => seen.length === 2);
       expect(seen[1]).toBeNull();
       end.abort();
       await within(5_000, 'the end', watching);
@@ -69,7 +69,7 @@ describe.concurrent.each(['change-stream', 'polling'] as const)(
 );
 
 describe.concurrent('observers of one provider', () => {
-  it('share one stream, which closes behind the last of them', async () => {
+  it('share one stream, which closes with the last of them', async () => {
     const [one] = await twoProviders();
     const ends = [new AbortController(), new AbortController(), new AbortController()];
     let seen = 0;
@@ -87,7 +87,7 @@ describe.concurrent('observers of one provider', () => {
     await eventually('no stream', async () => (await countStreams(one, one.appName)) === 0);
   });
 
-  it('do not look for every claim of its jobs', async () => {
+  it('do not read the election again for every claim of a job', async () => {
     const [one, other] = await twoProviders();
     let runs = 0;
     const job = one.locks.createScheduledJob('e', { everyMs: 20, run: () => (runs += 1) });
@@ -111,7 +111,7 @@ describe.concurrent('observers of one provider', () => {
     await job.stop();
   });
 
-  it('may break off', async () => {
+  it('can end by a break, which closes their stream', async () => {
     const [one] = await twoProviders();
     const election = one.locks.createLeaderElection('e');
     for await (const leader of election.observe()) {
@@ -121,7 +121,7 @@ describe.concurrent('observers of one provider', () => {
     await eventually('no stream', async () => (await countStreams(one, one.appName)) === 0);
   });
 
-  it('hear of leaders by the event, too, while they stand themselves', async () => {
+  it('can be candidates themselves, and see each leader by the leader event', async () => {
     const [one, other] = await twoProviders();
     const a = one.locks.createLeaderElection('e', { candidateId: 'a' });
     const b = other.locks.createLeaderElection('e', { candidateId: 'b' });
@@ -137,7 +137,7 @@ describe.concurrent('observers of one provider', () => {
   });
 });
 
-it('an observer that reads more slowly than leaders change keeps the last hundred of them', async () => {
+it('an observer that reads more slowly than leaders change is shown the last hundred changes', async () => {
   const observer = new LeaderIterator(
     false,
     () => undefined,

@@ -12,7 +12,7 @@ const SILENT = {
   blockTimeMS: 1.5 * STORE_TIMEOUT_MS,
 };
 
-it('a stop waits for no repeats of a hand-over that the store does not answer', async () => {
+it('a stop does not wait for repeats of a hand-over that the store does not answer', async () => {
   const [one, other] = await twoProviders({ storeTimeoutMs: STORE_TIMEOUT_MS });
   const a = one.locks.createLeaderElection('e', { candidateId: 'a' });
   const b = other.locks.createLeaderElection('e', { candidateId: 'b' });
@@ -22,7 +22,7 @@ it('a stop waits for no repeats of a hand-over that the store does not answer', 
   const heal = await failCommands(one, 'alwaysOn', SILENT);
   const handing = later(a.handOverTo('b'));
   await eventually('the end of the term', () => a.term === null);
-  // All repeats take six such times.
+  // All repeats would take six times the timeout.
   await within(4 * STORE_TIMEOUT_MS, 'both', Promise.all([a.stop({ drainMs: 0 }), handing]));
   expect(await handing).toBe(false);
   expect(a.state).toBe('stopped');
@@ -30,7 +30,7 @@ it('a stop waits for no repeats of a hand-over that the store does not answer', 
   await b.stop();
 });
 
-it('the time of a stop is that of both callbacks', async () => {
+it('drainMs of a stop limits both callbacks together', async () => {
   const { locks } = await testProvider();
   const drainMs = 2_000;
   const a = locks.createLeaderElection('e', {
@@ -45,6 +45,6 @@ it('the time of a stop is that of both callbacks', async () => {
   const startedMs = performance.now();
   await within(SOON_MS, 'the stop', a.stop({ drainMs }));
   const tookMs = performance.now() - startedMs;
-  // Twice the time, less what the first one left, is 3.5 s.
+  // If each callback had the whole time, the stop would take 3.5 s.
   expect(tookMs).toBeLessThan(drainMs + 1_000);
 });

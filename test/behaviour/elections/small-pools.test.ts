@@ -8,7 +8,7 @@ import { countStreams } from './streams.js';
 /** Far less than the second for which a stream occupies its connection. */
 const PROMPT_MS = 400;
 
-/** How long an acquire and a release of a lock that nobody wants usually take: a machine may be slow now and then. */
+/** The median time of an acquire and a release of a free lock. A machine that is slow now and then does not change it. */
 async function usualMs({ locks }: TestProvider, times: number): Promise<number> {
   const tookMs: number[] = [];
   for (let time = 0; time < times; time += 1) {
@@ -23,7 +23,7 @@ describe.each([
   { maxPoolSize: 2, streams: 1 },
   { maxPoolSize: 3, streams: 2 },
 ])('a candidate and an observer of one client with a pool of $maxPoolSize', ({ maxPoolSize, streams }) => {
-  it(`have ${String(streams)} streams together, and leave a connection for everything else`, async () => {
+  it(`use ${String(streams)} of its connections for streams, and leave one for everything else`, async () => {
     const database = randomName('test');
     const options = { leaseMs: 3_000, createIndexes: false };
     const small = await testProvider(options, { database, maxPoolSize });

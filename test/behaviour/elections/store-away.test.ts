@@ -10,7 +10,7 @@ const SOON_MS = 60_000;
 const AWAY = { failCommands: ['findAndModify', 'find', 'hello'], closeConnection: true };
 
 describe('a candidate whose store does not answer', () => {
-  it('goes on asking when it starts, tells so once, and is queued when the store is back', async () => {
+  it('keeps trying to start, emits one error, and queues when the store is back', async () => {
     const one = await testProvider({ storeTimeoutMs: 300 });
     const errors: unknown[] = [];
     const election = one.locks.createLeaderElection('e', { candidateId: 'a' });
@@ -34,7 +34,7 @@ describe('a candidate whose store does not answer', () => {
     await election.stop();
   });
 
-  it('can be stopped while it asks', async () => {
+  it('can be stopped while it tries to start', async () => {
     const one = await testProvider({ storeTimeoutMs: 300 });
     const election = one.locks.createLeaderElection('e');
     election.on('error', () => undefined);
@@ -46,7 +46,7 @@ describe('a candidate whose store does not answer', () => {
 });
 
 describe('a process that awaits an election', () => {
-  it('lives until what it awaits has come, and no longer', async () => {
+  it('stays alive until the awaited calls have settled, and then ends', async () => {
     const url = new URL('../../../src/index.ts', import.meta.url).href;
     const program = `
       import { MongoClient } from 'mongodb';

@@ -1,6 +1,6 @@
 import type { MongoClient } from 'mongodb';
 
-/** How many change streams this server has open for clients of that name. */
+/** Counts the change streams that the server has open for clients of this name. */
 export async function countStreams(
   { client }: { readonly client: MongoClient },
   appName: string,

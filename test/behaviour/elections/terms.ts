@@ -1,14 +1,14 @@
 import type { Belief } from '../processes/beliefs.js';
 import type { Line } from './candidate-lines.js';
 
-/** A time in which a candidate believed to lead. */
+/** The time in which a candidate believed that it led. */
 export interface Term extends Belief {
   readonly candidate: string;
 }
 
 /**
- * What the candidates of one process believed: from the beginning of `onElected` until the end of the last promise, the
- * news of the loss, or the beginning of `onDeposed`, before which nothing is given back.
+ * The terms that the candidates of one process believed in. A belief begins with `onElected`. It ends with the last
+ * promise, the loss or the beginning of `onDeposed`, because no seat is given back before that.
  */
 export function termsOf(lines: readonly Line[]): readonly Term[] {
   const terms = new Map<number, Term>();
@@ -30,7 +30,7 @@ export function termsOf(lines: readonly Line[]): readonly Term[] {
 
 const ORDER: readonly string[] = ['elected', 'worked', 'deposed', 'parted'];
 
-/** What is wrong with the order of the callbacks of each candidate of one process: one ends before the next begins. */
+/** Callbacks that came out of order: each callback of a candidate must end before its next one begins. */
 export function disorderIn(lines: readonly Line[]): readonly string[] {
   const steps = new Map<string, number>();
   const wrong: string[] = [];

@@ -3,8 +3,8 @@ import { eventually, later, staysOpen, within } from '../../../lab/patience.js';
 import { randomName, testProvider } from '../../support/test-provider.js';
 import { mortal } from './mortal.js';
 
-describe.concurrent('after a leader that fell silent', () => {
-  it('the next one leads within its lease', async () => {
+describe.concurrent('after a leader went silent', () => {
+  it('the next candidate leads once the lease has expired', async () => {
     const database = randomName('test');
     const { locks } = await testProvider({ leaseMs: 1_500 }, { database });
     const victim = mortal(database, 1_500);
@@ -19,7 +19,7 @@ describe.concurrent('after a leader that fell silent', () => {
     expect(term.isHeld).toBe(false);
   });
 
-  it('only the same candidate leads in the transition, before all who wait, with a new token', async () => {
+  it('only the same candidate can lead during the transition, ahead of all waiters and with a new token', async () => {
     const database = randomName('test');
     const { locks } = await testProvider({ leaseMs: 1_000 }, { database });
     const victim = mortal(database, 1_000);
@@ -32,7 +32,7 @@ describe.concurrent('after a leader that fell silent', () => {
     expect(term.remainingMs).toBeLessThanOrEqual(1_000);
     await b.start();
     const waiting = later(b.untilElected());
-    // It waits behind the other one while the lease of its own last term goes on.
+    // The heir waits behind b while the lease of the old term is live.
     await heir.start();
     await victim.die();
     await eventually('the end of the old term', () => !term.isHeld);
@@ -43,7 +43,7 @@ describe.concurrent('after a leader that fell silent', () => {
     await within(10_000, 'b', waiting);
   });
 
-  it('another one leads once the transition is over', async () => {
+  it('another candidate leads once the transition is over', async () => {
     const database = randomName('test');
     const { locks } = await testProvider({ leaseMs: 1_000 }, { database });
     const victim = mortal(database, 1_000);
