@@ -69,7 +69,7 @@ const entry = (job: string, overrides: Document = {}): Document => ({
 });
 
 describe('a claim', () => {
-  it('is stored with its instant, and the first one as the anchor of all that follow', async () => {
+  it('is stored with its instant, and the first claimed instant stays the anchor of the job', async () => {
     const name = await led();
     expect(await claimsOf(name)).toEqual([]);
     const [first, second] = [ago(2_000), ago(1_000)];
@@ -83,7 +83,7 @@ describe('a claim', () => {
     ]);
   });
 
-  it('is answered the same however often it is repeated, also after the term', async () => {
+  it('gets the same answer whenever it is repeated, even after the term', async () => {
     const name = await led();
     const claim = { instant: ago(1_000) };
     expect(await answerOf(name, claim)).toBe('claimed');
@@ -95,7 +95,7 @@ describe('a claim', () => {
     expect(await answerOf(name, { ...claim, id: 'w2', claimId: 'c2' })).toBe('outdated');
   });
 
-  it('of a run that is repeated after the term, also when nobody leads, leaves the run as it was', async () => {
+  it('leaves the stored run as it was if it is repeated after the term, even without a leader', async () => {
     const name = await led();
     const instant = ago(1_000);
     const claim = { instant, runs: true };
@@ -113,7 +113,7 @@ describe('a claim', () => {
     }
   });
 
-  it('is a write whatever its answer is, so that a majority has it', async () => {
+  it('causes a write whatever its answer is, so that a majority has confirmed it', async () => {
     const name = await led();
     const before = (await driver.oplog(name)).length;
     const claim = { instant: ago(1_000) };
@@ -122,7 +122,7 @@ describe('a claim', () => {
     expect(await driver.oplog(name)).toHaveLength(before + 4);
   });
 
-  it('takes any text as the name of a job', async () => {
+  it('accepts any text as the name of a job', async () => {
     const name = await led();
     const jobs = ['$holder', '$$NOW', 'a.b', '', ' ', '0', '__proto__', 'ä\u0000\u{1f512}', '{"$gt":""}'];
     for (const job of jobs) expect(await answerOf(name, { job, claimId: `of ${job}` })).toBe('claimed');
@@ -130,7 +130,7 @@ describe('a claim', () => {
     for (const job of jobs) expect(await answerOf(name, { job, claimId: 'another' })).toBe('outdated');
   });
 
-  it('goes along with others in one update, each by what the one before it has left', async () => {
+  it('can share one update with others, each judged by what the claims before it stored', async () => {
     const name = await led();
     const [first, second] = [ago(2_000), ago(1_000)];
     const claims = [
@@ -145,7 +145,7 @@ describe('a claim', () => {
     expect(await claimsOf(name)).toHaveLength(2);
   });
 
-  it('wins alone against twenty at once, for each of a series of instants', async () => {
+  it('is the only one of twenty simultaneous claims that wins, for each of a series of instants', async () => {
     const name = await led();
     const start = Date.now() - 60_000;
     let after: Date | null = null;
@@ -163,7 +163,7 @@ describe('a claim', () => {
   });
 });
 
-/** What keeps a claim from taking effect. */
+/** A reason why a claim has no effect. */
 interface Refused {
   readonly why: string;
   readonly answer: ClaimOutcome;
@@ -175,15 +175,15 @@ interface Refused {
 const last = ago(60_000);
 
 const REFUSED: readonly Refused[] = [
-  { why: 'an attempt that is nowhere', answer: 'deposed', claim: { id: 'w9' } },
+  { why: 'an unknown attempt', answer: 'deposed', claim: { id: 'w9' } },
   { why: 'a waiter', answer: 'deposed', claim: { id: 'w2' } },
   {
-    why: 'a lease that was given back',
+    why: 'a released lease',
     answer: 'deposed',
     before: (name) => driver.apply(name, [leave('w1')]),
   },
   {
-    why: 'a lease that was evicted',
+    why: 'an evicted lease',
     answer: 'deposed',
     before: (name) => driver.apply(name, [evict('w1')]),
   },
@@ -192,49 +192,53 @@ const REFUSED: readonly Refused[] = [
     answer: 'deposed',
     before: (name) => driver.apply(name, [handOver('w1', 'b')]),
   },
-  { why: 'a lease that is over', answer: 'deposed', before: (name) => driver.lapse(name, ['w1']) },
+  { why: 'an expired lease', answer: 'deposed', before: (name) => driver.lapse(name, ['w1']) },
   {
-    why: 'a term that is over, in its transition',
+    why: 'an expired term in its transition',
     answer: 'deposed',
     transitionMs: 60_000,
     before: (name) => driver.lapse(name, ['w1'], new Date(Date.now() + 30_000)),
   },
   {
-    why: 'a lease that was asked for',
+    why: 'a lease that was asked to end',
     answer: 'deposed',
     before: (name) => driver.apply(name, [ask('w1')]),
   },
   {
-    why: 'an instant that is still to come by the clock of the server',
+    why: 'an instant that has not come yet by the clock of the server',
     answer: 'early',
     claim: { instant: new Date(Date.now() + 3_600_000) },
   },
   {
-    why: 'a job that has claimed before, though the claim does not know it',
+    why: 'a job that has claimed before, if the claim says that it has not',
     answer: 'outdated',
     before: (name) => stores(name, [entry('j', { instant: last })]),
   },
   {
-    why: 'a job that has claimed something else',
+    why: 'a job whose last claimed instant is not the one that the claim names',
     answer: 'outdated',
     before: (name) => stores(name, [entry('j', { instant: last })]),
     claim: { after: ago(70_000) },
   },
-  { why: 'a job that has claimed nothing', answer: 'outdated', claim: { after: last } },
   {
-    why: 'the last instant itself',
+    why: 'a job that has claimed nothing, if the claim says that it has',
+    answer: 'outdated',
+    claim: { after: last },
+  },
+  {
+    why: 'the instant that was claimed last',
     answer: 'outdated',
     before: (name) => stores(name, [entry('j', { instant: last })]),
     claim: { after: last, instant: last },
   },
   {
-    why: 'an instant before the last',
+    why: 'an instant before the last claimed one',
     answer: 'outdated',
     before: (name) => stores(name, [entry('j', { instant: last })]),
     claim: { after: last, instant: ago(61_000) },
   },
   {
-    why: 'one job more than an election takes',
+    why: 'one job more than an election can have',
     answer: 'full',
     before: (name) =>
       stores(
@@ -244,7 +248,7 @@ const REFUSED: readonly Refused[] = [
   },
 ];
 
-describe('a claim does nothing', () => {
+describe('a claim has no effect', () => {
   it.each(REFUSED)('for $why', async ({ answer, transitionMs = 0, before, claim = {} }) => {
     const name = await led(transitionMs);
     await before?.(name);
@@ -253,14 +257,14 @@ describe('a claim does nothing', () => {
     expect(await claimsOf(name)).toEqual(stored);
   });
 
-  it('where there is no document, and makes none', async () => {
+  it('without a document, and creates none', async () => {
     const name = driver.newName();
     expect(await driver.send(name, [claimOf()])).toBeNull();
     expect(await driver.read(name)).toBeNull();
   });
 });
 
-it('a known job of as many as there can be may claim on', async () => {
+it('a known job can claim even if the election has as many jobs as it can', async () => {
   const name = await led();
   const jobs = Array.from({ length: MAX_JOBS }, (_, index) => entry(`j${String(index)}`, { instant: last }));
   await stores(name, jobs);
@@ -269,7 +273,7 @@ it('a known job of as many as there can be may claim on', async () => {
   expect(await claimsOf(name)).toHaveLength(MAX_JOBS);
 });
 
-/** What no document may have as its claims. */
+/** Values that are corrupt as the claims of a document. */
 const UNSOUND: readonly unknown[] = [
   ...[null, 'x', 7, true, {}, new Date()],
   ...[null, 'x', 7, true, [], {}, new Date()].map((each) => [each]),
@@ -292,8 +296,8 @@ const UNSOUND: readonly unknown[] = [
   [entry('j'), entry('j')],
 ];
 
-describe('a document with claims that are none', () => {
-  it.each(UNSOUND.map((claims) => ({ claims })))('is left as it is: $claims', async ({ claims }) => {
+describe('a document with corrupt claims', () => {
+  it.each(UNSOUND.map((claims) => ({ claims })))('is left untouched: $claims', async ({ claims }) => {
     const name = await led();
     await stores(name, claims);
     const before = await driver.image(name);
@@ -317,7 +321,7 @@ describe('a document with claims that are none', () => {
     expect(await driver.isLegal(name)).toBe(false);
   });
 
-  it('is not taken by the short form, nor over from another kind of lock', async () => {
+  it('is not acquired by the fast path, nor taken over from another kind of lock', async () => {
     const name = driver.newName();
     await driver.apply(name, [enqueue('w1', standing()), leave('w1')]);
     await stores(name, 7);

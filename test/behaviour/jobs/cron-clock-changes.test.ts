@@ -11,7 +11,7 @@ const TIME = new Intl.DateTimeFormat('en-GB', {
   ...{ hour: '2-digit', minute: '2-digit', timeZoneName: 'shortOffset' },
 });
 
-/** The times of the day at which it fires, with the offset from UTC: from 00:30 to 05:30, or to 04:30 in autumn. */
+/** The local times at which the expression fires, with the offset from UTC: 00:30 to 05:30, or to 04:30 in autumn. */
 function timesOf(cron: string, [from, to]: readonly [string, string]): string {
   const schedule = cronSchedule(cron, 'Europe/Berlin');
   const times: string[] = [];
@@ -23,7 +23,7 @@ function timesOf(cron: string, [from, to]: readonly [string, string]): string {
   return times.join(' ');
 }
 
-/** What the page about scheduled jobs says in its table. */
+/** The table on the page about scheduled jobs. */
 const TABLE: readonly (readonly [cron: string, spring: string, autumn: string])[] = [
   ['30 2 * * *', '03:00+2', '02:30+2'],
   ['0,30 2 * * *', '03:00+2', '02:00+2 02:30+2'],
@@ -33,8 +33,8 @@ const TABLE: readonly (readonly [cron: string, spring: string, autumn: string])[
   ['0 */2 * * *', '04:00+2', '02:00+2 02:00+1 04:00+1'],
 ];
 
-describe('where the clocks change, an expression', () => {
-  it.each(TABLE)('%s fires at these times', (cron, spring, autumn) => {
+describe('on the days when the clocks change, the cron expression', () => {
+  it.each(TABLE)('%s fires at the documented times', (cron, spring, autumn) => {
     expect([timesOf(cron, SPRING), timesOf(cron, AUTUMN)]).toEqual([spring, autumn]);
   });
 });

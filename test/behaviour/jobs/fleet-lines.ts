@@ -1,19 +1,19 @@
-/** What a worker of the fleet is started with, as its one argument. */
+/** The one argument of a worker of the fleet. */
 export interface FleetTask {
   readonly uri: string;
   readonly database: string;
-  /** The file that all of them write to. */
+  /** The log file that all workers append to. */
   readonly log: string;
   readonly everyMs: number;
   readonly leaseMs: number;
-  /** What chance is drawn from. */
+  /** The seed of the random numbers. */
   readonly seed: number;
 }
 
 /** One line of the log. `atNs` is CLOCK_MONOTONIC, which all processes of a machine share. */
 export type FleetLine = { readonly pid: number; readonly atNs: string } & (
   | { readonly says: 'ready' }
-  /** Of a run; `dies` ends one as well: the process kills itself next. */
+  /** The start and the end of a run. `dies` is an end too, because the process kills itself next. */
   | { readonly says: 'start' | 'end' | 'dies'; readonly firedAtMs: number }
   | {
       readonly says: 'missed';

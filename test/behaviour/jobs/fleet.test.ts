@@ -22,7 +22,7 @@ import type { FleetLine, FleetTask } from './fleet-lines.js';
 const EVERY_MS = 120;
 const LEASE_MS = 2_000;
 const WORKERS = 5;
-/** After so many runs something happens, three times. An overrun comes about once in 20 runs. */
+/** A fault follows after this many runs, three times. About one run in 20 is an overrun. */
 const STARTS = byBreadth(25, 55);
 
 let server: MongoServer;
@@ -39,7 +39,7 @@ afterAll(async () => {
   await Promise.all([server.stop(), program[Symbol.asyncDispose]()]);
 });
 
-/** Processes of one job, and the log that they write. */
+/** The processes of one job, and the log that they all append to. */
 class Fleet implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'leasehold-fleet-'));
   readonly #task: Omit<FleetTask, 'seed'>;
@@ -55,7 +55,7 @@ class Fleet implements AsyncDisposable {
     this.#task = { uri: server.uri, database, log, everyMs: EVERY_MS, leaseMs: LEASE_MS };
   }
 
-  /** What has been written, in the order of the clock that all of them share. */
+  /** The lines of the log, in the order of the clock that all processes share. */
   get lines(): readonly FleetLine[] {
     const text = readFileSync(this.#task.log, 'utf8');
     const whole = text
@@ -91,7 +91,7 @@ class Fleet implements AsyncDisposable {
     await eventually(`${count} runs`, () => this.starts >= count, 60_000);
   }
 
-  /** Whoever ran last kills itself in the middle of its next run. */
+  /** Makes the leader kill itself in the middle of its next run, and starts another worker. */
   async killLeader(): Promise<void> {
     const pid = this.lines.findLast(({ says }) => says === 'start')?.pid ?? NaN;
     this.#workers.get(pid)?.kill('SIGUSR2');
@@ -121,7 +121,7 @@ async function stepDown(): Promise<void> {
   }
 }
 
-/** Runs that went on beside another one. */
+/** Runs that started while another run went on. */
 function overlaps(lines: readonly FleetLine[]): readonly FleetLine[] {
   const going = new Set<number>();
   return lines.filter((line) => {
@@ -131,7 +131,7 @@ function overlaps(lines: readonly FleetLine[]): readonly FleetLine[] {
   });
 }
 
-it('a job of five processes runs alone and once for each instant, over two dead leaders and a failover; what it misses is told', async () => {
+it('a job of five processes runs once at most for each instant and never twice at a time, over two dead leaders and a failover, and reports what it misses', async () => {
   await using fleet = new Fleet();
   await Promise.all(Array.from({ length: WORKERS }, () => fleet.hire()));
   await fleet.untilStarts(STARTS);

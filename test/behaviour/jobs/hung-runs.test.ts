@@ -4,7 +4,7 @@ import type { JobRun } from '../../../src/index.js';
 import { fixedDelay, fixedRate } from '../../../src/schedule/schedule.js';
 import { World, taking } from './job-world.js';
 
-/** A run that never ends by itself; ends when it is let go. */
+/** A run that ends only when `letGo` is called. */
 function hanging(): { readonly run: (run: JobRun) => Promise<void>; readonly letGo: () => void } {
   let letGo!: () => void;
   const ended = new Promise<void>((resolve) => (letGo = resolve));
@@ -20,7 +20,7 @@ const missedIn = (told: readonly string[]): readonly string[] =>
   told.filter((each) => each.includes(' missed '));
 
 describe('a run that hangs', () => {
-  it('is told of again and again by what it misses, each instant once, and the schedule goes on after it', async () => {
+  it('causes missed events again and again, which name each missed instant once, and the schedule goes on after it', async () => {
     const { run, letGo } = hanging();
     const world = new World(fixedRate(1_000, 0), { run });
     const { end } = world.term();
@@ -39,7 +39,7 @@ describe('a run that hangs', () => {
     expect(world.clock.alarms).toBe(0);
   });
 
-  it('goes on telling though the store refuses to note it once', async () => {
+  it('goes on causing missed events after the store has refused a claim', async () => {
     const { run } = hanging();
     const world = new World(fixedRate(1_000, 0), { run });
     const { end } = world.term();
@@ -50,7 +50,7 @@ describe('a run that hangs', () => {
     end();
   });
 
-  it('leaves the newest of what it has missed for the run that follows', async () => {
+  it('leaves the newest missed instant to the run that follows, if the job catches up', async () => {
     const { run, letGo } = hanging();
     const world = new World(fixedRate(1_000, 0), { run, catchesUp: true });
     const { end } = world.term();
@@ -67,7 +67,7 @@ describe('a run that hangs', () => {
     end();
   });
 
-  it('tells nothing a second time if its leader is lost', async () => {
+  it('has no missed instant reported twice if its leader is lost', async () => {
     const { run } = hanging();
     const world = new World(fixedRate(1_000, 0), { run });
     const first = world.term();
@@ -81,8 +81,8 @@ describe('a run that hangs', () => {
   });
 });
 
-describe('a run that takes longer than maxRunMs', () => {
-  it('is told so by its signal, and no more than that if it ends', async () => {
+describe('maxRunMs', () => {
+  it('aborts the signal of a longer run with a TimeoutError, and the leader stays if the run ends then', async () => {
     const reasons: unknown[] = [];
     const world: World = new World(fixedRate(10_000, 0), {
       maxRunMs: 300,
@@ -104,7 +104,7 @@ describe('a run that takes longer than maxRunMs', () => {
     expect(world.clock.alarms).toBe(0);
   });
 
-  it('makes its leader resign and say so, if it has not ended 5 s after that', async () => {
+  it('makes the leader resign with a failed event if the run has not ended 5 s after that', async () => {
     const { run, letGo } = hanging();
     const world = new World(fixedDelay(1_000, 0), { run, maxRunMs: 300 });
     const { end, job } = world.term();
@@ -125,7 +125,7 @@ describe('a run that takes longer than maxRunMs', () => {
     expect(world.clock.alarms).toBe(0);
   });
 
-  it('is no matter for one that ends in time', async () => {
+  it('has no effect on a run that ends in time', async () => {
     const world: World = new World(fixedRate(1_000, 0), { run: taking(() => world, 200), maxRunMs: 300 });
     const { end } = world.term();
     await world.pass(1_500);
@@ -135,13 +135,13 @@ describe('a run that takes longer than maxRunMs', () => {
   });
 });
 
-describe('a run that was asked for', () => {
+describe('a run that runNow() asked for', () => {
   const call = (world: World, job: { called(): void }): void => {
     world.calls.asked += 1;
     job.called();
   };
 
-  it('starts at once, and the series goes on as it was', async () => {
+  it('starts at once, and the schedule stays as it was', async () => {
     const world = new World(fixedRate(1_000, 0));
     const { job, end } = world.term();
     await world.pass(400);
@@ -156,7 +156,7 @@ describe('a run that was asked for', () => {
     expect(world.calls).toEqual({ asked: 1, claimed: 1 });
   });
 
-  it('does not begin the series where that has not begun', async () => {
+  it('does not start the schedule before its first instant', async () => {
     const world = new World(fixedRate(1_000, 500));
     const { job, end } = world.term();
     await world.pass(100);
@@ -166,7 +166,7 @@ describe('a run that was asked for', () => {
     expect(world.stored.claims).toEqual([100, 500, 1_500]);
   });
 
-  it('waits for the run that goes on, and stands for what was missed meanwhile', async () => {
+  it('waits for the current run, and serves as the catch-up run for the instants missed meanwhile', async () => {
     const world: World = new World(fixedRate(100, 0), { run: taking(() => world, 250), catchesUp: true });
     const { job, end } = world.term();
     await world.pass(50);
@@ -182,7 +182,7 @@ describe('a run that was asked for', () => {
     ]);
   });
 
-  it('is not lost with its leader: the next one starts it', async () => {
+  it('is started by the next leader if its leader is lost', async () => {
     const world = new World(fixedRate(1_000, 0));
     const first = world.term();
     await world.pass(100);
@@ -195,7 +195,7 @@ describe('a run that was asked for', () => {
     expect(world.told.filter((each) => each.includes(' run '))).toEqual(['0 run 0', '200 run 200']);
   });
 
-  it('starts once though the answers to its claim are lost', async () => {
+  it('starts only once even if answers to its claim are lost', async () => {
     const world = new World(fixedRate(10_000, 0));
     const { job, end } = world.term();
     await world.pass(100);

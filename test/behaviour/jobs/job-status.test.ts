@@ -29,7 +29,7 @@ function made(
 }
 
 describe('the status of a job', () => {
-  it('says nothing before anybody has started it, but for the next time of a cron expression', async () => {
+  it('is empty before the first start, except for the next instant of a cron expression', async () => {
     const { locks } = await testProvider();
     expect(await made(locks).job.status()).toEqual(NEVER);
     const cron = locks.createScheduledJob('cron', { cron: '0 0 1 1 *', run: () => undefined });
@@ -38,7 +38,7 @@ describe('the status of a job', () => {
     expect({ ...rest, nextFireAt: null }).toEqual(NEVER);
   });
 
-  it('shows in every process who runs it and since when, and how that ended', async () => {
+  it('shows in every process which leader runs the job and since when, and how the run ended', async () => {
     const [one, other] = await twoProviders();
     let finish!: () => void;
     const finished = new Promise<void>((resolve) => (finish = resolve));
@@ -64,7 +64,7 @@ describe('the status of a job', () => {
     expect(ended.lastDurationMs).toBeGreaterThanOrEqual(0);
   });
 
-  it('tells of a run that has failed', async () => {
+  it('shows that a run has failed', async () => {
     const { locks } = await testProvider();
     const { job } = made(locks, { run: () => Promise.reject(new Error('no mail today')) });
     job.on('failed', () => undefined);
@@ -72,7 +72,7 @@ describe('the status of a job', () => {
     await eventually('its outcome', async () => (await job.status()).lastOutcome === 'failed');
   });
 
-  it('shows a run as over, with an unknown outcome, when the lease of its leader is', async () => {
+  it('shows a run as ended with an unknown outcome once the lease of its leader is gone', async () => {
     const [one, other] = await twoProviders({ leaseMs: 1_000 });
     const a = made(one.locks, { run: () => new Promise(() => undefined) });
     const b = made(other.locks);
@@ -84,7 +84,7 @@ describe('the status of a job', () => {
     });
   });
 
-  it('understands what an older release has stored', async () => {
+  it('can be read from a document that an older release has stored', async () => {
     const one = await testProvider();
     const { job, runs } = made(one.locks);
     await job.start();
@@ -97,7 +97,7 @@ describe('the status of a job', () => {
     await eventually('another run', () => runs[1]);
   });
 
-  it('of a document that is corrupt is an error, and so is one of a provider that is closed', async () => {
+  it('rejects if the document is corrupt, or the provider is closed', async () => {
     const one = await testProvider();
     const { job, runs } = made(one.locks);
     await job.start();
@@ -111,7 +111,7 @@ describe('the status of a job', () => {
   });
 });
 
-describe('the next instant', () => {
+describe('nextFireAt', () => {
   it('is known right after the start, on the leader and on standbys', async () => {
     const [one, other] = await twoProviders();
     const [a, b] = [made(one.locks), made(other.locks)];
@@ -126,7 +126,7 @@ describe('the next instant', () => {
     expect(b.job.nextFireAt).toEqual(next);
   });
 
-  it('is known on a standby that was started before the first claim, and by who led then', async () => {
+  it('becomes known on a standby that started before the first claim, and on the leader that resigned after it', async () => {
     const [one, other] = await twoProviders({ leaseMs: 1_000 });
     const options = { initialDelayMs: 1_000 };
     const [a, b] = [made(one.locks, options), made(other.locks, options)];
@@ -142,7 +142,7 @@ describe('the next instant', () => {
     expect(await eventually('the last leader knows', () => a.job.nextFireAt)).toEqual(next);
   });
 
-  it('of a cron expression is known before the first claim', async () => {
+  it('is known before the first claim if the job has a cron expression', async () => {
     const { locks } = await testProvider();
     const job = locks.createScheduledJob('cron', { cron: '0 0 1 1 *', run: () => undefined });
     expect(job.nextFireAt).toBeNull();
@@ -151,7 +151,7 @@ describe('the next instant', () => {
   });
 });
 
-it('the option maxRunMs is a number of milliseconds, checked when the job is made', async () => {
+it('the option maxRunMs must be a number of milliseconds, which is checked when the job is created', async () => {
   const { locks } = await testProvider();
   const making = (maxRunMs: unknown): string =>
     String(thrown(() => made(locks, { maxRunMs } as Partial<ScheduledJobOptions>)));

@@ -19,7 +19,7 @@ describe('a job at a fixed rate', () => {
     expect(world.clock.alarms).toBe(0);
   });
 
-  it('goes on where the last leader was, and tells what was missed between them', async () => {
+  it('continues where the last leader stopped, and reports the instants missed in between', async () => {
     const world = new World(fixedRate(100, 0));
     const first = world.term();
     await world.pass(150);
@@ -37,7 +37,7 @@ describe('a job at a fixed rate', () => {
     ]);
   });
 
-  it('runs once for all that was missed, if it is to', async () => {
+  it('runs once for all missed instants if it catches up', async () => {
     const world = new World(fixedRate(100, 0), { catchesUp: true });
     const first = world.term();
     await world.pass(50);
@@ -54,7 +54,7 @@ describe('a job at a fixed rate', () => {
     ]);
   });
 
-  it('has missed nothing before its first instant, however late the first leader is', async () => {
+  it('misses nothing before its first claim, however late the first leader is', async () => {
     const world = new World(fixedRate(100, 0), { catchesUp: true });
     await world.pass(500);
     const { end } = world.term();
@@ -63,7 +63,7 @@ describe('a job at a fixed rate', () => {
     expect(world.told).toEqual(['500 run 500', '500 completed 500']);
   });
 
-  it('tells once of a run that takes too long, and skips what it has missed by it', async () => {
+  it('reports an overrun once, and skips the instants that passed meanwhile', async () => {
     const world: World = new World(fixedRate(100, 0), { run: taking(() => world, 250) });
     const { end } = world.term();
     await world.pass(340);
@@ -77,7 +77,7 @@ describe('a job at a fixed rate', () => {
     ]);
   });
 
-  it('runs at once after a run that took too long, if it is to, for the newest instant', async () => {
+  it('runs at once for the newest instant after an overrun if it catches up', async () => {
     const world: World = new World(fixedRate(100, 0), { run: taking(() => world, 250), catchesUp: true });
     const { end } = world.term();
     await world.pass(340);
@@ -93,8 +93,8 @@ describe('a job at a fixed rate', () => {
   });
 });
 
-describe('a job whose claims take as long as its period', () => {
-  it('runs all the same, and tells all that it misses', async () => {
+describe('a job whose claims take longer than its period', () => {
+  it('still runs, and reports every instant that it misses', async () => {
     const world = new World(fixedRate(100, 0));
     world.claimTakesMs = 120;
     const { end } = world.term();
@@ -114,7 +114,7 @@ describe('a job whose claims take as long as its period', () => {
 });
 
 describe('a job at a fixed delay', () => {
-  it('waits after the end of each run', async () => {
+  it('waits for its delay after the end of each run', async () => {
     const world: World = new World(fixedDelay(100, 20), { run: taking(() => world, 50) });
     const { end } = world.term();
     await world.pass(400);
@@ -123,7 +123,7 @@ describe('a job at a fixed delay', () => {
     expect(world.told.some((each) => each.includes('overrun'))).toBe(false);
   });
 
-  it('goes on after another leader from the last claim, at once if its time has come', async () => {
+  it('continues from the last claim of another leader, at once if the delay has passed', async () => {
     const world = new World(fixedDelay(100, 0));
     const first = world.term();
     await world.pass(10);
@@ -136,13 +136,13 @@ describe('a job at a fixed delay', () => {
   });
 });
 
-describe('a job at a fixed delay, whose server is set back during a run', () => {
-  it('pauses until the clock has caught up with the last claim, and runs then', async () => {
+describe('a job at a fixed delay, when the clock of its server is set back during a run,', () => {
+  it('pauses until the clock has caught up with the last claim, and then runs', async () => {
     const world: World = new World(fixedDelay(100, 0), { run: taking(() => world, 50) });
     const { end } = world.term();
     await world.pass(320);
     world.setBack(1_000);
-    // As by a status that is asked for: so the run of 300 ends before its beginning.
+    // A call of status() would learn this time. By this time, the run of 300 ends before it began.
     world.time.learn(AHEAD_MS + world.nowMs - 1_000, world.clock.nowMs());
     await world.pass(2_000);
     end();
@@ -151,7 +151,7 @@ describe('a job at a fixed delay, whose server is set back during a run', () => 
 });
 
 describe('a run', () => {
-  it('that fails is told of, and the schedule goes on', async () => {
+  it('is reported if it fails, and the schedule goes on', async () => {
     let runs = 0;
     const world = new World(fixedRate(100, 0), {
       run: () => {
@@ -166,7 +166,7 @@ describe('a run', () => {
     expect(world.told).toEqual(['0 run 0', '0 failed 0 at once', '100 run 100', '100 failed 100 later']);
   });
 
-  it('is told by its signal that the term is over, and the term waits for its end', async () => {
+  it('has its signal aborted when the term ends, and the term waits for the run', async () => {
     const reasons: unknown[] = [];
     const world: World = new World(fixedRate(100, 0), {
       run: async (run) => {
@@ -187,7 +187,7 @@ describe('a run', () => {
     expect(world.told.at(-1)).toBe('70 completed 0');
   });
 
-  it('is told by its signal when the job is stopped, and has its time to end', async () => {
+  it('has its signal aborted when the job is stopped, and gets the drain time to end', async () => {
     const aborted: number[] = [];
     const world: World = new World(fixedRate(100, 0), {
       run: async (run) => {
@@ -206,7 +206,7 @@ describe('a run', () => {
     expect(await job.done).toBe(true);
   });
 
-  it('does not begin without the hold, though it was claimed: the instant is missed', async () => {
+  it('does not start if the hold was lost after the claim, and its instant is missed', async () => {
     const world = new World(fixedRate(100, 0));
     const { losesHold, end } = world.term();
     losesHold();
@@ -216,7 +216,7 @@ describe('a run', () => {
   });
 });
 
-it('calls nothing an overrun that passed while nothing went on', async () => {
+it('instants that pass while the event loop is blocked and no run goes on are missed without an overrun', async () => {
   const world = new World(fixedRate(100, 0));
   const { end } = world.term();
   await world.pass(10);
@@ -233,7 +233,7 @@ it('calls nothing an overrun that passed while nothing went on', async () => {
 });
 
 describe('a claim', () => {
-  it('that is granted after the stop begins no run, and its instant is told as missed', async () => {
+  it('starts no run if it is granted after the stop, and its instant is reported as missed', async () => {
     const world = new World(fixedRate(500, 0));
     world.claimTakesMs = 50;
     const { stop } = world.term();
@@ -245,7 +245,7 @@ describe('a claim', () => {
     expect(world.clock.alarms).toBe(0);
   });
 
-  it('is asked for again soon, though a clock that was wrong for a moment said to wait for an hour', async () => {
+  it('is repeated soon even if a clock that was wrong for a moment said to wait for an hour', async () => {
     const world = new World(fixedRate(100, 0));
     const { end } = world.term();
     await world.pass(90);
@@ -257,7 +257,7 @@ describe('a claim', () => {
     expect(world.told.filter((each) => each.includes(' run '))[1]).toMatch(/^5\d{3} run 100$/);
   });
 
-  it('that comes too early is repeated when it is time, by what the answer said of that', async () => {
+  it('is repeated at the right time if it comes too early, because the answer tells the time', async () => {
     const world = new World(fixedRate(100, 0));
     const { end } = world.term();
     await world.pass(10);
@@ -272,7 +272,7 @@ describe('a claim', () => {
     ]);
   });
 
-  it('that nobody answers is repeated until somebody does', async () => {
+  it('is repeated until it is answered', async () => {
     const world = new World(fixedRate(500, 0));
     world.answers.push('unknown', 'unknown', 'unknown');
     const { end } = world.term();
@@ -284,13 +284,13 @@ describe('a claim', () => {
     expect(world.stored.claims).toEqual([0]);
   });
 
-  it('that nobody answers before the term is over is settled all the same, and its instant told as missed', async () => {
+  it('is settled even if it is unanswered when the term ends, and its instant is reported as missed', async () => {
     const world = new World(fixedRate(500, 0));
     world.lostAnswers = 9;
     const { job, end } = world.term();
     await world.pass(15);
     end();
-    // The term waits for no store: others may lead already, or its own callback be due.
+    // The end of a term does not wait for the store: another candidate may lead already, or a callback may be due.
     expect(await job.done).toBe(true);
     expect(world.told).toEqual([]);
     await world.pass(3_000);
@@ -298,7 +298,7 @@ describe('a claim', () => {
     expect(world.clock.alarms).toBe(0);
   });
 
-  it('that nobody answers is asked for until the drain of a stop is over, and told as unknown then', async () => {
+  it('is repeated until the drain of a stop is over, and its instant is then reported as unknown', async () => {
     const world = new World(fixedRate(500, 0));
     world.answers.push(...Array.from({ length: 100 }, (): ClaimAnswer => 'unknown'));
     const { stop } = world.term();
@@ -322,7 +322,7 @@ describe('a claim', () => {
     expect(world.clock.alarms).toBe(0);
   });
 
-  it('that is answered while the job is stopped is told as missed before the stop is over', async () => {
+  it('has its instant reported as missed before the stop is over if the answer comes during the stop', async () => {
     const world = new World(fixedRate(500, 0));
     world.answers.push(...Array.from({ length: 4 }, (): ClaimAnswer => 'unknown'));
     const { stop } = world.term();
@@ -334,7 +334,7 @@ describe('a claim', () => {
     expect(world.stored.claims).toEqual([0]);
   });
 
-  it('that is refused is told of as a failure, and tried again', async () => {
+  it('is reported as a failure if the store refuses it, and is tried again', async () => {
     const world = new World(fixedRate(5_000, 0));
     world.answers.push(new Error('full'));
     const { end } = world.term();
@@ -343,11 +343,11 @@ describe('a claim', () => {
     expect(world.told).toEqual(['0 failed 0 full', '1000 run 0', '1000 completed 0']);
   });
 
-  it('by whoever knows too little does nothing but a look at what is stored', async () => {
+  it('has no effect but a read of the stored claims if another process has claimed meanwhile', async () => {
     const world = new World(fixedRate(100, 0));
     const { end } = world.term();
     await world.pass(10);
-    // Somebody else, under the same name.
+    // Another process claims under the same name.
     world.stored.claimed = { lastMs: AHEAD_MS + 300, anchorMs: AHEAD_MS };
     await world.pass(500);
     end();
@@ -355,7 +355,7 @@ describe('a claim', () => {
   });
 });
 
-it('begins when what is stored can be read', async () => {
+it('a job begins as soon as the stored claims can be read', async () => {
   const world = new World(fixedRate(100, 0));
   world.isReadable = false;
   const { end } = world.term();
@@ -367,7 +367,7 @@ it('begins when what is stored can be read', async () => {
   expect(world.told[0]).toBe('600 run 600');
 });
 
-it('looks at nothing right before an instant, which would pass meanwhile', async () => {
+it('a job reads nothing right before an instant, because the instant would pass meanwhile', async () => {
   const world = new World(fixedRate(600_040, 0));
   world.stored.claimed = { lastMs: AHEAD_MS, anchorMs: AHEAD_MS };
   world.readTakesMs = 30;
@@ -382,7 +382,7 @@ it('looks at nothing right before an instant, which would pass meanwhile', async
   ]);
 });
 
-it('looks at the time of the server now and then while it waits for long', async () => {
+it('a job reads the time of the server again and again during a long wait', async () => {
   const world = new World(fixedRate(3_600_000, 3_600_000));
   const { job, end } = world.term();
   await settled();

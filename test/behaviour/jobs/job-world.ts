@@ -8,22 +8,22 @@ import type { Claimed, Schedule } from '../../../src/schedule/schedule.js';
 import { ServerTime } from '../../../src/schedule/server-time.js';
 import { ManualClock } from '../../support/manual-clock.js';
 
-/** The server's time at the local 0. */
+/** The server's time when the local clock is at 0. */
 export const AHEAD_MS = 1_000_000;
 
-/** What would be the document, without a server. */
+/** Stands in for the stored document. */
 class Stored {
   claimed: Claimed | null = null;
   readonly claims: number[] = [];
 }
 
-/** One term after the other of one job, by a clock that is moved by hand. */
+/** Plays the terms of one job, one after the other, by a manual clock. */
 export class World {
   readonly clock = new ManualClock();
   readonly told: string[] = [];
   readonly stored = new Stored();
   readonly time = new ServerTime(this.clock);
-  /** What is answered instead, before claims are looked at. */
+  /** The answers to the next claims, given without judging them. */
   readonly answers: ClaimAnswer[] = [];
   isReadable = true;
   readTakesMs = 0;
@@ -33,9 +33,9 @@ export class World {
   readonly #catchesUp: boolean;
   readonly #maxRunMs: number | undefined;
   #behindMs = 0;
-  /** Answers to claims that took effect are lost, so many of them. */
+  /** How many answers to claims that took effect get lost. */
   lostAnswers = 0;
-  /** The numbers of the calls of the job: of the last one, and of the last that was claimed. */
+  /** The number of the last call of the job, and of the last claimed call. */
   readonly calls = { asked: 0, claimed: 0 };
   #lastClaimId: object | undefined;
   resigned = 0;
@@ -59,7 +59,7 @@ export class World {
     return AHEAD_MS + this.nowMs - this.#behindMs;
   }
 
-  /** The server's clock from now on. */
+  /** Sets the server's clock back by this much, compared with the start. */
   setBack(ms: number): void {
     this.#behindMs = ms;
   }
@@ -104,7 +104,7 @@ export class World {
           },
           claim: (_, instantMs, after, purpose) => {
             const ask = this.#claim(instantMs, after, purpose);
-            // Of a term that has ended, nothing is granted any more.
+            // A term that has ended is granted nothing any more.
             return () => ask(ending.signal.aborted);
           },
           conclude: (_, instantMs, outcome) => {
@@ -148,7 +148,7 @@ export class World {
     return asked > claimed ? asked : 0;
   }
 
-  /** As the protocol has it: a repeat of the claim that is stored last is granted again. */
+  /** Follows the protocol: a repeat of the last stored claim is granted again. */
   #claim(
     instantMs: number,
     after: Claimed | null,
@@ -189,7 +189,7 @@ export class World {
     return 'claimed';
   }
 
-  /** Time goes on in small steps, and whatever follows from each of them happens. */
+  /** Advances the clock in small steps, and waits for the effects of each step. */
   async pass(ms: number): Promise<void> {
     for (let passedMs = 0; passedMs < ms; passedMs += 5) {
       await settled();
@@ -210,7 +210,7 @@ const inWords = (payload: object): string =>
     })
     .join(' ');
 
-/** A run that takes so long by the world's clock. */
+/** A run that takes this long by the world's clock. */
 export const taking =
   (world: () => World, ms: number): JobParts['options']['run'] =>
   () =>

@@ -8,7 +8,7 @@ import { AHEAD_MS, World, taking } from './job-world.js';
 const EVERY_MS = 100;
 const WORLDS = 150;
 
-/** Numbers below this one, the same for the same seed. */
+/** Pseudo-random numbers from a seed. */
 function randomBy(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -17,7 +17,7 @@ function randomBy(seed: number): (below: number) => number {
   };
 }
 
-/** One term after the other of one job, with lost answers, stops, lost terms and calls. */
+/** Plays random terms of one job, with lost answers, stops, lost terms and calls of runNow. */
 async function play(random: (below: number) => number): Promise<World> {
   const world: World = new World(fixedRate(EVERY_MS, 0), {
     catchesUp: random(2) === 0,
@@ -43,7 +43,7 @@ async function play(random: (below: number) => number): Promise<World> {
     }
     if (random(2) === 0) end();
     else stops.push(stop(random(2) * 300));
-    // The next leader may begin while the last one still asks what it has claimed.
+    // The next leader may begin while the last one still settles its claims.
     await world.pass(20 * random(30));
   }
   world.lostAnswers = 0;
@@ -62,7 +62,7 @@ interface Told {
   readonly unknown: number;
 }
 
-/** How often this instant has run, and was told as missed or as unknown. */
+/** How often this instant has run, and was reported as missed or as unknown. */
 function toldOf(told: readonly string[], ms: number): Told {
   let [runs, missed, unknown] = [0, 0, 0];
   for (const line of told) {
@@ -75,7 +75,7 @@ function toldOf(told: readonly string[], ms: number): Told {
   return { runs, missed, unknown };
 }
 
-it(`in ${WORLDS} random series of terms, each instant runs once or is told as missed once, or nobody could say, and is told so`, async () => {
+it(`in ${WORLDS} random series of terms, each instant runs once, is reported once as missed, or is reported as unknown`, async () => {
   const seed = drawSeed('terms of a job');
   const seen = { runs: 0, missed: 0, unknown: 0, called: 0 };
   for (let index = 0; index < WORLDS; index += 1) {
@@ -89,7 +89,7 @@ it(`in ${WORLDS} random series of terms, each instant runs once or is told as mi
       const { runs, missed, unknown } = toldOf(told, ms);
       const words = `world ${index}, instant ${ms}: ${JSON.stringify({ runs, missed, unknown })}\n${told.join('\n')}`;
       expect([runs <= 1, missed <= 1, runs + missed + unknown > 0], words).toEqual([true, true, true]);
-      // With `run-once` the newest of those that were missed is run as well, under a claim of its own.
+      // With `run-once`, the newest missed instant runs as well, under a claim of its own.
       const isBoth = runs === 1 && missed === 1;
       expect(!isBoth || stored.claims.includes(ms), words).toBe(true);
       seen.runs += runs;

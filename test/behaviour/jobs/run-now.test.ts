@@ -7,7 +7,7 @@ import { testProvider, twoProviders } from '../../support/test-provider.js';
 
 const HOUR_MS = 3_600_000;
 
-/** A job that is due only once in these tests, and its runs. */
+/** A job whose first instant is an hour away, and its runs. */
 function hourly(
   locks: LockProvider,
   run: (run: JobRun) => unknown = () => undefined,
@@ -35,7 +35,7 @@ const MODES: readonly LockProviderOptions[] = [
 ];
 
 describe('runNow', () => {
-  it('starts a run on the leader, asked in its own process, and leaves the series as it is', async () => {
+  it('starts a run if the leader itself asks, and leaves the schedule as it is', async () => {
     const { locks } = await testProvider();
     const { job, runs } = hourly(locks);
     await job.start();
@@ -49,7 +49,7 @@ describe('runNow', () => {
     expect(job.nextFireAt?.getTime()).toBe(first);
   });
 
-  it.each(MODES)('starts a run on the leader of another process, with $wakeups', async (options) => {
+  it.each(MODES)('starts a run on a leader in another process, with $wakeups', async (options) => {
     const [one, other] = await twoProviders(options);
     const [a, b] = [hourly(one.locks), hourly(other.locks)];
     await a.job.start();
@@ -60,7 +60,7 @@ describe('runNow', () => {
     expect([a.runs.length, b.runs.length]).toEqual([1, 0]);
   });
 
-  it('may be asked for by a process that has not started the job', async () => {
+  it('can be called by a process that has not started the job', async () => {
     const [one, other] = await twoProviders({ leaseMs: 1_000 });
     const [a, b] = [hourly(one.locks), hourly(other.locks)];
     await a.job.start();
@@ -72,7 +72,7 @@ describe('runNow', () => {
     expect(a.runs).toHaveLength(2);
   });
 
-  it('is one run for all that ask while a run goes on', async () => {
+  it('starts one run for all calls that are made during a run', async () => {
     const [one, other] = await twoProviders({ leaseMs: 1_000 });
     let finish!: () => void;
     const finished = new Promise<void>((resolve) => (finish = resolve));
@@ -94,7 +94,7 @@ describe('runNow', () => {
     expect(a.runs).toHaveLength(2);
   });
 
-  it('is carried out by the next leader if the first one dies', async () => {
+  it('is carried out by the next leader if the first one loses its lease', async () => {
     const [one, other] = await twoProviders({ leaseMs: 1_000 });
     const a = hourly(one.locks, () => new Promise(() => undefined));
     const b = hourly(other.locks);
@@ -135,17 +135,17 @@ describe('runNow', () => {
     expect([...ran].sort()).toEqual(names);
   });
 
-  it('is refused, and over, when nobody leads in time', async () => {
+  it('rejects if there is no leader in time, and starts no run later', async () => {
     const { locks } = await testProvider({ leaseMs: 100, storeTimeoutMs: 300 });
     const { job, runs } = hourly(locks);
-    // A busy machine loses a lease as short as this between the claim and the run.
+    // A busy machine can lose such a short lease between the claim and the run.
     const missed: unknown[] = [];
     job.on('missed', (event) => missed.push(event));
     const error = await rejection(job.runNow());
     expect(error).toBeInstanceOf(JobNotStartedError);
     expect(error).toMatchObject({ code: 'JOB_NOT_STARTED', lockName: 'job', jobName: 'job', leader: null });
     expect(String(error)).toMatch(/Job "job" was not started within \d+\.\d s: its election has no leader/);
-    // Also where the election has a document, in which the call is stored.
+    // The same if the election has a document, which stores the call.
     await job.start();
     await untilLed(job);
     await job.stop();
@@ -153,11 +153,11 @@ describe('runNow', () => {
     await job.start();
     await untilLed(job);
     await job.runNow();
-    await eventually('what became of a later call', () => runs.length + missed.length > 0);
+    await eventually('the run or the missed event of a later call', () => runs.length + missed.length > 0);
     expect(runs.length + missed.length).toBe(1);
   });
 
-  it('says who runs the job if a run takes too long to wait for', async () => {
+  it('rejects with the leader and the start of the current run if that takes too long', async () => {
     const { locks } = await testProvider({ leaseMs: 2_000, storeTimeoutMs: 500 });
     let finish!: () => void;
     const { job, runs } = hourly(locks, () => new Promise<void>((resolve) => (finish = resolve)));
@@ -173,7 +173,7 @@ describe('runNow', () => {
     expect(runs).toHaveLength(1);
   });
 
-  it('ends with its provider', async () => {
+  it('rejects when its provider closes', async () => {
     const { locks } = await testProvider();
     const { job } = hourly(locks);
     const asked = later(job.runNow());

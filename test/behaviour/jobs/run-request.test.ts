@@ -14,7 +14,7 @@ const refusal: CallAnswer = new StoreUnavailableError('e', true, new Error('not 
 const none: CallAnswer = { asked: 0, claimed: 0 };
 const stored: CallAnswer = { asked: 1, claimed: 0 };
 
-/** A request that is answered so, the last answer again and again. */
+/** A request that gets these answers in turn, and then the last one again and again. */
 function requestAnswered(
   answers: readonly CallAnswer[],
   { boundMs, claimed, ends = [] }: { boundMs: number; claimed?: number; ends?: number[] },
@@ -43,11 +43,11 @@ function requestAnswered(
   });
 }
 
-/** What a request rejects with that is answered so, and whose run nobody claims. */
+/** The error of a request that gets these answers, and whose run no leader claims. */
 const answered = (answers: readonly CallAnswer[]): Promise<unknown> =>
   rejection(requestAnswered(answers, { boundMs: 50 }).run());
 
-/** The ends of the calls that a request sends until its run is claimed, without that of its first question. */
+/** The latest times at which the calls of a request may take effect, without its first read. */
 async function endsOf(answers: readonly CallAnswer[]): Promise<readonly number[]> {
   const ends: number[] = [];
   await requestAnswered(answers, { boundMs: 60_000, claimed: 1, ends }).run();
@@ -56,17 +56,25 @@ async function endsOf(answers: readonly CallAnswer[]): Promise<readonly number[]
 
 describe('a request for a run that the store does not answer', () => {
   it.each<[string, boolean, readonly CallAnswer[]]>([
-    ['before it is stored, did nothing', true, [lost]],
-    ['when it is refused at once, did nothing', true, [none, refusal]],
-    ['when it is to be stored, may have been', false, [none, lost]],
+    ['has done nothing if its first read is unanswered', true, [lost]],
+    ['has done nothing if the store refuses to store its call', true, [none, refusal]],
+    ['may have stored its call if that is unanswered', false, [none, lost]],
     [
-      'when it is to be stored, and is refused when it is repeated, may have been',
+      'may have stored its call if that is unanswered and its repeat is refused',
       false,
       [none, lost, refusal],
     ],
-    ['when it always comes too late, did nothing', true, [none, lost, late]],
-    ['once it is stored, may have been claimed', false, [none, stored, lost]],
-    ['once it is stored, and is refused then, may have been claimed', false, [none, stored, refusal]],
+    ['has done nothing if its call always comes too late', true, [none, lost, late]],
+    [
+      'may have started a run if the store stays silent after it has stored the call',
+      false,
+      [none, stored, lost],
+    ],
+    [
+      'may have started a run if the store refuses after it has stored the call',
+      false,
+      [none, stored, refusal],
+    ],
   ])('%s', async (_, outcomeKnown, answers) => {
     expect(await answered(answers)).toMatchObject({
       code: 'STORE_UNAVAILABLE',
@@ -76,14 +84,14 @@ describe('a request for a run that the store does not answer', () => {
   });
 });
 
-describe('a call of which an answer is missing', () => {
-  it('is repeated with the end that it had (E2)', async () => {
+describe('a call whose answer is lost', () => {
+  it('is repeated with the same latest time to take effect (E2)', async () => {
     const ends = await endsOf([none, lost, lost, stored]);
     expect(ends).toHaveLength(3);
     expect(new Set(ends).size).toBe(1);
   });
 
-  it('is made anew, with a later end, once the server says that it came too late', async () => {
+  it('is made anew with a later such time once the server says that it came too late', async () => {
     const [first = NaN, second, third = NaN] = await endsOf([none, lost, late, stored]);
     expect(second).toBe(first);
     expect(third).toBeGreaterThan(first);

@@ -9,7 +9,7 @@ const at = (text: string): number => Date.parse(text);
 
 const text = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
 
-/** What has claimed this, and nothing before it. */
+/** The state of a job after this claim. */
 const claimed = (lastMs: number, anchorMs = lastMs) => ({ lastMs, anchorMs });
 
 /** The next instants after this one, each claimed in time. */
@@ -28,32 +28,32 @@ describe('a fixed rate', () => {
     expect(schedule.first(1_000)).toBe(1_040);
   });
 
-  it('counts from the first instant that was ever claimed, however late the others were', () => {
+  it('counts from the first claimed instant, however late the later claims were', () => {
     expect(schedule.next(claimed(1_040), 1_041)).toBe(1_140);
     expect(schedule.next(claimed(1_140, 1_040), 1_239)).toBe(1_240);
     expect(schedule.next(claimed(1_140, 1_040), 1_240)).toBe(1_340);
     expect(schedule.overrunAt(claimed(1_140, 1_040), 1_150)).toBe(1_240);
   });
 
-  it('waits for what comes after the last claim, though the clock of the server was set back', () => {
+  it('waits for the instant after the last claim even if the clock of the server was set back', () => {
     expect(schedule.next(claimed(9_040, 1_040), 1_500)).toBe(9_140);
     expect(schedule.missed(claimed(9_040, 1_040), 1_500)).toBeUndefined();
   });
 
-  it('has missed the instants since the last claim whose time has come', () => {
+  it('has missed the instants after the last claim whose time has come', () => {
     expect(schedule.missed(claimed(1_040), 1_139)).toBeUndefined();
     expect(schedule.missed(claimed(1_040), 1_140)).toEqual({ count: 1, firstMs: 1_140, lastMs: 1_140 });
     expect(schedule.missed(claimed(1_040), 1_399)).toEqual({ count: 3, firstMs: 1_140, lastMs: 1_340 });
   });
 
-  it('counts a year of instants at once', () => {
+  it('counts the missed instants of a year in one step', () => {
     const yearMs = 365 * 86_400_000;
     expect(schedule.missed(claimed(0), yearMs)).toEqual({
       ...{ count: yearMs / 100, firstMs: 100, lastMs: yearMs },
     });
   });
 
-  it('goes by the new rate where it has been changed', () => {
+  it('uses the new rate after a change of the rate', () => {
     const slower = fixedRate(250, 0);
     expect(slower.next(claimed(1_140, 1_040), 1_150)).toBe(1_290);
     expect(slower.missed(claimed(1_140, 1_040), 1_560)).toEqual({ count: 2, firstMs: 1_290, lastMs: 1_540 });
@@ -63,28 +63,28 @@ describe('a fixed rate', () => {
 describe('a fixed delay', () => {
   const schedule = fixedDelay(100, 40);
 
-  it('begins after its initial delay, and goes on from the end of each run', () => {
+  it('begins after its initial delay, and then counts from the end of each run', () => {
     expect(schedule.first(1_000)).toBe(1_040);
     expect(schedule.next({ ...claimed(1_040), endedMs: 1_500 }, 1_510)).toBe(1_600);
   });
 
-  it('goes on from the last claim where the end of the run is not known, at once if that is long ago', () => {
+  it('counts from the last claim if the end of the run is unknown, and is due at once if that is long ago', () => {
     expect(schedule.next(claimed(1_040), 1_050)).toBe(1_140);
     expect(schedule.next(claimed(1_040), 9_000)).toBe(1_140);
   });
 
-  it('waits for what comes after the last claim, though the clock of the server was set back during the run', () => {
+  it('waits for the instant after the last claim even if the clock of the server was set back during the run', () => {
     expect(schedule.next({ ...claimed(9_040), endedMs: 1_500 }, 1_510)).toBe(9_140);
   });
 
-  it('misses nothing, and no run is too long', () => {
+  it('misses no instant, and has no overruns', () => {
     expect(schedule.missed(claimed(1_040), 9_000)).toBeUndefined();
     expect(schedule.overrunAt(claimed(1_040), 1_041)).toBeNull();
   });
 });
 
 describe('a cron expression', () => {
-  it('is in UTC unless a time zone is given', () => {
+  it('is in the time zone that is given', () => {
     const noon = '2026-06-30T12:00:00.000Z';
     expect(series(cronSchedule('0 3 * * *', 'UTC'), noon, 1)).toEqual(['2026-07-01T03:00:00.000Z']);
     expect(series(cronSchedule('0 3 * * *', 'Asia/Kolkata'), noon, 1)).toEqual(['2026-06-30T21:30:00.000Z']);
@@ -94,7 +94,7 @@ describe('a cron expression', () => {
     ]);
   });
 
-  it('that names a time of day fires once on the day that leaves it out, right after the gap', () => {
+  it('fires once, right after the gap, for a time of day that a clock change skips', () => {
     expect(series(cronSchedule('30 2 * * *', 'Europe/Berlin'), '2026-03-28T00:00:00Z', 3)).toEqual([
       '2026-03-28T01:30:00.000Z',
       '2026-03-29T01:00:00.000Z',
@@ -106,14 +106,14 @@ describe('a cron expression', () => {
     ]);
   });
 
-  it('that names a time of day fires once on the day that has it twice, at the first', () => {
+  it('fires once, at the first, for a time of day that a clock change repeats', () => {
     expect(series(cronSchedule('30 2 * * *', 'Europe/Berlin'), '2026-10-24T12:00:00Z', 2)).toEqual([
       '2026-10-25T00:30:00.000Z',
       '2026-10-26T01:30:00.000Z',
     ]);
   });
 
-  it('that repeats over the hours does so over both changes of the clocks, evenly', () => {
+  it('fires at even intervals across both clock changes if it repeats every hour or more often', () => {
     expect(series(cronSchedule('*/30 * * * *', 'Europe/Berlin'), '2026-03-29T00:10:00Z', 4)).toEqual([
       '2026-03-29T00:30:00.000Z',
       '2026-03-29T01:00:00.000Z',
@@ -128,7 +128,7 @@ describe('a cron expression', () => {
     ]);
   });
 
-  it('has missed what lies between the last claim and now, both ends looked at to the millisecond', () => {
+  it('has missed the instants between the last claim and now, to the millisecond at both ends', () => {
     const schedule = cronSchedule('0 * * * *', 'UTC');
     const last = claimed(at('2026-01-01T03:00:00Z'));
     expect(schedule.missed(last, at('2026-01-01T03:59:59.999Z'))).toBeUndefined();
@@ -144,7 +144,7 @@ describe('a cron expression', () => {
     });
   });
 
-  it('counts no further than it can do at once, and knows the newest all the same', () => {
+  it('counts missed instants up to a maximum, and still finds the newest one', () => {
     const schedule = cronSchedule('* * * * * *', 'UTC');
     const missed = schedule.missed(claimed(at('2020-01-01T00:00:00Z')), at('2026-01-01T00:00:00.500Z'));
     expect(missed).toEqual({
@@ -154,13 +154,13 @@ describe('a cron expression', () => {
     });
   });
 
-  it('may have an end', () => {
+  it('can have a last instant', () => {
     const schedule = cronSchedule('0 0 0 1 1 * 2027', 'UTC');
     expect(text(schedule.first(at('2026-06-01T00:00:00Z')))).toBe('2027-01-01T00:00:00.000Z');
     expect(schedule.next(claimed(at('2027-01-01T00:00:00Z')), at('2027-01-01T00:00:01Z'))).toBeNull();
   });
 
-  it('is refused if it is none, fits no instant, or is in no time zone', () => {
+  it('is refused if it is malformed, fits no instant, or has an unknown time zone', () => {
     for (const pattern of [1, null, {}]) {
       expect(thrown(() => cronSchedule(pattern, 'UTC'))).toBeInstanceOf(TypeError);
     }

@@ -5,7 +5,7 @@ import { whenTestEnds } from '../../support/current-test.js';
 import { eventually, later, pause, rejection, staysOpen, thrown, within } from '../../../lab/patience.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 
-/** A job that writes down its runs and what it tells. */
+/** A job that records its runs and its events. */
 function noted(
   locks: LockProvider,
   name: string,
@@ -27,7 +27,7 @@ function noted(
   return { job, runs, told };
 }
 
-/** A run that goes on until it is let go, or for as long as it is told. */
+/** A run that ends only when `finish` is called. */
 function longRun(): { readonly run: (run: JobRun) => Promise<void>; readonly finish: () => void } {
   let finish!: () => void;
   const finished = new Promise<void>((resolve) => (finish = resolve));
@@ -39,7 +39,7 @@ function longRun(): { readonly run: (run: JobRun) => Promise<void>; readonly fin
   };
 }
 
-/** Runs of several jobs that all take a while: how many there have been, and the most at a time. */
+/** Runs of several jobs that each take a while, with counts of all of them and of the most at a time. */
 function crowd(): { readonly run: () => Promise<void>; readonly count: { all: number; most: number } } {
   let going = 0;
   const count = { all: 0, most: 0 };
@@ -62,7 +62,7 @@ const untilAborted = ({ signal }: JobRun): Promise<void> =>
   });
 
 describe('a scheduled job', () => {
-  it('runs on the leader, and on the next one when that stops', async () => {
+  it('runs on the leader, and on the next leader when the first one stops', async () => {
     const [one, other] = await twoProviders();
     const [a, b] = [noted(one.locks, 'job'), noted(other.locks, 'job')];
     expect(a.job.nextFireAt).toBeNull();
@@ -70,7 +70,7 @@ describe('a scheduled job', () => {
     await b.job.start();
     await eventually('five runs', () => a.runs.length >= 5);
     expect(a.job.nextFireAt?.getTime()).toBeGreaterThan(a.runs.at(-1)?.firedAt.getTime() ?? 0);
-    // A standby knows the series, too; what it takes for the server's time may lag by the way of an answer.
+    // A standby knows the schedule too. Its estimate of the server's time may lag by the way of an answer.
     expect(b.runs).toHaveLength(0);
     expect(b.job.nextFireAt?.getTime()).toBeGreaterThanOrEqual(a.runs.at(-1)?.firedAt.getTime() ?? Infinity);
     await a.job.stop();
@@ -87,7 +87,7 @@ describe('a scheduled job', () => {
     expect(await one.locks.inspect('job')).toMatchObject({ kind: 'election', holders: [], waiters: [] });
   });
 
-  it('may be started again, and goes on where it was', async () => {
+  it('can be started again, and continues where it stopped', async () => {
     const { locks } = await testProvider();
     const { job, runs } = noted(locks, 'job');
     for (let round = 0; round < 3; round += 1) {
@@ -100,7 +100,7 @@ describe('a scheduled job', () => {
     expect(instants).toEqual([...new Set(instants)].sort((x, y) => x - y));
   });
 
-  it('aborts its run when it is stopped, and lets it end before anybody else leads', async () => {
+  it('aborts its run when it is stopped, and lets the run end before another process leads', async () => {
     const [one, other] = await twoProviders();
     const { run, finish } = longRun();
     const [a, b] = [noted(one.locks, 'job', { run }), noted(other.locks, 'job')];
@@ -118,7 +118,7 @@ describe('a scheduled job', () => {
     expect(a.runs).toHaveLength(1);
   });
 
-  it('gives its seat back when its run ends that took longer than it was given', async () => {
+  it('frees its seat when a run ends that outlasted drainMs', async () => {
     const { locks } = await testProvider({ leaseMs: 600_000 });
     const { run, finish } = longRun();
     const { job, runs } = noted(locks, 'job', { run });
@@ -130,7 +130,7 @@ describe('a scheduled job', () => {
     await eventually('a free seat', async () => (await locks.inspect('job'))?.holders.length === 0);
   });
 
-  it('gives its seat back at once when its run has ended in time', async () => {
+  it('frees its seat at once when its run ends in time', async () => {
     const { locks } = await testProvider();
     const { job, runs } = noted(locks, 'job', { run: untilAborted });
     await job.start();
@@ -153,7 +153,7 @@ describe('a scheduled job', () => {
     );
   });
 
-  it('is not run beside itself when it takes too long; what it misses is told', async () => {
+  it('never runs twice at a time when a run takes too long, and reports what it misses', async () => {
     const { locks } = await testProvider();
     let going = 0;
     let most = 0;
@@ -184,7 +184,7 @@ describe('a scheduled job', () => {
     expect(missed + runs.length).toBeGreaterThanOrEqual(((last ?? NaN) - (first ?? NaN)) / 50 + 1);
   });
 
-  it('loses its run’s signal with the term, and runs again in the next', async () => {
+  it('aborts its run when the term is lost, and runs again in the next term', async () => {
     const { locks } = await testProvider();
     const { job, runs } = noted(locks, 'job', { run: untilAborted });
     await job.start();
@@ -196,7 +196,7 @@ describe('a scheduled job', () => {
     expect(next.term.fencingToken).toBeGreaterThan(term.fencingToken);
   });
 
-  it('fires nothing early though the clock of its leader is an hour ahead, or behind', async () => {
+  it('never fires early even if the clock of its leader is an hour ahead, or behind', async () => {
     const nowMs = Date.now.bind(Date);
     for (const wrongByMs of [3_600_000, -3_600_000]) {
       const spy = vi.spyOn(Date, 'now').mockImplementation(() => nowMs() + wrongByMs);
@@ -214,12 +214,12 @@ describe('a scheduled job', () => {
       await eventually('eight runs', () => late.length >= 8);
       await Promise.all([cron.stop(), rate.stop()]);
       expect(Math.min(...late)).toBeGreaterThanOrEqual(0);
-      // By the hour that the clock is wrong, nothing is late.
+      // No run is late by the hour that the clock is wrong.
       expect(Math.max(...late)).toBeLessThan(60_000);
     }
   });
 
-  it('ends with its provider, which lets its run end', async () => {
+  it('ends when its provider closes, which waits for the run', async () => {
     const [one, other] = await twoProviders();
     const { run, finish } = longRun();
     const [a, b] = [noted(one.locks, 'job', { run }), noted(other.locks, 'job')];
@@ -237,7 +237,7 @@ describe('a scheduled job', () => {
     await a.job.stop();
   });
 
-  it('is refused under a name that is in use as another kind, and may be started later', async () => {
+  it('cannot start while another kind of lock uses its name, and can start later', async () => {
     const { locks } = await testProvider();
     const hold = await locks.acquireMutex('job');
     const { job, runs } = noted(locks, 'job');
@@ -252,7 +252,7 @@ describe('a scheduled job', () => {
     await eventually('a run', () => runs[0]);
   });
 
-  it('tells of a document that was corrupted as a failure, and leaves it as it is', async () => {
+  it('reports a corrupt document as a failure, and leaves it untouched', async () => {
     const one = await testProvider();
     const { job, runs } = noted(one.locks, 'job');
     const errors: unknown[] = [];
@@ -265,7 +265,7 @@ describe('a scheduled job', () => {
     await job.stop({ drainMs: 0 });
   });
 
-  it('keeps its claims over releases, hand-overs, and another use of the lock', async () => {
+  it('keeps its claims over releases, hand-overs, and use of the lock by other kinds', async () => {
     const [one, other] = await twoProviders();
     const a = one.locks.createLeaderElection('e', { candidateId: 'a' });
     const b = other.locks.createLeaderElection('e', { candidateId: 'b' });
@@ -301,7 +301,7 @@ describe('a scheduled job', () => {
 });
 
 describe('jobs that share an election', () => {
-  it('run side by side in its terms, and one that stops leaves it to the others', async () => {
+  it('run in the same terms, and a job that stops leaves the election to the others', async () => {
     const one = await testProvider();
     const { locks } = one;
     const election = locks.createLeaderElection('e');
@@ -329,7 +329,7 @@ describe('jobs that share an election', () => {
     await election.stop();
   });
 
-  it('keep its terms from ending before their runs have', async () => {
+  it('keep a term from ending before their runs have ended', async () => {
     const [one, other] = await twoProviders();
     const told: string[] = [];
     const a = one.locks.createLeaderElection('e', {
@@ -358,7 +358,7 @@ describe('jobs that share an election', () => {
     await job.stop({ drainMs: 0 });
   });
 
-  it('run once at a time also if they are started by the callback of the election', async () => {
+  it('run once at a time even if onElected starts them', async () => {
     const { locks } = await testProvider();
     const { run, count } = crowd();
     const election = locks.createLeaderElection('e', { onElected: () => job.start() });
@@ -370,7 +370,7 @@ describe('jobs that share an election', () => {
     await election.stop();
   });
 
-  it('run once at a time under one name, however often they are stopped and made while a run goes on', async () => {
+  it('run once at a time under one name, however often they are stopped and created during a run', async () => {
     const { locks } = await testProvider();
     const { run, count } = crowd();
     const election = locks.createLeaderElection('e');
@@ -391,7 +391,7 @@ describe('jobs that share an election', () => {
     await election.stop();
   });
 
-  it('do not run at all if they are started while the provider closes', async () => {
+  it('do not run if they are started while the provider closes', async () => {
     const { locks } = await testProvider();
     const election = locks.createLeaderElection('e');
     const { run, finish } = longRun();
@@ -406,7 +406,7 @@ describe('jobs that share an election', () => {
     await within(5_000, 'the close', closed);
   });
 
-  it('are many without a warning, and claim together in few updates', async () => {
+  it('cause no warning if they are many, and claim together in few updates', async () => {
     const one = await testProvider();
     const warnings: Error[] = [];
     const onWarning = (warning: Error): unknown => warnings.push(warning);
@@ -430,7 +430,7 @@ describe('jobs that share an election', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('have names of their own', async () => {
+  it('cannot have the same name at the same time', async () => {
     const { locks } = await testProvider();
     const election = locks.createLeaderElection('e');
     const [a, b] = [noted(locks, 'same', { election }), noted(locks, 'same', { election })];
@@ -468,13 +468,13 @@ describe('the options of a scheduled job', () => {
     [{ run, everyMs: 100, election: {} }, 'TypeError: election must be an election of this provider'],
   ];
 
-  it.each(WRONG)('are refused when it is made: %o', async (options, error) => {
+  it.each(WRONG)('are refused when the job is created: %o', async (options, error) => {
     const { locks } = await testProvider();
     const making = (): unknown => locks.createScheduledJob('job', options as ScheduledJobOptions);
     expect(String(thrown(making))).toContain(error);
   });
 
-  it('take an election of the same provider only, and a name as every lock has', async () => {
+  it('must name an election of the same provider, and a valid lock name', async () => {
     const [one, other] = await twoProviders();
     const election = other.locks.createLeaderElection('e');
     const making = (): unknown => one.locks.createScheduledJob('job', { run, everyMs: 100, election });

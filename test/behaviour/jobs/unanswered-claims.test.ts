@@ -8,7 +8,7 @@ useOwnServer();
 
 const EVERY_MS = 500;
 
-it('an instant whose claim nobody answers before the stop is told as unknown, once the drain is over', async () => {
+it('an instant whose claim is unanswered at the stop is reported as unknown once the drain is over', async () => {
   const one = await testProvider({ storeTimeoutMs: 1_000 });
   const runs: number[] = [];
   const missed: JobMissedEvent[] = [];
