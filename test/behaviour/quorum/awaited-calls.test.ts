@@ -10,7 +10,7 @@ const urlOf = (path: string): string => JSON.stringify(new URL(path, import.meta
 /** Answers after a while, by a timer that does not keep the process alive. */
 const ANSWER = '() => new Promise((resolve) => setTimeout(() => resolve(true), 200).unref())';
 
-/** Holds an upgradeable read of stores that answer late, makes the call, and says that it has gone on. */
+/** A program that holds an upgradeable read of stores that answer late, awaits the call, and prints that it went on. */
 const program = (call: string): string => `
   import { MockQuorum, settled } from ${urlOf('./mock-stores.ts')};
   const quorum = new MockQuorum();

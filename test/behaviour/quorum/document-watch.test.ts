@@ -29,7 +29,7 @@ const watched = () => {
 };
 
 describe('a stream over a few documents', () => {
-  it('is widened for a new name without a word to those it tells of', async () => {
+  it('is widened for a new name without a notice to the watchers of the old names', async () => {
     const { collection, watch, told, see, answer } = watched();
     see('a');
     await answer();
@@ -47,7 +47,7 @@ describe('a stream over a few documents', () => {
     expect(collection.streams).toHaveLength(2);
   });
 
-  it('is opened once for all names that come while another one is being opened', async () => {
+  it('is reopened once for all names that are added while it is being opened', async () => {
     const { collection, told, see, answer } = watched();
     see('first');
     await settled();
@@ -62,7 +62,7 @@ describe('a stream over a few documents', () => {
     expect(told).toHaveLength(21);
   });
 
-  it('stays as it is where the new name has left before the wider one has answered', async () => {
+  it('stays as it is if the new name is removed before the wider stream has answered', async () => {
     const { collection, watch, told, see, answer } = watched();
     see('a');
     await answer();
@@ -76,8 +76,8 @@ describe('a stream over a few documents', () => {
   });
 
   it.for([
-    ['is not opened again after the server has refused it, and says so once', 13, 1],
-    ['is opened again after other trouble', 91, 2],
+    ['is not opened again after the server has refused it, which is reported once', 13, 1],
+    ['is opened again after any other error', 91, 2],
   ] as const)('%s', async ([, code, streams]) => {
     const { clock, collection, reported, told, see } = watched();
     see('a');
@@ -94,7 +94,7 @@ describe('a stream over a few documents', () => {
     expect(collection.streams).toHaveLength(streams);
   });
 
-  it('leaves no timer behind, in whichever order its watchers and itself are closed', async () => {
+  it('leaves no timer behind when its watcher leaves after its close', async () => {
     const { clock, watch, see, answer } = watched();
     const leave = see('a');
     await answer();
@@ -105,10 +105,10 @@ describe('a stream over a few documents', () => {
 });
 
 describe('a deployment', () => {
-  it('polls where its pool has no room for a second stream', async () => {
+  it('opens no stream if its watches have to poll', async () => {
     const collection = new MockCollection();
     const context = { collection, settings, clock: new ManualClock(), report: () => undefined };
-    for (const [wakeups, meets] of [
+    for (const [wakeups, handshakes] of [
       ['polling', 0],
       ['auto', 1],
     ] as const) {
@@ -116,7 +116,7 @@ describe('a deployment', () => {
       const deployment = new Deployment(0, engine as unknown as Engine);
       deployment.watch('m', { changed: () => undefined });
       await settled();
-      expect(collection.meets).toBe(meets);
+      expect(collection.handshakes).toBe(handshakes);
     }
   });
 });

@@ -47,7 +47,7 @@ const heldMutex = async (quorum: MockQuorum) => {
 };
 
 describe('a majority of stores', () => {
-  it('grants, with the highest of its tokens, to which the fence of a majority is lifted first', async () => {
+  it('grants a hold with the highest of its tokens, after the fence of a majority is lifted to it', async () => {
     const quorum = quorumOf();
     quorum.say(undefined, undefined, hangs);
     const lock = await heldMutex(quorum);
@@ -58,7 +58,7 @@ describe('a majority of stores', () => {
     expect(quorum.events).toEqual(['acquired']);
   });
 
-  it('is enough though the others fail, or say nothing for ever', async () => {
+  it('is enough even if the other stores fail or never answer', async () => {
     const quorum = quorumOf(5);
     quorum.say(fails('down'), hangs);
     const lock = await heldMutex(quorum);
@@ -68,7 +68,7 @@ describe('a majority of stores', () => {
     expect(quorum.events).toEqual(['acquired', 'released']);
   });
 
-  it('that fails makes a try fail with an error that says so, and leaves nothing held', async () => {
+  it('makes a try fail with a QuorumError that names the causes if it fails, and leaves nothing held', async () => {
     const quorum = quorumOf();
     quorum.say(undefined, fails('down one'), fails('down two'));
     const error = await rejection(quorum.mutex.tryAcquire());
@@ -79,7 +79,7 @@ describe('a majority of stores', () => {
     expect(quorum.held).toEqual([0, 0, 0]);
   });
 
-  it('that says nothing lets a wait end in its time, with an error that says so', async () => {
+  it('makes a wait end at its timeout with a QuorumError if it never answers', async () => {
     const quorum = quorumOf();
     quorum.say(undefined, hangs, hangs);
     const acquiring = later(quorum.mutex.acquire({ timeoutMs: 400 }));
@@ -89,7 +89,7 @@ describe('a majority of stores', () => {
     expect(quorum.held).toEqual([0, 0, 0]);
   });
 
-  it('that belongs to another makes a try null, and an acquire fail with who holds', async () => {
+  it('makes a try return null and an acquire name the holder if another process holds it', async () => {
     const quorum = quorumOf();
     quorum.say(refuses(holder('w1', 'p')), refuses(holder('w2', 'p')));
     expect(await quorum.mutex.tryAcquire()).toBeNull();
@@ -100,7 +100,7 @@ describe('a majority of stores', () => {
     expect(quorum.held).toEqual([0, 0, 0]);
   });
 
-  it('that grants so slowly that less than minValidityMs is left has granted nothing', async () => {
+  it('grants no hold if it answers so slowly that less than minValidityMs is left', async () => {
     const quorum = quorumOf();
     for (const store of quorum.stores) {
       const grants = store.grants(100);
@@ -116,7 +116,7 @@ describe('a majority of stores', () => {
     expect(quorum.held).toEqual([0, 0, 0]);
   });
 
-  it('that has not confirmed the token has granted nothing', async () => {
+  it('grants no hold if it does not confirm the token', async () => {
     const quorum = quorumOf();
     quorum.say(
       async (wish) => {
@@ -132,8 +132,8 @@ describe('a majority of stores', () => {
   });
 });
 
-describe('a store that says nothing any more once it has granted', () => {
-  it('is made up for by one that grants later', async () => {
+describe('a store that is silent after its grant', () => {
+  it('is replaced by a store that grants later', async () => {
     const quorum = quorumOf();
     let answer: (() => void) | undefined;
     for (const lateToken of [7, 900]) {
@@ -162,7 +162,7 @@ describe('a store that says nothing any more once it has granted', () => {
   });
 });
 
-describe('an answer that comes late', () => {
+describe('a late grant of a store', () => {
   it('is given back if the attempt has failed', async () => {
     const quorum = quorumOf();
     let answer: (() => void) | undefined;
@@ -177,7 +177,7 @@ describe('an answer that comes late', () => {
     expect(seatAt(quorum, 2).ended).toBe('released');
   });
 
-  it('is taken in if the hold goes on, with its fence lifted, and given back if it does not', async () => {
+  it('joins a hold that goes on, with its fence lifted, and is given back if the hold is over', async () => {
     for (const isReleased of [false, true]) {
       const quorum = quorumOf();
       let answer: (() => void) | undefined;
@@ -194,7 +194,7 @@ describe('an answer that comes late', () => {
       expect(late.ended).toBe(isReleased ? 'released' : undefined);
       expect(late.fence).toBe(isReleased ? 7 : 101);
       if (isReleased) continue;
-      // So one of the others may go.
+      // So the hold survives the loss of another seat.
       seatAt(quorum, 0).end('evicted');
       expect(lock.isHeld).toBe(true);
     }
@@ -202,7 +202,7 @@ describe('an answer that comes late', () => {
 });
 
 describe('a hold', () => {
-  it('is over for whoever asks first, though nothing has fired when all deadlines have passed', async () => {
+  it('is lost at the first look after its deadlines, even if no timer has fired', async () => {
     const quorum = quorumOf();
     const lock = await heldMutex(quorum);
     quorum.clock.moveWithoutTimers(LEASE_MS);
@@ -211,7 +211,7 @@ describe('a hold', () => {
     expect(quorum.told.at(-1)).toMatchObject({ event: 'lost', payload: { why: 'expired' } });
   });
 
-  it('counts what a majority can be relied on for', async () => {
+  it('lasts as long as a majority of its seats can be relied on', async () => {
     const quorum = quorumOf();
     const lock = await heldMutex(quorum);
     const now = quorum.clock.nowMs();
@@ -221,7 +221,7 @@ describe('a hold', () => {
     expect(lock.isHeld).toBe(false);
   });
 
-  it('is lost when fewer than a majority are left, which nobody has to answer for, and the rest is given back', async () => {
+  it('is lost at once when fewer than a majority of its seats are left, and the rest is given back', async () => {
     const quorum = quorumOf();
     const lock = await heldMutex(quorum);
     const { signal } = lock;
@@ -238,7 +238,7 @@ describe('a hold', () => {
     }).toThrow(LockLostError);
   });
 
-  it('is not given away where the provider closed under it', async () => {
+  it('keeps its other seats when it ends because the provider closed', async () => {
     const quorum = quorumOf();
     const lock = await heldMutex(quorum);
     for (const index of [0, 1]) seatAt(quorum, index).end('provider-closed');
@@ -246,7 +246,7 @@ describe('a hold', () => {
     expect(seatAt(quorum, 2).isHeld).toBe(true);
   });
 
-  it('asks every third of a lease for the seats that it has lost, until it is released', async () => {
+  it('asks for its lost seats again every third of a lease, until it is released', async () => {
     const quorum = quorumOf();
     const lock = await heldMutex(quorum);
     for (const store of [0, 1, 2, 0]) {
@@ -267,7 +267,7 @@ describe('a hold', () => {
     expect(quorum.clock.alarms).toBe(0);
   });
 
-  it('asks nobody twice who owes an answer, and gives back what comes after its release', async () => {
+  it('does not ask a store again that owes an answer, and gives back a seat that comes after its release', async () => {
     const quorum = quorumOf();
     let answer: (() => void) | undefined;
     const lock = await heldMutex(quorum);
@@ -297,7 +297,7 @@ describe('a hold', () => {
     expect(lock.isHeld).toBe(true);
   });
 
-  it('is released without waiting for a store that says nothing, and says so every time', async () => {
+  it('is released without waiting for a silent store, and every release() resolves to true', async () => {
     const quorum = quorumOf();
     const lock = await heldMutex(quorum);
     seatAt(quorum, 1).answerToRelease = () => new Promise(() => undefined);
@@ -305,7 +305,7 @@ describe('a hold', () => {
     expect(await lock.release()).toBe(true);
   });
 
-  it('that a majority had taken away without a word had been lost before its release', async () => {
+  it('counts as lost if its release finds that a majority of its seats is gone', async () => {
     const quorum = quorumOf();
     const lock = await heldMutex(quorum);
     for (const index of [0, 1]) seatAt(quorum, index).answerToRelease = () => Promise.resolve(false);
@@ -313,7 +313,7 @@ describe('a hold', () => {
     expect(quorum.events).toEqual(['acquired', 'lost']);
   });
 
-  it('passes on that one store was asked to have it released, once', async () => {
+  it('passes on the first release request of a store, once', async () => {
     const quorum = quorumOf();
     const lock = await heldMutex(quorum);
     seatAt(quorum, 1).askToRelease();
@@ -323,13 +323,13 @@ describe('a hold', () => {
   });
 });
 
-describe('whoever waits', () => {
-  it('is woken when so many of those in its way have left that a majority is free, and by nothing else', async () => {
+describe('a request that waits', () => {
+  it('is woken when so many holders have left that a majority is free, and by nothing else', async () => {
     const quorum = quorumOf();
     quorum.say(...[0, 1, 2].map((index) => refuses(holder(`w${index}`, 'p'))));
     const acquiring = later(quorum.mutex.acquire());
     await settled();
-    // Looks on its own account are the farther apart the longer it lasts.
+    // Without a wake-up, the pauses between its looks grow.
     for (let looks = 0; looks < 20; looks += 1) {
       quorum.clock.advance(800);
       await settled();
@@ -347,7 +347,7 @@ describe('whoever waits', () => {
     expect(quorum.stores.map(({ watchers }) => watchers.size)).toEqual([0, 0, 0]);
   });
 
-  it('is not woken by those who back out of a split vote: only time ends that pause', async () => {
+  it('is not woken by contenders that back out of a split vote: only time ends that pause', async () => {
     const quorum = quorumOf();
     quorum.say(refuses(holder('w1', 'p')), refuses(holder('w2', 'q')));
     const acquiring = later(quorum.mutex.acquire());
@@ -361,7 +361,7 @@ describe('whoever waits', () => {
     await acquiring;
   });
 
-  it('is told of contention, not of silence, where only the gate was asked', async () => {
+  it('fails with an AcquireTimeoutError, not a QuorumError, if only the gate was asked', async () => {
     const quorum = quorumOf();
     quorum.say(...[0, 1, 2].map((index) => refuses(holder(`w${index}`, 'p'))));
     expect(await quorum.mutex.tryAcquire()).toBeNull();
@@ -376,7 +376,7 @@ describe('whoever waits', () => {
     expect(storeAt(quorum, 1).asked).toBe(asked);
   });
 
-  it('pauses, too, while the gate is busy and names no holder', async () => {
+  it('pauses between its rounds while the gate is busy and names no holder', async () => {
     const quorum = quorumOf();
     quorum.say(refuses(), refuses(), refuses());
     const isBusy = refuses();
@@ -394,7 +394,7 @@ describe('whoever waits', () => {
     await rejection(acquiring);
   });
 
-  it('looks past the gate when nobody there is heard of', async () => {
+  it('asks the other stores too if no event comes from the gate', async () => {
     const quorum = quorumOf();
     quorum.say(...[0, 1, 2].map((index) => refuses(holder(`w${index}`, 'p'))));
     expect(await quorum.mutex.tryAcquire()).toBeNull();
@@ -408,7 +408,7 @@ describe('whoever waits', () => {
     expect(quorum.held).toEqual([0, 1, 1]);
   });
 
-  it('holds nothing while it pauses', async () => {
+  it('holds no seat while it pauses', async () => {
     const quorum = quorumOf();
     quorum.say(undefined, refuses(holder('w1', 'p')), refuses(holder('w2', 'q')));
     const end = new AbortController();
@@ -422,7 +422,7 @@ describe('whoever waits', () => {
     expect(quorum.clock.alarms).toBe(0);
   });
 
-  it('waits in a split vote for a store that was silent before no longer than as long again as the others took, and counts it if it is back', async () => {
+  it('waits in a split vote for a formerly silent store for at most twice the time of the others, and counts it if it is back', async () => {
     for (const isBack of [false, true]) {
       const quorum = quorumOf();
       quorum.say(undefined, refuses(holder('w1', 'p')), isSilent);
@@ -436,7 +436,7 @@ describe('whoever waits', () => {
       const trying = later(quorum.mutex.tryAcquire());
       await settled();
       if (isBack) answer?.();
-      // The others took no time at all: then it has the shortest pause.
+      // The others took no time at all, so the store gets the shortest pause.
       await settled();
       quorum.clock.advance(10);
       await settled();
@@ -446,7 +446,7 @@ describe('whoever waits', () => {
     }
   });
 
-  it('waits for a store that has answered, though it had nothing to say to another lock', async () => {
+  it('waits for a store whose only answer was that the document of another lock is corrupt', async () => {
     const quorum = quorumOf();
     quorum.say(({ name }) => Promise.reject(new CorruptLockDocumentError(name)));
     await (await heldMutex(quorum)).release();
@@ -467,7 +467,7 @@ describe('whoever waits', () => {
     expect((await trying)?.isHeld).toBe(true);
   });
 
-  it('waits for what one request hears of a silent store, instead of asking it as well', async () => {
+  it('waits for the probe of a silent store by another request instead of asking the store as well', async () => {
     const quorum = quorumOf();
     quorum.say(undefined, undefined, isSilent);
     await (await heldMutex(quorum)).release();
@@ -486,12 +486,12 @@ describe('whoever waits', () => {
     storeAt(quorum, 2).says = storeAt(quorum, 2).grants(1_007);
     answer?.();
     await settled();
-    // What the probe was granted is given back, for its request is over; whoever waited for it asks now.
+    // The seat of the probe is given back, because its request is over. The hold that waited for the probe asks now.
     expect(storeAt(quorum, 2).asked).toBe(asked + 2);
     expect(storeAt(quorum, 2).seats.map((seat) => seat.isHeld)).toEqual([false, true]);
   });
 
-  it('has asked before its time is up, though it lets others pass', async () => {
+  it('asks before its timeout even if it lets others pass first', async () => {
     const quorum = quorumOf();
     quorum.say(...[0, 1, 2].map((index) => refuses(holder(`w${index}`, 'p'))));
     expect(await quorum.mutex.tryAcquire()).toBeNull();
@@ -502,7 +502,7 @@ describe('whoever waits', () => {
     expect((await acquiring).isHeld).toBe(true);
   });
 
-  it('knows who holds also when its time is up in the middle of a round', async () => {
+  it('names the holder even if it times out in the middle of a round', async () => {
     const quorum = quorumOf();
     quorum.say(...[0, 1, 2].map((index) => refuses(holder(`w${index}`, 'p'))));
     const acquiring = later(quorum.mutex.acquire({ timeoutMs: 3_000 }));
@@ -518,7 +518,7 @@ describe('whoever waits', () => {
     });
   });
 
-  it('gives up when its time is up, and says what was in its way', async () => {
+  it('gives up at its timeout, and says how long it has waited', async () => {
     const quorum = quorumOf();
     quorum.say(...[0, 1, 2].map((index) => refuses(holder(`w${index}`, 'p'))));
     const acquiring = later(quorum.mutex.acquire({ timeoutMs: 5_000 }));
@@ -536,7 +536,7 @@ describe('whoever waits', () => {
 });
 
 describe('a mode', () => {
-  it('is write when a majority of all stores has made it so, with a token above the old one', async () => {
+  it('is write when a majority of all stores has changed to it', async () => {
     const quorum = quorumOf();
     const lock = await quorum.lock.acquireUpgradeableRead();
     await settled();
@@ -544,13 +544,13 @@ describe('a mode', () => {
       Promise.reject(new AcquireTimeoutError('rw', { waitedMs: 1 }));
     expect(await lock.tryUpgrade()).toBe(true);
     expect(lock.currentMode()).toBe('write');
-    // Whoever did not follow left, and is asked again at once, as a writer.
+    // The seat that did not change is given back, and its store is asked again at once for a write.
     await settled();
     expect(storeAt(quorum, 0).seats.map((seat) => seat.isHeld)).toEqual([false, true]);
     expect(seatAt(quorum, 0).currentMode()).toBe('write');
   });
 
-  it('stays upgradeable everywhere where too few followed', async () => {
+  it('stays upgradeable in every store if too few stores changed to write', async () => {
     const quorum = quorumOf();
     const lock = await quorum.lock.acquireUpgradeableRead();
     await settled();
@@ -569,7 +569,7 @@ describe('a mode', () => {
     expect(await rejection(lock.downgrade('upgradeable'))).toBeInstanceOf(LockModeError);
   });
 
-  it('is not write if one of those that followed was lost before the token was confirmed', async () => {
+  it('is not write if a seat that changed is lost before the token is confirmed', async () => {
     const quorum = quorumOf();
     const lock = await quorum.lock.acquireUpgradeableRead();
     await settled();
@@ -586,7 +586,7 @@ describe('a mode', () => {
     expect(seatAt(quorum, 0).currentMode()).toBe('upgradeable');
   });
 
-  it('has a token to which the fence of whoever joins meanwhile is lifted, however often it changes', async () => {
+  it('has a token to which the fence of a seat that joins meanwhile is lifted, however often the mode changes', async () => {
     const quorum = quorumOf();
     let raised: (() => void) | undefined;
     quorum.say(undefined, undefined, (wish) => {
@@ -608,7 +608,7 @@ describe('a mode', () => {
     expect(quorum.held).toEqual([1, 1, 1]);
   });
 
-  it('is given up at once, and a majority has to follow', async () => {
+  it('is given up at once by a downgrade, which fails unless a majority follows', async () => {
     const quorum = quorumOf();
     const lock = await quorum.lock.acquireWrite();
     await settled();
@@ -623,8 +623,8 @@ describe('a mode', () => {
   });
 });
 
-describe('what a majority shows', () => {
-  it('is who may hold in one, by all that answer, not only by the first', async () => {
+describe('inspect()', () => {
+  it('shows a process that may hold a majority, by all stores that answer and not only by the first ones', async () => {
     const quorum = quorumOf();
     const shows = (...holders: readonly LeaseInfo[]) => ({
       name: 'm',

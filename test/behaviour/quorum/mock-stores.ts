@@ -15,7 +15,7 @@ import type { Seat, Store, SeatRequest } from '../../../src/quorum/store.js';
 import type { DocumentWatcher } from '../../../src/store/streams/document-watch.js';
 import { ManualClock } from '../../support/manual-clock.js';
 
-/** A seat that a test gives and takes away. */
+/** A seat that a test grants and ends. */
 export class MockSeat implements Seat {
   readonly name: string;
   readonly id: string;
@@ -30,9 +30,9 @@ export class MockSeat implements Seat {
   #mode: Mode;
   /** `undefined`: the token stays. */
   tokenOfUpgrade: number | undefined;
-  /** Lifted so high. */
+  /** The token that the fence was lifted to. */
   fence: number;
-  /** What the store says to a lifting of the fence. */
+  /** The answer of the store when its fence is to be lifted. */
   answerToRaise: () => Promise<void> = () => Promise.resolve();
   answerToRelease: () => Promise<boolean> = () => Promise.resolve(true);
   answerToConfirm: () => Promise<void> = () => Promise.resolve();
@@ -141,7 +141,7 @@ export class MockSeat implements Seat {
 
 type Tell = (wish: SeatRequest) => Promise<MockSeat>;
 
-/** A store that says what a test wants it to. */
+/** A store whose answers come from a test. */
 export class MockStore implements Store {
   readonly index: number;
   readonly seats: MockSeat[] = [];
@@ -196,13 +196,13 @@ export class MockStore implements Store {
     return Promise.resolve();
   }
 
-  /** What is still held here. */
+  /** The seats that are still held. */
   get held(): readonly MockSeat[] {
     return this.seats.filter((seat) => seat.isHeld);
   }
 }
 
-/** What a holder elsewhere looks like in a refusal. */
+/** A holder in another process, as a refusal names it. */
 export const holder = (id: string, process: string): LeaseInfo => ({
   id,
   process,
@@ -222,7 +222,7 @@ export const fails =
   () =>
     Promise.reject(new Error(message));
 
-/** As `fails`, but without an answer of the store. */
+/** Like `fails`, but the store did not answer. */
 export const isSilent: Tell = ({ name }) =>
   Promise.reject(new StoreUnavailableError(name, false, new Error('no answer')));
 
@@ -233,7 +233,7 @@ interface Told {
   readonly payload: object;
 }
 
-/** A quorum of such stores, on a clock that is moved by hand. */
+/** A quorum of mock stores on a manual clock. */
 export class MockQuorum {
   readonly clock = new ManualClock();
   readonly stores: readonly MockStore[];
@@ -270,7 +270,7 @@ export class MockQuorum {
     }
   }
 
-  /** What is held in each store. */
+  /** How many seats are held in each store. */
   get held(): readonly number[] {
     return this.stores.map((store) => store.held.length);
   }
@@ -280,10 +280,10 @@ export class MockQuorum {
   }
 }
 
-/** Lets everything go on that waits for nothing but promises. */
+/** Lets all code run that waits only for promises. */
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Lets time go on until the promise settles. */
+/** Advances the clock until the promise settles. */
 export async function inTime<T>(quorum: MockQuorum, promise: Promise<T>): Promise<T> {
   const over = new AbortController();
   const end = (): void => {

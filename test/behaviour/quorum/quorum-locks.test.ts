@@ -47,7 +47,7 @@ interface Stored {
   readonly expiresAt: Date;
 }
 
-/** Who holds a mutex in each of these deployments, by what is stored there. */
+/** The process that holds a mutex in each of these deployments, by the stored documents. */
 async function holders(
   name: string,
   indexes: readonly number[] = [0, 1, 2],
@@ -60,10 +60,12 @@ async function holders(
 }
 
 const nobodyHolds = (name: string, indexes?: readonly number[]): Promise<unknown> =>
-  eventually('nobody holds', async () => (await holders(name, indexes)).every((process) => process === null));
+  eventually('no process holds', async () =>
+    (await holders(name, indexes)).every((process) => process === null),
+  );
 
 describe('a mutex of three deployments', () => {
-  it('is held in all of them, by one at a time, with tokens that rise', async () => {
+  it('is held in all of them by one process at a time, with rising tokens', async () => {
     const [here, there] = [deployments.provider(), deployments.provider()];
     const name = randomName('m');
     const first = await here.createMutex(name).acquire({ why: 'to see' });
@@ -87,13 +89,13 @@ describe('a mutex of three deployments', () => {
     expect((await there.createMutex(name).inspect())?.holders).toEqual([]);
   });
 
-  it('goes to who waits soon after its release, not at the next look', async () => {
+  it('is granted to a waiter soon after its release, not at the next look', async () => {
     const options = { pollMs: { min: 10, max: 60_000 } };
     const [here, there] = [deployments.provider(), deployments.provider(options)];
     const name = randomName('m');
     const first = await here.createMutex(name).acquire();
     const waiting = later(there.createMutex(name).acquire());
-    // Longer than its first looks, which are close to each other.
+    // Longer than the first looks, which follow each other quickly.
     await pause(2_000);
     await first.release();
     await (await within(2_000, 'woken', waiting)).release();
@@ -108,7 +110,7 @@ describe('a mutex of three deployments', () => {
     expect(await lock.release()).toBe(true);
   });
 
-  it('tells of a hold once for all deployments', async () => {
+  it('emits the events of a hold once for all deployments', async () => {
     const locks = deployments.provider();
     const told: (keyof LockProviderEvents)[] = [];
     for (const event of ['acquired', 'released', 'lost', 'waiting', 'extended'] as const) {
@@ -119,7 +121,7 @@ describe('a mutex of three deployments', () => {
     expect(told).toEqual(['acquired', 'released']);
   });
 
-  it('is given back when everybody has forgotten it', async () => {
+  it('is released when its handle is garbage-collected', async () => {
     const locks = deployments.provider();
     const name = randomName('m');
     const abandoned: string[] = [];
@@ -133,14 +135,14 @@ describe('a mutex of three deployments', () => {
     await nobodyHolds(name);
   });
 
-  it('is not waited for by a chain of calls that holds it', async () => {
+  it('refuses a nested use within its own use with a DeadlockError', async () => {
     const mutex = deployments.provider().createMutex(randomName('m'));
     await mutex.use(async () => {
       expect(await rejection(mutex.use(() => undefined))).toBeInstanceOf(DeadlockError);
     });
   });
 
-  it('fences', async () => {
+  it('has tokens that fence out an older holder', async () => {
     const [here, there] = [deployments.provider(), deployments.provider()];
     const name = randomName('m');
     const resource = deployments.db(0).collection<{ _id: string; by?: string; fencingToken?: number }>(name);
@@ -155,7 +157,7 @@ describe('a mutex of three deployments', () => {
     await second.release();
   });
 
-  it('has each collection name for itself', async () => {
+  it('is another lock under another collection name', async () => {
     const [here, there] = [deployments.provider(), deployments.provider({ collectionName: 'other.locks' })];
     const name = randomName('m');
     await using one = await here.createMutex(name).acquire();
@@ -163,7 +165,7 @@ describe('a mutex of three deployments', () => {
     expect([one.isHeld, other.isHeld]).toEqual([true, true]);
   });
 
-  it('is left to its holder until the provider has closed', async () => {
+  it('stays with its holder while the provider closes', async () => {
     const locks = deployments.provider();
     const mutex = locks.createMutex(randomName('m'));
     const lock = await mutex.acquire();
@@ -179,7 +181,7 @@ describe('a mutex of three deployments', () => {
 });
 
 describe('a reader-writer lock of three deployments', () => {
-  it('has readers together, and a writer alone', async () => {
+  it('is held by readers together, and by a writer alone', async () => {
     const [here, there] = [deployments.provider(), deployments.provider()].map((locks) =>
       locks.createReaderWriterLock('rw'),
     );
@@ -199,7 +201,7 @@ describe('a reader-writer lock of three deployments', () => {
     await Promise.all([writer.release(), beside.release()]);
   });
 
-  it('has one upgradeable read, which becomes a write when the others have left', async () => {
+  it('has one upgradeable read, which becomes a write once the other readers have left', async () => {
     const [here, there] = [deployments.provider(), deployments.provider()].map((locks) =>
       locks.createReaderWriterLock('upgraded'),
     );
@@ -244,7 +246,7 @@ describe('with one of three deployments down', () => {
     }
   });
 
-  it('a hold outlives the restart of all of them, one after the other', async () => {
+  it('a hold survives the restart of each deployment, one after the other', async () => {
     const leaseMs = 4_000;
     const locks = deployments.provider({ leaseMs, storeTimeoutMs: 2_000 });
     const name = randomName('m');
@@ -265,7 +267,7 @@ describe('with one of three deployments down', () => {
 });
 
 describe('with two of three deployments down', () => {
-  it('a try and a wait fail in their time, say so, and leave nothing held', async () => {
+  it('a try and a wait fail in time with a QuorumError, and leave nothing held', async () => {
     await memberAt(0).kill();
     await memberAt(2).kill();
     try {
@@ -283,7 +285,7 @@ describe('with two of three deployments down', () => {
     }
   });
 
-  it('a hold is lost before anybody else can have it, and its signal says so', async () => {
+  it('a hold is lost before its leases expire, and its signal says so', async () => {
     const leaseMs = 4_000;
     const locks = deployments.provider({ leaseMs, storeTimeoutMs: 500 });
     const name = randomName('m');
@@ -309,7 +311,7 @@ describe('with two of three deployments down', () => {
 });
 
 describe('a deployment that hangs', () => {
-  it('slows nothing down, not even a split vote after the first time', async () => {
+  it('slows down no request, not even a split vote after the first one', async () => {
     const member = memberAt(2);
     const storeTimeoutMs = 6_000;
     const [here, there] = [
@@ -324,7 +326,7 @@ describe('a deployment that hangs', () => {
       const mutex = here.createMutex(names[0] ?? '');
       await (await mutex.acquire()).release();
       expect(performance.now() - startedMs).toBeLessThan(storeTimeoutMs / 2);
-      // All go on until each has had it several times: nobody is promised a turn, and yet nobody starves.
+      // The contenders go on until each has held the lock several times: no turn is promised, and yet none starves.
       const counts = [0, 0, 0, 0];
       const contenders = counts.map(async (_, index) => {
         const contended = (index % 2 === 0 ? here : there).createMutex(names[1] ?? '');
@@ -342,7 +344,7 @@ describe('a deployment that hangs', () => {
 });
 
 describe('a deployment that answers late', () => {
-  it('leaves nothing of an attempt that has failed', async () => {
+  it('keeps no seat of an attempt that has failed', async () => {
     const locks = deployments.provider({ storeTimeoutMs: 3_000 });
     const name = randomName('m');
     const other = deployments.provider();

@@ -6,7 +6,7 @@ import { QuorumLockProvider } from '../../../src/quorum/index.js';
 import type { QuorumLockProviderOptions } from '../../../src/quorum/index.js';
 import { thrown } from '../../../lab/patience.js';
 
-// Never connected: nothing is sent before the first lock is asked for.
+// These clients never connect, because nothing is sent before the first request.
 const clients = [1, 2, 3, 4, 5].map((port) => new MongoClient(`mongodb://127.0.0.1:${port}`));
 const dbs = (count: number): Db[] => clients.slice(0, count).map((client) => client.db('app'));
 
@@ -20,7 +20,7 @@ const messageOf = (run: () => unknown): string => {
 };
 
 describe('a quorum', () => {
-  it('is of an odd number of databases, at least three, none of them twice', () => {
+  it('needs an odd number of databases, at least three, and none of them twice', () => {
     expect(messageOf(() => make('dbs'))).toContain('dbs must be an array');
     expect(messageOf(() => make(dbs(1)))).toContain('dbs.length must be odd, and at least 3, got 1');
     expect(messageOf(() => make(dbs(4)))).toContain('got 4');
@@ -30,7 +30,7 @@ describe('a quorum', () => {
     expect(make(dbs(5)).processId).toMatch(/:\d+:[0-9a-f]{16}$/);
   });
 
-  it('refuses a minValidityMs that no lease could have, also of one lock or one request', async () => {
+  it('refuses a minValidityMs that no lease can reach, also for one lock or one request', async () => {
     const options = { leaseMs: 1_000, clockAllowanceMs: 100 };
     expect(messageOf(() => make(dbs(3), { ...options, minValidityMs: 900 }))).toContain(
       'minValidityMs must be less than leaseMs minus clockAllowanceMs, which is 900, got 900',
@@ -40,13 +40,13 @@ describe('a quorum', () => {
     await expect(locks.createMutex('m').acquire({ leaseMs: 900 })).rejects.toBeInstanceOf(RangeError);
   });
 
-  it('makes no semaphore, and says why', () => {
+  it('refuses to create a semaphore, and says why', () => {
     const error = thrown(() => make(dbs(3)).createSemaphore('s', 2));
     expect(error).toBeInstanceOf(TypeError);
     expect((error as TypeError).message).toContain('a majority of counters does not bound their sum');
   });
 
-  it('keeps no seats, and checks names and options as a provider does', () => {
+  it('refuses keepMs, and checks names and options like a provider', () => {
     const locks = make(dbs(3));
     expect(messageOf(() => locks.createMutex('m', { keepMs: 5 }))).toContain('keepMs must be 0');
     expect(messageOf(() => locks.createReaderWriterLock('m', { keepMs: 5 }))).toContain('keepMs must be 0');

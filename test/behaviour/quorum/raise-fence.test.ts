@@ -36,14 +36,14 @@ describe.each([mutexSeats, readerWriterSeats])('lifting the fence of a $kind', (
     expect(next.reply.leases.map((granted) => granted.token)).toEqual([token + 1]);
   });
 
-  it('never lowers it', async () => {
+  it('never lowers the fence', async () => {
     const name = driver.newName();
     const { reply } = await driver.apply(name, [enqueue('wa')]);
     const lifted = await driver.apply(name, [raiseFence('wa', 7)]);
     expect(lifted.reply.fence).toBe(reply.fence);
   });
 
-  it('is for whoever holds: not for a waiter, nor for who was there before, nor for nobody', async () => {
+  it('has no effect for a waiter, a former holder, an unknown attempt or a missing document', async () => {
     const name = driver.newName();
     const { reply } = await driver.apply(name, [enqueue('wa'), enqueue('wb')]);
     const { fence } = reply;
@@ -57,7 +57,7 @@ describe.each([mutexSeats, readerWriterSeats])('lifting the fence of a $kind', (
     expect(await driver.send(driver.newName(), [raiseFence('wa', fence)])).toBeNull();
   });
 
-  it('leaves what is no lock as it is', async () => {
+  it('leaves a corrupt document untouched', async () => {
     const name = driver.newName();
     await driver.put({ _id: name, kind: seats.kind, v: 1, fence: 'none', holder: { id: 'wa' } });
     const before = await driver.image(name);
@@ -67,10 +67,10 @@ describe.each([mutexSeats, readerWriterSeats])('lifting the fence of a $kind', (
 });
 
 describe('a lifting that the store does not answer', () => {
-  it('fails within storeTimeoutMs, however often it was repeated, and is not repeated after that', async () => {
+  it('fails within storeTimeoutMs after any number of repeats, and is not repeated after that', async () => {
     const clock = new ManualClock();
     let submits = 0;
-    // The first one fails just before the time is up, the next is never answered.
+    // The first submission fails just before the timeout, the next one is never answered.
     const answers = [
       new Promise((resolve) =>
         clock.at(clock.nowMs() + 900, () => {

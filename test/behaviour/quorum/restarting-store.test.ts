@@ -16,7 +16,7 @@ const DURATION_MS = byBreadth(18_000, 60_000);
 const CONTENDERS = 3;
 const RESTART_EVERY_MS = 6_000;
 
-/** What this contender believed of each hold, one after the other. */
+/** Takes the lock again and again, and returns when the contender believed that it held the lock. */
 async function contend(name: string, isOver: () => boolean, random: Random): Promise<readonly Belief[]> {
   const locks = deployments.provider({ leaseMs: 2_000, storeTimeoutMs: 1_000 });
   const mutex = locks.createMutex(name);
@@ -27,28 +27,28 @@ async function contend(name: string, isOver: () => boolean, random: Random): Pro
     await pause(random.between(0, 20));
     const untilNs = process.hrtime.bigint();
     await lock.release();
-    // Whoever has lost it has believed in it until its deadline.
+    // A lost hold was believed in until its deadline.
     beliefs.push({ ...belief, untilNs: untilNs < belief.untilNs ? untilNs : belief.untilNs });
   }
   return beliefs;
 }
 
 it(
-  'three contenders never hold at once, and tokens rise, though one deployment after the other restarts',
+  'three contenders never hold at once, and their tokens rise, while one deployment after the other restarts',
   { timeout: 240_000 },
   async () => {
     const name = randomName('contended');
     const random = randomFrom(drawSeed('contenders of three deployments'));
     const endMs = performance.now() + DURATION_MS;
     let restarts = 0;
-    // Each of them is restarted once at least, however long that takes.
+    // Each deployment is restarted at least once, however long that takes.
     const isOver = (): boolean => performance.now() >= endMs && restarts >= deployments.members.length;
     const contending = Promise.all(
       Array.from({ length: CONTENDERS }, () => contend(name, isOver, randomFrom(random.between(0, 1e9)))),
     );
     while (!isOver()) {
       await pause(RESTART_EVERY_MS / 2);
-      // So majorities differ from one restart to the next.
+      // Another deployment each time, so that the majorities differ.
       const member = deployments.members[restarts % deployments.members.length];
       await member?.kill();
       await pause(RESTART_EVERY_MS / 2);

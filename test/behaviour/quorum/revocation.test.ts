@@ -10,7 +10,7 @@ const deployments = useThreeDeployments();
 
 const MAJORITY = [0, 2];
 
-/** Takes the seats of a majority away, each through a provider of its own deployment. */
+/** Revokes the seats of a majority, each through a provider of its deployment. */
 async function revoke(name: string, options: { why: string; force?: boolean }): Promise<readonly string[]> {
   return await Promise.all(
     MAJORITY.map(async (index) => {
@@ -38,7 +38,7 @@ async function held(
 }
 
 describe('a lock of a quorum that is revoked in a majority of its deployments', () => {
-  it('tells its holder who asks for it and why, and is lost as revoked when its leases have ended', async () => {
+  it('tells its holder which process revoked it and why, and is lost as revoked when its leases end', async () => {
     const { hold, lost } = await held('asked');
     const { signal, releaseRequested } = hold;
     const by = await revoke('asked', { why: 'maintenance' });
@@ -51,7 +51,7 @@ describe('a lock of a quorum that is revoked in a majority of its deployments', 
     expect(lost).toMatchObject([{ lockName: 'asked', id: hold.id, why: 'revoked' }]);
   });
 
-  it('is lost as revoked when it is taken by force', async () => {
+  it('is lost as revoked if it is revoked by force', async () => {
     const { hold, lost } = await held('forced');
     const { signal } = hold;
     await revoke('forced', { why: 'it hangs', force: true });
@@ -61,7 +61,7 @@ describe('a lock of a quorum that is revoked in a majority of its deployments', 
     expect(lost).toMatchObject([{ why: 'revoked' }]);
   });
 
-  it('is told as revoked also where only the release finds that out', async () => {
+  it('is reported as revoked even if only the release finds that out', async () => {
     const { hold, lost } = await held('released', 60_000);
     await revoke('released', { why: 'it hangs', force: true });
     expect(hold.isHeld).toBe(true);

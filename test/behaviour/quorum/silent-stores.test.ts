@@ -9,7 +9,7 @@ import { eventually, later, rejection, staysOpen, within } from '../../../lab/pa
 import { MockQuorum, hangs, holder, inTime, isSilent, refuses } from './mock-stores.js';
 import type { MockStore } from './mock-stores.js';
 
-/** As a store whose server answers by a refusal. */
+/** Like a store whose server refuses the command. */
 const isForbidden: MockStore['says'] = ({ name }) => {
   const refusal = Object.assign(new Error('not authorized: needs find'), {
     name: 'MongoServerError',
@@ -25,10 +25,10 @@ const unavailable =
       new StoreUnavailableError(wish.name, true, Object.assign(new Error(message), { name, ...more })),
     );
 
-/** As a store whose client was closed by its owner. */
+/** Like a store whose client was closed by its owner. */
 const isClosed = unavailable('MongoNotConnectedError', 'Client must be connected');
 
-/** Nothing was sent, so that the outcome is known, and the next time may be better. */
+/** Nothing was sent, so the outcome is known, and a later request may succeed. */
 const isUnreached = unavailable('MongoServerSelectionError', 'connect ECONNREFUSED 127.0.0.1:1');
 const isElecting = unavailable('MongoServerError', 'not primary', { code: 10_107 });
 
@@ -38,8 +38,8 @@ const failed = async (promise: Promise<unknown>): Promise<Error> => {
   return error;
 };
 
-describe('the error of a request that too few stores answer', () => {
-  it('says of each that failed whether it ever answered, and what its driver said last', async () => {
+describe('a request that too few stores answer', () => {
+  it('fails with an error that says of each failed store whether it ever answered, and what its driver said last', async () => {
     const quorum = new MockQuorum();
     quorum.say(undefined, undefined, isSilent);
     await (await quorum.mutex.acquire()).release();
@@ -51,7 +51,7 @@ describe('the error of a request that too few stores answer', () => {
     );
   });
 
-  it('counts the refusal of a server as an answer', async () => {
+  it('fails with an error that counts the refusal of a server as an answer', async () => {
     const quorum = new MockQuorum();
     quorum.say(isForbidden, undefined, isForbidden);
     const error = await failed(inTime(quorum, quorum.mutex.tryAcquire()));
@@ -60,7 +60,7 @@ describe('the error of a request that too few stores answer', () => {
     );
   });
 
-  it('ends a wait at once if a majority refuses for good, as in one deployment', async () => {
+  it('fails at once if a majority refuses for good, as with one deployment', async () => {
     for (const says of [isForbidden, isClosed]) {
       const quorum = new MockQuorum();
       const startMs = quorum.clock.nowMs();
@@ -74,7 +74,7 @@ describe('the error of a request that too few stores answer', () => {
     }
   });
 
-  it('rides out a majority that was not reached, or that is changing its primary', async () => {
+  it('goes on waiting if a majority is unreachable, or has no primary at the moment', async () => {
     for (const says of [isUnreached, isElecting]) {
       const quorum = new MockQuorum();
       quorum.say(says, undefined, says);
@@ -85,7 +85,7 @@ describe('the error of a request that too few stores answer', () => {
     }
   });
 
-  it('says so of stores that have said nothing until the time is up', async () => {
+  it('fails with an error that names the stores that were silent until its timeout', async () => {
     const quorum = new MockQuorum();
     quorum.say(hangs, undefined, hangs);
     const error = await failed(inTime(quorum, quorum.mutex.acquire({ timeoutMs: 400 })));
@@ -95,7 +95,7 @@ describe('the error of a request that too few stores answer', () => {
     );
   });
 
-  it('counts what a store has shown as an answer', async () => {
+  it('fails with an error that counts an answer to inspect() as an answer', async () => {
     const quorum = new MockQuorum();
     quorum.say(undefined, hangs, hangs);
     await quorum.mutex.inspect();
@@ -104,8 +104,8 @@ describe('the error of a request that too few stores answer', () => {
   });
 });
 
-describe('the error of a request that somebody else keeps away', () => {
-  it('says the same of the stores that did not answer, beside who holds', async () => {
+describe('the timeout error of a request for a taken lock', () => {
+  it('names the stores that did not answer as well as the holder', async () => {
     const quorum = new MockQuorum();
     quorum.say(refuses(holder('w1', 'p')), refuses(holder('w2', 'p')), isSilent);
     const error = await failed(inTime(quorum, quorum.mutex.acquire({ timeoutMs: 400 })));
@@ -114,7 +114,7 @@ describe('the error of a request that somebody else keeps away', () => {
     expect(error.cause).toMatchObject({ errors: [{ code: 'STORE_UNAVAILABLE' }] });
   });
 
-  it('says nothing of stores if all answer', async () => {
+  it('does not mention the stores if all answer', async () => {
     const quorum = new MockQuorum();
     quorum.say(...[1, 2, 3].map((each) => refuses(holder(`w${each}`, 'p'))));
     const error = await failed(inTime(quorum, quorum.mutex.acquire({ timeoutMs: 400 })));
@@ -124,7 +124,7 @@ describe('the error of a request that somebody else keeps away', () => {
 });
 
 describe('the stack of an error', () => {
-  it('shows where the caller asked, as that of one deployment does', async () => {
+  it('shows the call of the application, as with one deployment', async () => {
     const quorum = new MockQuorum();
     const { mutex } = quorum;
     async function bookSeat(): Promise<void> {
@@ -144,7 +144,7 @@ describe('the stack of an error', () => {
     for (const each of says) {
       quorum.say(...each);
       for (const call of [bookSeat, seatOrNone, useSeat]) {
-        // A lock that is taken is no error of a try.
+        // A try of a taken lock returns null instead of an error.
         const error = await inTime(quorum, call()).catch((reason: unknown) => reason);
         if (error === undefined) continue;
         expect((error as Error).stack).toContain(`${call.name} (${import.meta.filename}:`);
@@ -153,7 +153,7 @@ describe('the stack of an error', () => {
   });
 });
 
-/** Three stores behind doors, which are shut. */
+/** Three stores behind doors that are shut at first. */
 class ShutStores implements AsyncDisposable {
   readonly doors: readonly Door[];
   readonly locks: QuorumLockProvider;
@@ -182,7 +182,7 @@ class ShutStores implements AsyncDisposable {
 }
 
 describe.concurrent('a majority of stores that is down when the process starts', () => {
-  it('is ridden out: the lock is granted when one more store comes up', async () => {
+  it('delays a request until one more store comes up', async () => {
     await using stores = await ShutStores.make();
     await stores.open(0);
     const { locks } = stores;
@@ -196,14 +196,14 @@ describe.concurrent('a majority of stores that is down when the process starts',
     expect(await lock.release()).toBe(true);
   });
 
-  it('ends a wait when its time is up, with the reasons of the drivers', async () => {
+  it('makes a wait fail at its timeout with the errors of the drivers', async () => {
     await using stores = await ShutStores.make();
     await stores.open(1);
     const wait = stores.locks.createMutex('a').acquire({ timeoutMs: 3_000 });
     const error = await failed(within(30_000, 'the error', wait));
     expect(error).toBeInstanceOf(QuorumError);
     const [first, , third] = stores.doors.map(({ port }) => port);
-    // On a busy machine, the one that is there may be late as well.
+    // On a busy machine, the store that is up may be late as well.
     expect(error.message).toMatch(
       /needs a majority of 3 stores: [23] failed: store 0 \(has never answered\): /,
     );

@@ -16,8 +16,8 @@ const storeAt = (quorum: MockQuorum, index: number): MockStore => {
   return store;
 };
 
-describe('a single try that meets another one, with one of three stores away,', () => {
-  it('is tried again within its own bound, and gets the lock when the other has backed out', async () => {
+describe('a try that meets another contender while one of three stores is away', () => {
+  it('is repeated within its own bound, and gets the lock once the other contender has backed out', async () => {
     const quorum = quorumOf();
     quorum.say(undefined, refuses(holder('w1', 'p')), isSilent);
     const trying = quorum.mutex.tryAcquire();
@@ -29,7 +29,7 @@ describe('a single try that meets another one, with one of three stores away,', 
     expect(quorum.held).toEqual([0, 0, 0]);
   });
 
-  it('is null when the other keeps its seat, with nothing held, after a few rounds and not more than the bound of a call', async () => {
+  it('returns null with nothing held, after a few rounds within its bound, if the other contender keeps its seat', async () => {
     const quorum = quorumOf();
     quorum.say(undefined, refuses(holder('w1', 'p')), isSilent);
     const beganMs = quorum.clock.nowMs();
@@ -50,7 +50,7 @@ describe('a single try that meets another one, with one of three stores away,', 
     expect(quorum.clock.nowMs() - beganMs).toBeLessThanOrEqual(1_000 + 20);
   });
 
-  it('is null at once where one process refuses in a majority, and not an error because a store is away', async () => {
+  it('returns null at once if one process holds a majority, and does not fail because a store is away', async () => {
     const quorum = quorumOf();
     let answer: (() => void) | undefined;
     const refusal = refuses(holder('w2', 'p'));
@@ -69,7 +69,7 @@ describe('a single try that meets another one, with one of three stores away,', 
     expect(quorum.stores.map(({ asked }) => asked)).toEqual([1, 1, 1]);
   });
 
-  it('is a QuorumError where fewer than a majority answered, and is not tried again', async () => {
+  it('fails with a QuorumError if fewer than a majority answer, and is not repeated', async () => {
     const quorum = quorumOf();
     quorum.say(undefined, isSilent, isSilent);
     expect(await rejection(inTime(quorum, quorum.mutex.tryAcquire()))).toBeInstanceOf(QuorumError);

@@ -22,17 +22,17 @@ const START_MS = 60_000;
 /** Independent replica sets of one member each, which can be killed, stopped and started again. */
 export interface Deployments {
   readonly members: readonly FaultMember[];
-  /** A provider on clients of its own, closed when the test ends. All of them use one database, of this file. */
+  /** A provider on clients of its own, closed when the test ends. All providers of a test file use one database. */
   provider(options?: QuorumLockProviderOptions): QuorumLockProvider;
   /** A database of one deployment, on a client that is closed when the test ends. */
   db(index: number): Db;
   /** The lock document of one deployment. */
   document(index: number, name: string): Promise<Document | null>;
-  /** All run, nothing stands in the way, and each takes writes. */
+  /** Ends all faults, starts what is down, and waits until each deployment takes writes. */
   heal(): Promise<void>;
 }
 
-/** Three of them for one test file. */
+/** Three deployments for one test file. */
 export function useThreeDeployments(): Deployments {
   let ground: Ground | undefined;
   let started: readonly ControlledMember[] = [];

@@ -12,7 +12,7 @@ afterEach(async () => {
   await deployments.heal();
 });
 
-it('of two processes that try a free lock at once one gets it, or rarely none, and no try fails, though one of three stores is stopped', async () => {
+it('while one of three stores is stopped, two simultaneous tries of a free lock give it to one of them or rarely to none, and never fail', async () => {
   const name = randomName('tried');
   const providers = [0, 1].map(() => deployments.provider({ storeTimeoutMs: 3_000 }));
   const mutexes = providers.map((locks) => locks.createMutex(name));
