@@ -205,23 +205,23 @@ const REFUSED: readonly Refused[] = [
     before: (name) => driver.apply(name, [ask('w1')]),
   },
   {
-    why: 'an instant that has not come yet by the clock of the server',
+    why: 'an instant in the future of the server',
     answer: 'early',
     claim: { instant: new Date(Date.now() + 3_600_000) },
   },
   {
-    why: 'a job that has claimed before, if the claim says that it has not',
+    why: 'a missing last instant',
     answer: 'outdated',
     before: (name) => stores(name, [entry('j', { instant: last })]),
   },
   {
-    why: 'a job whose last claimed instant is not the one that the claim names',
+    why: 'a wrong last instant',
     answer: 'outdated',
     before: (name) => stores(name, [entry('j', { instant: last })]),
     claim: { after: ago(70_000) },
   },
   {
-    why: 'a job that has claimed nothing, if the claim says that it has',
+    why: 'a last instant where none is stored',
     answer: 'outdated',
     claim: { after: last },
   },
