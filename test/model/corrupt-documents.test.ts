@@ -33,20 +33,20 @@ interface Base {
   readonly make: (name: string) => StoredDocument;
 }
 
-/** The same lock with everybody alive, with everybody dead, and with nobody. */
+/** The same lock with live members, with expired members, and with none. */
 const basesOf = (kind: LockKind): readonly Base[] => [
-  { words: 'of the living', make: (name) => lockDocument(kind, name) },
-  { words: 'of the dead', make: (name) => lockDocument(kind, name, dead) },
-  { words: 'of nobody', make: (name) => idleDocument(kind, name) },
+  { words: 'with live members', make: (name) => lockDocument(kind, name) },
+  { words: 'with expired members', make: (name) => lockDocument(kind, name, dead) },
+  { words: 'without members', make: (name) => idleDocument(kind, name) },
 ];
 
-/** Each case of a path meets every ninth update, the next case the next ones: the path meets all of them. */
+/** Each case of a path gets every ninth update, and the next case the updates after those, so the path gets all. */
 const updatesOf = (index: number, cases: number): typeof UPDATES => {
   const stride = Math.min(9, cases);
   return UPDATES.filter((_, at) => at % stride === index % stride);
 };
 
-/** In the quick run one of so many, from another one each time. */
+/** In the quick run, one item in `oneIn`. The seed draws the first one. */
 const sampled = <T>(all: readonly T[], oneIn: number): readonly T[] => {
   const stride = Math.max(1, Math.min(oneIn, all.length));
   return all.filter((_, index) => index % stride === seed % stride);
@@ -67,7 +67,7 @@ describe.each([
 
   afterAll(() => driver[Symbol.asyncDispose]());
 
-  it.each(paths)('is touched by no operation: %s', async (corrupted) => {
+  it.each(paths)('is left untouched by every operation: %s', async (corrupted) => {
     const touched: string[] = [];
     const ofPath = every.filter(({ path }) => path === corrupted);
     const all = basesOf(kind).flatMap((base) => ofPath.map((corruption) => ({ base, ...corruption })));
@@ -79,7 +79,7 @@ describe.each([
     expect(touched).toEqual([]);
   });
 
-  it('gives nobody the lock, and whoever looks sees that it is corrupt', async () => {
+  it('grants no request the lock, and tells each request that it is corrupt', async () => {
     const healthy = driver.newName();
     await driver.put(lockDocument(kind, healthy));
     expect(await driver.isLegal(healthy)).toBe(true);
@@ -101,7 +101,7 @@ describe.each([
     expect(wrong).toEqual([]);
   });
 
-  it('does not keep the batched extension from the documents beside it, nor the look at them', async () => {
+  it('does not keep the batched extension, or a poll, from the documents beside it', async () => {
     const good = [driver.newName(), driver.newName()];
     const names = [good[0] ?? '', ...corruptions.map(() => driver.newName()), good[1] ?? ''];
     const holdersEnd = new Date(Date.now() + 5_000);
@@ -127,7 +127,7 @@ describe.each([
     }
   });
 
-  it('is none for what a lease is said to keep, which nothing is computed with', async () => {
+  it('is not one because of a strange `keeps` of a lease, which no computation uses', async () => {
     const failures: string[] = [];
     const all = UPDATES.flatMap((update) =>
       strangeReservesOf(kind).map((strange) => ({ update, ...strange })),

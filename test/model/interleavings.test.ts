@@ -10,12 +10,12 @@ import { ModelRun } from './histories/model-run.js';
 import { drawSeed } from '../support/seed.js';
 
 const LANES = 8;
-/** So many schedules are played on the server too, of each kind. */
+/** How many schedules of each kind also run on the server. */
 const SAMPLE = byBreadth(60, 400);
-/** One in so many choices of scripts is explored on the model; which of them, the seed tells. */
+/** One choice of scripts in this many is explored on the model. The seed draws the first one. */
 const ONE_IN = byBreadth(10, 1);
 
-/** Every choice of three scripts; which of three equal clients is called the first is of no matter. */
+/** Every choice of three scripts, in one order, because the clients are equal. */
 function* threeClients(scripts: readonly ((client: number) => Script)[]): Generator<readonly Script[]> {
   for (const [a, first] of scripts.entries()) {
     for (const [b, second] of scripts.entries()) {
@@ -25,7 +25,7 @@ function* threeClients(scripts: readonly ((client: number) => Script)[]): Genera
   }
 }
 
-/** Numbers that look random, the same ones for the same seed (Park and Miller 1988). */
+/** Pseudo-random numbers from a seed (Park and Miller 1988). */
 function numbersFrom(seed: number): (below: number) => number {
   const prime = 2_147_483_647;
   let state = (seed % (prime - 1)) + 1;
@@ -43,7 +43,7 @@ describe.each([
 ] as const)('three clients of a %s', (_, kind, scripts, schedulesAtLeast) => {
   const choices = [...threeClients(Object.values(scripts))];
 
-  it('keep every invariant in every interleaving of what they may do', { timeout: 600_000 }, () => {
+  it('keep every invariant in every interleaving of their operations', { timeout: 600_000 }, () => {
     let [schedules, states] = [0, 0];
     const first = drawSeed(`choices of scripts, ${kind.model.kind}`) % ONE_IN;
     for (const clients of choices.filter((_, index) => index % ONE_IN === first)) {
@@ -55,7 +55,7 @@ describe.each([
     expect(schedules).toBeGreaterThan(schedulesAtLeast / (2 * ONE_IN));
   });
 
-  it('do on the server what they do on the model', async () => {
+  it('have the same effects on the server as on the model', async () => {
     await using driver = new LockDocumentDriver(inject('mongoUri'), kind.seats);
     const draw = numbersFrom(drawSeed(`interleavings, ${kind.model.kind}`));
     const sample = Array.from({ length: SAMPLE }, () =>

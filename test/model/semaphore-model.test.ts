@@ -5,7 +5,7 @@ import { HISTORIES, missedBy, playHistories } from './histories/play-histories.j
 
 describe('the document of a semaphore', () => {
   it(
-    `is what the reference model says after every step of ${HISTORIES} random histories, and tells it so`,
+    `matches the reference model after every step of ${HISTORIES} random histories, and so do the replies`,
     { timeout: 600_000 },
     async () => {
       const coverage = await playHistories(inject('mongoUri'), SEMAPHORE);

@@ -90,7 +90,7 @@ const anything = fc.oneof(
   },
 );
 
-/** In the quick run, each attempt meets one of so many updates. */
+/** In the quick run, each attempt id meets one update in this many. */
 const ONE_IN = byBreadth(8, 1);
 
 describe.each([
@@ -98,7 +98,7 @@ describe.each([
   ['reader-writer', READER_WRITER, byBreadth(120, 700)],
   ['semaphore', SEMAPHORE, byBreadth(120, 700)],
   ['election', ELECTION, byBreadth(120, 700)],
-] as const)('whatever a document of a %s holds', (kind, { seats }, numRuns) => {
+] as const)('a document of a %s with random values', (kind, { seats }, numRuns) => {
   const driver = new LockDocumentDriver(inject('mongoUri'), seats);
   const bases = [
     (name: string) => lockDocument(kind, name),
@@ -108,7 +108,7 @@ describe.each([
 
   afterAll(() => driver[Symbol.asyncDispose]());
 
-  it('no update fails on it, and what a reply calls corrupt has not been touched', async () => {
+  it('makes no update fail, and is left untouched if a reply calls it corrupt', async () => {
     const property = fc.asyncProperty(
       fc.constantFrom(...bases),
       fc.array(fc.tuple(fc.constantFrom(...pathsOf(kind)), anything), { minLength: 1, maxLength: 3 }),
@@ -135,7 +135,7 @@ describe.each([
     await fc.assert(property, { seed: drawSeed(`corrupt documents, ${kind}`), numRuns });
   });
 
-  it('no update fails on whatever attempts stand in the queue', async () => {
+  it('makes no update fail, whatever attempt ids its queue has', async () => {
     const failures: string[] = [];
     let turn = drawSeed(`updates, ${kind}`) % ONE_IN;
     for (const attempt of KEYS) {

@@ -3,7 +3,7 @@ import { Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp } 
 import type { LockKind } from '../../../src/protocol/lock-document.js';
 import type { StoredDocument } from './lock-document-driver.js';
 
-/** Stands for a field that is not there. */
+/** Stands for a missing field. */
 export const MISSING = Symbol('missing');
 
 const far = new Date(Date.now() + 3_600_000);
@@ -114,9 +114,9 @@ const call = (path: string): Illegal => ({
 
 const notNull = (value: unknown): boolean => value !== null;
 
-/** What no lock document of this kind may hold in a field, by the path of the field. */
+/** The illegal values of the fields of a lock document, by the path of the field. */
 const ILLEGAL: Readonly<Record<LockKind, Illegal>> = {
-  // What all kinds share is looked at by the same expression, so one of them will do.
+  // All kinds check the fields that they share by the same expression, so one kind is enough.
   mutex: {
     kind: [...noString, '', 'turnstile', 'Mutex', ['mutex']],
     v: [MISSING, null, '1', 0, 2, -1, 1.5, NaN, Infinity, true, [1], {}, far, Long.MAX_VALUE, new MinKey()],
@@ -168,15 +168,15 @@ const ILLEGAL: Readonly<Record<LockKind, Illegal>> = {
   },
 };
 
-/** Until when the holders and the waiters of a document are alive. */
+/** When the leases and the places of a document expire. */
 export interface Lives {
   readonly holdersEnd?: Date;
   readonly waitersEnd?: Date;
 }
 
 /**
- * Held by `wh` of p0, with `wr` beside it where several may be in; `w1` of p1 and `w2` of p0 wait. In an election they
- * stand as a, b and c. Times are given, so that the dead may be among them.
+ * A lock that `wh` of p0 holds, with `wr` beside it if the kind has several seats. `w1` of p1 and `w2` of p0 wait. In an
+ * election they stand as a, b and c. The caller gives the expiries, so members can have expired.
  */
 export function lockDocument(
   kind: LockKind,
@@ -222,7 +222,7 @@ const claimOf = (job: string) => {
 
 const callOf = (job: string) => ({ job, asked: new Int32(7), claimed: new Int32(7), until: past });
 
-/** The same lock with nobody in it and nobody waiting. */
+/** The same lock without holders and waiters. */
 export function idleDocument(kind: LockKind, name: string): StoredDocument {
   const seats = {
     mutex: { holder: null },
@@ -233,7 +233,7 @@ export function idleDocument(kind: LockKind, name: string): StoredDocument {
   return { ...lockDocument(kind, name), ...seats[kind], queue: {} };
 }
 
-/** The document with another value at a path. Where there is a writer, it is alone. */
+/** The document with another value at a path. For a path in the writer, the document has this writer alone. */
 export function withValue(document: StoredDocument, path: string, value: unknown): StoredDocument {
   const { readers } = document as { readers?: readonly object[] };
   const isOfWriter = path.startsWith('writer.') && readers?.[0] !== undefined;
@@ -266,7 +266,7 @@ const shown = (value: unknown): string => {
   return `${type === 'Object' ? '' : type} ${JSON.stringify(value)}`.trim();
 };
 
-/** What a lease may be said to reserve, and no process has written: it changes nothing that is computed with. */
+/** Reserves of a lease that no process writes. They do no harm, because no computation uses them. */
 export const strangeReservesOf = (kind: LockKind): readonly Corruption[] =>
   noReserve.map((value) => {
     const path = {
@@ -290,7 +290,7 @@ export const corruptionsOf = (kind: LockKind): readonly Corruption[] =>
     values.map((value) => ({ path, value, words: `${path} = ${shown(value)}` })),
   );
 
-/** Paths at which anything might be put. */
+/** All paths at which a test may put any value. */
 export const pathsOf = (kind: LockKind): readonly string[] => [
   ...Object.keys({ ...ILLEGAL.mutex, ...ILLEGAL[kind] }),
   ...[

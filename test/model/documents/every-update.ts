@@ -22,10 +22,10 @@ interface Update {
   readonly takingOver: boolean;
 }
 
-/** What every kind of lock understands, of its own or not at all. */
+/** Demands for every kind of lock. Each kind ignores those of the others. */
 export const DEMAND = { mode: 'read', permits: 1, limit: 3 } as const;
 
-/** Every operation there is, each in an update of its own; all of them together; and all that may adopt. */
+/** Each operation in an update of its own, all operations in one update, and the updates that may take over a kind. */
 export const UPDATES: readonly Update[] = ((): readonly Update[] => {
   const requests = [enqueue('w9', DEMAND), tryOnce('w9', DEMAND), enqueue('w1', DEMAND)];
   const operations = [
@@ -54,13 +54,13 @@ export const UPDATES: readonly Update[] = ((): readonly Update[] => {
   ];
 })();
 
-/** What may be sent in short. */
+/** Operations that have a fast path. */
 const SHORT = [
   ...[enqueue('w9', DEMAND), tryOnce('w9', { ...DEMAND, mode: 'write', setsLimit: true })],
   ...[enqueue('w5', { ...DEMAND, keeps: 999 }), leave('wh'), leave('w9')],
 ];
 
-/** Sends these updates to the same document; gives, in words, what failed or that a byte changed. */
+/** Sends these updates to the same document. Describes the first failure, or the document if a byte has changed. */
 export async function touch(
   driver: LockDocumentDriver,
   document: StoredDocument,
@@ -81,14 +81,14 @@ export async function touch(
       () => undefined,
       (error: unknown) => String(error),
     );
-    if (failure !== undefined) return `[${operation.type}, in short] fails: ${failure}`;
+    if (failure !== undefined) return `[${operation.type}, by the fast path] fails: ${failure}`;
   }
   await driver.extend(document._id, ['wh', 'w1', 'w2'], 30_000, 900 * 86_400_000);
   const after = await driver.read(document._id);
   return (await driver.image(document._id)) === before ? undefined : `now ${JSON.stringify(after)}`;
 }
 
-/** Runs these side by side, a few at a time. */
+/** Runs these at the same time, a few at once. */
 export async function inLanes<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
   const waiting = [...items];
   const lane = async (): Promise<void> => {

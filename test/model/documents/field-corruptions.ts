@@ -18,7 +18,7 @@ const HOLDER: readonly FieldCorruption[] = [
   ['holder', []],
 ];
 
-/** With what a field is overwritten, to corrupt the document of a lock that is in use. */
+/** Fields and the values that overwrite them, to corrupt the document of a lock in use. */
 export const FIELD_CORRUPTIONS: Readonly<Record<LockKind, readonly FieldCorruption[]>> = {
   mutex: [...COMMON, ...HOLDER],
   election: [...COMMON, ...HOLDER],

@@ -16,7 +16,7 @@ import { judged, verdictProjection } from '../../../src/protocol/pipeline/verdic
 import { ALL_SEATS } from './lock-kinds.js';
 import { fieldOf } from '../../judge/lock-version.js';
 
-/** A lock document as it is stored; the values are whatever they are. */
+/** A stored lock document, with values of any type. */
 export type StoredDocument = Readonly<Record<string, unknown>> & { readonly _id: string };
 
 export interface Answer {
@@ -26,16 +26,16 @@ export interface Answer {
   readonly reply: Reply;
 }
 
-/** What a short form that was sent has come to. */
+/** The outcome of a fast path. */
 export interface ShortOutcome {
   readonly nowMs: number;
   readonly stored: StoredDocument;
-  /** `undefined`: it did not apply. */
+  /** `undefined`: the fast path did not apply. */
   readonly answer: FastPathAnswer | undefined;
 }
 
 export interface SendOptions {
-  /** For whom the reply is projected. */
+  /** The process that the reply is projected for. */
   readonly process?: string;
   readonly takingOver?: boolean;
   /** Whether the reply counts the waiters of the process, as a process that keeps seats wants it. */
@@ -49,7 +49,7 @@ interface LockStub extends Document {
 /**
  * Runs the pipelines of the protocol on a real server, in a database of its own, without the store around them.
  *
- * Acknowledged by one member only: what is under test here is what an update does, not how long it lives.
+ * One member acknowledges the writes, because the tests are about what an update does and not about its durability.
  */
 export class LockDocumentDriver implements AsyncDisposable {
   readonly #client: MongoClient;
@@ -71,7 +71,7 @@ export class LockDocumentDriver implements AsyncDisposable {
     return this.collection.namespace;
   }
 
-  /** A lock that nobody else uses. */
+  /** The name of a lock that no other test uses. */
   newName(): string {
     return `lock-${(this.#names += 1)}`;
   }
@@ -95,14 +95,14 @@ export class LockDocumentDriver implements AsyncDisposable {
     return { nowMs: reply.nowMs, stored: stored as StoredDocument, reply };
   }
 
-  /** The same, where there must be a document afterwards. */
+  /** Like `send`, but there must be a document afterwards. */
   async apply(name: string, operations: readonly Operation[], options?: SendOptions): Promise<Answer> {
     const answer = await this.send(name, operations, options);
     if (answer === null) throw new Error(`there is no document ${name}`);
     return answer;
   }
 
-  /** Sends the short form of an operation; `undefined` if it has none, or there is no document. */
+  /** Sends the fast path of an operation; `undefined` if it has none, or there is no document. */
   async sendShort(name: string, operation: Operation): Promise<ShortOutcome | undefined> {
     const form = fastPath(this.#seats, operation);
     if (form === undefined) return undefined;
@@ -113,7 +113,7 @@ export class LockDocumentDriver implements AsyncDisposable {
     return { nowMs, stored: stored as StoredDocument, answer: form.read(projected) };
   }
 
-  /** Applies the batched extension of these kinds to one document, so that its time comes back with it. */
+  /** Applies the batched extension of these kinds to one document, and returns the server's time of it. */
   async extend(
     name: string,
     ids: readonly string[],
@@ -127,7 +127,7 @@ export class LockDocumentDriver implements AsyncDisposable {
     return { nowMs: (value['now'] as Date).getTime(), stored: value['stored'] as StoredDocument };
   }
 
-  /** Applies one pipeline after the other in one command, for which the server has one time. */
+  /** Applies several pipelines in one command, so that all have the same server time. */
   async inOneMillisecond(
     name: string,
     ...pipelines: readonly (readonly Stage[])[]
@@ -140,12 +140,12 @@ export class LockDocumentDriver implements AsyncDisposable {
     return this.read(name);
   }
 
-  /** Changes the document past the protocol, as a test needs it. */
+  /** Changes the document outside the protocol. */
   async tamper(name: string, change: Document[] | Document): Promise<void> {
     await this.collection.updateOne({ _id: name }, change);
   }
 
-  /** Moves the ends of leases and places; by default they are over, and nobody has noticed. */
+  /** Moves the expiries of leases and places; by default into the past, without an update that drops them. */
   async lapse(
     name: string,
     ids: readonly string[],
@@ -167,7 +167,7 @@ export class LockDocumentDriver implements AsyncDisposable {
     await this.tamper(name, stages);
   }
 
-  /** Stores this document as it is, whatever was there before. */
+  /** Stores this document in place of any earlier one. */
   async put(document: StoredDocument): Promise<void> {
     await this.collection.replaceOne({ _id: document._id }, document, { upsert: true });
   }
@@ -184,13 +184,13 @@ export class LockDocumentDriver implements AsyncDisposable {
     return this.collection.findOne({ _id: name });
   }
 
-  /** What the server says of a document. */
+  /** Whether the server finds the document legal. */
   async isLegal(name: string): Promise<boolean> {
     const found = await this.collection.findOne({ _id: name }, { projection: legalProjection(this.#seats) });
     return found?.['legal'] === true;
   }
 
-  /** What is stored, to the byte: in words, for people, and the hash of its bytes. */
+  /** The stored document as readable text, with the hash of its bytes. */
   async image(name: string): Promise<string> {
     const raw = (await this.collection.findOne({ _id: name }, { raw: true })) as unknown;
     if (!(raw instanceof Uint8Array)) throw new Error(`there is no document ${name}`);
@@ -198,7 +198,7 @@ export class LockDocumentDriver implements AsyncDisposable {
     return `${words} ${createHash('sha256').update(raw).digest('hex')}`;
   }
 
-  /** What the oplog holds of this document, oldest first. */
+  /** The oplog entries of this document, oldest first. */
   async oplog(name: string): Promise<readonly Document[]> {
     const entries = this.#client.db('local').collection('oplog.rs');
     const ofDocument = { ns: this.namespace, $or: [{ 'o2._id': name }, { 'o._id': name }] };

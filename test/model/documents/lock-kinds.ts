@@ -25,5 +25,5 @@ export const KINDS: readonly TestedKind[] = [MUTEX, READER_WRITER, SEMAPHORE, EL
 
 export const ALL_SEATS: readonly Seats[] = KINDS.map(({ seats }) => seats);
 
-/** Where their leases are: an election has its leader where a mutex has its holder. */
+/** The kinds whose fields have leases. An election stores its leader where a mutex stores its holder. */
 export const PLACES_OF_LEASES: readonly Seats[] = [mutexSeats, readerWriterSeats, semaphoreSeats];

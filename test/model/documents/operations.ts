@@ -5,7 +5,7 @@ export const DAY_MS = 86_400_000;
 export const LEASE_MS = 30_000;
 export const RETENTION_MS = 7 * DAY_MS;
 
-/** A request with everything that most tests do not care about. */
+/** A request, with defaults for all that most tests do not care about. */
 export const requestOf = (id: string, overrides: Partial<Request> = {}): Request => ({
   id,
   process: 'p0',
@@ -30,7 +30,7 @@ export const leave = (id: string): Operation => ({ type: 'leave', id });
 
 export const cancel = (id: string): Operation => ({ type: 'cancel', id });
 
-/** Of every extension here that does not say otherwise. */
+/** The nonce of every operation here that needs one. */
 export const NONCE = '7f';
 
 export const extend = (...ids: readonly string[]): Extract<Operation, { type: 'extend' }> => ({

@@ -9,14 +9,14 @@ import type { ModelKind, Stored } from '../reference/reference-model.js';
 
 type Model = Extract<Stored, { readonly type: 'other-kind' }>;
 
-/** A lock of another kind, well-formed, with a few leases of nobody who takes part. */
+/** A well-formed lock of another kind, with a few leases that belong to no client of the history. */
 export interface OtherKind {
   readonly kind: LockKind;
   readonly leases: number;
   stored(name: string, model: Model): StoredDocument;
 }
 
-/** One of the kinds that this one is not. */
+/** One of the other kinds. */
 export function otherKind(own: TestedKind, which: number): OtherKind {
   const others = KINDS.filter(({ model }) => model !== own.model);
   const { model } = others[which % others.length] ?? own;
@@ -45,7 +45,7 @@ function document(kind: ModelKind, name: string, model: Model): StoredDocument {
   return { ...stored, _id: name };
 }
 
-/** The document with its tokens as they are really stored. */
+/** The document with its tokens as longs, as they are really stored. */
 export const withLongs = (stored: StoredDocument): StoredDocument => longs(stored) as StoredDocument;
 
 function longs(value: unknown, field = ''): unknown {

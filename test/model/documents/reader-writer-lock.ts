@@ -3,7 +3,7 @@ import type { LockDocumentDriver, StoredDocument } from './lock-document-driver.
 import { versionOf } from '../../judge/lock-version.js';
 import { enqueue } from './operations.js';
 
-/** Words for tests of the document of a reader-writer lock. */
+/** Shorthands for tests of the document of a reader-writer lock. */
 
 export const read = (id: string, overrides?: Partial<Request>): Operation =>
   enqueue(id, { mode: 'read', ...overrides });
@@ -12,7 +12,7 @@ export const readUpgradeably = (id: string, overrides?: Partial<Request>): Opera
 export const write = (id: string, overrides?: Partial<Request>): Operation =>
   enqueue(id, { mode: 'write', ...overrides });
 
-/** A lock to which these came one after the other, each in an update of its own. */
+/** A lock after these operations, each in an update of its own. */
 export async function lockAfter(
   driver: LockDocumentDriver,
   ...operations: readonly Operation[]
@@ -22,7 +22,7 @@ export async function lockAfter(
   return name;
 }
 
-/** Who is in, with its mode, and who waits. */
+/** The holders with their modes, and the waiters. */
 export function seen(stored: StoredDocument | null): readonly string[] {
   const { leases, queue } = versionOf(stored);
   const seats = leases.map(

@@ -4,8 +4,8 @@ import type { Script } from './interleavings.js';
 import type { Event, PlannedOperation } from './planned-operation.js';
 
 /**
- * What one of several clients may do, by kind of lock. It asks under `w<client>`, and again under `w<client + 3>`.
- * Every client ends with nothing: what it does last gives back, cancels, or lapses.
+ * What one of several clients may do, by kind of lock. The id of its first attempt is `w<client>`, of the second one
+ * `w<client + 3>`. Every script ends without a lease or a place: its last event is a release, a cancel or a lapse.
  */
 
 type Scripts = Readonly<Record<string, (client: number) => Script>>;
@@ -45,21 +45,21 @@ const extend = (client: number): Event =>
     },
   });
 
-/** What clients of every kind of lock do, who all want the same. */
+/** Scripts for a lock of any kind, whose clients all have the same demand. */
 const usual = (words: string, demand: Demand): Scripts => ({
-  [`${words}, and gives back`]: (client) => [ask(client, { demand }), leave(client)],
-  [`${words}, and asks twice`]: (client) => [ask(client, { demand }), ask(client, { demand }), leave(client)],
-  [`${words}, if it can at once`]: (client) => [
-    ask(client, { demand, type: 'try' }),
-    extend(client),
+  [`${words}, and releases it`]: (client) => [ask(client, { demand }), leave(client)],
+  [`${words}, and sends its request twice`]: (client) => [
+    ask(client, { demand }),
+    ask(client, { demand }),
     leave(client),
   ],
-  [`${words}, and gives up waiting, or got it`]: (client) => [
+  [`${words} by a try`]: (client) => [ask(client, { demand, type: 'try' }), extend(client), leave(client)],
+  [`${words}, and cancels, which may come too late`]: (client) => [
     ask(client, { demand }),
     cancel(client),
     leave(client),
   ],
-  [`${words}, dies, and is heard once more`]: (client) => [
+  [`${words}, dies, and a late release arrives`]: (client) => [
     ask(client, { demand }),
     lapse(client),
     leave(client),
@@ -70,7 +70,7 @@ const usual = (words: string, demand: Demand): Scripts => ({
     ask(client, { demand, id: `w${client + 3}` }),
     leave(client, `w${client + 3}`),
   ],
-  [`${words}, and is asked for late, after it gave up`]: (client) => [
+  [`${words}, and a late copy of the request arrives after the release`]: (client) => [
     ask(client, { demand }),
     leave(client),
     ask(client, { demand, notAfterMs: -1 }),
@@ -78,7 +78,7 @@ const usual = (words: string, demand: Demand): Scripts => ({
 });
 
 const KEEPING: Scripts = {
-  'takes it to keep it, and is asked for twice': (client) => [
+  'takes it to keep it, and sends its request twice': (client) => [
     ask(client, { keeps: 999 }),
     ask(client, { keeps: 999 }),
     leave(client),
@@ -94,13 +94,17 @@ const write: Asking = { demand: { mode: 'write' } };
 const READER_WRITER: Scripts = {
   reads: (client) => [ask(client, { demand: { mode: 'read' } }), leave(client)],
   'reads, and dies': (client) => [ask(client, { demand: { mode: 'read' } }), lapse(client)],
-  'reads, if it can at once': (client) => [
+  'reads by a try': (client) => [
     ask(client, { type: 'try', demand: { mode: 'read' } }),
     extend(client),
     leave(client),
   ],
   writes: (client) => [ask(client, write), leave(client)],
-  'gives up waiting to write, or wrote': (client) => [ask(client, write), cancel(client), leave(client)],
+  'wants to write, and cancels, which may come too late': (client) => [
+    ask(client, write),
+    cancel(client),
+    leave(client),
+  ],
   'wants to write, and dies': (client) => [ask(client, write), lapse(client)],
   upgrades: (client) => [ask(client, upgradeable), change(client, 1, 'write'), leave(client)],
   'upgrades, and takes that back': (client) => [
@@ -109,14 +113,14 @@ const READER_WRITER: Scripts = {
     change(client, 2, 'upgradeable'),
     leave(client),
   ],
-  'upgrades, takes that back, and is asked to upgrade by a late copy': (client) => [
+  'upgrades, takes that back, and a late copy of the upgrade arrives': (client) => [
     ask(client, upgradeable),
     change(client, 1, 'write'),
     change(client, 2, 'upgradeable'),
     change(client, 1, 'write'),
     leave(client),
   ],
-  'takes an upgrade back before it has come': (client) => [
+  'takes an upgrade back before it arrives': (client) => [
     ask(client, upgradeable),
     change(client, 2, 'upgradeable'),
     change(client, 1, 'write'),
@@ -149,7 +153,7 @@ const READER_WRITER: Scripts = {
   'downgrades, and dies': (client) => [ask(client, write), change(client, 1, 'read'), lapse(client)],
 };
 
-/** All of them know of this limit; some change it. */
+/** The limit that all clients name first; some scripts change it. */
 const LIMIT = 3;
 
 const take = (permits: number, also: Asking = {}): Asking => ({ ...also, demand: { permits, limit: LIMIT } });
@@ -161,38 +165,42 @@ const SEMAPHORE: Scripts = {
   'takes one': (client) => [ask(client, take(1)), leave(client)],
   'takes two': (client) => [ask(client, take(2)), leave(client)],
   'takes one to keep it': (client) => [ask(client, take(1, { keeps: 999 })), leave(client)],
-  'takes all, and asks twice': (client) => [ask(client, take(3)), ask(client, take(3)), leave(client)],
-  'takes two, if it can at once': (client) => [
-    ask(client, take(2, { type: 'try' })),
-    extend(client),
+  'takes all, and sends its request twice': (client) => [
+    ask(client, take(3)),
+    ask(client, take(3)),
     leave(client),
   ],
-  'gives up waiting for all, or got them': (client) => [ask(client, take(3)), cancel(client), leave(client)],
+  'takes two by a try': (client) => [ask(client, take(2, { type: 'try' })), extend(client), leave(client)],
+  'wants all, and cancels, which may come too late': (client) => [
+    ask(client, take(3)),
+    cancel(client),
+    leave(client),
+  ],
   'wants all, and dies': (client) => [ask(client, take(3)), lapse(client)],
   'takes one, and dies': (client) => [ask(client, take(1)), lapse(client), leave(client)],
-  'takes two, of which the limit then leaves one': (client) => [
+  'takes two, and lowers the limit to one': (client) => [
     ask(client, take(2)),
     resize(client, 1),
     leave(client),
   ],
-  'waits for all, though there will be fewer': (client) => [
+  'wants all, and lowers the limit below that': (client) => [
     ask(client, take(3)),
     resize(client, 2),
     leave(client),
   ],
-  'makes room, and takes that back': (client) => [
+  'raises the limit, and lowers it again': (client) => [
     ask(client, take(1)),
     resize(client, 5),
     resize(client, 2),
     leave(client),
   ],
-  'makes room, and a late copy does nothing': (client) => [
+  'raises the limit, and a late resize arrives': (client) => [
     resize(client, 4),
     ask(client, take(2)),
     resize(client, 1, -1),
     leave(client),
   ],
-  'insists on two': (client) => [
+  'insists on a limit of two': (client) => [
     ask(client, { demand: { permits: 1, limit: 2, mustMatch: true } }),
     leave(client),
   ],
@@ -202,7 +210,7 @@ const SEMAPHORE: Scripts = {
   ],
 };
 
-/** Under a name of its own. */
+/** Stands for election under a candidate id of its own. */
 const stand = (client: number, how: 'awake' | 'silent' = 'awake', id?: string): Event => {
   const transitionMs = how === 'silent' ? DAY_MS / 2 : 0;
   return ask(client, {
@@ -214,7 +222,7 @@ const stand = (client: number, how: 'awake' | 'silent' = 'awake', id?: string): 
 const handOver = (client: number, to: number): Event =>
   update(client, { type: 'handOver', target: `w${client}`, candidateId: `c${to}` });
 
-/** If it leads by now, its transition begins. */
+/** Begins the transition of the client, if it leads by now. */
 const fallSilent = (client: number): Event => ({ type: 'lapse', target: `w${client}`, when: 'silent' });
 
 const askToGo = (client: number): Event => update(client, { type: 'ask', targets: [`w${client}`] });
@@ -223,16 +231,16 @@ const again = (client: number): string => `w${client + 3}`;
 
 const ELECTION: Scripts = {
   leads: (client) => [stand(client), leave(client)],
-  'leads, and is asked for twice': (client) => [stand(client), stand(client), leave(client)],
-  'gives up waiting, or leads': (client) => [stand(client), cancel(client), leave(client)],
+  'leads, and sends its request twice': (client) => [stand(client), stand(client), leave(client)],
+  'stands, and cancels, which may come too late': (client) => [stand(client), cancel(client), leave(client)],
   'hands over to the next': (client) => [stand(client), handOver(client, (client + 1) % 3), leave(client)],
-  'hands over to the one before, and a late copy': (client) => [
+  'hands over to the one before, and a late copy of that arrives': (client) => [
     stand(client),
     handOver(client, (client + 2) % 3),
     leave(client),
     handOver(client, (client + 2) % 3),
   ],
-  'hands over to nobody': (client) => [stand(client), handOver(client, 7), leave(client)],
+  'hands over to an unknown candidate': (client) => [stand(client), handOver(client, 7), leave(client)],
   'leads, and dies': (client) => [stand(client), lapse(client)],
   'falls silent, and returns': (client) => [
     stand(client, 'silent'),
@@ -242,7 +250,7 @@ const ELECTION: Scripts = {
     leave(client, again(client)),
   ],
   'falls silent, and dies': (client) => [stand(client, 'silent'), fallSilent(client), lapse(client)],
-  'is asked to go, and waits behind its own term': (client) => [
+  'is asked to end its term, and waits behind it': (client) => [
     stand(client, 'silent'),
     fallSilent(client),
     askToGo(client),

@@ -6,12 +6,12 @@ import type { Update } from '../../judge/invariants.js';
 import { permitsOf } from '../../judge/legality.js';
 import type { Refusal } from '../reference/reference-model.js';
 
-/** An update, and what can be asked of it in one word. */
+/** An update, with what several happenings need to know of it. */
 interface Seen extends Update {
   readonly isAdopted: boolean;
-  /** Who came in from the queue, in the order of its leases. */
+  /** The leases of admitted waiters, in the order of the leases. */
   readonly admitted: readonly Lease[];
-  /** The leases that were there before and are live, each with what became of it. */
+  /** The live leases from before the update, each with its state after it. */
   readonly kept: readonly { readonly was: Lease; readonly is: Lease | undefined }[];
   readonly exchanges: readonly Exchange[];
   readonly resizes: readonly Resize[];
@@ -23,7 +23,7 @@ const REFUSALS: readonly Refusal[] = ['busy', 'late', 'full', 'other-kind'];
 
 const isUpgrading = (lease: Lease | undefined): boolean => lease?.upgrading === true;
 
-/** Whether a lease that waited for its upgrade became this. */
+/** Whether a lease that waited for its upgrade is now as `is` says. */
 const upgradeBecame = ({ kept }: Seen, is: (lease: Lease) => boolean): boolean =>
   kept.some((lease) => isUpgrading(lease.was) && lease.is !== undefined && is(lease.is));
 
@@ -36,9 +36,9 @@ const isAnyOver = (members: readonly { readonly expiresAt: Date }[], nowMs: numb
   members.some(({ expiresAt }) => expiresAt.getTime() <= nowMs);
 
 const COMMON: Happenings = {
-  'somebody is let in from the queue': ({ admitted }) => admitted.length > 0,
-  'somebody who is in dies': ({ before, nowMs }) => isAnyOver(before.leases, nowMs),
-  'somebody who waits dies': ({ before, nowMs }) =>
+  'a waiter is admitted': ({ admitted }) => admitted.length > 0,
+  'a lease expires': ({ before, nowMs }) => isAnyOver(before.leases, nowMs),
+  'a place lapses': ({ before, nowMs }) =>
     isAnyOver(
       before.queue.map(([, waiter]) => waiter),
       nowMs,
@@ -47,7 +47,7 @@ const COMMON: Happenings = {
     operations.some(
       ({ type, ...rest }) => type === 'cancel' && 'id' in rest && before.queue.some(([id]) => id === rest.id),
     ),
-  'somebody who is in, or waits, asks again': ({ before, operations }) =>
+  'a holder or a waiter sends its request again': ({ before, operations }) =>
     operations.some(
       (operation) =>
         'request' in operation &&
@@ -55,15 +55,15 @@ const COMMON: Happenings = {
           operation.request.id,
         ),
     ),
-  'somebody is asked to leave': ({ kept }) =>
+  'a holder is asked to release': ({ kept }) =>
     kept.some(({ was, is }) => was.ending !== true && is?.ending === true),
-  'the document of another kind is adopted': ({ isAdopted }) => isAdopted,
+  'the document of another kind is taken over': ({ isAdopted }) => isAdopted,
   'four operations go in one update': ({ operations }) => operations.length >= 4,
 };
 
 const isAnyKept = (leases: readonly Lease[]): boolean => leases.some(({ keeps = 0 }) => keeps > 0);
 
-/** Whether the only operation is a request of this type that is not let in, in time or not, and a lease there is kept. */
+/** Whether the only operation is a request of this type, in time or late, that is not admitted while a lease is kept. */
 const isShutOut = ({ operations, nowMs, after }: Seen, type: 'enqueue' | 'try', isInTime = true): boolean => {
   const [only, ...others] = operations;
   if (only?.type !== type || others.length > 0) return false;
@@ -74,25 +74,25 @@ const isShutOut = ({ operations, nowMs, after }: Seen, type: 'enqueue' | 'try', 
 
 const KEEPING: Happenings = {
   'a grant reserves tokens': (seen) => isAnyKept(newcomersIn(seen)),
-  'somebody is queued behind a lease that is kept': (seen) => isShutOut(seen, 'enqueue'),
-  'a try is shut out by a lease that is kept': (seen) => isShutOut(seen, 'try'),
-  'a request that comes late finds a lease that is kept': (seen) =>
+  'a request is queued behind a kept lease': (seen) => isShutOut(seen, 'enqueue'),
+  'a try is refused because of a kept lease': (seen) => isShutOut(seen, 'try'),
+  'a late request finds a kept lease': (seen) =>
     isShutOut(seen, 'enqueue', false) || isShutOut(seen, 'try', false),
 };
 
-/** Where several are in at a time. */
+/** For a lock with several seats. */
 const KEEPING_SIDE_BY_SIDE: Happenings = {
-  'somebody is let in beside a lease that is kept': (seen) =>
+  'a request is admitted beside a kept lease': (seen) =>
     seen.operations.length === 1 &&
     newcomersIn(seen).length > 0 &&
     isAnyKept(seen.kept.flatMap(({ is }) => is ?? [])),
-  'several that are let in together reserve differently': ({ operations, admitted }) =>
+  'several requests with different reserves are admitted together': ({ operations, admitted }) =>
     operations.length === 1 && new Set(admitted.map(({ keeps = 0 }) => keeps)).size > 1,
 };
 
 const READER_WRITER: Happenings = {
-  'several readers are let in together': ({ admitted }) => admitted.length > 1,
-  'a writer is let in from the queue': ({ admitted }) => admitted.some(({ mode }) => mode === 'write'),
+  'several readers are admitted together': ({ admitted }) => admitted.length > 1,
+  'a writer is admitted from the queue': ({ admitted }) => admitted.some(({ mode }) => mode === 'write'),
   'an upgrade is granted at once': ({ kept }) =>
     kept.some(({ was, is }) => was.mode === 'upgradeable' && !isUpgrading(was) && is?.mode === 'write'),
   'an upgrade has to wait': ({ kept }) => kept.some(({ was, is }) => !isUpgrading(was) && isUpgrading(is)),
@@ -100,10 +100,10 @@ const READER_WRITER: Happenings = {
   'an upgrade that waited is granted because a reader died': (seen) =>
     isAnyOver(seen.before.leases, seen.nowMs) && upgradeBecame(seen, ({ mode }) => mode === 'write'),
   'an upgrade that waited is cancelled': (seen) => upgradeBecame(seen, isFailed),
-  'a cancelled upgrade lets parked readers in': (seen) =>
+  'a cancelled upgrade admits the readers behind it': (seen) =>
     seen.admitted.length > 0 && upgradeBecame(seen, isFailed),
   'an upgrade that waited becomes a read': (seen) => upgradeBecame(seen, ({ mode }) => mode === 'read'),
-  'somebody dies while its upgrade waits': ({ before, nowMs }) =>
+  'a lease expires while its upgrade waits': ({ before, nowMs }) =>
     isAnyOver(before.leases.filter(isUpgrading), nowMs),
   'a try to upgrade fails': ({ kept, exchanges }) =>
     kept.some(
@@ -123,11 +123,11 @@ const READER_WRITER: Happenings = {
     ),
   'a writer becomes upgradeable': (seen) => isDowngraded(seen, 'upgradeable'),
   'a writer becomes a reader': (seen) => isDowngraded(seen, 'read'),
-  'a downgrade lets others in': (seen) =>
+  'a downgrade admits others': (seen) =>
     seen.admitted.length > 0 && (isDowngraded(seen, 'read') || isDowngraded(seen, 'upgradeable')),
   'an upgradeable reader becomes a plain one': ({ kept }) =>
     kept.some(({ was, is }) => was.mode === 'upgradeable' && !isUpgrading(was) && is?.mode === 'read'),
-  'a change of mode comes late, or again': ({ kept, exchanges }) =>
+  'a change of mode arrives late, or twice': ({ kept, exchanges }) =>
     kept.some(({ was }) => exchanges.some(({ id, change }) => id === was.id && change <= (was.change ?? 0))),
   'a reader waits behind a writer': ({ after: { leases, queue } }) =>
     leases.some(({ mode }) => mode === 'read') &&
@@ -148,7 +148,7 @@ const handOverIn = ({ operations }: Seen): HandOver | undefined => {
   return only?.type === 'handOver' && others.length === 0 ? only : undefined;
 };
 
-/** Whether the leader of before is the holder that is to hand over, and it is silent, or not. */
+/** Whether the candidate that a hand-over names is admitted. */
 const isHandedOver = (seen: Seen): boolean => {
   const named = handOverIn(seen);
   return named !== undefined && seen.admitted.some(({ candidateId }) => candidateId === named.candidateId);
@@ -157,7 +157,7 @@ const isHandedOver = (seen: Seen): boolean => {
 const isSilentIn = ({ kept, nowMs }: Seen): boolean =>
   kept.some(({ was: { expiresAt, transitionMs = 0 } }) => expiresAt.getTime() - transitionMs <= nowMs);
 
-/** Whether a claim or a call is answered so. */
+/** Whether a claim or a call gets this answer. */
 const isAnswered =
   (outcome: ClaimOutcome | 'late') =>
   ({ after }: Seen): boolean =>
@@ -165,9 +165,9 @@ const isAnswered =
 
 const ELECTION: Happenings = {
   'a term is handed over': isHandedOver,
-  'a term is handed over to somebody further behind': (seen) =>
+  'a term is handed over to a candidate further behind': (seen) =>
     isHandedOver(seen) && seen.before.queue[0]?.[0] !== seen.admitted[0]?.id,
-  'a term is handed to nobody, and goes on': (seen) =>
+  'a term is handed over to an unknown candidate, and goes on': (seen) =>
     seen.kept.some(({ was, is }) => was.id === handOverIn(seen)?.id && is !== undefined),
   'a candidate returns in the transition of its own term': ({ before, admitted, kept }) =>
     kept.some(({ was, is }) => is === undefined && was.candidateId === admitted[0]?.candidateId) &&
@@ -176,9 +176,9 @@ const ELECTION: Happenings = {
     isSilentIn(seen) && seen.after.queue.length > 0 && seen.kept.some(({ is }) => is !== undefined),
   'an instant is claimed': isAnswered('claimed'),
   'an instant is claimed before its time': isAnswered('early'),
-  'an instant is claimed by somebody who does not lead': isAnswered('deposed'),
-  'an instant is claimed by somebody who does not know of the last one': isAnswered('outdated'),
-  'an instant is claimed for a call that is not there': isAnswered('uncalled'),
+  'an instant is claimed by an attempt that does not lead': isAnswered('deposed'),
+  'an instant is claimed without knowledge of the last one': isAnswered('outdated'),
+  'an instant is claimed for a missing call': isAnswered('uncalled'),
   'an instant is claimed for a call': ({ after, operations }) =>
     operations.some((operation) => {
       if (operation.type !== 'claim' || operation.call === undefined) return false;
@@ -190,7 +190,7 @@ const ELECTION: Happenings = {
       if (operation.type !== 'call' || operation.since === null) return false;
       return after.wake.includes(`+${operation.nonce}:${operation.since}/${operation.since - 1}`);
     }),
-  'a candidate that was asked to go does not return to its own term': ({ after: { leases, queue } }) =>
+  'a candidate whose term was revoked does not return to it': ({ after: { leases, queue } }) =>
     queue.some(([, { candidateId }]) =>
       leases.some((lease) => lease.ending && lease.candidateId === candidateId),
     ),
@@ -203,13 +203,13 @@ const isLimitChangedBy = ({ before, operations, after }: Seen, how: 'mustMatch' 
   operations.every(({ type }) => type !== 'resize');
 
 const SEMAPHORE: Happenings = {
-  'several are let in together': ({ admitted }) => admitted.length > 1,
+  'several requests are admitted together': ({ admitted }) => admitted.length > 1,
   'several permits are given at once': ({ admitted }) => admitted.some(({ permits = 1 }) => permits > 1),
-  'the limit rises and lets somebody in': ({ before, after, resizes, admitted }) =>
+  'the limit rises and admits a waiter': ({ before, after, resizes, admitted }) =>
     resizes.length > 0 && (after.limit ?? 0) > (before.limit ?? Infinity) && admitted.length > 0,
   'the limit falls below what is held': ({ after, resizes }) =>
     resizes.length > 0 && permitsOf(after.leases) > (after.limit ?? 0),
-  'a permit comes back to more than the limit': ({ before, after, operations }) =>
+  'a permit is released while more than the limit are held': ({ before, after, operations }) =>
     permitsOf(before.leases) > (before.limit ?? Infinity) &&
     permitsOf(after.leases) >= (after.limit ?? 0) &&
     operations.some(({ type }) => type === 'leave') &&
@@ -217,7 +217,7 @@ const SEMAPHORE: Happenings = {
   'a waiter is too big for the new limit': ({ before, after, resizes }) =>
     resizes.length > 0 && before.queue.some(([, { permits = 1 }]) => permits > (after.limit ?? 0)),
   'a resize comes late': ({ resizes, nowMs }) => resizes.some(({ notAfter }) => notAfter.getTime() < nowMs),
-  'the head holds up somebody who would fit': ({ after: { leases, queue, limit = 0 } }) =>
+  'the head holds up a waiter that would fit': ({ after: { leases, queue, limit = 0 } }) =>
     queue.slice(1).some(([, { permits = 1 }]) => permits <= limit - permitsOf(leases)),
   'an idle lock takes the limit of a request that must match': (seen) => isLimitChangedBy(seen, 'mustMatch'),
   'a request sets the limit': (seen) => isLimitChangedBy(seen, 'setsLimit'),
@@ -231,9 +231,9 @@ const HAPPENINGS: Readonly<Record<LockKind, Happenings>> = {
 };
 
 const CORRUPTED = 'the document is corrupt for a while';
-const SHORT = 'a short form applies';
+const SHORT = 'a fast path applies';
 
-/** Counts what random histories bring about, so that a test can tell that nothing important is missing from them. */
+/** Counts what happens in random histories, so that a test can tell that nothing important is missing. */
 export class Coverage {
   readonly #happenings: Happenings;
   readonly #counts: Map<string, number>;
@@ -245,7 +245,7 @@ export class Coverage {
     this.#counts = new Map(names.map((name) => [name, 0]));
   }
 
-  /** What has happened less often than that, and how often. */
+  /** What has happened less often than `count`, and how often. */
   rarerThan(count: number): readonly (readonly [name: string, count: number])[] {
     return [...this.#counts].filter(([, times]) => times < count);
   }

@@ -8,10 +8,10 @@ import type { Event } from './planned-operation.js';
 import { transition } from '../reference/reference-model.js';
 import type { ModelDocument, ModelKind, Stored } from '../reference/reference-model.js';
 
-/** What one client does, in its own order. */
+/** The events of one client, in their order. */
 export type Script = readonly Event[];
 
-/** What a step takes: much less than a lease, so that only who lapses lapses. */
+/** The time of a step: much less than a lease, so that nothing expires without a lapse event. */
 const STEP_MS = 1;
 const START_MS = Date.UTC(2030, 0, 1);
 
@@ -20,20 +20,20 @@ interface State {
   readonly lastToken: number;
 }
 
-/** How much there was to look at. */
+/** The size of an exploration. */
 export interface Exploration {
-  /** Interleavings; many lead through the same states. */
+  /** The number of interleavings, of which many lead through the same states. */
   readonly schedules: number;
-  /** Different ones, judged one by one with every step out of them. */
+  /** The number of different states. Every step from each of them is judged. */
   readonly states: number;
 }
 
 /**
  * Plays every interleaving of these clients on the reference model and judges every step of it.
  *
- * Interleavings that come to the same state go on together: with the same steps behind them, the same leases in the
- * same seats and the same queue. Tokens and times tell them apart, but matter to nothing that follows: the clock alone
- * puts every next token above all before it, and nobody's time is over who has not lapsed.
+ * Interleavings that reach the same state continue together: they have done the same steps, and have the same leases in
+ * the same seats and the same queue. Their tokens and times may differ, but nothing later depends on these: the clock
+ * alone makes every next token the highest, and nothing expires without a lapse event.
  */
 export function explore(kind: ModelKind, clients: readonly Script[]): Exploration {
   const schedulesFrom = new Map<string, number>();
@@ -51,7 +51,7 @@ export function explore(kind: ModelKind, clients: readonly Script[]): Exploratio
       schedules += go(positions.with(client, position + 1), step(kind, state, event, nowMs));
     }
     if (clients.every((script, client) => positions[client] === script.length)) {
-      nobodyIsLeft(kind, state.model, nowMs);
+      assertEmpty(kind, state.model, nowMs);
       schedules = 1;
     }
     schedulesFrom.set(key, schedules);
@@ -110,7 +110,7 @@ function step(kind: ModelKind, { model, lastToken }: State, event: Event, nowMs:
   return { model: after, lastToken: judged };
 }
 
-/** Its time is over, whenever that is; or only its transition is left, if it leads. */
+/** Ends the lease or the place of an attempt. `silent` leaves a leader its transition. */
 function lapsed(model: Stored, { target: id, when }: Extract<Event, { type: 'lapse' }>): Stored {
   if (model.type !== 'lock') return model;
   const expiresAt = new Date(START_MS - 1);
@@ -135,8 +135,8 @@ function lapsed(model: Stored, { target: id, when }: Extract<Event, { type: 'lap
 const storedOf = (kind: ModelKind, model: Stored): Readonly<Record<string, unknown>> | null =>
   model.type === 'lock' ? toStored(kind, 'm', model.document) : null;
 
-/** L1, as far as a document shows it: once all have given back, given up or lapsed, a look finds it empty. */
-function nobodyIsLeft(kind: ModelKind, model: Stored, nowMs: number): void {
+/** L1, as far as a document shows it: after all clients have released, cancelled or lapsed, an update empties it. */
+function assertEmpty(kind: ModelKind, model: Stored, nowMs: number): void {
   const { leases, queue } = versionOf(storedOf(kind, transition(kind, model, [], nowMs).after));
-  if (leases.length + queue.length > 0) throw new Error('L1: somebody is left');
+  if (leases.length + queue.length > 0) throw new Error('L1: a lease or a place is left');
 }

@@ -10,7 +10,7 @@ import type { TestedKind } from '../documents/lock-kinds.js';
 import { earliestInTheWay, placesIn, shownIn, toReply, toStored } from '../reference/model-views.js';
 import type { ModelDocument, Refusal, Step } from '../reference/reference-model.js';
 
-/** Holds what the server stored and replied against what the reference model says. */
+/** Compares what the server stored and replied with the reference model. */
 
 export function compareStored(
   { model }: TestedKind,
@@ -25,7 +25,7 @@ export function compareStored(
   assert.deepEqual(order, Object.keys(expected['queue'] as object), 'the order of the queue');
 }
 
-/** For whom a reply was projected, and whether it counts the waiters of that process. */
+/** The process that a reply was projected for, and whether the reply counts its waiters. */
 interface Asker {
   readonly process: string;
   readonly counts: boolean;
@@ -54,7 +54,7 @@ export function compareReply(
   }
 }
 
-/** A reply shows no lease that there is not, and none twice, but not all of a long list. */
+/** A reply shows only stored leases and none twice, but not all of a long list. */
 function compareLeases(reply: Reply, document: ModelDocument, ids: readonly string[]): void {
   const shown = reply.leases.map(({ id }) => id);
   assert.equal(new Set(shown).size, shown.length, 'a lease is shown twice');
@@ -62,7 +62,7 @@ function compareLeases(reply: Reply, document: ModelDocument, ids: readonly stri
   for (const { id } of shownIn(document, ids)) assert.ok(shown.includes(id), `${id} is not shown`);
 }
 
-/** A reply shows the places of the attempts that it was asked for, and no others. */
+/** A reply shows the places of the attempts that the update concerns, and no others. */
 function comparePlaces(
   reply: Reply,
   document: ModelDocument,
@@ -95,12 +95,12 @@ function compareFate(
   const lease = find(document?.leases ?? [], id);
   if (lease?.upgrading === true) {
     const place = { id, expiresAt: lease.expiresAt, place: 0 };
-    assert.deepEqual(fate, { type: 'queued', place }, 'an upgrade stands before the queue');
+    assert.deepEqual(fate, { type: 'queued', place }, 'an upgrade jumps the queue');
   } else if (lease !== undefined) assert.equal(fate.type, 'granted', id);
   else if (find(document?.queue ?? [], id) !== undefined) assert.equal(fate.type, 'queued', id);
   else {
     assert.equal(fate.type, 'absent', id);
-    // Whoever was let in and left again in the same update has nobody waiting for an answer.
+    // If an attempt was admitted and left in the same update, no caller waits for an answer.
     if (refusal === undefined) return;
     const told = refusalOf(reply, seats, type, request);
     const others = operations.filter(
@@ -115,7 +115,7 @@ function compareFate(
   }
 }
 
-/** What was in the way of a request, another operation of the same update may have changed since. */
+/** Whether another operation of the same update may have changed the cause of a refusal. */
 function mayBeTold(refusal: Refusal, told: string, others: readonly Operation[]): boolean {
   if (others.length === 0 || !CHANGEABLE.includes(refusal)) return false;
   const mayHaveLimited = others.some(

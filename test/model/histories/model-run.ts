@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000;
 
 const GIVING_UP = ['leave', 'cancel', 'evict', 'handOver'] as const;
 
-/** One history of one lock, on the model and on the server side by side. */
+/** Plays one history of one lock on the model and on the server side by side. */
 export class ModelRun {
   readonly #driver: LockDocumentDriver;
   readonly #kind: TestedKind;
@@ -33,7 +33,7 @@ export class ModelRun {
   #model: Stored = { type: 'missing' };
   #otherKind: OtherKind | undefined;
   #lastToken = 0;
-  /** The server's time as last heard of. */
+  /** The server's time by its last reply. */
   #nowMs: number;
 
   constructor(driver: LockDocumentDriver, kind: TestedKind, name: string, coverage?: Coverage) {
@@ -48,7 +48,7 @@ export class ModelRun {
     switch (event.type) {
       case 'update': {
         const operations = this.#withoutComebacks(event.operations.map((planned) => this.#settle(planned)));
-        // Only a request that has found another kind there takes it over.
+        // Only a request takes over a document of another kind.
         const takingOver = event.takingOver && operations.some((operation) => 'request' in operation);
         await this.#update(operations, event.process, { takingOver, short: event.short && !takingOver });
         break;
@@ -75,7 +75,7 @@ export class ModelRun {
     }
   }
 
-  /** What is stored in the end is what the replies said. */
+  /** Compares what is stored in the end with the model. */
   async finish(): Promise<void> {
     if (this.#model.type !== 'lock') return;
     compareStored(this.#kind, this.#name, this.#model.document, await this.#driver.read(this.#name));
@@ -105,7 +105,7 @@ export class ModelRun {
     if (step.after.type === 'lock') this.#judge(before, operations, step, versionOf(answer.stored));
   }
 
-  /** Where the short form of an update applies, it does what the whole one would do; else nothing, and that is false. */
+  /** Tries the fast path: if it applies, it does what the whole update would do; else nothing, and returns false. */
   async #updateShortly(operation: Operation, process: string): Promise<boolean> {
     const before = this.#model;
     const outcome = await this.#driver.sendShort(this.#name, operation);
@@ -113,14 +113,14 @@ export class ModelRun {
     const { nowMs, stored, answer } = outcome;
     this.#nowMs = nowMs;
     const stood = before.type === 'lock' ? before.document.wake : [];
-    // What an earlier copy of a leave has written says no less.
+    // An earlier copy of a leave has written the same words, so they do not tell that this one applied.
     if (answer === undefined || (answer.reply === null && isDeepStrictEqual(answer.wake, stood))) {
       this.#compareStored(stored);
       return false;
     }
     const step = transition(this.#kind.model, before, [operation], nowMs);
     this.#model = step.after;
-    assert.ok(step.after.type === 'lock', 'the short form applied to no lock of its kind');
+    assert.ok(step.after.type === 'lock', 'the fast path applied to something else than a lock of its kind');
     this.#compareStored(stored);
     assert.deepEqual(answer.wake, step.after.document.wake);
     if (answer.reply !== null) {
@@ -190,7 +190,7 @@ export class ModelRun {
     return member.expiresAt;
   }
 
-  /** As after a failover to a server whose clock is behind. */
+  /** Sets the fence ahead of the clock, as after a failover to a server whose clock is behind. */
   async #setFenceAhead(by: number): Promise<void> {
     if (this.#model.type !== 'lock') return;
     const fence = Math.max(this.#model.document.fence, this.#nowMs * 1_000) + by;
@@ -199,11 +199,11 @@ export class ModelRun {
   }
 
   async #delete(): Promise<void> {
-    // Tokens rise over a loss unless the clock stepped back too, which is documented and not claimed.
+    // Tokens rise over a lost document unless the clock stepped back too: for that, the documents promise nothing.
     if (this.#fence > (this.#nowMs + 1) * 1_000) return;
     await this.#driver.delete(this.#name);
     this.#model = { type: 'missing' };
-    // A new grant in the same millisecond could repeat a token; no purge or drop is over so soon.
+    // A new grant in the same millisecond could repeat a token. A real purge or drop takes longer.
     await sleep(3);
   }
 
@@ -227,7 +227,7 @@ export class ModelRun {
     [this.#model, this.#otherKind] = [model, other];
   }
 
-  /** While a document is corrupt, nothing touches it, and every request is told so. */
+  /** Corrupts the document for a while, in which no update touches it. */
   async #corrupt(which: number): Promise<void> {
     const { kind } = this.#kind.model;
     const corruptions = FIELD_CORRUPTIONS[kind];
@@ -293,7 +293,7 @@ export class ModelRun {
     return whoIs(target, this.#leases, queue);
   }
 
-  /** Nobody asks again under an id that was given up or refused in the same update: a new attempt has a new id. */
+  /** Drops a request under an id that was given up or refused in the same update: a new attempt has a new id. */
   #withoutComebacks(operations: readonly Operation[]): readonly Operation[] {
     const queued = this.#model.type === 'lock' ? this.#model.document.queue : [];
     const known = [...queued.map(({ id, waiter }) => ({ ...waiter, id })), ...this.#leases];

@@ -2,7 +2,7 @@ import type { RunOutcome } from '../../../src/protocol/operation.js';
 import type { Lease, Mode } from '../../../src/protocol/lock-document.js';
 import type { Demand, Operation } from '../../../src/protocol/operation.js';
 
-/** An attempt, or whoever has this part when it comes to it. */
+/** The id of an attempt, or a role such as `holder`, which is resolved when the operation is sent. */
 export type Target = string;
 
 /** An operation whose times, targets and numbers are settled when it is sent. */
@@ -32,7 +32,7 @@ export type PlannedOperation =
   | {
       readonly type: 'exchange';
       readonly target: Target;
-      /** `next`: the one after the last that took effect. A number may be in the past. */
+      /** `next`: one more than the last change that took effect. A number may be outdated. */
       readonly change: 'next' | number;
       readonly to: Mode;
       readonly waits: boolean;
@@ -44,11 +44,11 @@ export type PlannedOperation =
       readonly target: Target;
       readonly job: string;
       readonly inMs: number;
-      /** Whether it knows which instant was claimed last. */
+      /** Whether the claim names the instant that was claimed last. */
       readonly isInformed: boolean;
       readonly claimId: string;
       readonly runs: boolean;
-      /** The call that it answers: the last one, or one that is none. */
+      /** The call that the claim answers: the last one, or one that does not exist. */
       readonly call: 'last' | 'none' | undefined;
       readonly nonce: string;
     }
@@ -56,7 +56,7 @@ export type PlannedOperation =
       readonly type: 'conclude';
       readonly target: Target;
       readonly job: string;
-      /** Whether it is about the last run. */
+      /** Whether it names the last run. */
       readonly isInformed: boolean;
       readonly outcome: RunOutcome;
       readonly nonce: string;
@@ -64,24 +64,24 @@ export type PlannedOperation =
   | {
       readonly type: 'call';
       readonly job: string;
-      /** The number of the last call, or another one; `look` only asks. */
+      /** The number of the last call, or of the one before it; `look` only reads. */
       readonly since: 'last' | 'before' | 'look';
       readonly forMs: number;
       readonly nonce: string;
     }
-  /** Above what the clock gives now. */
+  /** `by`: how far above the token that the clock gives now. */
   | { readonly type: 'raiseFence'; readonly target: Target; readonly by: number; readonly nonce: string };
 
 export type When = 'past' | 'now' | 'ahead' | 'silent';
 
-/** One step of a history: mostly updates, and now and then something that befalls the document. */
+/** One step of a history: mostly an update, sometimes an event that changes the document from outside. */
 export type Event =
   | {
       readonly type: 'update';
       readonly process: string;
       readonly operations: readonly PlannedOperation[];
       readonly takingOver: boolean;
-      /** Whether the short form is tried first, where there is one. */
+      /** Whether the fast path is tried first, if there is one. */
       readonly short: boolean;
     }
   | {
@@ -91,8 +91,8 @@ export type Event =
       readonly retentionMs: number;
     }
   /**
-   * Its end is moved. `now`: to the very millisecond in which that is written. `ahead`: the clock stepped back.
-   * `silent`: a leader comes to its transition; nothing happens to anybody else.
+   * Moves an expiry. `now`: to the very millisecond of the write. `ahead`: as if the clock had stepped back. `silent`: a
+   * leader comes to its transition, and other attempts stay as they are.
    */
   | { readonly type: 'lapse'; readonly target: Target; readonly when: When }
   | { readonly type: 'fence-ahead'; readonly by: number }
@@ -102,10 +102,10 @@ export type Event =
 
 export const PROCESSES = ['host-a:1:p0', 'host-b:2:p1', 'host-b:3:p2'] as const;
 
-/** Who asks under this attempt id. */
+/** The process of the attempt with this id. */
 export const processOf = (id: string): string => PROCESSES[Number(id.slice(1)) % PROCESSES.length] ?? '';
 
-/** Who has this part. */
+/** The id of the attempt that has this role. */
 export function whoIs(
   target: Target,
   leases: readonly Lease[],
@@ -116,7 +116,7 @@ export function whoIs(
       return leases[0]?.id ?? 'w0';
     case 'last':
       return leases.at(-1)?.id ?? 'w0';
-    // Whoever is in the way of an upgrade.
+    // A lease that is in the way of an upgrade.
     case 'other':
       return leases.find(({ upgrading }) => upgrading !== true)?.id ?? 'w0';
     case 'upgradeable':
@@ -132,7 +132,7 @@ export function whoIs(
 
 /** What is known when an operation is sent. */
 export interface Knowledge {
-  /** The server's time as last heard of. */
+  /** The server's time by its last reply. */
   readonly nowMs: number;
   readonly resolve: (target: Target) => string;
   /** The number of the last change of mode of this lease; 0 if there was none. */

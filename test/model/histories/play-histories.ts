@@ -15,14 +15,14 @@ const MAX_EVENTS = 20;
 
 export const HISTORIES = Number(process.env['LEASEHOLD_HISTORIES'] ?? byBreadth(250, 2_000));
 
-/** The rarest of what is counted is seen about 20 times in 2,000 histories: only so many are enough to expect it. */
+/** The rarest happening comes about 20 times in 2,000 histories. With fewer histories it may be missing. */
 const ENOUGH = 2_000;
 
-/** What these histories should have brought about, and have not often enough. */
+/** The happenings that were too rare in these histories. */
 export const missedBy = (coverage: Coverage): readonly unknown[] =>
   HISTORIES < ENOUGH ? [] : coverage.rarerThan(HISTORIES / 400);
 
-/** Plays random histories of locks of this kind on the model and on this server; gives what they brought about. */
+/** Plays random histories of locks of this kind on the model and on this server, and counts what happens. */
 export async function playHistories(uri: string, kind: TestedKind): Promise<Coverage> {
   await using driver = new LockDocumentDriver(uri, kind.seats);
   const { kind: name } = kind.model;

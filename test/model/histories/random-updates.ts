@@ -5,7 +5,7 @@ import type { Demand } from '../../../src/protocol/operation.js';
 import type { Event, PlannedOperation, Target, When } from './planned-operation.js';
 import { PROCESSES } from './planned-operation.js';
 
-/** Random histories of one lock, weighted so that whatever can happen to a lock of its kind does happen. */
+/** Random histories of one lock, weighted so that everything that can happen to a lock of its kind does happen. */
 
 const ATTEMPTS = Array.from({ length: 8 }, (_, index) => `w${index}`);
 const DAY_MS = 86_400_000;
@@ -25,19 +25,19 @@ const text = fc.option(fc.constantFrom('nightly', '$holder', '$$NOW', 'a.b', '__
 const always = <T>(times: number, value: T): readonly T[] => Array.from({ length: times }, () => value);
 const notAfterMs = fc.constantFrom(...always(13, 60_000), 0, -1, -DAY_MS);
 
-/** How many tokens a request wants beyond its own. */
+/** How many tokens a request reserves beyond its own. */
 type Keeps = fc.Arbitrary<number | undefined>;
 
 const keepsNothing: Keeps = fc.constant(undefined);
 const mayKeep: Keeps = fc.constantFrom(undefined, undefined, 0, 1, 999, 999);
 
-/** What is asked for, and what only this kind of lock can do. */
+/** The demands and the operations of one kind of lock. */
 interface Variety {
   readonly demand: fc.Arbitrary<Demand>;
   readonly keeps: Keeps;
-  /** How the end of a lease or of a place is moved. */
+  /** How the expiry of a lease or of a place is moved. */
   readonly lapses: readonly When[];
-  /** What would come about too rarely by operations that know nothing of each other, in one update. */
+  /** Updates whose operations belong together. Independent random operations would produce them too rarely. */
   readonly scenes: readonly fc.Arbitrary<readonly PlannedOperation[]>[];
   readonly own: readonly { readonly weight: number; readonly arbitrary: fc.Arbitrary<PlannedOperation> }[];
 }
@@ -78,7 +78,7 @@ const request = (demand: fc.Arbitrary<Demand>, keeps: Keeps): fc.Arbitrary<Plann
       leaseMs: Math.min(asked.leaseMs, DAY_MS - (asked.demand.transitionMs ?? 0)),
     }));
 
-/** Somebody reads, somebody else wants to upgrade, and perhaps one more comes. */
+/** An upgradeable read, a read, the upgrade, and one more request. */
 const upgradeScene = fc.tuple(
   request(fc.constant({ mode: 'upgradeable' }), keepsNothing),
   request(fc.constant({ mode: 'read' }), keepsNothing),
@@ -87,7 +87,7 @@ const upgradeScene = fc.tuple(
 );
 
 const limit = fc.constantFrom(1, 2, 3, 3, 4);
-/** Less than is held, as often as not. */
+/** In about half of the cases, less than the permits that are held. */
 const mostlySmallLimit = fc.constantFrom(1, 1, 1, 2, 3, 4);
 
 const LAPSES: readonly When[] = ['past', 'past', 'now', 'ahead'];
@@ -97,7 +97,7 @@ const ONE_SEAT: Variety = {
   keeps: mayKeep,
   lapses: LAPSES,
   scenes: [],
-  // These are meant for other kinds, and change nothing.
+  // Operations of other kinds, which change nothing.
   own: [
     exchange(1, target, ['write', 'read']),
     {
@@ -108,7 +108,7 @@ const ONE_SEAT: Variety = {
   ],
 };
 
-/** Few enough to meet; some of them look like code. */
+/** Few enough that candidates meet. One of them looks like an expression. */
 const candidateId = fc.constantFrom('a', 'a', 'b', 'c', '$holder.id');
 
 const candidacy: fc.Arbitrary<Demand> = fc.record({
@@ -124,7 +124,7 @@ const handOver = (weight: number, who: fc.Arbitrary<Target>): Variety['own'][num
 
 const job = fc.constantFrom('mail', 'mail', '$holder', 'a.b', '__proto__', '');
 
-/** Some of them again, some before their time, and some that do not know of the last one. */
+/** Claims, some of them repeated, early, or without knowledge of the last one. */
 const claim: fc.Arbitrary<PlannedOperation> = fc.record({
   type: fc.constant('claim'),
   target: fc.oneof({ weight: 4, arbitrary: fc.constant('holder') }, { weight: 1, arbitrary: target }),
@@ -146,7 +146,7 @@ const conclude: fc.Arbitrary<PlannedOperation> = fc.record({
   nonce,
 });
 
-/** Some that are over when they arrive, or soon after. */
+/** Calls, some of them over when they arrive, or soon after. */
 const call: fc.Arbitrary<PlannedOperation> = fc.record({
   type: fc.constant('call'),
   job,
@@ -182,17 +182,17 @@ const permitDemand: fc.Arbitrary<Demand> = fc
     ...(about === 'set' ? { setsLimit: true } : {}),
   }));
 
-/** Some come one after the other, more than there is room for. */
+/** Several requests in a row, for more permits than there are. */
 const crowdScene = fc.array(request(permitDemand, mayKeep), { minLength: 3, maxLength: 4 });
 
-/** Behind somebody who has everything come two whom it is enough for, and who would not keep the same. */
+/** Behind a holder of all permits, two requests that fit in together and have different reserves. */
 const unlikePairScene = fc.tuple(
   request(fc.constant({ permits: 2, limit: 2, setsLimit: true }), mayKeep),
   request(fc.constant({ permits: 1, limit: 2 }), fc.constant(999)),
   request(fc.constant({ permits: 1, limit: 2 }), keepsNothing),
 );
 
-/** Alone, so that it may find nobody there, and a limit of before. */
+/** A request alone in its update, so that it may find an idle lock with an earlier limit. */
 const matchScene = fc.tuple(
   request(fc.record({ permits: fc.constant(1), limit, mustMatch: fc.constant(true) }), mayKeep),
 );

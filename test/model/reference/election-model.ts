@@ -7,7 +7,7 @@ import type { DraftedDocument } from './model-draft.js';
 import { mutexModel } from './mutex-model.js';
 import type { ModelKind, Queued } from './reference-model.js';
 
-/** One seat, whose last candidate alone may enter it again while its lease is in the transition. */
+/** One seat. During the transition of its lease, only the same candidate may enter it. */
 export const electionModel: ModelKind = {
   ...mutexModel,
   kind: 'election',
@@ -27,14 +27,14 @@ export const electionModel: ModelKind = {
   },
 };
 
-/** Its term is over, and nobody has asked it to go. */
+/** The term is over, and it was not revoked. */
 const isSilent = ({ expiresAt, transitionMs = 0, ending }: Lease, nowMs: number): boolean =>
   expiresAt.getTime() - transitionMs <= nowMs && ending !== true;
 
 const standingAs = ({ queue }: DraftedDocument, candidateId: string | undefined): Queued | undefined =>
   queue.find(({ waiter }) => waiter.candidateId === candidateId);
 
-/** It is the first in line, and nobody leads. */
+/** Empties the seat, and makes this waiter the head of the queue. */
 function makeRoomFor(draft: DraftedDocument, next: Queued): void {
   draft.leases = [];
   draft.queue = [next, ...draft.queue.filter((queued) => queued !== next)];
@@ -47,14 +47,14 @@ function handOver(draft: DraftedDocument, { id, candidateId }: HandOver): void {
   if (next !== undefined) makeRoomFor(draft, next);
 }
 
-/** An instant of a job is claimed once, in its turn and at its time, by a term that goes on. */
+/** An instant of a job is claimed once, in its turn and at its time, by a live term. */
 function claim(draft: DraftedDocument, operation: Claim): void {
   const { job, instant, claimId, anchor = instant, runs, nonce } = operation;
   const claims = draft.claims ?? [];
   const last = claims.find((each) => each.job === job);
   const outcome = outcomeOf(draft, operation, last);
   draft.wake.push(`+${nonce}:${outcome}`);
-  // A repeat is answered, and changes nothing.
+  // A repeated claim is answered, and changes nothing.
   if (outcome !== 'claimed' || last?.claimId === claimId) return;
   const [leader] = draft.leases;
   const { id: term = '', process = '', candidateId = '' }: Partial<Lease> = leader ?? {};
@@ -89,7 +89,7 @@ function outcomeOf(
 const isPending = ({ asked, claimed, until }: StoredCall, nowMs: number): boolean =>
   asked > claimed && until.getTime() > nowMs;
 
-/** How a run ended is stored once, and only of the last one. */
+/** Stores the outcome of a run, once, and only of the last run. */
 function conclude(draft: DraftedDocument, { id, job, instant, outcome, nonce }: Conclude): void {
   draft.wake.push(`+${nonce}:concluded`);
   draft.claims = draft.claims?.map((each) => {
@@ -100,7 +100,7 @@ function conclude(draft: DraftedDocument, { id, job, instant, outcome, nonce }: 
   });
 }
 
-/** One call at a time waits for a run; asked for again, it waits for longer. A late one asks for nothing. */
+/** At most one call waits for a run. Calling again makes it wait for longer. A late call has no effect. */
 function call(draft: DraftedDocument, { job, since, until, nonce }: Call): void {
   const calls = draft.calls ?? [];
   const last = calls.find((each) => each.job === job);

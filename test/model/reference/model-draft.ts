@@ -4,7 +4,7 @@ import type { Lease, Waiter } from '../../../src/protocol/lock-document.js';
 import type { Request } from '../../../src/protocol/operation.js';
 import type { ModelDocument, Queued, Refusal } from './reference-model.js';
 
-/** The reference model's document between two operations of one update: opened, and rid of whoever is over. */
+/** The reference model's document between two operations of one update, without expired leases and places. */
 export class DraftedDocument {
   readonly nowMs: number;
   fence: number;
@@ -14,7 +14,7 @@ export class DraftedDocument {
   readonly wake: string[] = [];
   claims: readonly StoredClaim[] | undefined;
   calls: readonly StoredCall[] | undefined;
-  /** Who stood in the queue when the update began, dead or alive: somebody may be waiting to hear of them. */
+  /** The attempts that were in the queue when the update began, live or expired: their processes may wait for news. */
   readonly queuedBefore: ReadonlySet<string>;
   readonly refusals = new Map<Request, Refusal>();
 
@@ -33,14 +33,14 @@ export class DraftedDocument {
     return this.leases.find((lease) => lease.id === id);
   }
 
-  /** Tokens rise by the clock, and by one where that does not suffice; so many after it are nobody else's. */
+  /** A token follows the clock, or is one higher than the fence. The `reserved` tokens after it go with it. */
   nextToken(reserved = 0): number {
     const token = Math.max(this.fence, this.nowMs * 1_000) + 1;
     this.fence = token + reserved;
     return token;
   }
 
-  /** Changes these leases where they are. */
+  /** Changes these leases in place. */
   change(ids: readonly string[], change: (lease: Lease) => Lease): void {
     this.leases = this.leases.map((lease) => (ids.includes(lease.id) ? change(lease) : lease));
   }
@@ -49,7 +49,7 @@ export class DraftedDocument {
     this.change(ids, (lease) => (lease.ending === true ? lease : leasedFrom(lease, this.nowMs)));
   }
 
-  /** The last lease takes the place of the one that leaves, whose place says nothing. */
+  /** Moves the last lease to the position of the one that leaves, because positions have no meaning. */
   leave(id: string): void {
     const index = this.leases.findIndex((lease) => lease.id === id);
     const last = this.leases.at(-1);
@@ -57,14 +57,14 @@ export class DraftedDocument {
     this.leases = this.leases.with(index, last).slice(0, -1);
   }
 
-  /** Somebody waits behind leases whose processes may keep them; it knows of its own. */
+  /** Tells the keepers that a request waits, except the process of the request, which knows. */
   tellKeepers(but?: string): void {
     for (const { id, process, keeps = 0 } of this.leases) {
       if (keeps > 0 && process !== but) this.wake.push(`${process}:${id}:-1`);
     }
   }
 
-  /** Look again: the lease was asked for, or taken away. */
+  /** Tells these attempts to look again, because their leases were revoked. */
   tell(ids: readonly string[]): void {
     for (const { id, process } of this.leases) if (ids.includes(id)) this.wake.push(`${process}:${id}:0`);
   }
@@ -73,7 +73,7 @@ export class DraftedDocument {
 const isLive = ({ expiresAt }: { readonly expiresAt: Date }, nowMs: number): boolean =>
   expiresAt.getTime() > nowMs;
 
-/** Never earlier than what is stored, though the server's clock may have stepped back. */
+/** Extends a lease or a place from now, but not to an earlier expiry than the stored one. */
 export const leasedFrom = <M extends Lease | Waiter>(member: M, nowMs: number): M => ({
   ...member,
   expiresAt: new Date(Math.max(member.expiresAt.getTime(), nowMs + member.leaseMs)),

@@ -4,7 +4,7 @@ import { leasedFrom } from './model-draft.js';
 import type { DraftedDocument } from './model-draft.js';
 import type { ModelKind } from './reference-model.js';
 
-/** What one operation does to the reference model's document. Nobody is admitted here. */
+/** Applies one operation to the reference model's document, without admitting waiters. */
 export function operate(kind: ModelKind, draft: DraftedDocument, operation: Operation): void {
   switch (operation.type) {
     case 'enqueue':
@@ -62,7 +62,7 @@ function apply(kind: ModelKind, draft: DraftedDocument, request: Request, type: 
   const limit = kind.limitAfter(request, draft, queue);
   if (nowMs > notAfter.getTime()) refusals.set(request, 'late');
   else if (limit === undefined) refusals.set(request, 'other-limit');
-  // A try is told no more than that it cannot have the lock now.
+  // A try learns no more than that it cannot have the lock now.
   else if (leases.length + queue.length >= maxMembers)
     refusals.set(request, type === 'try' ? 'busy' : 'full');
   else {

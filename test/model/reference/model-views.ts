@@ -32,13 +32,13 @@ export interface ModelPlace {
 export const placesIn = ({ queue }: ModelDocument): readonly ModelPlace[] =>
   queue.map(({ id, waiter: { expiresAt } }, place) => ({ id, expiresAt, place }));
 
-/** What everybody is told of the document. */
+/** The part of a reply that does not depend on the asker. */
 export const toReply = (kind: ModelKind, { fence, wake, leases, limit, queue }: ModelDocument) => ({
   ...{ fence, wake, waiters: queue.length, seated: leases.length },
   limit: kind.kind === 'semaphore' ? limit : undefined,
 });
 
-/** How many leases a reply shows whoever asks; beyond them it shows those of the attempts concerned. */
+/** How many leases every reply shows. Beyond them it shows the leases of the attempts concerned. */
 const SHOWN_TO_ALL = 10;
 
 /** The leases that a reply about these attempts has to show. */

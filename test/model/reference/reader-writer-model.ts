@@ -4,7 +4,7 @@ import { omit } from './model-draft.js';
 import type { DraftedDocument } from './model-draft.js';
 import type { ModelKind } from './reference-model.js';
 
-/** Many readers, one of whom may be upgradeable, or one writer, alone. */
+/** Many readers, of which one may be upgradeable, or one writer, alone. */
 export const readerWriterModel: ModelKind = {
   kind: 'reader-writer',
   addedMs: () => 0,
@@ -48,7 +48,7 @@ function promote(draft: DraftedDocument): void {
   draft.wake.push(`${only.process}:${only.id}:${token}`);
 }
 
-/** What is left of the token that a change of mode replaces. */
+/** Keeps the first token when a change of mode replaces the token. */
 const remembered = ({ firstToken, token }: Lease): Pick<Lease, 'firstToken'> => ({
   firstToken: firstToken ?? token,
 });
@@ -64,7 +64,7 @@ function exchange(draft: DraftedDocument, { id, change, to, waits }: Exchange): 
   else if ((mode === 'upgradeable' && to === 'read') || (mode === 'write' && to !== 'write')) {
     exchanged = { ...lease, mode: to, upgrading: false, token: draft.nextToken(), ...remembered(lease) };
   } else if (mode === 'write' && to === 'write') {
-    // What was sent before this one must not take the mode back.
+    // An older change that arrives later must not take the mode back.
     exchanged = { ...lease, ...remembered(lease) };
   } else return;
   draft.change([id], () => ({ ...exchanged, change }));

@@ -7,36 +7,36 @@ import { operate } from './model-operations.js';
 
 /**
  * What one update does to one lock document, in plain TypeScript: the rules of the protocol written a second time,
- * without a pipeline, so that the two can be held against each other.
+ * without a pipeline, so that tests can compare the two.
  *
- * Time is a parameter. The server's is known only from the reply to the very update that the model then repeats.
+ * Time is a parameter. The server's time is known only from its reply to an update, which the model then repeats.
  */
 
-/** Who is in, whatever the lock: what a kind calls its holders, its readers or its writer. */
+/** The leases of a lock of any kind, which stores them as its holder, holders, readers or writer. */
 export interface Inside {
   readonly leases: readonly Lease[];
-  /** Of a semaphore; 0 where there is none. */
+  /** The limit of a semaphore; 0 for other kinds. */
   readonly limit: number;
 }
 
-/** What differs between the primitives. */
+/** The rules that differ between the kinds of locks. */
 export interface ModelKind {
   readonly kind: LockKind;
-  /** What a waiter and its lease have beyond what all kinds have. */
+  /** The fields of a waiter and its lease that only this kind has. */
   demanded(request: Request): Pick<Waiter, 'mode' | 'permits' | 'candidateId' | 'value' | 'transitionMs'>;
-  /** By how much the lease of a waiter is longer once it is granted. */
+  /** How much longer a grant makes the lease of a waiter. */
   addedMs(waiter: Waiter): number;
-  /** The limit that holds once this request is accepted; `undefined` if the limit is why it is refused. */
+  /** The limit once this request is accepted; `undefined` if the limit is the reason to refuse it. */
   limitAfter(request: Request, inside: Inside, queue: readonly Queued[]): number | undefined;
-  /** What else follows from having accepted it, before it is queued, if it is. */
+  /** Further effects of accepting a request, before it is queued. */
   accepted(draft: DraftedDocument, request: Request): void;
   /** How many of the first waiters may enter now. */
   admissible(inside: Inside, waiters: readonly Waiter[]): number;
-  /** Before anybody is admitted from the queue: who is in may take a stronger seat, or has to make room for its heir. */
+  /** Before waiters are admitted: a holder may get a stronger mode, or has to make room for its own candidate. */
   promote(draft: DraftedDocument): void;
-  /** What only this kind can do. */
+  /** Applies an operation that only this kind has. */
   own(draft: DraftedDocument, operation: OwnOperation): void;
-  /** The fields under which a document stores who is in. */
+  /** The fields in which a document stores the leases. */
   stored(document: ModelDocument): Readonly<Record<string, unknown>>;
 }
 
@@ -47,11 +47,11 @@ export interface Queued {
 
 export interface ModelDocument extends Inside {
   readonly fence: number;
-  /** First come, first. */
+  /** In the order of arrival. */
   readonly queue: readonly Queued[];
   readonly wake: readonly string[];
   readonly purgeAt: Date;
-  /** Of an election; whatever becomes of the lock, they stay. */
+  /** The claims and calls of an election, which survive any other use of the lock. */
   readonly claims?: readonly StoredClaim[] | undefined;
   readonly calls?: readonly StoredCall[] | undefined;
 }
@@ -117,7 +117,7 @@ export function transition(
   return { after: { type: 'lock', document }, refusals, hasVacated };
 }
 
-/** The batched extension, of all kinds, as it concerns one document. It is no transition: it expires and admits nobody. */
+/** What the batched extension does to one document. It is no transition: it drops no lease and admits no waiter. */
 export function extension(
   before: Stored,
   ids: readonly string[],
@@ -169,13 +169,13 @@ function firstLimit(operations: readonly Operation[]): number {
   return limits.find((limit) => limit > 0) ?? 0;
 }
 
-/** The first waiters take their seats, with the expiry they had as waiters, and what their kind adds to it. */
+/** Admits the first waiters, with the expiry that they had as waiters and what their kind adds to it. */
 function admit(kind: ModelKind, draft: DraftedDocument): void {
   kind.promote(draft);
   const waiters = draft.queue.map(({ waiter }) => waiter);
   const entering = draft.queue.slice(0, kind.admissible(draft, waiters));
   draft.queue = draft.queue.slice(entering.length);
-  // Whoever comes in together reserves as many tokens as the one who asks for the most.
+  // Waiters that are admitted together each reserve as many tokens as the one with the largest reserve.
   const reserved = Math.max(0, ...entering.map(({ waiter }) => waiter.keeps ?? 0));
   for (const { id, waiter } of entering) {
     const token = draft.nextToken(reserved);
@@ -189,12 +189,12 @@ function admit(kind: ModelKind, draft: DraftedDocument): void {
       acquiredAt: new Date(draft.nowMs),
     };
     draft.leases = [...draft.leases, lease];
-    // Whom this update has queued itself learns of its grant by the reply.
+    // A request that this update has queued itself learns of its grant by the reply.
     if (draft.queuedBefore.has(id)) draft.wake.push(`${waiter.process}:${id}:${token}`);
   }
 }
 
-/** Whoever comes too late is not there to wait. */
+/** Whether a request was in time and has no lease. A late request does not wait. */
 const isShutOut = (draft: DraftedDocument, { id, notAfter }: Request): boolean =>
   draft.lease(id) === undefined && draft.nowMs <= notAfter.getTime();
 
@@ -204,7 +204,7 @@ function lifetimeMs(operation: Operation): number {
   return operation.type === 'extend' ? operation.leaseMs + operation.retentionMs : 0;
 }
 
-/** As it is while it covers what is needed; else raised by half a day to a day beyond that, by the fence. */
+/** Stays while it covers what is needed. Otherwise raised to half a day to a day beyond that; the fence says how far. */
 function raised(purgeAt: Date, fence: number, nowMs: number, lifetimesMs: readonly number[]): Date {
   const needed = Math.max(...lifetimesMs.filter((ms) => ms > 0).map((ms) => nowMs + ms));
   if (purgeAt.getTime() >= needed) return purgeAt;

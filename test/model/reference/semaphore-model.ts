@@ -2,7 +2,7 @@ import type { Resize } from '../../../src/protocol/operation.js';
 import type { DraftedDocument } from './model-draft.js';
 import type { Inside, ModelKind } from './reference-model.js';
 
-/** As many permits as its limit says; a resize may leave more of them given than that. */
+/** As many permits as its limit. After a resize, more permits than that may be held. */
 export const semaphoreModel: ModelKind = {
   kind: 'semaphore',
   addedMs: () => 0,
@@ -37,19 +37,19 @@ export const semaphoreModel: ModelKind = {
 const permitsLeft = ({ leases, limit }: Inside): number =>
   leases.reduce((left, { permits = 1 }) => left - permits, limit);
 
-/** Takes no permit away. */
+/** Changes the limit, and takes no permit away. */
 function resize(draft: DraftedDocument, { limit, notAfter }: Resize): void {
   if (draft.nowMs > notAfter.getTime()) return;
   draft.limit = limit;
   removeTooBig(draft);
 }
 
-/** Who can never be let in any more is told so, and gone; who keeps permits that there are no more is told, too. */
+/** Removes and tells the waiters that can never be admitted any more, and tells the keepers of permits beyond the limit. */
 function removeTooBig(draft: DraftedDocument): void {
   const { limit, queue } = draft;
   const tooBig = queue.filter(({ waiter: { permits = 1 } }) => permits > limit);
   draft.queue = queue.filter((queued) => !tooBig.includes(queued));
   for (const { id, waiter } of tooBig) draft.wake.push(`${waiter.process}:${id}:0`);
-  // What is kept and not in use comes back at once.
+  // Kept permits that are not in use come back at once.
   if (permitsLeft(draft) < 0) draft.tellKeepers();
 }
