@@ -59,7 +59,7 @@ describe.each([
   ['reader-writer', READER_WRITER],
   ['semaphore', SEMAPHORE],
   ['election', ELECTION],
-] as const)('a corrupt document of a %s', (kind, { seats }) => {
+] as const)('a corrupt %s document', (kind, { seats }) => {
   const driver = new LockDocumentDriver(inject('mongoUri'), seats);
   const every = corruptionsOf(kind);
   const corruptions = sampled(every, ONE_IN);
@@ -127,7 +127,7 @@ describe.each([
     }
   });
 
-  it('is not one because of a strange `keeps` of a lease, which no computation uses', async () => {
+  it('has a wrong value in a field that is used: a strange `keeps` of a lease does not count', async () => {
     const failures: string[] = [];
     const all = UPDATES.flatMap((update) =>
       strangeReservesOf(kind).map((strange) => ({ update, ...strange })),

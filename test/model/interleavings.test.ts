@@ -40,7 +40,7 @@ describe.each([
   ['reader-writer lock', READER_WRITER, SCRIPTS['reader-writer'], 3_000_000],
   ['semaphore', SEMAPHORE, SCRIPTS.semaphore, 500_000],
   ['election', ELECTION, SCRIPTS.election, 500_000],
-] as const)('three clients of a %s', (_, kind, scripts, schedulesAtLeast) => {
+] as const)('three clients of one %s', (_, kind, scripts, schedulesAtLeast) => {
   const choices = [...threeClients(Object.values(scripts))];
 
   it('keep every invariant in every interleaving of their operations', { timeout: 600_000 }, () => {

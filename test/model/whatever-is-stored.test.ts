@@ -98,7 +98,7 @@ describe.each([
   ['reader-writer', READER_WRITER, byBreadth(120, 700)],
   ['semaphore', SEMAPHORE, byBreadth(120, 700)],
   ['election', ELECTION, byBreadth(120, 700)],
-] as const)('a document of a %s with random values', (kind, { seats }, numRuns) => {
+] as const)('a %s document with random values', (kind, { seats }, numRuns) => {
   const driver = new LockDocumentDriver(inject('mongoUri'), seats);
   const bases = [
     (name: string) => lockDocument(kind, name),
