@@ -23,13 +23,13 @@ export interface Ask {
   /** The end of the last promise. */
   promisedNs: number;
   readonly changes: ModeChange[];
-  /** Waits for a change of mode, or for the answer to an add. */
+  /** Whether the worker waits for a change of mode, or for the answer to an add. */
   isBusy: boolean;
   lostNs?: number;
-  /** The loss came while something was awaited, when the worker looks at nothing: the last promise may be older. */
+  /** The loss came while the worker awaited a call and did not look at the hold: the last promise may be older. */
   isLostUnseen?: boolean;
   notHeldNs?: number;
-  /** Promised once more, although it was told lost, or a look had found its last promise over: what is over stays over. */
+  /** When the hold was promised again after its loss, or after a look at the end of its last promise: a violation. */
   revivedNs?: number;
   releasingNs?: number;
   releasedNs?: number;
@@ -52,14 +52,14 @@ export function asksOf(history: History, clock: RunClock = clockOf(history)): re
       } else if ('ask' in line) {
         const asked = asks.get(line.ask);
         if (asked === undefined) throw new Error(`worker ${worker} never asked for ${line.ask}`);
-        takeDown(asked, line, clock);
+        record(asked, line, clock);
       }
     }
     return [...asks.values()];
   });
 }
 
-function takeDown(asked: Ask, line: WorkerLine, clock: RunClock): void {
+function record(asked: Ask, line: WorkerLine, clock: RunClock): void {
   const atNs = clock.ns(line.atNs);
   if (line.type === 'promised' && isOver(asked)) asked.revivedNs ??= atNs;
   if ('untilNs' in line) asked.promisedNs = Math.max(asked.promisedNs, clock.ns(line.untilNs));
@@ -80,7 +80,7 @@ function takeDown(asked: Ask, line: WorkerLine, clock: RunClock): void {
   if (line.type === 'released') asked.releasedNs ??= atNs;
 }
 
-/** A loss that was told is final, and so is the end of the last promise that a look has found. */
+/** A reported loss is final. So is the end of the last promise, once a look has found it. */
 const isOver = ({ lostNs, notHeldNs = -Infinity, promisedNs }: Ask): boolean =>
   lostNs !== undefined || promisedNs <= notHeldNs;
 

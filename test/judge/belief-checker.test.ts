@@ -25,13 +25,13 @@ type Case = readonly [words: string, ...workers: readonly Lines[]];
 
 const cases = (all: readonly Case[]): readonly Case[] => all;
 
-/** Only one is wrong, by this invariant, and it is told with these words. */
+/** Expects exactly one violation, whose text matches these words. */
 function expectOne(all: readonly string[], ...words: readonly (string | RegExp)[]): void {
   expect(all).toHaveLength(1);
   for (const word of words) expect(all[0]).toMatch(word);
 }
 
-describe('beliefs that are right', () => {
+describe('the belief checker', () => {
   for (const [words, ...workers] of cases([
     ['take turns', held(MUTEX, 1, 10, 20), held(MUTEX, 2, 20, 30), held(MUTEX, 3, 31, 40)],
     ['read together', held(READ, 1, 10, 50), held(UPGRADEABLE, 2, 15, 40), held(READ, 3, 20, 60)],
@@ -43,7 +43,7 @@ describe('beliefs that are right', () => {
       held(permits(1), 3, 30, 40),
     ],
     [
-      'come to write when the reader is gone, and let readers in before the answer to the downgrade',
+      'begin to write when the reader is gone, and admit readers before the answer to the downgrade',
       [
         asked(9, 1, UPGRADEABLE),
         granted(10, 1, 1, 90),
@@ -55,59 +55,59 @@ describe('beliefs that are right', () => {
       held(READ, 5, 59, 65),
     ],
     [
-      'end with the loss',
+      'end with their loss',
       [asked(1, 1), granted(2, 1, 1, 900), [50, { type: 'lost', ask: 1, why: 'gone' }]],
       held(MUTEX, 2, 50, 60),
     ],
-    ['end with the promise', [asked(1, 1), granted(2, 1, 1, 40)], held(MUTEX, 2, 40, 60)],
+    ['end with their promise', [asked(1, 1), granted(2, 1, 1, 40)], held(MUTEX, 2, 40, 60)],
     [
-      'end with a look',
+      'end with a look that finds no hold',
       [asked(1, 1), granted(2, 1, 1, 900), [50, { type: 'not held', ask: 1 }]],
       held(MUTEX, 2, 50, 60),
     ],
   ])) {
-    it(words, () => {
+    it(`accepts beliefs that ${words}`, () => {
       expect(found(...workers)).toEqual([]);
     });
   }
 });
 
-describe('beliefs that conflict', () => {
+describe('the belief checker', () => {
   for (const [words, ...workers] of cases([
-    ['two of a mutex', held(MUTEX, 1, 10, 20), held(MUTEX, 2, 19, 30)],
-    ['one within another', held(MUTEX, 1, 10, 50), held(MUTEX, 2, 20, 30)],
-    ['a reader and a writer', held(READ, 1, 10, 20), held(WRITE, 2, 19, 30)],
-    ['a writer and a reader', held(WRITE, 1, 10, 20), held(READ, 2, 19, 30)],
-    ['two upgradeable ones', held(UPGRADEABLE, 1, 10, 20), held(UPGRADEABLE, 2, 19, 30)],
+    ['two holders of a mutex', held(MUTEX, 1, 10, 20), held(MUTEX, 2, 19, 30)],
+    ['a belief and another one within it', held(MUTEX, 1, 10, 50), held(MUTEX, 2, 20, 30)],
+    ['a reader and a later writer', held(READ, 1, 10, 20), held(WRITE, 2, 19, 30)],
+    ['a writer and a later reader', held(WRITE, 1, 10, 20), held(READ, 2, 19, 30)],
+    ['two upgradeable readers', held(UPGRADEABLE, 1, 10, 20), held(UPGRADEABLE, 2, 19, 30)],
     [
       'permits beyond the limit',
       held(permits(2), 1, 10, 20),
       held(permits(1), 2, 11, 30),
       held(permits(1), 3, 19, 30),
     ],
-    ['a mutex and what it was before', held(MUTEX, 1, 10, 20), held(permits(1), 2, 19, 30)],
+    ['a mutex and a semaphore of the same name', held(MUTEX, 1, 10, 20), held(permits(1), 2, 19, 30)],
     [
-      'one whose worker died before its promise was over',
+      'the promise of a dead worker and a later holder',
       [asked(1, 1), granted(2, 1, 1, 40)],
       held(MUTEX, 2, 39, 60),
     ],
     [
-      'one that was promised more later',
+      'a prolonged promise and a later holder',
       [asked(1, 1), granted(2, 1, 1, 40), [30, { type: 'promised', ask: 1, untilNs: at(80) }]],
       held(MUTEX, 2, 79, 90),
     ],
     [
-      'an upgrade and a reader',
+      'an upgrade and an earlier reader',
       [asked(9, 1, UPGRADEABLE), granted(10, 1, 1, 90), ...changed(30, 1, 3, 'write'), ...released(70, 1)],
       held(READ, 2, 15, 31),
     ],
     [
-      'a reader that came in before the writer stepped down',
+      'a writer and a reader that came before the downgrade',
       [asked(9, 1, WRITE), granted(10, 1, 1, 90), ...changed(60, 1, 3, 'read'), ...released(70, 1)],
       held(READ, 2, 58, 65),
     ],
   ])) {
-    it(words, () => {
+    it(`finds a conflict: ${words}`, () => {
       expectOne(
         found(...workers),
         /^S2: /,
@@ -118,7 +118,7 @@ describe('beliefs that conflict', () => {
     });
   }
 
-  it('are not judged beyond the bounds', () => {
+  it('does not judge conflicts beyond the bounds', () => {
     const conflict = history([held(MUTEX, 1, 10, 20), held(MUTEX, 2, 19, 30)]);
     const within = (lock: string, fromNs: bigint, untilNs: bigint): boolean =>
       lock === LOCK && fromNs === BigInt(at(19)) && untilNs === BigInt(at(20));
@@ -127,40 +127,40 @@ describe('beliefs that conflict', () => {
   });
 });
 
-describe('a hold that was not held', () => {
+describe('the belief checker', () => {
   const promised = (atMs: number, untilMs: number): Lines[number] => [
     atMs,
     { type: 'promised', ask: 1, untilNs: at(untilMs) },
   ];
   const begun = [asked(1, 1), granted(2, 1, 1, 40)];
 
-  it('after the end of its promise is never held again', () => {
+  it('finds a hold that is held again after it was not held at the end of its promise', () => {
     const revived = [...begun, [45, { type: 'not held', ask: 1 }], promised(50, 90)] as const;
     expectOne(found([...revived, ...released(60, 1)]), /^S2: .*held again at 5\d.0 ms/);
   });
 
-  it('before that may be, as it was only in doubt', () => {
+  it('accepts a hold that is held again after it was not held before the end of its promise', () => {
     const confirmed = [...begun, [20, { type: 'not held', ask: 1 }], promised(50, 90)] as const;
     expect(found([...confirmed, ...released(60, 1)])).toEqual([]);
   });
 });
 
-describe('tokens of beliefs', () => {
-  it('that fall from hold to hold are found', () => {
+describe('the belief checker', () => {
+  it('finds tokens that fall from hold to hold', () => {
     expectOne(found(held(MUTEX, 2, 10, 20), held(MUTEX, 1, 20, 30)), /^S3: .*is followed by/);
     expectOne(found(held(READ, 2, 10, 20), held(WRITE, 1, 20, 30)), /^S3: .*is followed by/);
   });
 
-  it('of two readers need no order, as they may hear of their grants in any', () => {
+  it('accepts the tokens of two readers in any order, because they may hear of their grants in any order', () => {
     expect(found(held(READ, 2, 10, 20), held(READ, 1, 20, 30))).toEqual([]);
   });
 
-  it('that two have alike are found', () => {
+  it('finds a token that two holds have', () => {
     expectOne(found(held(READ, 1, 10, 20), held(READ, 1, 15, 30)), /^S3: .*has the token of/);
   });
 });
 
-it('200,000 lines are judged in seconds', () => {
+it('the belief checker judges 200,000 lines in seconds', () => {
   const turns = Array.from({ length: 50_000 }, (_, turn) =>
     held(MUTEX, turn + 1, turn * 10 + 2, turn * 10 + 9),
   );

@@ -7,12 +7,12 @@ import type { Belief } from './beliefs.js';
 import { EXCLUDED_BY, byLock, conflictsIn, edgesOf, shareOf } from './conflicts.js';
 import { clockOf, inMs } from './run-clock.js';
 
-/** Whether the clocks were further apart than what holds allow for, at any time between the two. */
+/** Whether the clocks differed by more than holds allow for, at any time between the two. */
 export type IsBeyondBounds = (lock: string, fromNs: bigint, untilNs: bigint) => boolean;
 
 const CHECKER = 'beliefs';
 
-/** S2: no two believe to hold what excludes each other; S3: whoever comes later has the higher token. */
+/** S2: no two conflicting beliefs overlap. S3: the later of two conflicting beliefs has the higher token. */
 export function checkBeliefs(
   history: History,
   isBeyondBounds: IsBeyondBounds = () => false,
@@ -31,7 +31,7 @@ export function checkBeliefs(
       return isBeyondBounds(lock, atNs, atNs);
     }),
   ]);
-  // One of those that it meets is enough to name.
+  // One conflict of each later belief is enough to report.
   const firsts = new Map([...conflicts].reverse().map((conflict) => [conflict.later, conflict]));
   return [
     ...[...firsts.values()].map(({ earlier, later }) => violation('S2', earlier, 'while', later)),
@@ -59,8 +59,8 @@ function* oneTokenTwice(beliefs: readonly Belief[]): Iterable<Violation> {
 }
 
 /**
- * Of two that exclude each other, whoever believes after the other has stopped has the higher token. Unless its lock's
- * document was lost before it heard of its grant: then others were granted meanwhile.
+ * A belief that begins after a conflicting one has ended has the higher token. It is excused if the document was lost
+ * before the worker heard of its grant: then others were granted meanwhile.
  */
 function* fallingTokens(
   beliefs: readonly Belief[],

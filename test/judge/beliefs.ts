@@ -8,8 +8,8 @@ export interface Belief extends Reliance {
 }
 
 /**
- * What a worker believed of one hold: from its grant until it gives it up or hears that it is gone, but never beyond the
- * last promise. Of a worker that stands or was killed too: the server must not give away what is promised.
+ * The beliefs of a worker in one hold: from its grant until the worker releases it or hears of its loss, but never
+ * beyond the last promise. A paused or killed worker counts too, because the server must not give away what is promised.
  */
 export function beliefsOf(asked: Ask, endNs: number = endOf(asked)): readonly Belief[] {
   if (asked.granted === undefined) return [];

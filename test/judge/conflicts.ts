@@ -1,6 +1,6 @@
 import type { Mode, Seat } from '../faults/history.js';
 
-/** A time in which somebody relies on a hold, in ns since the run began; until, but not at, `untilNs`. */
+/** The time in which a worker relies on a hold, in ns since the run began; `untilNs` is not included. */
 export interface Reliance {
   readonly lock: string;
   readonly seat: Seat;
@@ -14,7 +14,7 @@ export interface Conflict<R extends Reliance> {
   readonly later: R;
 }
 
-/** A writer is alone, as the holder of a mutex is, and a leader. */
+/** How a hold shares its lock. A writer is alone, and so are the holder of a mutex and a leader. */
 type Share = 'alone' | 'upgradeable' | 'read' | 'permits';
 
 const SHARE_OF: Readonly<Record<Mode, Share>> = { write: 'alone', upgradeable: 'upgradeable', read: 'read' };
@@ -31,7 +31,7 @@ export const shareOf = (seat: Seat): Share => {
   }
 };
 
-/** What must not be relied on beside it. Permits exclude each other beyond the limit only. */
+/** The shares that each share excludes. Permits exclude each other only beyond the limit. */
 export const EXCLUDED_BY: Readonly<Record<Share, readonly Share[]>> = {
   alone: ['alone', 'upgradeable', 'read', 'permits'],
   upgradeable: ['alone', 'upgradeable', 'permits'],
@@ -39,7 +39,7 @@ export const EXCLUDED_BY: Readonly<Record<Share, readonly Share[]>> = {
   permits: ['alone', 'upgradeable', 'read'],
 };
 
-/** Those that begin while others go on that exclude them, once with each of these. */
+/** Each reliance that begins during conflicting ones, once with each of these. */
 export function conflictsIn<R extends Reliance>(reliances: readonly R[]): readonly Conflict<R>[] {
   const found: Conflict<R>[] = [];
   for (const ofLock of byLock(reliances)) {
@@ -58,7 +58,7 @@ interface Edge<R> {
   readonly reliance: R;
 }
 
-/** In the order of time; what ends makes room for what begins at the same time. */
+/** In the order of time. At the same time, an end comes before a beginning. */
 export function edgesOf<R extends Reliance>(reliances: readonly R[]): readonly Edge<R>[] {
   const edges = reliances
     .filter(({ fromNs, untilNs }) => fromNs < untilNs)
@@ -79,7 +79,7 @@ export function byLock<R extends { readonly lock: string }>(all: readonly R[]): 
   return locks.values();
 }
 
-/** Who relies on one lock at a time. */
+/** The reliances on one lock at a time. */
 class Active<R extends Reliance> {
   readonly #among: Readonly<Record<Share, Set<R>>> = {
     alone: new Set(),
@@ -89,7 +89,7 @@ class Active<R extends Reliance> {
   };
   #permits = 0;
 
-  /** Gives those that it must not stand beside. */
+  /** Adds a reliance, and returns the active ones that conflict with it. */
   add(reliance: R): readonly R[] {
     const { seat } = reliance;
     const share = shareOf(seat);

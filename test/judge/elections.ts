@@ -5,7 +5,7 @@ import type { Elections } from './first-grants.js';
 import type { Oplog } from './oplog-replay.js';
 import { clockOf, nsOf } from './run-clock.js';
 
-/** Who takes office says so in the oplog. `aheadMs`: by how much the wall clock is ahead of the monotonic one. */
+/** When each primary was elected, by the oplog. `aheadMs`: how far the wall clock is ahead of the monotonic one. */
 export async function electionsIn(
   { client, from }: Oplog,
   history: History,

@@ -2,19 +2,19 @@ import type { History, WorkerLine } from '../faults/history.js';
 import type { Grant } from './oplog-checker.js';
 import { clockOf, msOf } from './run-clock.js';
 
-/** How long after the end of a primary somebody was first told of a grant by a later one. */
+/** How long after the end of a primary a worker first heard of a grant by a later primary. */
 export interface FirstGrant {
   readonly fault: number;
   /** `null`: never. */
   readonly ms: number | null;
-  /** Of that, from the election of the primary that gave it; `null` where the clocks of members cannot tell. */
+  /** The part of it after the election of the primary that gave the grant; `null` if its time is unknown. */
   readonly sinceElectionMs: number | null;
 }
 
 /** When a primary took office, in ns of the run's clock. */
 export type Elections = ReadonlyMap<number, number>;
 
-/** One for each primary that went. */
+/** One result for each end of a primary. */
 export function firstGrants(
   history: History,
   grants: readonly Grant[],

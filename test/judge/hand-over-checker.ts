@@ -4,7 +4,7 @@ import type { Grant } from './oplog-checker.js';
 
 const CHECKER = 'hand-overs';
 
-/** L3: whoever is told that it has handed its term over is followed by the one that it named, and by nobody before. */
+/** L3: after a successful hand-over, the next leader is the candidate that it named. */
 export function* checkHandOvers({ workers }: History, grants: readonly Grant[]): Iterable<Violation> {
   const elected = grants.filter(({ candidateId }) => candidateId !== undefined);
   for (const [worker, lines] of workers.entries()) {

@@ -31,7 +31,7 @@ const writing = shared(
 );
 
 describe('the judge of a reader-writer lock', () => {
-  it('has nothing against an upgrade, its cancel, a downgrade, and readers together', () => {
+  it('accepts an upgrade, its cancel, a downgrade, and readers together', () => {
     const failed = shared([
       reader('a', 6),
       reader('u', 7, { mode: 'upgradeable', upgrading: false, change: 2 }),
@@ -46,12 +46,12 @@ describe('the judge of a reader-writer lock', () => {
 
   it.each<Case>([
     [
-      'a writer and a reader are in',
+      'a writer and a reader hold together',
       update(writing, shared([...writing.leases, reader('r', 8)], [waiting('s', inMode('read'))])),
       /^S1/,
     ],
     [
-      'who writes has not the seat of the writer',
+      'the writer is not in the seat of the writer',
       update(
         reading,
         { ...shared([lease('w', 8, inMode('write'))]), writer: undefined },
@@ -61,7 +61,7 @@ describe('the judge of a reader-writer lock', () => {
       /^S1/,
     ],
     [
-      'two are upgradeable',
+      'two readers are upgradeable',
       update(reading, shared([...reading.leases, reader('v', 8, inMode('upgradeable'))], reading.queue)),
       /^S1/,
     ],
@@ -71,7 +71,7 @@ describe('the judge of a reader-writer lock', () => {
       /^S1/,
     ],
     [
-      'of readers let in together the second has the lower token',
+      'the second of two readers that are admitted together has the lower token',
       update(writing, shared([reader('s', 8), reader('r', 9)]), leave('w')),
       /^S3/,
     ],
@@ -81,12 +81,12 @@ describe('the judge of a reader-writer lock', () => {
       /^S3/,
     ],
     [
-      'somebody writes who asked for no upgrade',
+      'an upgradeable reader writes without a request for an upgrade',
       update(reading, shared([lease('u', 8, inMode('write'))], reading.queue), leave('a')),
       /^S5/,
     ],
     [
-      'a change that is past takes an upgrade back',
+      'an outdated change takes an upgrade back',
       update(
         upgrading,
         shared(
@@ -98,7 +98,7 @@ describe('the judge of a reader-writer lock', () => {
       /^S5/,
     ],
     [
-      'the change of another moves a lease',
+      'the change of another attempt changes the mode of a lease',
       update(
         reading,
         shared([lease('u', 8, inMode('write'))], reading.queue),
@@ -108,7 +108,7 @@ describe('the judge of a reader-writer lock', () => {
       /^S5/,
     ],
     [
-      'a reader is let in before an upgrade',
+      'a reader is admitted before an upgrade',
       update(upgrading, shared([...upgrading.leases, reader('r', 8)])),
       /^L3/,
     ],
@@ -122,7 +122,7 @@ describe('the judge of a reader-writer lock', () => {
       /^L3/,
     ],
     [
-      'an upgrade waits for nobody',
+      'an upgrade waits although it is alone',
       update(upgrading, shared(upgrading.leases.slice(1)), leave('a'), cancel('r')),
       /^L2/,
     ],
@@ -132,7 +132,7 @@ describe('the judge of a reader-writer lock', () => {
       /^L2/,
     ],
     [
-      'the readers behind a failed upgrade are left parked',
+      'the readers behind a failed upgrade are not admitted',
       update(
         upgrading,
         shared(
@@ -143,7 +143,11 @@ describe('the judge of a reader-writer lock', () => {
       ),
       /^L2/,
     ],
-    ['a writer waits for nobody', update(reading, shared([], reading.queue), leave('a'), leave('u')), /^L2/],
+    [
+      'a writer waits for a free lock',
+      update(reading, shared([], reading.queue), leave('a'), leave('u')),
+      /^L2/,
+    ],
   ])('objects when %s', (_, wrong, invariant) => {
     expect(() => judge(wrong, 7)).toThrow(invariant);
   });

@@ -19,7 +19,7 @@ const one = waiting('c', { permits: 1 });
 const counted = limited(3, [permits('a', 7, 2)], [two, one]);
 
 describe('the judge of a semaphore', () => {
-  it('has nothing against weighted permits, and a limit that falls below what is held', () => {
+  it('accepts weighted permits, and a limit that falls below the permits that are held', () => {
     expect(judge(update(counted, limited(3, [permits('b', 8, 2), permits('c', 9, 1)]), leave('a')), 7)).toBe(
       9,
     );
@@ -37,24 +37,20 @@ describe('the judge of a semaphore', () => {
 
   it.each<Case>([
     [
-      'more permits are given than there are',
+      'more permits are given than the limit',
       update(counted, limited(3, [...counted.leases, permits('b', 8, 2)], [one])),
       /^S1/,
     ],
-    [
-      'somebody has no permit at all',
-      update(counted, limited(3, [permits('b', 8, 0)], [one]), leave('a')),
-      /^S1/,
-    ],
+    ['a lease has no permit', update(counted, limited(3, [permits('b', 8, 0)], [one]), leave('a')), /^S1/],
     ['a lower limit takes a permit away', update(counted, limited(1, [], [one]), toLimit(1)), /^S5/],
     [
-      'a grant is of other permits than the place was',
+      'a grant has another number of permits than the place had',
       update(counted, limited(3, [permits('b', 8, 1), permits('c', 9, 1)]), leave('a')),
       /^S5/,
     ],
     ['the limit changes by itself', update(counted, limited(4, counted.leases, [two, one])), /^S5/],
     [
-      'a late resize counts',
+      'a late resize takes effect',
       update(counted, limited(1, counted.leases, [one]), resize(1, new Date(nowMs - 1))),
       /^S5/,
     ],
@@ -64,12 +60,12 @@ describe('the judge of a semaphore', () => {
       /^S5/,
     ],
     [
-      'a small request passes a big one',
+      'a small request passes a large one',
       update(counted, limited(3, [...counted.leases, permits('c', 8, 1)], [two])),
       /^L3/,
     ],
     [
-      'two have reserved the same tokens',
+      'two leases reserve the same tokens',
       update(
         counted,
         {
@@ -80,9 +76,13 @@ describe('the judge of a semaphore', () => {
       ),
       /^S3: two have/,
     ],
-    ['the head fits and waits', update(counted, limited(3, [], [two, one]), leave('a')), /^L2/],
     [
-      'somebody waits for more than the limit',
+      'the head of the queue fits in and waits',
+      update(counted, limited(3, [], [two, one]), leave('a')),
+      /^L2/,
+    ],
+    [
+      'an attempt waits for more permits than the limit',
       update(counted, limited(1, counted.leases, [two, one]), toLimit(1)),
       /^L1/,
     ],

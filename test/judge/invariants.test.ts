@@ -9,7 +9,7 @@ import { enqueue, leave, tryOnce } from '../model/documents/operations.js';
 const held = version([lease('a', 7)], [waiting('b'), waiting('c')]);
 
 describe('the judge of updates', () => {
-  it('has nothing against a hand-off, an extension, a death, and a newcomer', () => {
+  it('accepts a hand-over, an extension, an expired lease and a newcomer', () => {
     const handedOver = version([lease('b', 8)], [waiting('c')]);
     const { expiresAt } = lease('a', 7, { expiresAt: new Date(nowMs + 30_000) });
     const extended = version([lease('a', 7, { expiresAt })], held.queue);
@@ -23,12 +23,12 @@ describe('the judge of updates', () => {
   });
 
   it.each<Case>([
-    ['two hold', update(held, version([lease('a', 7), lease('b', 8)], [waiting('c')])), /^S1/],
-    ['somebody holds and waits', update(held, version([lease('b', 8)], held.queue), leave('a')), /^S1/],
+    ['a mutex has two holders', update(held, version([lease('a', 7), lease('b', 8)], [waiting('c')])), /^S1/],
+    ['an attempt holds and waits', update(held, version([lease('b', 8)], held.queue), leave('a')), /^S1/],
     ['a token is given twice', update(held, version([lease('b', 7)], [waiting('c')]), leave('a')), /^S3/],
     ['a token falls', update(held, version([lease('b', 6)], [waiting('c')]), leave('a')), /^S3/],
     [
-      'a token is not kept',
+      'the fence is not the last token',
       update(held, version([lease('b', 8)], [waiting('c')], { fence: 9 }), leave('a')),
       /^S3/,
     ],
@@ -38,12 +38,12 @@ describe('the judge of updates', () => {
       /^S3/,
     ],
     [
-      'a token is no exact number',
+      'a token is not an exact number',
       update(held, version([lease('b', 2 ** 53)], [waiting('c')]), leave('a')),
       /^S3/,
     ],
     [
-      'a token is given that another has reserved',
+      'a token is given that another lease has reserved',
       update(
         version([lease('a', 7, { keeps: 9 })], held.queue, { fence: 16 }),
         version([lease('b', 16)], [waiting('c')], { fence: 16 }),
@@ -52,32 +52,32 @@ describe('the judge of updates', () => {
       /^S3/,
     ],
     [
-      'what is reserved is not kept',
+      'the fence is below a reserved token',
       update(held, version([lease('b', 8, { keeps: 9 })], [waiting('c')], { fence: 8 }), leave('a')),
       /^S3/,
     ],
     [
-      'more is passed over than is reserved',
+      'the fence skips more tokens than are reserved',
       update(held, version([lease('b', 8, { keeps: 9 })], [waiting('c')], { fence: 27 }), leave('a')),
       /^S3/,
     ],
     [
-      'a lease keeps more than it did',
+      'a lease reserves more tokens than before',
       update(held, version([lease('a', 7, { keeps: 9 })], held.queue)),
       /^S5/,
     ],
     [
-      'a stranger takes a seat away',
+      'an operation of another attempt removes a lease',
       update(held, version([lease('b', 8)], [waiting('c')]), leave('x')),
       /^S5/,
     ],
     [
-      'a stranger takes a place away',
+      'an operation of another attempt removes a place',
       update(held, version([lease('a', 7)], [waiting('c')]), leave('x')),
       /^S5/,
     ],
     [
-      'a lease becomes longer by nobody’s extension',
+      'a lease becomes longer without an extension',
       update(held, version([lease('a', 7, { expiresAt: new Date(nowMs + 9_000) })], held.queue), leave('x')),
       /^S5/,
     ],
@@ -91,32 +91,36 @@ describe('the judge of updates', () => {
       /^S5/,
     ],
     [
-      'the second in line is first',
+      'the second waiter is granted first',
       update(held, version([lease('c', 8)], [waiting('b')]), leave('a')),
       /^L3/,
     ],
     [
-      'a newcomer is first',
+      'a newcomer is granted first',
       update(held, version([lease('x', 8)], [waiting('b'), waiting('c')]), leave('a')),
       /^L3/,
     ],
-    ['two change places', update(held, version([lease('a', 7)], [waiting('c'), waiting('b')])), /^L3/],
     [
-      'a newcomer is not at the end',
+      'two waiters change places',
+      update(held, version([lease('a', 7)], [waiting('c'), waiting('b')])),
+      /^L3/,
+    ],
+    [
+      'a newcomer is not at the end of the queue',
       update(held, version([lease('a', 7)], [waiting('b'), waiting('x'), waiting('c')])),
       /^L3/,
     ],
     [
-      'of two newcomers the second is first',
+      'the second of two newcomers is granted first',
       update(version([]), version([lease('y', 8)], [waiting('x')]), enqueue('x'), enqueue('y')),
       /^L3/,
     ],
     [
-      'somebody who only tried waits',
+      'a try is queued',
       update(held, version([lease('a', 7)], [...held.queue, waiting('d')]), tryOnce('d')),
       /^L3/,
     ],
-    ['a free seat waits for somebody', update(held, version([], held.queue), leave('a')), /^L2/],
+    ['a seat stays free while attempts wait', update(held, version([], held.queue), leave('a')), /^L2/],
   ])('objects when %s', (_, wrong, invariant) => {
     expect(() => judge(wrong, 7)).toThrow(invariant);
   });

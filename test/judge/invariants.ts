@@ -5,7 +5,7 @@ import type { Version } from './lock-version.js';
 import { heirWaiting, mayOvertake, mayHaveMadeRoom } from './successions.js';
 import { lastTokenOf, overlapIn } from './token-blocks.js';
 
-/** One update: what was stored before, what was asked for, the server's time of it, and what it left. */
+/** One update: the version before it, its operations, the server's time of it, and the version after it. */
 export interface Update {
   readonly before: Version;
   readonly operations: readonly Operation[];
@@ -14,8 +14,8 @@ export interface Update {
 }
 
 /**
- * Judges one update by the invariants alone, knowing nothing of how an update works; throws an error that names the
- * invariant broken.
+ * Judges one update by the invariants alone, without knowledge of how an update works. Throws an error that names the
+ * broken invariant.
  *
  * @param lastToken - The highest token given under this name so far; the result is the one to go on with.
  */
@@ -35,15 +35,15 @@ export function judge(update: Update, lastToken: number): number {
 
 const isLive = ({ expiresAt }: Lease | Waiter, nowMs: number): boolean => expiresAt.getTime() > nowMs;
 
-/** Those who were not in before, or whose time there was over. */
+/** The leases that did not exist before the update, or had expired. */
 export const newcomersIn = ({ before, nowMs, after }: Update): readonly Lease[] =>
   after.leases.filter(({ id }) => !before.leases.some((held) => held.id === id && isLive(held, nowMs)));
 
-/** S1: what is held may exceed the limit, which may have been lowered; but then nobody new was let in. */
+/** S1: held permits may exceed a limit that was lowered, but not after a new grant. */
 function noGrantExceedsTheLimit(update: Update): void {
   const { before, operations, after } = update;
   if (after.limit === undefined || newcomersIn(update).length === 0) return;
-  // Without a document before, whoever came first has said what the limit is.
+  // Without an earlier document, the first operation sets the limit.
   const meanwhile =
     before.limit === undefined ? operations.map(limitOf) : [before.limit, ...limitsNamed(update)];
   const limits = [after.limit, ...(operations.length > 1 ? meanwhile : [])];
@@ -72,7 +72,7 @@ function tokensRise(update: Update, lastToken: number): void {
   }
   check(overlapIn(given) === undefined, 'S3: two have the same token');
   const highest = Math.max(before.fence, ...raisedIn(update), ...given.map(lastTokenOf));
-  // Of several who come in together, the last may be followed by as many tokens as any of them reserves.
+  // If several are admitted together, each reserves as many tokens as the one with the largest reserve.
   const unused = Math.max(0, ...given.map(({ keeps = 0 }) => keeps));
   const isExact = operations.length <= 1 && before.fence > 0;
   check(
@@ -91,7 +91,7 @@ function tokensRise(update: Update, lastToken: number): void {
   }
 }
 
-/** To what a live lease has lifted the fence. */
+/** The tokens to which live leases have lifted the fence. */
 const raisedIn = ({ before, operations, nowMs }: Update): readonly number[] =>
   operations.flatMap((operation) => {
     if (operation.type !== 'raiseFence') return [];
@@ -100,7 +100,7 @@ const raisedIn = ({ before, operations, nowMs }: Update): readonly number[] =>
       : [];
   });
 
-/** S5: whoever is live stays what it is, unless an operation of this update names it. */
+/** S5: a live lease or place stays as it is, unless an operation of this update names it. */
 function onlyTheNamedAreTouched(update: Update): void {
   const { before, operations, nowMs, after } = update;
   for (const lease of before.leases) {
@@ -108,7 +108,7 @@ function onlyTheNamedAreTouched(update: Update): void {
     if (!isLive(lease, nowMs) || isNamed(operations, id, ['leave', 'evict'])) continue;
     const kept = after.leases.find((held) => held.id === id);
     if (kept === undefined && mayHaveMadeRoom(update, id, lease)) continue;
-    if (kept === undefined) throw new Error(`S5: ${id} lost its seat to somebody else's operation`);
+    if (kept === undefined) throw new Error(`S5: ${id} lost its seat to an operation that does not name it`);
     const marks = isNamed(operations, id, ['ask']) ? ['ending', 'endingWhy'] : [];
     const calls = operations.some(({ type }) => type === 'call') ? ['called'] : [];
     const extension = isNamed(operations, id, ['extend']) ? ['expiresAt'] : [];
@@ -126,7 +126,7 @@ function onlyTheNamedAreTouched(update: Update): void {
     const kept =
       after.queue.find(([queued]) => queued === id)?.[1] ?? after.leases.find((held) => held.id === id);
     if (kept === undefined && mayHaveMadeRoom(update, id, waiter)) continue;
-    if (kept === undefined) throw new Error(`S5: ${id} lost its place to somebody else's operation`);
+    if (kept === undefined) throw new Error(`S5: ${id} lost its place to an operation that does not name it`);
     const grant =
       'token' in kept ? ['since', 'id', 'token', 'acquiredAt', 'ending', 'endingWhy', 'called'] : [];
     const isMoved = 'token' in kept && exchangesOf(operations, id, 0).length > 0;
@@ -150,7 +150,7 @@ const withTransition = (waiter: Waiter): Waiter => {
 const isTooBigFor = ({ permits = 0 }: Waiter, operation: Operation): boolean =>
   setsLimit(operation) && permits > limitOf(operation);
 
-/** Whether it makes its own limit the stored one, whatever that was. */
+/** Whether an operation replaces the stored limit by its own in any case. */
 export const setsLimit = (operation: Operation): boolean =>
   operation.type === 'resize' || ('request' in operation && operation.request.setsLimit === true);
 
@@ -161,8 +161,8 @@ function limitOf(operation: Operation): number {
 }
 
 /**
- * The fields of a lease that these exchanges may have changed, which must be those that its own number does not put in
- * the past. Without any, only an upgrade that was pending before may have come true. A new mode comes with a new token.
+ * The fields of a lease that these exchanges may have changed. `exchanges` has only those that are newer than the last
+ * change of the lease. Without any, only a pending upgrade may have been granted. A new mode comes with a new token.
  */
 function movedBy(lease: Lease, kept: Lease, exchanges: readonly Exchange[]): readonly string[] {
   const { firstToken = lease.token } = lease;
@@ -177,24 +177,24 @@ function movedBy(lease: Lease, kept: Lease, exchanges: readonly Exchange[]): rea
     return ['mode', 'token', 'firstToken', 'acquiredAt', 'upgrading', ...changed];
   }
   if (exchanges.length === 0 || lease.mode === 'read') return [];
-  // It may have become a writer and come back.
+  // The lease may have been upgraded and downgraded again.
   const mayBeBack = exchanges.length > 1 || lease.upgrading === true;
   const regained = lease.mode === 'write' ? ['firstToken'] : [];
   return ['change', 'upgrading', ...(mayBeBack ? ['token', 'firstToken', 'acquiredAt'] : regained)];
 }
 
-/** S5: the limit stays what it is, unless an operation names another one; a request only while the lock is idle. */
+/** S5: the limit changes only if an operation names another one, and by a request only while the lock is idle. */
 function theLimitIsTouchedOnlyByName(update: Update): void {
   const { before, operations, nowMs, after } = update;
   if (before.limit === undefined || after.limit === undefined || after.limit === before.limit) return;
-  check(limitsNamed(update).includes(after.limit), `S5: nobody named the limit ${after.limit}`);
+  check(limitsNamed(update).includes(after.limit), `S5: no operation named the limit ${after.limit}`);
   const [only, ...others] = operations;
   if (only === undefined || others.length > 0 || setsLimit(only)) return;
   const members = [...before.leases, ...before.queue.map(([, waiter]) => waiter)];
   check(!members.some((member) => isLive(member, nowMs)), 'S5: a request changed the limit of a lock in use');
 }
 
-/** The limits that these operations may have made the stored one. */
+/** The limits that these operations may have stored. */
 const limitsNamed = ({ operations, nowMs }: Update): readonly number[] =>
   operations.flatMap((operation) => {
     const mayBeLate = operation.type === 'resize' && operation.notAfter.getTime() < nowMs;
@@ -203,7 +203,7 @@ const limitsNamed = ({ operations, nowMs }: Update): readonly number[] =>
     return mayNameIt && !mayBeLate ? [limitOf(operation)] : [];
   });
 
-/** L3: nobody overtakes a waiter that is still there. */
+/** L3: no attempt overtakes a waiter that is still there. */
 function firstComeFirstServed(update: Update): void {
   const placeOf = placesIn(update);
   const waiting = update.after.queue.map(([id]) => id);
@@ -220,13 +220,13 @@ function firstComeFirstServed(update: Update): void {
   }
 }
 
-/** L2: in the transition of an election its candidate comes back at once. */
+/** L2: in the transition of a term, the same candidate is admitted at once. */
 function noHeirWaits(update: Update): void {
   const heir = heirWaiting(update);
   check(heir === undefined, `L2: ${heir ?? ''} may return, and waits`);
 }
 
-/** L3: an upgrade that waits stands before the queue. */
+/** L3: an upgrade that waits jumps the queue. */
 function nobodyOvertakesAnUpgrade(update: Update): void {
   const { before, operations, nowMs } = update;
   for (const { id, upgrading, change = 0, ...lease } of before.leases) {
@@ -238,7 +238,7 @@ function nobodyOvertakesAnUpgrade(update: Update): void {
   }
 }
 
-/** L3: a try is let in or not, and takes no place in the queue. */
+/** L3: a try is admitted or not, and takes no place in the queue. */
 function noTryWaits({ before, operations, after }: Update): void {
   for (const [id] of after.queue) {
     const isNew = !before.queue.some(([known]) => known === id);
@@ -249,7 +249,7 @@ function noTryWaits({ before, operations, after }: Update): void {
   }
 }
 
-/** Where in the order of arrival somebody can stand: who asked several times, after the first and the last of them. */
+/** The range of an attempt in the order of arrival: from its first request to its last one. */
 interface Arrival {
   readonly first: number;
   readonly last: number;
@@ -257,7 +257,7 @@ interface Arrival {
 
 const isBehind = (one: Arrival, other: Arrival): boolean => one.first > other.last;
 
-/** Who was waiting and is live came before all who ask now, in the order in which they do. */
+/** Live waiters come first, and then the requests of this update in their order. */
 function placesIn({ before, operations, nowMs }: Update): (id: string) => Arrival {
   const order = before.queue.flatMap(([id, waiter]) => (isLive(waiter, nowMs) ? [id] : []));
   const asking = operations.map((operation) => ('request' in operation ? operation.request.id : ''));
@@ -272,7 +272,7 @@ function placesIn({ before, operations, nowMs }: Update): (id: string) => Arriva
   };
 }
 
-/** The changes of mode asked for under this id that are not past, given the number of the last one. */
+/** The changes of mode under this id that are newer than the one with this number. */
 const exchangesOf = (operations: readonly Operation[], id: string, change: number): readonly Exchange[] =>
   operations.filter(
     (operation): operation is Exchange =>

@@ -3,7 +3,7 @@ import type { Operation } from '../../src/protocol/operation.js';
 import type { Update } from './invariants.js';
 import type { Version } from './lock-version.js';
 
-/** Updates written by hand, to see what the judge of updates says to them. */
+/** Hand-written updates for tests of the judge of updates. */
 
 export const nowMs = Date.UTC(2030, 0, 1);
 const member = { process: 'p', leaseMs: 30_000, expiresAt: new Date(nowMs + 1_000) };

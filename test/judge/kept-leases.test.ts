@@ -11,24 +11,24 @@ type Planted = readonly [words: string, wrong: RegExp, ...versions: Versions];
 
 const right: readonly Case[] = [
   [
-    'of a lease that is kept, and of those who come in after it',
+    'a kept lease, and the next lease',
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: othersQueue('wb'), wake: ' p:wa:-1' }),
     mutex(lease('wb', 11), { wake: ' -wa:1 p:wb:11' }),
   ],
   [
-    'of a lease that is kept, and of another request of its process',
+    'a kept lease, and another request of its process',
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: queue('wb') }),
   ],
   [
-    'of two that are let in together and reserve differently',
+    'two leases with different reserves that are admitted together',
     semaphore(3, [lease('wa', 1, { permits: 1, keeps: 1 }), lease('wb', 11, { permits: 1, keeps: 9 })], {
       fence: 20,
     }),
   ],
   [
-    'of a keeper that is gone when somebody comes to wait for the next',
+    'a keeper that is gone when another request queues behind the next lease',
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: queue('wb') }),
     mutex(lease('wb', 11, { keeps: 9 }), { fence: 20, queue: queue('wc'), wake: ' -wa:1 p:wb:11' }),
   ],
@@ -36,51 +36,51 @@ const right: readonly Case[] = [
 
 const planted: readonly Planted[] = [
   [
-    'a token given that another has reserved',
+    'a token that another lease has reserved',
     /^S3 .*wb has token 10 after 10/,
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
     mutex(lease('wb', 10), { wake: ' -wa:1' }),
   ],
   [
-    'a token given that another had reserved, after a drop',
+    'a token that another lease had reserved, after a drop',
     /^S3 .*wb has token 10 after 10/,
     mutex(lease('wa', 1, { keeps: 9, expiresAt: over }), { fence: 10 }),
     null,
     mutex(lease('wb', 10)),
   ],
   [
-    'tokens that are not reserved',
+    'reserved tokens above the fence',
     /^S3 .*the fence is 1, wa has token 10/,
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 1 }),
   ],
   [
-    'one reserved token for two',
+    'one token in the reserves of two leases',
     /^S3 .*wa and wb have one token, 9/,
     semaphore(3, [lease('wb', 9, { permits: 1 }), lease('wa', 1, { permits: 1, keeps: 8 })]),
   ],
   [
-    'more tokens reserved for a lease than it came with',
+    'a lease that reserves more tokens than at its grant',
     /^S5 .*keeps of wa changes/,
     mutex(lease('wa', 1), { fence: 10 }),
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
   ],
   [
-    'a keeper that is not told who waits',
+    'a keeper that is not told of a waiter',
     /^L2 .*wb waits, and wa, which is kept, is not told/,
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: othersQueue('wb'), wake: ' p:wa:0' }),
   ],
 ];
 
-describe('versions of a lock whose leases are kept', () => {
+describe('the version judge', () => {
   for (const [words, ...versions] of right) {
-    it(`are right: ${words}`, () => {
+    it(`accepts ${words}`, () => {
       expect(judged(versions).violations).toEqual([]);
     });
   }
 
   for (const [words, wrong, ...versions] of planted) {
-    it(`show ${words}`, () => {
+    it(`finds ${words}`, () => {
       const found = judged(versions).violations;
       expect(found.map(({ invariant, what }) => `${invariant} ${what}`)).toEqual([
         expect.stringMatching(wrong),
@@ -89,8 +89,8 @@ describe('versions of a lock whose leases are kept', () => {
   }
 });
 
-describe('what workers say they were granted', () => {
-  it('may be what a lease that is kept has reserved, and no more', () => {
+describe('a grant that a worker reports', () => {
+  it('may have a token that a kept lease has reserved, and no other token', () => {
     const follower = [asked(1, 1), granted(2, 1, 9, 90)];
     const kept: Grant = { lock: LOCK, id: 'w9', token: 4, keeps: 5, term: 1, wallMs: 0 };
     expect(checkGranted(history([follower]), [kept])).toEqual([]);

@@ -38,20 +38,25 @@ const clean: Remains = {
   ],
 };
 
-describe('what is left at the end', () => {
-  it('may be what was there before, and what is over', () => {
+describe('the leak checker', () => {
+  it('accepts what was there before, and what has expired', () => {
     expect(checkLeaks(clean)).toEqual([]);
   });
 
   const killed = [[5, { type: 'worker killed', worker: 0 }]] as const;
 
-  it('of a worker that was killed is nothing', () => {
+  it('accepts a killed worker that reports nothing', () => {
     expect(checkLeaks({ ...clean, history: history([[], ended()], killed) })).toEqual([]);
   });
 
   it.each<[string, Partial<Remains>, string, RegExp]>([
     ['a timer', { history: history([ended({ Timeout: 1 })]) }, 'R1', /worker 0 .*1 Timeout/],
-    ['more than the baseline', { history: history([ended({ TTYWrap: 2 })]) }, 'R1', /2 TTYWrap/],
+    [
+      'more open resources than the baseline',
+      { history: history([ended({ TTYWrap: 2 })]) },
+      'R1',
+      /2 TTYWrap/,
+    ],
     ['a worker that does not end', { history: history([ended(), []], killed) }, 'R2', /worker 1 never/],
     [
       'a lease',
@@ -62,13 +67,13 @@ describe('what is left at the end', () => {
     ['a waiter', { documents: [stored(null, { wb: member(1) })] }, 'R1', /lock: wb of p still waits/],
     ['a cursor', { after: [{ openCursors: 3, connections: 1 }] }, 'R1', /3 openCursors/],
     ['a connection', { after: [{ openCursors: 2, connections: 2 }] }, 'R1', /2 connections/],
-  ])('must not be %s', (_, change, invariant, words) => {
+  ])('finds %s', (_, change, invariant, words) => {
     const found = checkLeaks({ ...clean, ...change });
     expect(found).toMatchObject([{ invariant, what: expect.stringMatching(words) as string }]);
   });
 });
 
-it('the counters of a member show cursors, and the connections of one client', async () => {
+it('the counters of a member count open cursors, and the connections of one client', async () => {
   await using looking = new MongoClient(inject('mongoUri'));
   const appName = `leaking-${process.hrtime.bigint().toString(36)}`;
   expect(await readCounters(looking, appName)).toMatchObject({ connections: 0 });

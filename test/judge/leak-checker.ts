@@ -7,18 +7,18 @@ import type { Violation } from '../faults/verdict.js';
 /** What one member has open. */
 export interface Counters {
   readonly openCursors: number;
-  /** Of the clients with this name. */
+  /** The connections of clients with this name. */
   readonly connections: number;
 }
 
 export interface Remains {
   readonly history: History;
-  /** What a process may have open at its end for reasons of its own, by kind. */
+  /** How many resources of each kind a process has open at its end anyway. */
   readonly baseline: Readonly<Record<string, number>>;
   /** The lock documents, and the server's time at which they were read: after the last lease can have ended. */
   readonly documents: readonly Document[];
   readonly nowMs: number;
-  /** Of each member, before the workers came and after they were gone. */
+  /** The counters of each member, before the workers came and after they were gone. */
   readonly before: readonly Counters[];
   readonly after: readonly Counters[];
 }
@@ -27,7 +27,7 @@ const CHECKER = 'leaks';
 
 const leak = (what: string): Violation => ({ invariant: 'R1', checker: CHECKER, what });
 
-/** R1: nothing stays open, in no process, no lock document and no server; R2: every process comes to its end. */
+/** R1: no process, lock document or server keeps anything open. R2: every process ends. */
 export function checkLeaks(remains: Remains): readonly Violation[] {
   return [...resourcesLeft(remains), ...membersLeft(remains), ...countersRisen(remains)];
 }
@@ -49,7 +49,7 @@ function* resourcesLeft({ history, baseline }: Remains): Iterable<Violation> {
   }
 }
 
-/** A seat whose time is over is stored until somebody looks: that is none. */
+/** An expired lease stays stored until the next update, and is no leak. */
 function* membersLeft({ documents, nowMs }: Remains): Iterable<Violation> {
   for (const document of documents) {
     const { leases, queue } = versionOf(document);
@@ -66,7 +66,7 @@ function* membersLeft({ documents, nowMs }: Remains): Iterable<Violation> {
 
 const expiryOf = ({ expiresAt, process }: { expiresAt: Date; process: string }) => ({ expiresAt, process });
 
-/** Of all members together: which of them is the primary decides where the cursors of replication are open. */
+/** Compares the sums of all members, because the cursors of replication are open where the primary is. */
 function* countersRisen({ before, after }: Remains): Iterable<Violation> {
   for (const what of ['openCursors', 'connections'] as const) {
     const [was, is] = [sumOf(before, what), sumOf(after, what)];
@@ -77,7 +77,7 @@ function* countersRisen({ before, after }: Remains): Iterable<Violation> {
 const sumOf = (counters: readonly Counters[], what: keyof Counters): number =>
   counters.reduce((sum, one) => sum + one[what], 0);
 
-/** By a client that is connected directly to one member, and has another name. */
+/** Reads the counters of one member. The client is connected to it directly, and has another name. */
 export async function readCounters(client: MongoClient, appName: string): Promise<Counters> {
   const admin = client.db('admin');
   const { metrics } = await admin.command({ serverStatus: 1 });

@@ -2,9 +2,9 @@ import type { Lease, LockKind, Waiter } from '../../src/protocol/lock-document.j
 import type { Version } from './lock-version.js';
 
 interface Rules {
-  /** S1: what is wrong with who is in, taken alone. */
+  /** S1: what is wrong with the leases of one version. */
   wrongWith(version: Version): string | undefined;
-  /** Whether the first in line could be in, given who is. */
+  /** Whether the head of the queue could be admitted beside these leases. */
   mayEnter(version: Version, head: Waiter): boolean;
 }
 
@@ -24,7 +24,7 @@ const RULES: Readonly<Record<LockKind, Rules>> = {
       const { leases, writer } = version;
       const writes = inMode(version, 'write');
       if (writes.length > 0 && leases.length > 1) return 'a writer excludes nobody';
-      if (writes[0]?.id !== writer) return 'who writes has not the seat of the writer, or another has it';
+      if (writes[0]?.id !== writer) return 'the writer is not the one in the seat of the writer';
       if (inMode(version, 'upgradeable').length > 1) return 'more than one upgradeable reader';
       const strange = leases.find(({ mode, upgrading }) => upgrading === true && mode !== 'upgradeable');
       return strange === undefined ? undefined : `${strange.id} upgrades and is not upgradeable`;
@@ -39,7 +39,7 @@ const RULES: Readonly<Record<LockKind, Rules>> = {
   semaphore: {
     wrongWith({ limit = 0, queue, leases }) {
       const members = [...leases, ...queue.map(([, waiter]) => waiter)];
-      if (members.some(({ permits = 0 }) => permits < 1)) return 'somebody has or wants no permit at all';
+      if (members.some(({ permits = 0 }) => permits < 1)) return 'a lease or a place has no permit';
       return limit < 1 ? 'there is no limit' : undefined;
     },
     mayEnter: (version, { permits = 1 }) => permits <= (version.limit ?? 0) - permitsOf(version.leases),
@@ -49,19 +49,20 @@ const RULES: Readonly<Record<LockKind, Rules>> = {
 export const permitsOf = (leases: readonly Lease[]): number =>
   leases.reduce((sum, { permits = 0 }) => sum + permits, 0);
 
-/** S1, of one version alone: nobody is in who excludes another, and nobody both holds and waits. */
+/** S1, for one version: no two leases exclude each other, and no attempt both holds and waits. */
 export function checkLegal(version: Version): void {
   const wrong = RULES[version.kind].wrongWith(version);
   if (wrong !== undefined) throw new Error(`S1: ${wrong}`);
   const ids = [...version.leases.map(({ id }) => id), ...version.queue.map(([id]) => id)];
-  if (new Set(ids).size < ids.length) throw new Error('S1: somebody is there twice');
+  if (new Set(ids).size < ids.length) throw new Error('S1: an attempt is there twice');
 }
 
-/** L2 begins here: an update leaves no seat empty that the next in line could have, and nobody in line in vain. */
+/** L2: no seat stays free that the head of the queue could have. L1: no waiter asks for more than the limit. */
 export function checkNoSeatStaysEmpty(version: Version): void {
   const { kind, leases, limit = Infinity, queue } = version;
   const [only, ...others] = leases;
-  if (only?.upgrading === true && others.length === 0) throw new Error('L2: nobody is in the upgrade’s way');
+  if (only?.upgrading === true && others.length === 0)
+    throw new Error('L2: an upgrade waits although it is alone');
   const [head] = queue;
   if (head !== undefined && RULES[kind].mayEnter(version, head[1])) {
     throw new Error(`L2: a seat is free, and ${head[0]} waits`);

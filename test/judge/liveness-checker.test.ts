@@ -48,11 +48,11 @@ type Bad = readonly [what: string, words: RegExp, workers: readonly Lines[], run
 const fine = (all: readonly Fine[]): readonly Fine[] => all;
 const bad = (all: readonly Bad[]): readonly Bad[] => all;
 
-describe('a history in which everything ends', () => {
+describe('the liveness checker', () => {
   for (const [words, workers, run] of fine([
     ['by grants and releases', [held(MUTEX, 1, 10, 20), held(MUTEX, 2, 30, 1_400)], stopped],
     [
-      'by refusals, also of what nobody knows',
+      'by refusals, also with an unknown outcome',
       [
         [asked(1, 1, MUTEX, 0), ...notGranted(9, 1, 'BUSY')],
         [asked(1, 1, MUTEX, 0), ...notGranted(20, 1, 'STORE_UNAVAILABLE')],
@@ -61,16 +61,16 @@ describe('a history in which everything ends', () => {
       ],
     ],
     [
-      'with a mode that it keeps',
+      'with a refused change of mode',
       [[asked(1, 1, UPGRADEABLE), granted(2, 1, 1, 90), ...notChanged(20, 1, 'BUSY'), ...released(30, 1)]],
     ],
     ['by the death of the worker', [[asked(1, 1), granted(2, 1, 1, 90), asked(3, 2)]], killed],
     [
-      'by losses that are told in time',
+      'by losses that are reported in time',
       [[asked(1, 1), granted(2, 1, 1, 90), ...lost(130, 1)], held(MUTEX, 2, 131, 140)],
     ],
     [
-      'in time',
+      'by answers in time for their timeouts',
       [
         [
           asked(1, 1, MUTEX, 200),
@@ -80,22 +80,26 @@ describe('a history in which everything ends', () => {
         ],
       ],
     ],
-    ['late, as its worker stood', [[asked(1, 1, MUTEX, 200), ...notGranted(900, 1)]], stands(100, 850)],
     [
-      'with late news, as its worker stood',
+      'late, because its worker was paused',
+      [[asked(1, 1, MUTEX, 200), ...notGranted(900, 1)]],
+      stands(100, 850),
+    ],
+    [
+      'with a late report of a loss, because its worker was paused',
       [[asked(1, 1), granted(2, 1, 1, 90), ...lost(900, 1)], held(MUTEX, 2, 95, 99)],
       stands(80, 890),
     ],
     [
-      'with a doubt, which is no loss',
+      'with a doubtful hold, which is no loss',
       [[asked(1, 1), granted(2, 1, 1, 90), [20, { type: 'not held', ask: 1 }], ...released(99, 1)]],
     ],
     [
-      'with a loss of what was in doubt from its beginning, and never promised',
+      'with the loss of a hold that was doubtful from its beginning',
       [[asked(1, 1), granted(2, 1, 1, 2), ...lost(900, 1)]],
     ],
     [
-      'with a loss while it waited for another mode, when it looks at nothing',
+      'with a late report of a loss during a change of mode',
       [
         [
           asked(1, 1, UPGRADEABLE),
@@ -106,41 +110,46 @@ describe('a history in which everything ends', () => {
       ],
     ],
   ])) {
-    it(words, () => {
+    it(`accepts a history that ends ${words}`, () => {
       expect(found(workers, run)).toEqual([]);
     });
   }
 });
 
-describe('a history in which something is wrong', () => {
+describe('the liveness checker', () => {
   for (const [what, words, workers, run] of bad([
     ['a request that never ends', /^L1 .*ask 1 .*never ends/, [[asked(1, 1)]], stopped],
     [
-      'a hold that is never given back',
+      'a hold that is never released',
       /^L1 .*ask 1 .*never given back/,
       [[asked(1, 1), granted(2, 1, 1, 90)]],
     ],
-    ['the same, as only another worker was killed', /^L1/, [[], [asked(1, 1), granted(2, 1, 1, 90)]], killed],
-    ['an end after the bound', /^L1 .*ends at 1501/, [held(MUTEX, 1, 10, 1_500)], stopped],
+    [
+      'a hold that is never released, although only another worker was killed',
+      /^L1/,
+      [[], [asked(1, 1), granted(2, 1, 1, 90)]],
+      killed,
+    ],
+    ['a hold that ends after the bound', /^L1 .*ends at 1501/, [held(MUTEX, 1, 10, 1_500)], stopped],
     [
       'a timed request that is answered too late',
       /^L1 .*with 200 ms .* 101.0 ms too late/,
       [[asked(0, 1, MUTEX, 200), ...notGranted(301, 1)]],
     ],
     [
-      'the same, as its worker stood at another time',
+      'a timed request that is answered too late, although its worker was paused at another time',
       /^L1/,
       [[asked(0, 1, MUTEX, 200), ...notGranted(301, 1)]],
       stands(400, 500),
     ],
-    ['a single try that takes its time', /^L1/, [[asked(0, 1, MUTEX, 0), ...notGranted(101, 1, 'BUSY')]]],
+    ['a slow try', /^L1/, [[asked(0, 1, MUTEX, 0), ...notGranted(101, 1, 'BUSY')]]],
     [
       'a timed request that gives up too early',
       /^L1 .*with 200 ms of time has none after 149.0 ms/,
       [[asked(1, 1, MUTEX, 200), ...notGranted(150, 1)]],
     ],
     [
-      'a wait without a bound that ends in vain',
+      'a wait without a timeout that times out',
       /^R2 .*ask 1, unbounded, is refused by ACQUIRE_TIMEOUT/,
       [[asked(1, 1), ...notGranted(9_000, 1)]],
     ],
@@ -150,17 +159,17 @@ describe('a history in which something is wrong', () => {
       [[asked(1, 1, MUTEX, 200), ...notGranted(210, 1, 'STORE_UNAVAILABLE')]],
     ],
     [
-      'a single try that ends by a timeout',
+      'a try that times out',
       /^R2 .*ask 1, try, is refused by ACQUIRE_TIMEOUT/,
       [[asked(1, 1, MUTEX, 0), ...notGranted(2, 1)]],
     ],
     [
-      'a lock that is refused as another kind',
+      'a request that is refused because of another kind',
       /^R2 .*refused by LOCK_KIND_MISMATCH/,
       [[asked(1, 1, MUTEX, 200), ...notGranted(9, 1, 'LOCK_KIND_MISMATCH')]],
     ],
     [
-      'a mode that is refused for no good cause',
+      'a change of mode that is refused without a good reason',
       /^R2 .*worker 0, ask 1: the change to write is refused by LOCK_MODE/,
       [
         [
@@ -172,22 +181,22 @@ describe('a history in which something is wrong', () => {
       ],
     ],
     [
-      'late news of a loss',
+      'a late report of a loss',
       /^L4 .*told its loss at 141.0 ms, promised until 90/,
       [[asked(1, 1), granted(2, 1, 1, 90), ...lost(141, 1)]],
     ],
     [
-      'a loss that is never told',
+      'a loss that is never reported',
       /^L4 .*is over at 95.0 ms, and its loss is never told/,
       [[asked(1, 1), granted(2, 1, 1, 90), [95, { type: 'not held', ask: 1 }], ...released(99, 1)]],
     ],
     [
-      'a loss that is told after another has come in',
+      'a loss that is reported after the next grant',
       /^L4 .*after .*worker 1/,
       [[asked(1, 1), granted(2, 1, 1, 90), ...lost(130, 1)], held(MUTEX, 2, 129, 140)],
     ],
     [
-      'the same among permits',
+      'a loss of permits that is reported after the next grant',
       /^L4 .*ask 1, token 1, .*after .*worker 2/,
       [
         [asked(1, 1, permits(2)), granted(2, 1, 1, 90), ...lost(130, 1)],
@@ -196,17 +205,17 @@ describe('a history in which something is wrong', () => {
       ],
     ],
     [
-      'a complaint',
+      'a complaint of a worker',
       /^R2 .*worker 0 .*unhandled/,
       [[[5, { type: 'complaint', what: 'unhandled rejection' }]]],
     ],
     [
-      'a grant to one who knows of none',
+      'a grant of a request that is known to be refused',
       /^R2 .*known not to be/,
       [[asked(1, 1, MUTEX, 5), granted(2, 1, 1, 90), ...notGranted(3, 1, 'ABORTED'), ...released(4, 1)]],
     ],
   ])) {
-    it(`shows ${what}`, () => {
+    it(`finds ${what}`, () => {
       const wrong = found(workers, run);
       expect(wrong).toHaveLength(1);
       expect(wrong[0]).toMatch(words);
@@ -214,7 +223,7 @@ describe('a history in which something is wrong', () => {
     });
   }
 
-  it('tells late news again when a change is over', () => {
+  it('finds a late report of a loss after a change of mode is over', () => {
     const late: Lines = [
       ...[asked(1, 1, UPGRADEABLE), granted(2, 1, 1, 90), ...changed(50, 1, 2, 'write')],
       ...lost(1_101, 1),
@@ -223,7 +232,7 @@ describe('a history in which something is wrong', () => {
   });
 });
 
-it('a loss that is told late is no violation beyond the bounds', () => {
+it('the liveness checker accepts a late report of a loss beyond the bounds', () => {
   const late = history([[asked(1, 1), granted(2, 1, 1, 90), ...lost(130, 1)], held(MUTEX, 2, 129, 140)]);
   const beyond = (lock: string, fromNs: bigint): boolean => lock === LOCK && fromNs === BigInt(at(129));
   expect(checkLiveness(late, bounds, beyond)).toEqual([]);
@@ -237,7 +246,7 @@ it('the first grant after the end of a primary is one of a later term', () => {
   ];
   const grants = [1, 2, 3].map((token) => ({
     ...{ lock: LOCK, id: `w${token}`, token, wallMs: 0 },
-    // The second was given by the old primary, and heard of later.
+    // The old primary gave the second grant, which the worker heard of later.
     term: token < 3 ? 1 : 2,
   }));
   expect(firstGrants(history(workers, [gone(1, 100, 1), gone(7, 400, 2)]), grants)).toEqual([

@@ -10,11 +10,11 @@ import type { RunClock } from './run-clock.js';
 import { Standing } from './standing.js';
 
 export interface LivenessBounds {
-  /** How long after the healing, and the end of new requests, the last request and the last hold may end. */
+  /** How long after the healing and the end of new requests the last request and the last hold may end. */
   readonly boundMs: number;
   /** By how much a busy machine may be late with the end of a timed request. */
   readonly slackMs: number;
-  /** … and with the news of a loss. */
+  /** By how much it may be late with the report of a loss. */
   readonly lostSlackMs: number;
 }
 
@@ -22,7 +22,7 @@ const CHECKER = 'liveness';
 
 const violation = (invariant: Invariant, what: string): Violation => ({ invariant, checker: CHECKER, what });
 
-/** L1: every request and every hold ends, in time; L4: a loss is told before anybody else comes in; R2: as it may end. */
+/** L1: each request and hold ends in time. L4: a loss is reported before the next grant. R2: no request ends wrongly. */
 export function checkLiveness(
   history: History,
   bounds: LivenessBounds,
@@ -90,7 +90,7 @@ function* timesOut(asked: Ask, { bounds, standing }: Run): Iterable<Violation> {
 /** Timers may fire a hair early. */
 const EARLY_MS = 50;
 
-/** What ends a request in vain: a single try, one whose time is bounded, and one that waits for good. */
+/** The codes with which a try, a timed request and an unbounded one may fail. */
 const REFUSALS = {
   try: ['BUSY', 'STORE_UNAVAILABLE'],
   timed: ['ACQUIRE_TIMEOUT', 'ABORTED'],
@@ -112,7 +112,7 @@ function* isRefusedRightly(asked: Ask): Iterable<Violation> {
   }
 }
 
-/** What keeps a hold in the mode that it has. */
+/** The codes with which a change of mode may fail. */
 const NOT_CHANGED: readonly string[] = [
   'BUSY',
   'ACQUIRE_TIMEOUT',
@@ -135,9 +135,9 @@ function* wrongChangesIn({ workers }: History): Iterable<Violation> {
 
 function* isToldInTime(asked: Ask, { bounds, standing }: Run): Iterable<Violation> {
   const { worker, granted, promisedNs, lostNs, notHeldNs = 0, isLostUnseen } = asked;
-  // Granted in doubt, and never confirmed: nobody could rely on it.
+  // A hold that was granted in doubt and never confirmed could not be relied on.
   if (granted !== undefined && promisedNs - granted.atNs < nsOf(1)) return;
-  // A look that finds it over tells of the loss; one before the end of its promise only doubts it, and asks.
+  // A look after the end of the promise has to report the loss. A look before that finds the hold in doubt.
   if (lostNs === undefined && promisedNs > 0 && notHeldNs > promisedNs) {
     yield violation('L4', `${named(asked)} is over at ${inMs(notHeldNs)}, and its loss is never told`);
   }
@@ -149,7 +149,7 @@ function* isToldInTime(asked: Ask, { bounds, standing }: Run): Iterable<Violatio
   );
 }
 
-/** Relied on until the news of its loss, a hold conflicts with whoever is let in between its promise and the news. */
+/** A hold is relied on until its loss is reported, so it conflicts with a grant between its promise and the report. */
 function* isToldBeforeOthersEnter(
   asks: readonly Ask[],
   { standing, clock, isBeyondBounds }: Run,
@@ -161,7 +161,7 @@ function* isToldBeforeOthersEnter(
   });
   for (const { earlier, later } of conflictsIn(beliefs)) {
     const { of: lost } = earlier;
-    // Before the end of the promise it is a conflict of beliefs, which is another checker's.
+    // The belief checker judges conflicts before the end of the promise.
     if (later.fromNs < lost.promisedNs || later.of.worker === lost.worker) continue;
     if (isBeyondBounds(later.lock, clock.atNs(later.fromNs), clock.atNs(earlier.untilNs))) continue;
     yield violation(

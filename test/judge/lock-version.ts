@@ -4,15 +4,15 @@ import type { Lease, LockKind, Waiter } from '../../src/protocol/lock-document.j
 export interface Version {
   readonly kind: LockKind;
   readonly fence: number;
-  /** Everybody who is in, in whatever seat. */
+  /** All leases, in any seat. */
   readonly leases: readonly Lease[];
-  /** Of them, who has the seat of the writer. */
+  /** The attempt in the seat of the writer. */
   readonly writer: string | undefined;
-  /** Of a semaphore. */
+  /** The limit of a semaphore. */
   readonly limit: number | undefined;
-  /** What the update that has written it says of itself. */
+  /** The words of the update that has written the version. */
   readonly wake: string;
-  /** First come, first. */
+  /** In the order of arrival. */
   readonly queue: readonly (readonly [id: string, waiter: Waiter])[];
 }
 
@@ -43,7 +43,7 @@ export function versionOf(stored: Readonly<Record<string, unknown>> | null): Ver
   };
 }
 
-/** In which field of a document this attempt's lease or place is; `undefined` if it has none. */
+/** The field of a document with the lease or the place of this attempt; `undefined` if it has none. */
 export function fieldOf(stored: Readonly<Record<string, unknown>>, id: string): string | undefined {
   const { holder, readers, writer, holders, queue } = stored as unknown as StoredSeats;
   const seats = { holder: [holder], readers, writer: [writer], holders };

@@ -23,33 +23,33 @@ import type { Versions } from './written-versions.js';
 
 const named = (list: readonly (readonly [words: string, ...versions: Versions])[]): typeof list => list;
 
-describe('versions of a lock that are right', () => {
+describe('the version judge', () => {
   for (const [words, ...versions] of named([
     [
-      'of a hand-over',
+      'a hand-over',
       mutex(lease('wa', 1), { queue: queue('wb', 'wc') }),
       mutex(lease('wb', 2), { wake: ' -wa:1 p:wb:2', queue: queue('wc') }),
     ],
     [
-      'of a waiter that is passed over because it is gone',
+      'a grant that passes over a waiter that is gone',
       mutex(lease('wa', 1), { queue: queue('wb', 'wc') }),
       mutex(lease('wc', 2), { wake: ' -wa:1' }),
     ],
-    ['of a lease that ran out', mutex(lease('wa', 1, { expiresAt: over })), mutex(lease('wb', 2))],
-    ['of an eviction', mutex(lease('wa', 1)), mutex(null, { fence: 1, wake: ' p:wa:0' })],
+    ['an expired lease', mutex(lease('wa', 1, { expiresAt: over })), mutex(lease('wb', 2))],
+    ['an eviction', mutex(lease('wa', 1)), mutex(null, { fence: 1, wake: ' p:wa:0' })],
     [
-      'of a purge, after which tokens go on',
+      'a purge, after which tokens go on rising',
       mutex(lease('wa', 5, { expiresAt: over })),
       null,
       mutex(lease('wb', 6)),
     ],
     [
-      'of a limit that was lowered under its holders',
+      'a limit that is lowered below the permits that are held',
       semaphore(3, [lease('wa', 1, { permits: 3 })]),
       semaphore(2, [lease('wa', 1, { permits: 3 })]),
     ],
     [
-      'of readers let in together, in the order of the queue',
+      'readers that are admitted together, in the order of the queue',
       readerWriter([], {
         ...writer('wa', 1),
         fence: 1,
@@ -58,23 +58,19 @@ describe('versions of a lock that are right', () => {
       readerWriter([reader('wb', 2), reader('wc', 3)], { wake: ' -wa:1' }),
     ],
     [
-      'of an upgrade and its way back',
+      'an upgrade and its downgrade',
       readerWriter([upgradeable({ change: 1, upgrading: true }), reader('wr', 2)]),
       readerWriter([], { wake: ' -wr:2', fence: 10, ...writer('wu', 10, { change: 1 }) }),
       readerWriter([upgradeable({ change: 2, token: 11, upgrading: false })], { fence: 11 }),
     ],
-    [
-      'of an extension',
-      mutex(lease('wa', 1)),
-      mutex(lease('wa', 1, { expiresAt: new Date(WALL_MS + 9_000) })),
-    ],
+    ['an extension', mutex(lease('wa', 1)), mutex(lease('wa', 1, { expiresAt: new Date(WALL_MS + 9_000) }))],
   ])) {
-    it(words, () => {
+    it(`accepts ${words}`, () => {
       expect(judged(versions).violations).toEqual([]);
     });
   }
 
-  it('may vanish with their holders where documents are lost', () => {
+  it('accepts a document that vanishes with its holder only if documents may be lost', () => {
     const versions = [mutex(lease('wa', 5)), null, mutex(lease('wb', 6))];
     expect(judged(versions, true).violations).toEqual([]);
     expect(judged(versions).violations).toEqual([
@@ -85,7 +81,7 @@ describe('versions of a lock that are right', () => {
     ]);
   });
 
-  it('give the grants in their order', () => {
+  it('lists the grants in their order', () => {
     const versions = [
       readerWriter([reader('wb', 3), upgradeable()], { queue: writers('wc') }),
       null,
@@ -107,7 +103,7 @@ const planted = (
   list: readonly (readonly [words: string, wrong: RegExp, ...versions: Versions])[],
 ): typeof list => list;
 
-describe('versions of a lock that show', () => {
+describe('the version judge', () => {
   for (const [words, wrong, ...versions] of planted([
     [
       'a writer beside a reader',
@@ -119,14 +115,14 @@ describe('versions of a lock that show', () => {
       /^S1 .*more than one upgradeable/,
       readerWriter([upgradeable(), lease('wx', 2, { mode: 'upgradeable' })]),
     ],
-    ['somebody twice', /^S1 .*twice/, mutex(lease('wa', 1), { queue: queue('wa') })],
+    ['an attempt that holds and waits', /^S1 .*twice/, mutex(lease('wa', 1), { queue: queue('wa') })],
     [
-      'more permits than there are',
+      'more permits than the limit',
       /^S1 .*4 permits of 3/,
       semaphore(3, [lease('wa', 1, { permits: 2 })]),
       semaphore(3, [lease('wa', 1, { permits: 2 }), lease('wb', 10, { permits: 2 })], { fence: 10 }),
     ],
-    ['something that is no lock', /^S1 .*no lock document/, { _id: LOCK, kind: 'mutex' }],
+    ['a document that is no lock', /^S1 .*no lock document/, { _id: LOCK, kind: 'mutex' }],
     ['a seat that stays empty', /^L2 .*wb waits/, mutex(null, { fence: 1, queue: queue('wb') })],
     [
       'a token given again after a release',
@@ -154,35 +150,35 @@ describe('versions of a lock that show', () => {
       mutex(lease('wb', 2), { fence: 1, wake: ' -wa:1' }),
     ],
     [
-      'one token for two',
+      'one token for two leases',
       /^S3 .*one token/,
       semaphore(3, [lease('wa', 1, { permits: 1 }), lease('wb', 1, { permits: 1 })]),
     ],
-    ['a token that is not exact', /^S3 .*no exact number/, mutex(lease('wa', 2 ** 53))],
+    ['a token that is not an exact number', /^S3 .*no exact number/, mutex(lease('wa', 2 ** 53))],
     [
-      'a purge that comes sooner',
+      'a purge that is moved to an earlier time',
       /^S3 .*purgeAt is lowered/,
       mutex(null, { fence: 1 }),
       mutex(null, { fence: 1, purgeAt: new Date(WALL_MS + 1) }),
     ],
     [
-      'a purge that comes while somebody waits',
+      'a purge before the expiry of a waiter',
       /^S3 .*is before an expiry/,
       mutex(lease('wa', 1), { queue: queue('wb'), purgeAt: over }),
     ],
     [
-      'the second in line let in before the first',
+      'a second waiter that is admitted before the first',
       /^L3 .*wc overtakes wb/,
       mutex(lease('wa', 1), { queue: queue('wb', 'wc') }),
       mutex(lease('wc', 2), { wake: ' -wa:1', queue: queue('wb') }),
     ],
     [
-      'somebody let in who never waited',
+      'an attempt that overtakes a waiter without having waited',
       /^L3 .*wx overtakes wb/,
       mutex(lease('wa', 1), { queue: queue('wb') }),
       mutex(lease('wx', 2), { wake: ' -wa:1', queue: queue('wb') }),
     ],
-    ['a waiter let in that was dead', /^L3 .*wb comes in/, mutex(lease('wb', 1, { acquiredAt: live }))],
+    ['an expired waiter that is admitted', /^L3 .*wb comes in/, mutex(lease('wb', 1, { acquiredAt: live }))],
     [
       'a queue that changes its order',
       /^L3 .*wc passes wb/,
@@ -190,7 +186,7 @@ describe('versions of a lock that show', () => {
       mutex(lease('wa', 1), { queue: queue('wc', 'wb') }),
     ],
     [
-      'a newcomer put before those who wait',
+      'a newcomer that is queued before the waiters',
       /^L3 .*wx passes wb/,
       mutex(lease('wa', 1), { queue: queue('wb') }),
       mutex(lease('wa', 1), { queue: queue('wx', 'wb') }),
@@ -206,7 +202,7 @@ describe('versions of a lock that show', () => {
       readerWriter([reader('wb', 3), reader('wc', 2)], { wake: ' -wa:1' }),
     ],
     [
-      'a reader let in before an upgrade',
+      'a reader that is admitted before an upgrade',
       /^L3 .*wr overtakes the upgrade of wu/,
       readerWriter([upgradeable({ change: 1, upgrading: true }), reader('wx', 2)]),
       readerWriter([upgradeable({ change: 1, upgrading: true }), reader('wx', 2), reader('wr', 10)], {
@@ -214,7 +210,7 @@ describe('versions of a lock that show', () => {
       }),
     ],
     [
-      'a lease that another process got',
+      'a lease whose process changes',
       /^S5 .*process of wa changes/,
       mutex(lease('wa', 1)),
       mutex(lease('wa', 1, { process: 'q' })),
@@ -226,7 +222,7 @@ describe('versions of a lock that show', () => {
       mutex(lease('wa', 1, { expiresAt: over })),
     ],
     [
-      'a mode that changes without a token',
+      'a mode that changes without a new token',
       /^S5 .*wu is moved without/,
       readerWriter([upgradeable()]),
       readerWriter([upgradeable({ mode: 'read' })]),
@@ -238,19 +234,19 @@ describe('versions of a lock that show', () => {
       readerWriter([upgradeable({ change: 1 })]),
     ],
     [
-      'a live lease taken away by a release of somebody else',
+      'a live lease that the release of another attempt removes',
       /^S5 .*wa loses its seat/,
       mutex(lease('wa', 1)),
       mutex(null, { fence: 1, wake: ' -wx:0' }),
     ],
     [
-      'a lease that is over too early',
+      'a lease that ends too early',
       /^S5 .*wa loses its seat/,
       mutex(lease('wa', 1, { expiresAt: new Date(WALL_MS + 100) })),
       mutex(lease('wb', 2)),
     ],
   ])) {
-    it(words, () => {
+    it(`finds ${words}`, () => {
       const found = judged(versions).violations;
       expect(found.map(({ invariant, what }) => `${invariant} ${what}`)).toEqual([
         expect.stringMatching(wrong),
@@ -260,19 +256,19 @@ describe('versions of a lock that show', () => {
   }
 });
 
-describe('what workers say they were granted', () => {
+describe('the check of the grants that workers report', () => {
   const worker = [asked(1, 1, UPGRADEABLE), granted(2, 1, 1, 90), ...changed(5, 1, 2, 'write')];
   const grant = (token: number, id = 'w1'): Grant => ({ lock: LOCK, id, token, term: 1, wallMs: 0 });
 
-  it('is in the oplog', () => {
+  it('accepts grants that are in the oplog', () => {
     expect(checkGranted(history([worker]), [grant(1), grant(2)])).toEqual([]);
   });
 
   it.each([
     ['was rolled back', [grant(2)], /token 1 of w1/],
-    ['was given to another', [grant(1, 'wx'), grant(2)], /token 1 of w1/],
-    ['is a mode that was never given', [grant(1)], /token 2 of w1/],
-  ])('is told if it %s, unless the lock is left out', (_, grants, words) => {
+    ['was given to another attempt', [grant(1, 'wx'), grant(2)], /token 1 of w1/],
+    ['has a mode that was never given', [grant(1)], /token 2 of w1/],
+  ])('finds a grant that %s, unless the lock is left out', (_, grants, words) => {
     const found = checkGranted(history([worker]), grants);
     expect(found).toMatchObject([{ invariant: 'S2', what: expect.stringMatching(words) as string }]);
     expect(checkGranted(history([worker]), grants, (lock) => lock === LOCK)).toEqual([]);

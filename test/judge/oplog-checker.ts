@@ -19,7 +19,7 @@ export interface Grant {
   readonly keeps?: number | undefined;
   readonly mode?: Mode | undefined;
   readonly permits?: number | undefined;
-  /** Of an election. */
+  /** The candidate of an election. */
   readonly candidateId?: string | undefined;
   readonly term: number;
   readonly wallMs: number;
@@ -33,9 +33,9 @@ export interface OplogResult {
 }
 
 interface Tolerance {
-  /** By so much the clocks that gave and judged a lease may differ. */
+  /** By how much the clocks that gave and judged a lease may differ. */
   readonly toleranceMs: number;
-  /** Whether somebody else deletes documents, with whoever holds them. Default: no. */
+  /** Whether documents are deleted from outside under their holders. Default: no. */
   readonly mayVanish?: boolean;
 }
 
@@ -49,16 +49,16 @@ export async function checkOplog(oplog: Oplog, tolerance: Tolerance): Promise<Op
   return judge;
 }
 
-/** Judges every version by what must be true of each, and of each after the one before it. */
+/** Judges every version alone and by the version before it. */
 export class VersionJudge implements OplogResult {
   readonly violations: Violation[] = [];
   readonly grants: Grant[] = [];
   versions = 0;
   readonly #toleranceMs: number;
   readonly #mayVanish: boolean;
-  /** By name, also while there is no document: tokens rise for ever. */
+  /** The last token by name, also while there is no document: tokens rise for ever. */
   readonly #lastTokens = new Map<string, number>();
-  /** Of each lock the newest document, as a version: what is `after` now is `before` next. */
+  /** The newest version of each lock: what is `after` now is `before` next. */
   readonly #newest = new Map<string, { readonly document: Document; readonly version: Version }>();
 
   constructor({ toleranceMs, mayVanish = false }: Tolerance) {
@@ -82,7 +82,7 @@ export class VersionJudge implements OplogResult {
     }
   }
 
-  /** The purge takes only what nobody is in any more. */
+  /** The purge deletes only documents without a live lease. */
   #judgeVanished(change: Change): void {
     if (this.#mayVanish) return;
     for (const { id, expiresAt } of this.#versionOf(change.name, change.before).leases) {
@@ -127,7 +127,7 @@ export class VersionJudge implements OplogResult {
 const purgeAtMs = (document: Document | null): number => Number(document?.['purgeAt'] ?? 0);
 
 /**
- * S2: whoever says it was granted something has it in the oplog, with this token or one that came reserved with it: no
+ * S2: every reported grant is in the oplog, with its token as the token of a lease or one that the lease reserves. So no
  * grant was rolled back.
  */
 export function checkGranted(

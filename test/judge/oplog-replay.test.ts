@@ -28,7 +28,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** A database of its own, and what the oplog says of its locks from now on. */
+/** A database of its own, and the oplog of its locks from now on. */
 async function freshOplog(): Promise<{ db: Db; oplog: Oplog }> {
   databases += 1;
   const db = client.db(`replayed-${databases}`);
@@ -44,7 +44,7 @@ async function changesIn(oplog: Oplog): Promise<readonly Change[]> {
   return changes;
 }
 
-/** Every kind of lock, in turns and at the same time, through two providers. */
+/** Uses every kind of lock, in turns and at the same time, through two providers. */
 async function useAllKinds(db: Db, rounds: number): Promise<void> {
   await using one = new LockProvider(db, { leaseMs: 30_000 });
   await using other = new LockProvider(db, { leaseMs: 30_000 });
@@ -66,7 +66,7 @@ async function useAllKinds(db: Db, rounds: number): Promise<void> {
 }
 
 describe('the replay of an oplog', () => {
-  it('comes to what is stored, and tells each version of each lock', async () => {
+  it('ends with what is stored, and reports each version of each lock', async () => {
     const { db, oplog } = await freshOplog();
     await useAllKinds(db, 8);
     const changes = await changesIn(oplog);
@@ -81,7 +81,7 @@ describe('the replay of an oplog', () => {
     }
   });
 
-  it('judged, shows nothing wrong, and every grant in the order of the tokens', async () => {
+  it('has no violations when it is judged, and lists every grant in the order of the tokens', async () => {
     const { db, oplog } = await freshOplog();
     await useAllKinds(db, 12);
     const { violations, versions, grants } = await checkOplog(oplog, { toleranceMs: 50 });
@@ -89,7 +89,7 @@ describe('the replay of an oplog', () => {
     expect(versions).toBeGreaterThan(12);
     const tokens = grants.flatMap(({ lock, token }) => (lock === 'reader-writer' ? [token] : []));
     expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
-    // Three requests each, 8 of 12 upgrade and 4 of these come down again.
+    // Three requests each; 8 of 12 upgrade, and 4 of these downgrade again.
     expect(tokens).toHaveLength(12 * 3 + 8 + 4);
   });
 
@@ -114,7 +114,7 @@ describe('the replay of an oplog', () => {
     expect(grants.slice(1).map(({ id }) => id)).toEqual(served);
   });
 
-  it('follows deletes, a drop, renames to and fro, and the drop of the database', async () => {
+  it('follows deletes, a drop, renames back and forth, and the drop of the database', async () => {
     const { db, oplog } = await freshOplog();
     const locks = db.collection<{ _id: string }>(COLLECTION);
     await useAllKinds(db, 2);
@@ -139,7 +139,7 @@ describe('the replay of an oplog', () => {
     expect((await changesIn(oplog)).at(-1)?.after).toBeNull();
   });
 
-  it('takes from a transaction only what was committed, however long it is', async () => {
+  it('applies only what a transaction has committed, however long it is', async () => {
     const { db, oplog } = await freshOplog();
     const locks = db.collection<{ _id: string }>(COLLECTION);
     await useAllKinds(db, 2);
@@ -194,7 +194,7 @@ describe('the replay of an oplog', () => {
     expect(new Set(shapes)).toEqual(new Set(['i', 'difference', 'u']));
   });
 
-  it('throws where it does not come to what is stored', async () => {
+  it('throws if it does not end with what is stored', async () => {
     const { db, oplog } = await freshOplog();
     await useAllKinds(db, 1);
     const from = await oplogEnd(client);

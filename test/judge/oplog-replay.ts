@@ -12,7 +12,7 @@ export interface Oplog {
   readonly namespace: string;
   /** From before the first document of the collection. */
   readonly from: Timestamp;
-  /** Names whose documents are tampered with on purpose: not told, and not compared at the end. */
+  /** Names whose documents are tampered with on purpose: not reported, and not compared at the end. */
   readonly leaveOut?: ((name: string) => boolean) | undefined;
 }
 
@@ -56,8 +56,8 @@ export async function oplogEnd(client: MongoClient): Promise<Timestamp> {
 }
 
 /**
- * Tells every version of every lock document in the order in which the set agreed on them. When the collection is
- * quiet, what was replayed must be what is stored: otherwise it is the replay that is wrong, and it throws.
+ * Reports every version of every lock document in the order in which the set agreed on them. Once the collection is
+ * quiet, the replayed documents must be the stored ones: otherwise the replay is wrong, and throws.
  */
 export async function replay(oplog: Oplog, onChange: (change: Change) => void): Promise<void> {
   const { client, namespace, leaveOut = () => false } = oplog;
@@ -91,7 +91,7 @@ async function comesToRest(
   let difference: string | undefined = 'it was never quiet';
   const kept = (name: string): boolean => !leaveOut(name);
   await eventually('quiet', async () => {
-    // Entries of a secondary can be seen a moment before they are carried out.
+    // Entries of a secondary can be seen a moment before they are applied.
     difference = differenceOf(replayed.documents, await storedIn(client, namespace), kept);
     return !(await readOn()) && difference === undefined;
   }).catch((cause: unknown) => {

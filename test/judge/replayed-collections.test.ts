@@ -19,7 +19,7 @@ const together = (operations: readonly OplogOperation[], more: Document = {}): O
   o: { applyOps: operations, ...more },
 });
 
-/** What a client sees as one write is one entry, of the transaction with this number. */
+/** An entry, in the transaction with this number. */
 const entry = (operation: OplogOperation, txnNumber = 0): OplogEntry => ({
   ...{ ts: new Timestamp({ t: 1, i: 1 }), t: Long.fromNumber(3), wall: new Date(5_000) },
   ...{ lsid: { id: 'session' }, txnNumber },
@@ -37,13 +37,13 @@ const namesOf = (changes: readonly Change[]): readonly string[] =>
   changes.map(({ name, after }) => (after === null ? `${name} gone` : name));
 
 describe('entries of an oplog', () => {
-  it('are told with the term and the time of the entry, and numbers as they are read', () => {
+  it('are reported with their term and their time, and with numbers as the library reads them', () => {
     expect(replayed([entry(insert('a'))])).toMatchObject([
       { name: 'a', before: null, after: { _id: 'a', fence: 7 }, term: 3, wallMs: 5_000 },
     ]);
   });
 
-  it('of a long transaction count when the last is there, and not at all if it is aborted', () => {
+  it('count once the last entry of their transaction is there, and not at all if it is aborted', () => {
     const changes = replayed([
       entry(together([insert('a'), insert('b')], { partialTxn: true }), 1),
       entry(together([insert('x')], { partialTxn: true }), 2),
@@ -55,7 +55,7 @@ describe('entries of an oplog', () => {
     expect(namesOf(changes)).toEqual(['first', 'a', 'b', 'c', 'b gone']);
   });
 
-  it('inside each other are carried out in order', () => {
+  it('are applied in their order if they are nested', () => {
     const inner = together([insert('b'), insert('c')]);
     expect(namesOf(replayed([entry(together([insert('a'), inner, insert('d')]))]))).toEqual([
       'a',
@@ -65,14 +65,14 @@ describe('entries of an oplog', () => {
     ]);
   });
 
-  it('of other collections matter only where these are renamed into it', () => {
+  it('count for another collection only if it is renamed into the replayed one', () => {
     const rename = { renameCollection: 'app.other', to: OWN, dropTarget: true };
     const entries = [entry(insert('a')), entry(insert('b', 'app.other')), entry(insert('c', 'app.more'))];
     expect(namesOf(replayed(entries))).toEqual(['a']);
     expect(namesOf(replayed([...entries, entry(command(rename))], [rename]))).toEqual(['a', 'a gone', 'b']);
   });
 
-  it('that drop it, or its whole database, end every document', () => {
+  it('end every document if they drop the collection or its database', () => {
     const both = [entry(insert('a')), entry(insert('b'))];
     for (const end of [{ drop: 'locks' }, { dropDatabase: 1 }]) {
       expect(namesOf(replayed([...both, entry(command(end))]))).toEqual(['a', 'b', 'a gone', 'b gone']);
@@ -80,7 +80,7 @@ describe('entries of an oplog', () => {
     expect(namesOf(replayed([...both, entry(command({ drop: 'others' }))]))).toEqual(['a', 'b']);
   });
 
-  it('that nobody has foreseen are refused', () => {
+  it('are refused if they are of an unknown form', () => {
     const difference = (o: Document): OplogOperation => ({ op: 'u', ns: OWN, o, o2: { _id: 'a' } });
     const strange: readonly OplogOperation[] = [
       { op: 'z', ns: OWN, o: { _id: 'a' } },

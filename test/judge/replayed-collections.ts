@@ -9,14 +9,14 @@ type Documents = ReadonlyMap<string, Document>;
 const EMPTY: Documents = new Map();
 
 /**
- * What the entries of an oplog make of one collection, told change by change. Collections that are ever renamed into it
- * are followed as well, and so is where it is renamed to: it may come back.
+ * Applies the entries of an oplog to one collection, and reports each change. Follows the collections that are renamed
+ * into it and from it as well, because a collection may be renamed back.
  */
 export class ReplayedCollections {
   readonly #own: string;
   readonly #onChange: (change: Change) => void;
   readonly #collections: Map<string, Map<string, Document>>;
-  /** Of transactions that fill more than one entry, what counts only when the last one is there. */
+  /** The operations of transactions with several entries. They count only once the last entry is there. */
   readonly #unfinished = new Map<string, OplogOperation[]>();
 
   constructor(namespace: string, renames: readonly Document[], onChange: (change: Change) => void) {
@@ -27,7 +27,7 @@ export class ReplayedCollections {
     );
   }
 
-  /** Where entries can stand that concern it. */
+  /** The namespaces of all entries that can concern the collection. */
   get namespaces(): readonly string[] {
     const followed = [...this.#collections.keys()];
     return [...followed, ...new Set(followed.map((one) => `${databaseOf(one)}.$cmd`)), 'admin.$cmd'];
@@ -124,7 +124,7 @@ export class ReplayedCollections {
   }
 }
 
-/** The collections that are renamed into this one, or from it, over however many steps. */
+/** The collections that are renamed into this one, or from it, in any number of steps. */
 function connectedTo(namespace: string, renames: readonly Document[]): readonly string[] {
   const connected = new Set([namespace]);
   let size = 0;
@@ -140,7 +140,7 @@ function connectedTo(namespace: string, renames: readonly Document[]): readonly 
 
 const databaseOf = (namespace: string): string => namespace.slice(0, namespace.indexOf('.'));
 
-/** A name is a text; other ids are of documents that no lock can have. */
+/** The name of a lock is a string. Documents with other ids are no locks. */
 export const nameOf = ({ _id: id }: { readonly _id?: unknown }): string =>
   typeof id === 'string' ? id : BSON.EJSON.stringify({ id });
 

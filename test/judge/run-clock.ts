@@ -5,7 +5,7 @@ const NS_PER_MS = 1_000_000;
 /** CLOCK_MONOTONIC, counted from the first line of a run: small enough to be exact as a number. */
 export interface RunClock {
   ns(atNs: string): number;
-  /** The other way round. */
+  /** The inverse of `ns`. */
   atNs(ns: number): bigint;
 }
 

@@ -30,7 +30,7 @@ const wrongIn = ({ violations }: SetResult): readonly string[] =>
   violations.map(({ invariant, what }) => `${invariant} ${what}`);
 
 describe('a fenced set', () => {
-  it('is right with all that was confirmed, nothing that was refused, and either of what is unknown', () => {
+  it('is accepted with every confirmed value, no refused value, and any of the unknown ones', () => {
     const adds = [
       ...[added('fenced', 'a', 'ok'), added('fenced', 'b', 'fail', 20), added('fenced', 'c', 'unknown', 30)],
       ...[added('fenced', 'd', 'unknown', 40), adding('fenced', 'e', 50)],
@@ -40,18 +40,28 @@ describe('a fenced set', () => {
   });
 
   it.each<readonly [string, readonly string[], readonly Lines[], RegExp]>([
-    ['has lost what was confirmed', [], [added('fenced', 'a', 'ok')], /^S4 lock: a of worker 0 .*is lost/],
-    ['has lost it though the add was late', [], [added('fenced', 'a', 'ok', 10, true)], /^S4 .*is lost/],
-    ['has what was refused', ['a'], [added('fenced', 'a', 'fail')], /^S4 lock: a .*refused/],
-    ['has what nobody added', ['x', 'a'], [added('fenced', 'a', 'ok')], /^S4 lock: x .*never added/],
-    ['has something twice', ['a', 'a'], [added('fenced', 'a', 'ok')], /^S4 lock: a .*twice/],
-  ])('is wrong if it %s', (_, values, adds, words) => {
+    ['has lost a confirmed value', [], [added('fenced', 'a', 'ok')], /^S4 lock: a of worker 0 .*is lost/],
+    [
+      'has lost a confirmed value, even if the add was late',
+      [],
+      [added('fenced', 'a', 'ok', 10, true)],
+      /^S4 .*is lost/,
+    ],
+    ['has a refused value', ['a'], [added('fenced', 'a', 'fail')], /^S4 lock: a .*refused/],
+    [
+      'has a value that was never added',
+      ['x', 'a'],
+      [added('fenced', 'a', 'ok')],
+      /^S4 lock: x .*never added/,
+    ],
+    ['has a value twice', ['a', 'a'], [added('fenced', 'a', 'ok')], /^S4 lock: a .*twice/],
+  ])('is rejected if it %s', (_, values, adds, words) => {
     const wrong = wrongIn(judged('fenced', values, adds));
     expect(wrong).toHaveLength(1);
     expect(wrong[0]).toMatch(words);
   });
 
-  it('at which nobody looked counts as empty', () => {
+  it('counts as empty if it was not read at the end', () => {
     const { violations, fenced } = checkSets(history([[...first, ...added('fenced', 'a', 'ok')]]), []);
     expect(violations).toHaveLength(1);
     expect(fenced).toEqual({ acknowledged: 1, lost: 1, late: 0 });
@@ -61,25 +71,25 @@ describe('a fenced set', () => {
 describe('a set in memory', () => {
   const both = [added('memory', 'a', 'ok'), added('memory', 'b', 'ok', 20)];
 
-  it('is right with all that was confirmed', () => {
+  it('is accepted with every confirmed value', () => {
     const { violations, memory } = judged('memory', ['a', 'b'], both);
     expect(violations).toEqual([]);
     expect(memory).toEqual({ acknowledged: 2, lost: 0, late: 0 });
   });
 
-  it('is wrong if something is lost although the lock protected every add (S2)', () => {
+  it('is rejected if a value is lost although the lock protected every add (S2)', () => {
     const result = judged('memory', ['b'], both);
     expect(wrongIn(result)).toEqual([expect.stringMatching(/^S2 lock: a .*is lost/)]);
     expect(result.memory).toEqual({ acknowledged: 2, lost: 1, late: 0 });
   });
 
-  it('may lose something if an add was late, and that is counted', () => {
+  it('may lose values if an add was late, and the loss is counted', () => {
     const { violations, memory } = judged('memory', ['c'], [...both, added('memory', 'c', 'ok', 30, true)]);
     expect(violations).toEqual([]);
     expect(memory).toEqual({ acknowledged: 3, lost: 2, late: 1 });
   });
 
-  it('may lose something if a worker stood between the two', () => {
+  it('may lose values if a worker was paused during an add', () => {
     const [stands, goesOn] = ['worker stands', 'worker goes on'] as const;
     const during = [
       [11, { type: stands, worker: 0 }],
@@ -93,14 +103,14 @@ describe('a set in memory', () => {
     expect(wrongIn(judged('memory', ['b'], both, before))).toHaveLength(1);
   });
 
-  it('may lose something if an add was never answered, or beyond the bounds', () => {
+  it('may lose values if an add was never answered, or beyond the bounds', () => {
     expect(wrongIn(judged('memory', ['b'], [...both, adding('memory', 'c', 30)]))).toEqual([]);
     const lost = history([[...first, ...both.flat()]]);
     const beyond = (_: string, fromNs: bigint): boolean => fromNs === BigInt(at(20));
     expect(checkSets(lost, [{ set: 'memory', lock: LOCK, values: ['b'] }], beyond).violations).toEqual([]);
   });
 
-  it('is wrong with what nobody added', () => {
+  it('is rejected with a value that was never added', () => {
     expect(wrongIn(judged('memory', ['a', 'b', 'x'], both))).toEqual([expect.stringMatching(/never added/)]);
   });
 });

@@ -5,19 +5,19 @@ import { byLock } from './conflicts.js';
 import { clockOf } from './run-clock.js';
 import { Standing } from './standing.js';
 
-/** What is there at the end. A set that nobody looked at counts as empty. */
+/** The values at the end. A set that was not read counts as empty. */
 export interface StoredSet {
   readonly set: SetName;
   readonly lock: string;
   readonly values: readonly string[];
 }
 
-/** Of all locks together. */
+/** The sums over all locks. */
 interface Counts {
-  /** Values that were confirmed, and of them those that are gone. */
+  /** Values that were confirmed, and how many of them are gone. */
   readonly acknowledged: number;
   readonly lost: number;
-  /** Adds whose hold was not good any more when the answer came. */
+  /** Adds whose hold was over when the answer came. */
   readonly late: number;
 }
 
@@ -32,7 +32,7 @@ interface Add {
   readonly worker: number;
   readonly fromNs: number;
   outcome: 'ok' | 'fail' | 'unknown';
-  /** The lock alone cannot have protected it. */
+  /** Whether the lock alone cannot have protected the add. */
   isExposed: boolean;
   isLate: boolean;
 }
@@ -40,8 +40,8 @@ interface Add {
 const CHECKER = 'sets';
 
 /**
- * S4: a fenced set loses nothing, by whichever means it is fenced. S2: nor does one in memory, as long as all of its adds were made under a good hold:
- * none late, none without an answer, no worker standing between the two, and none in a time that is beyond the bounds.
+ * S4: a fenced set loses nothing, by whichever means it is fenced. S2: nor does a set in memory, if all of its adds were
+ * made under a good hold: none late, none without an answer, none with a paused worker, and none beyond the bounds.
  */
 export function checkSets(
   history: History,
@@ -91,7 +91,7 @@ const lostOf = (adds: readonly Add[], values: readonly string[]): readonly Add[]
   return adds.filter(({ outcome, value }) => outcome === 'ok' && !there.has(value));
 };
 
-/** What is there and must not be: never added, refused, or there twice. */
+/** Values that must not be there: never added, refused, or there twice. */
 function* strangersIn(
   { set, lock }: Pick<Add, 'set' | 'lock'>,
   adds: readonly Add[],

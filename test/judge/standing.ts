@@ -7,7 +7,7 @@ interface Span {
   untilNs: number;
 }
 
-/** When which workers could do nothing: their processes stood, were blocked, or had been killed. */
+/** The times in which workers could not run: their processes were paused, blocked, or killed. */
 export class Standing {
   readonly #spans = new Map<number, Span[]>();
   readonly #killed = new Set<number>();
@@ -26,7 +26,7 @@ export class Standing {
     return this.#killed.has(worker);
   }
 
-  /** Whether this worker stood at any time between the two. */
+  /** Whether this worker could not run at some time between the two. */
   stood(worker: number, fromNs: number, untilNs: number): boolean {
     const spans = this.#spans.get(worker) ?? [];
     return spans.some((span) => span.fromNs <= untilNs && span.untilNs >= fromNs);

@@ -3,7 +3,7 @@ import type { Violation } from '../faults/verdict.js';
 
 const CHECKER = 'steady lease';
 
-/** L4: a holder with a long lease keeps it through every failover, unless a fault is an excuse. */
+/** L4: a holder with a long lease keeps it through every failover, unless a fault excuses the loss. */
 export function* checkSteadyLease({ workers, run }: History, steadyLock: string): Iterable<Violation> {
   if (run.some((line) => 'excuses' in line && line.excuses.includes('steady lease'))) return;
   for (const [worker, lines] of workers.entries()) {

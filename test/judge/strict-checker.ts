@@ -12,21 +12,21 @@ const CHECKER = 'strict';
 
 /**
  * Rules for a round in which no process is harmed, the store is never away for long, and leases are long: then no hold
- * is lost, no lease ends by its expiry, and everybody hears at once of what they were given. A wake-up that is served
- * by the next heartbeat of the waiter, which is the safety net, comes late by these rules (L2).
+ * is lost, no lease ends by its expiry, and every process hears of its grants at once. If a wake-up is lost and only the
+ * next look of the waiter makes up for it, the grant is late by these rules (L2).
  */
 export class StrictChecker {
   readonly #grants = new Map<string, Grant>();
   readonly #left = new Set<string>();
 
-  /** Hears every version of every document, in order. */
+  /** Takes every version of every document, in order. */
   take({ name, before, after }: Change): void {
     const words = readWake(after?.['wake']);
     for (const id of idsIn(before)) {
-      // Zero: its lease was over before.
+      // Zero: the lease was over before it was given back.
       if ((tokenGivenBack(words, id) ?? 0) > 0) this.#left.add(`${name} ${id}`);
     }
-    // Who comes in again, by a copy of its request that nobody awaits, has to be given back again.
+    // An attempt that is granted again by a late copy of its request has to be given back again.
     for (const id of idsIn(after)) if (!idsIn(before).includes(id)) this.#left.delete(`${name} ${id}`);
   }
 
@@ -57,7 +57,7 @@ export class StrictChecker {
         const lock = line.type === 'granted' ? locks.get(line.ask) : undefined;
         if (line.type !== 'granted' || lock === undefined) continue;
         const grant = this.#grants.get(`${lock} ${line.id}`);
-        // Nobody told it but its own process, which has kept the seat for whoever came next.
+        // The process has kept the seat, and passed it on to the next request by itself.
         if (grant !== undefined && grant.token !== line.token && hasToken(grant, line.token)) continue;
         const lateMs = Number(line.atNs) / 1e6 + aheadMs - (grant?.wallMs ?? Infinity);
         if (lateMs > promptMs) {
@@ -72,7 +72,7 @@ export class StrictChecker {
 
   *#expired(): Iterable<Violation> {
     for (const [key, { lock, id }] of this.#grants) {
-      if (!this.#left.has(key)) yield violation('R1', `${lock}: ${id} was granted, and nobody gave it back`);
+      if (!this.#left.has(key)) yield violation('R1', `${lock}: ${id} was granted, and was never given back`);
     }
   }
 }

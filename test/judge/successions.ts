@@ -2,19 +2,19 @@ import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
 import type { Operation } from '../../src/protocol/operation.js';
 import type { Update } from './invariants.js';
 
-/** Who may follow a leader other than by the order of the queue: its own heir, and whoever it hands over to. */
+/** Leaders that may follow out of the order of the queue: the same candidate, and the candidate of a hand-over. */
 
 const isSilent = ({ candidateId, expiresAt, transitionMs = 0, ending }: Lease, nowMs: number): boolean =>
   candidateId !== undefined && expiresAt.getTime() - transitionMs <= nowMs && ending !== true;
 
-/** Who waits behind its own silent term though an update could have let it in; `undefined`: nobody does. */
+/** The attempt that waits behind its own silent term, although an update could have admitted it. */
 export function heirWaiting({ after, nowMs }: Update): string | undefined {
   const [leader] = after.leases;
   if (leader === undefined || !isSilent(leader, nowMs)) return undefined;
   return after.queue.find(([, waiter]) => waiter.candidateId === leader.candidateId)?.[0];
 }
 
-/** Everybody who waited or asks in this update, with the candidate that it stands as. */
+/** All waiters and requests of this update, with their candidate ids. */
 const standingIn = ({ before, operations }: Update): readonly (readonly [string, string | undefined])[] => [
   ...before.queue.map(([id, { candidateId }]) => [id, candidateId] as const),
   ...operations.flatMap((operation) =>
@@ -27,13 +27,13 @@ const handsOver = (operation: Operation, id: string, update: Update): boolean =>
   operation.id === id &&
   standingIn(update).some(([, candidateId]) => candidateId === operation.candidateId);
 
-/** Somebody who waits, asks or leads. */
+/** An attempt that waits, asks or leads. */
 interface Standing {
   readonly id: string;
   readonly candidateId?: string | undefined;
 }
 
-/** Whether this attempt may have entered and made room for its heir before its request comes again. */
+/** Whether this attempt may have been admitted and have made room for its heir before its request comes again. */
 export function mayBeSucceeded(
   id: string,
   known: readonly Standing[],
@@ -47,7 +47,7 @@ export function mayBeSucceeded(
   );
 }
 
-/** Whether this member, whom no operation has taken out, may have made room for its heir, or for whom it named. */
+/** Whether this member, which no operation removed, may have made room for its heir or for the candidate it named. */
 export function mayHaveMadeRoom(update: Update, id: string, member: Lease | Waiter): boolean {
   const { operations, nowMs } = update;
   if (operations.some((operation) => handsOver(operation, id, update))) return true;
@@ -55,13 +55,13 @@ export function mayHaveMadeRoom(update: Update, id: string, member: Lease | Wait
   const heirs = standingIn(update).filter(
     ([other, candidateId]) => other !== id && candidateId === member.candidateId,
   );
-  // Of several operations, others may have taken out the heir in turn.
+  // If there are several operations, another one may have removed the heir in turn.
   return heirs.some(
     ([heir]) => operations.length > 1 || update.after.leases.some((lease) => lease.id === heir),
   );
 }
 
-/** Whether this newcomer need not be the first in line. */
+/** Whether this newcomer may overtake the queue. */
 export function mayOvertake(update: Update, { candidateId }: Lease): boolean {
   const { before, operations, nowMs } = update;
   const isNamed = operations.some(

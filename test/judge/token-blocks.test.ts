@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { hasToken, lastTokenOf, overlapIn } from './token-blocks.js';
 
 describe('blocks of tokens', () => {
-  it('reach from the lease’s own token over those that it keeps', () => {
+  it('begin with the token of the lease, and include the tokens that it reserves', () => {
     expect([lastTokenOf({ token: 7 }), lastTokenOf({ token: 7, keeps: 3 })]).toEqual([7, 10]);
     expect([6, 7, 10, 11].map((token) => hasToken({ token: 7, keeps: 3 }, token))).toEqual([
       ...[false, true, true, false],
     ]);
   });
 
-  it('overlap if two have a token in common, in whatever order they are given', () => {
+  it('overlap if two of them have a token in common, in any order', () => {
     const [low, high] = [
       { token: 1, keeps: 9 },
       { token: 10, keeps: 1 },

@@ -1,4 +1,4 @@
-/** A grant reserves a block of tokens: the lease's own, and behind it one for each who may follow in its seat. */
+/** A grant reserves a block of tokens: the lease's own, and after it one for each pass of the seat. */
 export interface TokenBlock {
   readonly token: number;
   readonly keeps?: number | undefined;
@@ -9,7 +9,7 @@ export const lastTokenOf = ({ token, keeps = 0 }: TokenBlock): number => token +
 export const hasToken = (block: TokenBlock, token: number): boolean =>
   block.token <= token && token <= lastTokenOf(block);
 
-/** Two that have a token in common. */
+/** Two blocks that have a token in common. */
 export function overlapIn<B extends TokenBlock>(blocks: readonly B[]): readonly [B, B] | undefined {
   const [first, ...rest] = [...blocks].sort((a, b) => a.token - b.token);
   let before = first;

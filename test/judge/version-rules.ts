@@ -4,17 +4,17 @@ import type { Version } from './lock-version.js';
 import { lastTokenOf, overlapIn } from './token-blocks.js';
 import type { Invariant } from '../faults/verdict.js';
 
-/** One version of a lock's document and the one after it, without knowing what was asked for between them. */
+/** One version of a lock's document and the next one, without the operations between them. */
 export interface Step {
   readonly before: Version;
   readonly after: Version;
-  /** What the update said of itself. */
+  /** The words of the update. */
   readonly wake: string;
-  /** Before this, by the clock of the server, a lease that ends was over for sure. */
+  /** A lease that expires before this time, by the clock of the server, was over for sure. */
   readonly overBeforeMs: number;
-  /** The highest token given or reserved under this name until then. */
+  /** The highest token given or reserved under this name so far. */
   readonly lastToken: number;
-  /** 0 where the document was not there before. */
+  /** 0 if the document was not there before. */
   readonly purgeAtMs: { readonly before: number; readonly after: number };
 }
 
@@ -27,7 +27,7 @@ type Rule = (step: Step) => Iterable<Wrong>;
 
 const wrong = (invariant: Invariant, what: string): Wrong => ({ invariant, what });
 
-/** Who has a token that it did not have before: by a grant, or by a change of mode. */
+/** The leases with a new token: by a grant, or by a change of mode. */
 export const givenIn = ({ before, after }: Pick<Step, 'before' | 'after'>): readonly Lease[] =>
   after.leases.filter(({ id, token }) => leaseOf(before, id)?.token !== token);
 
@@ -41,7 +41,7 @@ const leaseOf = ({ leases }: Version, id: string): Lease | undefined =>
 const newcomersIn = ({ before, after }: Step): readonly Lease[] =>
   after.leases.filter(({ id }) => leaseOf(before, id) === undefined);
 
-/** Those who are in before and after, as they were and as they are. */
+/** The leases of both versions, as they were and as they are. */
 const stayingIn = ({ before, after }: Step): readonly (readonly [Lease, Lease])[] =>
   before.leases.flatMap((was) => {
     const is = leaseOf(after, was.id);
@@ -59,11 +59,11 @@ function* legal({ after }: Step): Iterable<Wrong> {
   }
 }
 
-/** What is held may exceed a limit that was lowered; but then nobody new was let in. */
+/** Held permits may exceed a limit that was lowered, but not after a new grant. */
 function* noGrantExceedsTheLimit(step: Step): Iterable<Wrong> {
   const { before, after } = step;
   if (after.limit === undefined || newcomersIn(step).length === 0) return;
-  // An update of several operations may have granted first and lowered the limit then.
+  // An update of several operations may have granted first and then lowered the limit.
   const limit = Math.max(after.limit, before.limit ?? 0);
   const permits = permitsOf(after.leases);
   if (permits > limit) yield wrong('S1', `${permits} permits of ${limit} are held after a grant`);
@@ -93,7 +93,7 @@ function* purgeAtNeverFalls({ purgeAtMs }: Step): Iterable<Wrong> {
   yield wrong('S3', `purgeAt is lowered from ${purgeAtMs.before} to ${purgeAtMs.after}`);
 }
 
-/** While somebody holds or waits, the document is not thrown away. */
+/** A document with a lease or a place is not purged before their expiry. */
 function* purgeAtCoversEverybody({ after, purgeAtMs }: Step): Iterable<Wrong> {
   const members = [...after.leases, ...after.queue.map(([, waiter]) => waiter)];
   const latestMs = members.reduce((ms, { expiresAt }) => Math.max(ms, expiresAt.getTime()), 0);
@@ -105,7 +105,7 @@ function* purgeAtCoversEverybody({ after, purgeAtMs }: Step): Iterable<Wrong> {
 const isSilent = ({ ending, expiresAt, transitionMs = 0 }: Lease, ms: number): boolean =>
   ending !== true && expiresAt.getTime() - transitionMs <= ms;
 
-/** In the transition of its own term, a candidate comes back before all who wait; the term is over by that. */
+/** In the transition of its own term, a candidate comes back ahead of all waiters, and the term is over by that. */
 const followsItself = ({ before }: Step, { candidateId, acquiredAt }: Lease): boolean =>
   candidateId !== undefined &&
   before.leases.some(
@@ -113,8 +113,8 @@ const followsItself = ({ before }: Step, { candidateId, acquiredAt }: Lease): bo
   );
 
 /**
- * Whether the leader's candidate came back by this update and left by it, so that only the word of its leave tells. A
- * candidate that also asked by this update is nowhere else named, so it may be the one.
+ * Whether the leader's candidate came back and left in this update, so that only the word of its leave shows it. An
+ * attempt that was not queued before is named nowhere else, so it may be this candidate.
  */
 function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): boolean {
   if (leader.candidateId === undefined || !isSilent(leader, overBeforeMs)) return false;
@@ -125,11 +125,11 @@ function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): b
   });
 }
 
-/** A leader that gives its term up may name whoever follows. */
+/** A leader that gives up its term may name its successor. */
 const mayBeNamed = ({ before: { leases }, wake }: Step, { candidateId }: Lease): boolean =>
   candidateId !== undefined && leases.some(({ id, token }) => wake.includes(` -${id}:${token}`));
 
-/** Nobody comes in before somebody who waits still and stood further ahead; nobody in the queue changes places. */
+/** No attempt is admitted before a waiter that was ahead of it and still waits, and the queue keeps its order. */
 function* firstComeFirstServed(step: Step): Iterable<Wrong> {
   const { before, after } = step;
   const placeOf = new Map(before.queue.map(([id], place) => [id, place]));
@@ -161,18 +161,18 @@ function* nobodyDeadComesIn(step: Step): Iterable<Wrong> {
   }
 }
 
-/** A term in office ends with a transition, which a lease that waits has not. */
+/** The transition of a lease, which comes on top of the lease of the waiter. */
 const transitionOf = ({ transitionMs = 0 }: Lease): number => transitionMs;
 
 /**
- * A grant has the lease of its waiter, and in an election the transition once beyond that. It never counts for longer than
- * the waiter's last sign of life, which the update of the grant may have been.
+ * A grant has the lease of its waiter, and in an election the transition once on top of that. It counts from the last
+ * sign of life of the waiter at the latest, which may be the update of the grant.
  */
 function* grantsHaveTheLeaseOfTheirWaiter(step: Step): Iterable<Wrong> {
   const waiters = new Map(step.before.queue);
   for (const lease of newcomersIn(step)) {
     const waiter = waiters.get(lease.id);
-    // Whoever did not wait has been granted what its own request said.
+    // An attempt that did not wait has been granted what its own request said.
     if (waiter === undefined) continue;
     const addedMs = transitionOf(lease);
     const asked = `${waiter.leaseMs} ms and a transition of ${addedMs} ms`;
@@ -184,7 +184,7 @@ function* grantsHaveTheLeaseOfTheirWaiter(step: Step): Iterable<Wrong> {
   }
 }
 
-/** A dead waiter lapses when the lease that it was queued with does. */
+/** A place lasts one lease from the last sign of life of its waiter. */
 function* placesLastOneLease({ before, after, overBeforeMs }: Step): Iterable<Wrong> {
   const waiters = new Map(before.queue);
   for (const [id, { expiresAt, leaseMs }] of after.queue) {
@@ -208,7 +208,7 @@ const NEVER_CHANGES = [
   ...(['candidateId', 'value', 'transitionMs'] as const),
 ];
 
-/** What no operation does to a lease of somebody else, nor its own. */
+/** The changes of a lease that no operation makes. */
 function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
   for (const [was, is] of stayingIn(step)) {
     const { id } = was;
@@ -222,7 +222,7 @@ function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
   }
 }
 
-/** A lease whose time is not over leaves by a word about its id: given back, or taken away and told. */
+/** A lease leaves before its expiry only by a word about its id: it was released, or was revoked and told. */
 function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
   const { before, after, wake, overBeforeMs } = step;
   if (newcomersIn(step).some((newcomer) => followsItself(step, newcomer))) return;
@@ -234,13 +234,13 @@ function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
   }
 }
 
-/** Whoever queues up behind a lease that is kept has told its keeper, who would not hear of it otherwise. */
+/** An update that queues a request behind a kept lease tells the keeper, which would not hear of it otherwise. */
 function* keepersAreTold(step: Step): Iterable<Wrong> {
   const { before, after, wake } = step;
   const newcomers = after.queue.filter(([id]) => !before.queue.some(([known]) => known === id));
   for (const [was, { id, process, token, keeps = 0 }] of stayingIn(step)) {
     if (keeps === 0 || was.token !== token || wake.includes(` ${process}:${id}:-1`)) continue;
-    // A process knows of its own.
+    // A process knows of its own requests.
     const other = newcomers.find(([, waiter]) => waiter.process !== process);
     if (other !== undefined) yield wrong('L2', `${other[0]} waits, and ${id}, which is kept, is not told`);
   }

@@ -1,6 +1,6 @@
 import type { History, RunLine, Seat, WorkerLine } from '../faults/history.js';
 
-/** Histories written by hand, to see what checkers say to them. Times are in ms. */
+/** Hand-written histories for tests of the checkers. Times are in ms. */
 type Without<L> = L extends { readonly atNs: string } ? Omit<L, 'atNs'> : never;
 type At<L> = readonly [atMs: number, line: Without<L>];
 
@@ -13,7 +13,7 @@ export const UPGRADEABLE: Seat = { kind: 'reader-writer', mode: 'upgradeable' };
 export const WRITE: Seat = { kind: 'reader-writer', mode: 'write' };
 export const permits = (count: number): Seat => ({ kind: 'semaphore', permits: count, limit: 3 });
 
-/** Where the clock of a machine may stand, so that nobody takes its times for small numbers. */
+/** A time of the clock of a machine that is too large for an exact number. */
 const BOOTED_NS = 9_007_199_254_740_993n;
 
 export const at = (ms: number): string => String(BOOTED_NS + BigInt(Math.round(ms * 1e6)));

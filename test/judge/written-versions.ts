@@ -4,7 +4,7 @@ import type { Document } from 'mongodb';
 import { VersionJudge } from './oplog-checker.js';
 import { LOCK } from './written-history.js';
 
-/** Versions of a lock's document written by hand, to see what is said to them. */
+/** Hand-written versions of a lock's document for tests of the judge of versions. */
 export const WALL_MS = Date.UTC(2030, 0, 1);
 const ts = new Timestamp({ t: 1, i: 1 });
 export const [live, over] = [new Date(WALL_MS + 1_000), new Date(WALL_MS - 1)];
@@ -18,7 +18,7 @@ export const lease = (id: string, token: number, more: Document = {}): Document 
 });
 export const queue = (...ids: readonly string[]): Document =>
   Object.fromEntries(ids.map((id) => [id, member]));
-/** Of another process. */
+/** Waiters of another process. */
 export const othersQueue = (...ids: readonly string[]): Document =>
   Object.fromEntries(ids.map((id) => [id, { ...member, process: 'q' }]));
 export const writers = (...ids: readonly string[]): Document =>
