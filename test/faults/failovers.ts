@@ -7,7 +7,7 @@ import { eventually, later, within } from '../../lab/patience.js';
 import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
 import type { FaultMember } from '../../lab/cluster/fault-member.js';
 
-/** How long after the first write of anybody that a majority has, the first grant may come. */
+/** How much later than the first plain majority write the first grant may come. */
 const MAX_LATE_MS = 2_000;
 
 /** So long that no call is given up before the election. */
@@ -19,7 +19,7 @@ interface FirstWrite {
   readonly writtenMs: number;
 }
 
-/** The floor of every grant: after an election, a member that followed the old primary has to find the new one first. */
+/** The first plain write. No grant can come sooner: a member that followed the old primary has to find the new one. */
 async function firstWriteAfter(cluster: FaultCluster, old: FaultMember): Promise<FirstWrite> {
   const next = await eventually('another primary', async () => {
     const primary = await cluster.primary();
@@ -47,9 +47,9 @@ function lateMs({ electedMs, writtenMs }: FirstWrite, grantedMs: number): number
   return granted - written;
 }
 
-/** What a failover does to those who hold and wait. */
+/** Tests of what a failover does to holders and waiters. */
 export function failovers(started: () => FaultCluster): void {
-  it('a primary that stands still keeps nobody waiting who has asked it, once another one is elected', async () => {
+  it('grants the requests that a paused primary did not answer, right after the election', async () => {
     const cluster = started();
     await cluster.heal();
     await using database = new OwnDatabase(cluster.uri);
@@ -66,14 +66,14 @@ export function failovers(started: () => FaultCluster): void {
     const written = await firstWriteAfter(cluster, primary);
     const { holds, atMs } = await within(STORE_TIMEOUT_MS, 'grants', granted);
     expect(lateMs(written, atMs)).toBeLessThan(MAX_LATE_MS);
-    // Nobody knows what became of a question that was not answered; the hold is what it was.
+    // An unanswered confirm() has an unknown outcome. The hold is as before.
     expect(await confirmed).toBeInstanceOf(StoreUnavailableError);
     await held.confirm();
     await Promise.all([held, ...holds].map((hold) => hold.release()));
     await cluster.heal();
   });
 
-  it('a primary that stands still delays nobody who waits for a lock that is released after the election', async () => {
+  it('does not delay a lock that is released after the election', async () => {
     const cluster = started();
     await cluster.heal();
     await using database = new OwnDatabase(cluster.uri);
@@ -83,7 +83,7 @@ export function failovers(started: () => FaultCluster): void {
     if (here === undefined || there === undefined) throw new Error('no provider');
     const held = await here.acquireMutex('held');
     const granted = later(there.acquireMutex('held').then((hold) => ({ hold, atMs: Date.now() })));
-    await eventually('somebody waits', async () => (await here.inspect('held'))?.waiters.length === 1);
+    await eventually('a request waits', async () => (await here.inspect('held'))?.waiters.length === 1);
     const primary = await cluster.untilPrimary();
     primary.stop();
     const written = await firstWriteAfter(cluster, primary);
@@ -94,7 +94,7 @@ export function failovers(started: () => FaultCluster): void {
     await cluster.heal();
   });
 
-  it('a long lease outlives the primary, and a short one is told lost before anybody else is granted', async () => {
+  it('does not end a hold with a long lease, and reports one with a short lease as lost before the next grant', async () => {
     const cluster = started();
     await cluster.heal();
     await using database = new OwnDatabase(cluster.uri);
@@ -112,11 +112,11 @@ export function failovers(started: () => FaultCluster): void {
         .acquire()
         .then((hold) => ({ hold, atMs: performance.now() })),
     );
-    await eventually('somebody waits', async () => (await here.inspect('short'))?.waiters.length === 1);
+    await eventually('a request waits', async () => (await here.inspect('short'))?.waiters.length === 1);
 
     const primary = await cluster.untilPrimary();
     await primary.kill();
-    // Asked for while there is no primary: the first grant of the next one.
+    // This request is sent while there is no primary, so it gets the first grant of the next one.
     const granted = later(here.acquireMutex('free').then((hold) => ({ hold, atMs: Date.now() })));
     const written = await firstWriteAfter(cluster, primary);
     const { hold: first, atMs } = await within(60_000, 'a grant', granted);

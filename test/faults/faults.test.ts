@@ -16,12 +16,12 @@ import type { RoundResult } from './round.js';
 import { Summary } from './summary.js';
 import { WORKER } from './workload/crew.js';
 
-/** The same on every machine; the long run draws others. */
+/** The same on every machine; `npm run test:faults` draws another one. */
 const SEED = 20_261_121;
 
 const WRITER_ROUNDS = 4;
 
-/** The longest fault takes less than a third of the shortest round. */
+/** A round has at least this many faults: the longest one takes less than a third of the shortest round. */
 const LEAST_FAULTS = 3;
 
 let cluster: FaultCluster | undefined;
@@ -57,17 +57,17 @@ async function stopWriters(seed: number): Promise<RoundResult> {
   });
 }
 
-describe('the death of the primary', () => {
+describe('a failover', () => {
   failovers(started);
 });
 
 describe.runIf(isLong)(
-  'a process that stands still while it changes what the lock protects',
+  'a process that is paused while it changes what the lock protects',
   { timeout: 600_000 },
   () => {
-    it('loses updates of a set that compares no tokens, and none of a fenced one', async () => {
+    it('loses updates of a set without fencing, and none of a fenced set', async () => {
       let lost = 0;
-      // Whether a writer is caught at the right moment is a matter of luck, and what must not happen is not.
+      // It takes luck to pause a writer at the right moment, so there are several rounds.
       for (let seed = SEED; lost === 0 && seed < SEED + WRITER_ROUNDS; seed += 1) {
         const result = await stopWriters(seed);
         const { violations, sets } = result;
@@ -91,19 +91,19 @@ const excusedIn = ({ history }: RoundResult): readonly number[] =>
   );
 
 const ROUNDS = [
-  { round: 0, seconds: 20, what: 'lose nothing, hear of everything at once, and leave nothing to expire' },
+  { round: 0, seconds: 20, what: 'lose no hold, hear of every grant at once, and leave no lease to expire' },
   { round: 2, seconds: 40, what: 'keep every invariant while members, network and processes fail' },
-  { round: 1, seconds: 35, what: 'keep their tokens rising though clocks jump', excused: 13 },
-  { round: 3, seconds: 35, what: 'keep their tokens rising though documents are lost', excused: 18 },
+  { round: 1, seconds: 35, what: 'get rising tokens even if clocks jump', excused: 13 },
+  { round: 3, seconds: 35, what: 'get rising tokens even if documents are lost', excused: 18 },
 ];
 
-/** In the quick run one round, in which anything happens. */
+/** In the quick run, one round with faults of all sorts. */
 const RUN = isLong
   ? ROUNDS
   : ROUNDS.filter(({ round }) => round === 2).map((each) => ({ ...each, seconds: 15 }));
 
 describe('real processes that use every kind of lock at once, on three members', () => {
-  // Not by `it.for`, which cuts a title that it is given short.
+  // Not by `it.for`, which shortens a title that it is given.
   for (const { round, seconds, what, excused } of RUN) {
     it(what, { timeout: 400_000 }, async ({ skip }) => {
       if (excused === 13 && !started().canSetClocks) skip('libfaketime is not installed');

@@ -23,7 +23,7 @@ import type { Violation } from './verdict.js';
 import { SETS, TRANSACTED_SETS, STEADY_LOCK } from './workload/messages.js';
 import type { StoredSet as FencedSet } from './workload/sets.js';
 
-/** What a round has come to. */
+/** The result of a round. */
 export interface Judgement {
   readonly violations: readonly Violation[];
   readonly versions: number;
@@ -31,15 +31,15 @@ export interface Judgement {
   readonly requests: number;
   /** How often each fault happened, by number. */
   readonly faults: ReadonlyMap<number, number>;
-  /** How much came of faults that are made of many small ones, by what that is. */
+  /** How many small effects the faults had that consist of many, by the name of the effect. */
   readonly effects: ReadonlyMap<string, number>;
   readonly killed: number;
-  /** After each end of a primary, the first grant by another. */
+  /** The first grant by another primary after each end of a primary. */
   readonly failovers: readonly FirstGrant[];
   readonly sets: SetResult;
 }
 
-/** What there is to judge. */
+/** What the checkers judge. */
 export interface Evidence {
   readonly history: History;
   readonly isStrict: boolean;
@@ -47,19 +47,19 @@ export interface Evidence {
   readonly oplog: Oplog;
   /** The database of the round, on the primary. */
   readonly db: Db;
-  /** What is left when everybody has ended, and the leases of those who were killed are over. */
+  /** What is left when all processes have ended, and the leases of killed ones are over. */
   readonly remains: Pick<Remains, 'documents' | 'nowMs' | 'before' | 'after'>;
-  /** What the sets in memory hold in the end, by lock. */
+  /** The values of the sets in memory at the end, by lock. */
   readonly memory: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Clocks of members differ by what the faults set them to; everything else reads the clock of one machine. */
+/** The clocks of members differ as the faults set them. Everything else reads the clock of one machine. */
 const TOLERANCE_MS = { same: 50, near: 250, far: 60_000 };
 
-/** The last of all after the end of all faults, a timeout, and a timer, on a machine that is busy. */
+/** The bounds for the last end after all faults, for a timeout, and for a timer, on a busy machine. */
 const LIVENESS = { boundMs: 90_000, slackMs: 5_000, lostSlackMs: 1_000 };
 
-/** How late news may be in a strict round: far below the third of a lease in which a waiter looks by itself. */
+/** How late a grant may be heard of in a strict round: far less than a third of a lease, when a waiter looks. */
 const PROMPT_MS = 4_000;
 
 export async function judge(evidence: Evidence): Promise<Judgement> {
@@ -87,7 +87,7 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
       ...checkLiveness(history, LIVENESS, isBeyondBounds),
       ...checkLeaks({ history, baseline: {}, ...evidence.remains }),
       ...checkSteadyLease(history, STEADY_LOCK),
-      // Of a document that was lost, others may have been elected meanwhile.
+      // If a document was lost, other candidates may have been elected meanwhile.
       ...(mayVanish ? [] : checkHandOvers(history, grants)),
       ...(isStrict ? strict.judge(history, grants, { aheadMs, promptMs: PROMPT_MS }) : []),
     ],
@@ -106,7 +106,7 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
   };
 }
 
-/** Every set that anybody began to add to; empty where nothing came of it. */
+/** Every set that a worker began to add to; empty if it has no values. */
 async function finalSets({ db, memory, history }: Evidence): Promise<readonly StoredSet[]> {
   const [fenced, transacted] = [await setsIn(db, SETS), await setsIn(db, TRANSACTED_SETS)];
   const locks = new Set(
@@ -155,7 +155,7 @@ function faultsIn({ run }: History): ReadonlyMap<number, number> {
   return counts;
 }
 
-/** By what each of these faults was called when it began. */
+/** The sums of the effects, by the name of the fault when it began. */
 function effectsIn({ run }: History): ReadonlyMap<string, number> {
   const totals = new Map<string, number>();
   const begun = new Map<number, string>();

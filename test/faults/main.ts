@@ -35,7 +35,7 @@ function seedOf(text: string): number {
   return value;
 }
 
-/** The long run itself. */
+/** The number of the long run itself in the list of faults. */
 const ALL = 34;
 
 const known = [...STORE_FAULTS, ...PROCESS_FAULTS].map(({ number }) => number);
@@ -123,5 +123,5 @@ function report(round: number, result: RoundResult): void {
 }
 
 const isGood = await runRounds();
-// A single round is run again for what it found itself.
+// A single round is repeated for its own findings, so the test files do not run.
 process.exitCode = (onlyRound !== undefined || runTests()) && isGood ? 0 : 1;

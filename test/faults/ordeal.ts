@@ -4,24 +4,24 @@ import type { Fault } from './nemesis/fault-world.js';
 import { runRound } from './round.js';
 import type { RoundPlan, RoundResult } from './round.js';
 
-/** What rounds are drawn from. */
+/** The parts of all rounds of a run. */
 export interface Ordeal {
   readonly cluster: FaultCluster;
   readonly program: string;
   readonly storeFaults: readonly Fault[];
   readonly processFaults: readonly Fault[];
   readonly keepsJournals?: boolean | undefined;
-  /** What the faults were chosen by, if they were. */
+  /** The numbers of the faults, if only some are wanted. */
   readonly only?: readonly number[] | undefined;
 }
 
-/** Every so many rounds one is strict. */
+/** One round in this many is strict. */
 const STRICT_EVERY = 5;
 
-/** Short leases are lost in failovers, and long ones are never heard of: the ordinary rounds have short ones. */
+/** Ordinary rounds have short leases, because only these are lost in failovers. */
 const [SHORT_LEASE_MS, LONG_LEASE_MS] = [2_000, 30_000];
 
-/** The round with this number of a run under this seed. */
+/** Runs the round with this number, of the run with this seed. */
 export async function runOrdeal(
   ordeal: Ordeal,
   round: number,

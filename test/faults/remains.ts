@@ -8,12 +8,12 @@ import type { Counters } from '../judge/leak-checker.js';
 import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
 import { APP_NAME } from './workload/messages.js';
 
-/** The longest lease of one who was killed, by the fastest clock. */
+/** The longest lease of a killed worker, with the greatest difference of clocks. */
 const REST_BOUND_MS = 45_000;
 
 const CLOSED_BOUND_MS = 10_000;
 
-/** The lock documents when every lease is over: who was killed is in them for one. */
+/** The lock documents once every lease is over: those of killed workers last until their expiry. */
 export async function documentsAtRest(locks: Collection): Promise<readonly Document[]> {
   const endMs = performance.now() + REST_BOUND_MS;
   for (;;) {
@@ -28,7 +28,7 @@ export async function documentsAtRest(locks: Collection): Promise<readonly Docum
   }
 }
 
-/** What the members have open for the workers. */
+/** Reads what the members have open for the workers. */
 export class ServerCounters {
   readonly #cluster: FaultCluster;
   readonly #countsCursors: boolean;
@@ -47,7 +47,7 @@ export class ServerCounters {
     return this.#countsCursors ? counters : counters.map((one) => ({ ...one, openCursors: 0 }));
   }
 
-  /** When they are back to what they were before; servers notice a little later that a client is gone. */
+  /** The counters once they are as before, because servers notice a little later that a client is gone. */
   async atRest(before: readonly Counters[]): Promise<readonly Counters[]> {
     const endMs = performance.now() + CLOSED_BOUND_MS;
     for (;;) {
@@ -58,7 +58,7 @@ export class ServerCounters {
     }
   }
 
-  /** R1: however often their streams broke, each process has one. */
+  /** R1: each process has one stream, however often its streams broke. */
   async cursorsAreFew(before: readonly Counters[], processes: number): Promise<void> {
     const most = cursorsIn(before) + processes;
     await eventually(

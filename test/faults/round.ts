@@ -26,12 +26,12 @@ import type { Violation } from './verdict.js';
 import { Crew } from './workload/crew.js';
 import { Journal } from './workload/journal.js';
 
-/** Where the journals of a round are, while it lasts and after it has failed. */
+/** The folder of the journals of a round, during the round and after it has failed. */
 const JOURNALS = fileURLToPath(new URL('../../.cache/failures/faults/', import.meta.url));
 
 export const COLLECTION = 'distributed.locks';
 
-/** How long a worker may take from its last order to its end: the leases of the dead, and everybody's turn. */
+/** How long a worker may take from its last order to its end: the leases of killed workers, and all waiters. */
 const END_BOUND_MS = 60_000;
 
 const HEAL_BOUND_MS = 90_000;
@@ -49,19 +49,19 @@ export interface RoundPlan {
   readonly program: string;
   readonly storeFaults: readonly Fault[];
   readonly processFaults: readonly Fault[];
-  /** The leases of the workers; the steady one has a longer one besides. */
+  /** The leases of the workers. The steady worker also has a longer one. */
   readonly leaseMs: number;
-  /** Whether nothing happens that could excuse a lost hold, or late news. */
+  /** Whether no fault can excuse a lost hold, or a grant that is heard of late. */
   readonly isStrict: boolean;
-  /** How long somebody may think between reading a set and writing it back. Default: 30. */
+  /** How long an actor may pause between reading a set and writing it back. Default: 30. */
   readonly thinkMs?: number | undefined;
-  /** Also of a round that found nothing. */
+  /** Whether to keep the journals of a round without violations. */
   readonly keepsJournals?: boolean | undefined;
-  /** For so long something happens. */
+  /** How long faults happen. */
   readonly durationMs: number;
-  /** The bounds of how long a fault lasts that could last for ever. */
+  /** The bounds for the length of a fault that does not end by itself. */
   readonly faultMs: { readonly min: number; readonly max: number };
-  /** How many ask at the same time in each worker. Default: 5, and then news comes with answers as often as by events. */
+  /** The actors of each worker. Default: 5, so that a grant is heard of by another's answer as often as by events. */
   readonly actors?: number | undefined;
   /** More options of the workers' providers. */
   readonly options?: Partial<LockProviderOptions> | undefined;
@@ -74,15 +74,15 @@ export interface RoundResult extends Judgement {
   readonly again: string | undefined;
   readonly folder: string;
   readonly history: History;
-  /** What was wanted and cannot be had here. */
+  /** The faults that were wanted and are not possible here. */
   readonly missing: readonly LeftOut[];
 }
 
-/** Whoever is cut off cannot close its cursors: the server keeps them for half an hour, with their session. */
+/** A process that is cut off cannot close its cursors, which the server keeps for half an hour with their session. */
 const countsCursors = ({ isStrict, storeFaults }: RoundPlan): boolean =>
   isStrict && storeFaults.every((fault) => fault === killedCursors);
 
-/** One database, a crew of workers, faults for a while, healing, and judgement. */
+/** Runs a crew of workers on one database, with faults for a while, heals everything, and judges the result. */
 export async function runRound(plan: RoundPlan): Promise<RoundResult> {
   await mkdir(JOURNALS, { recursive: true });
   const folder = mkdtempSync(join(JOURNALS, `${plan.seed}-`));
@@ -102,7 +102,7 @@ export async function runRound(plan: RoundPlan): Promise<RoundResult> {
   }
 }
 
-/** For the message of a failure: where its journals and the logs of the servers are, and how to run it again. */
+/** For an error message: where the journals and the logs of the servers are, and how to repeat the round. */
 export const whereAndHow = ({ folder, again }: Pick<RoundResult, 'folder' | 'again'>): string =>
   `journals and server logs: ${folder}${again === undefined ? '' : `; again: ${again}`}`;
 
@@ -136,7 +136,7 @@ class Round {
 
   get #options(): LockProviderOptions & { readonly leaseMs: number } {
     const { leaseMs, options } = this.#plan;
-    // Standbys stop listening, and begin again, within a round.
+    // Within a round, standbys close their streams and open them again.
     return { storeTimeoutMs: 1_500, wakeIdleMs: 1_000, ...options, leaseMs };
   }
 
@@ -218,12 +218,12 @@ class Round {
   async #endure(world: FaultWorld): Promise<void> {
     const { storeFaults, processFaults, durationMs, cluster } = this.#plan;
     const endMs = performance.now() + durationMs;
-    // Each in a random order of its own, so that what the one draws does not depend on how fast the other is.
+    // Each lane has its own random numbers, so that its draws do not depend on the speed of the other lane.
     const lanes = [storeFaults, processFaults].map((faults) => ({
       faults: faults.filter((fault) => fault.missing?.(world) === undefined),
       random: randomFrom(this.#random.between(0, 0x7f_ff_ff_ff)),
     }));
-    // Each comes to its end, also where the other fails: nothing is injected into what is being ended.
+    // Both lanes end, even if one fails, so that no fault is injected while the round ends.
     const ends = await Promise.allSettled(
       lanes.map(({ faults, random }) => letHappen(faults, { ...world, random }, endMs)),
     );
@@ -235,7 +235,7 @@ class Round {
     this.#journal.write({ type: 'healed' });
   }
 
-  /** A round under faults of which none came about has proved nothing. */
+  /** A round without any of its faults proves nothing. */
   #expectFaults(world: FaultWorld, happened: Judgement['faults']): void {
     const { storeFaults, processFaults } = this.#plan;
     for (const [of, faults] of Object.entries({ store: storeFaults, processes: processFaults })) {
@@ -253,7 +253,7 @@ class Round {
     });
   }
 
-  /** Everybody is served once more, and then all end by themselves. */
+  /** Lets the workers release everything and end by themselves. */
   async #comeToRest(): Promise<void> {
     const healedNs = process.hrtime.bigint();
     const { endBoundMs = END_BOUND_MS } = this.#plan;
@@ -280,7 +280,7 @@ class Round {
         this.#expect('L1', `worker ${worker.number} comes to an end`, () => worker.endsByItself(endBoundMs)),
       ),
     );
-    // Who has not ended by now goes on for ever, and what is judged must be at rest.
+    // A worker that has not ended by now never ends, and the judges need a quiet store.
     await this.#crew.dismiss();
   }
 
@@ -303,7 +303,7 @@ class Round {
     return await connected(this.#plan.cluster.uri, async (client) => {
       const db = client.db(this.#database);
       const locks = db.collection(COLLECTION);
-      // Nobody was killed in a strict round, and whoever ends by itself leaves no seat behind.
+      // No worker was killed in a strict round, and a worker that ends by itself leaves no seat behind.
       const documents = isStrict ? await locks.find().toArray() : await documentsAtRest(locks);
       const remains = { documents, nowMs: Date.now(), before, after: await this.#counters.atRest(before) };
       const judgement = await this.#onPrimary((direct) =>
@@ -317,14 +317,14 @@ class Round {
     });
   }
 
-  /** Connected to one member: the oplog is read where there is one. */
+  /** Runs this with a client that is connected to the primary alone, to read its oplog. */
   async #onPrimary<T>(act: (client: MongoClient) => Promise<T>): Promise<T> {
     const primary = await this.#plan.cluster.untilPrimary();
     return await connected(primary.directUri, act);
   }
 }
 
-/** The driver does not repeat this by itself, and a busy machine may elect another primary at any time. */
+/** Repeats the drop, because the driver does not, and a busy machine may elect another primary at any time. */
 async function dropped(db: Db): Promise<void> {
   await eventually('the database is dropped', () =>
     db.dropDatabase().catch((error: unknown) => {

@@ -9,11 +9,11 @@ interface Result extends Omit<RoundResult, 'history' | 'grants'> {
   readonly grants: number;
 }
 
-/** What several rounds have shown together. */
+/** The figures of several rounds together. */
 export class Summary {
   readonly #results: Result[] = [];
 
-  /** Without what everybody has written down, which would be far too much after hours. */
+  /** Takes the figures of a round, without its journals, which would be too large after hours. */
   take(result: RoundResult): void {
     this.#results.push({ ...result, history: undefined, grants: result.grants.length });
   }
@@ -22,7 +22,7 @@ export class Summary {
     return this.#sum(({ violations }) => violations.length);
   }
 
-  /** For people, and as Markdown, so that it can be kept in the docs. */
+  /** The summary for people, as Markdown that the docs can keep. */
   lines(): readonly string[] {
     const counts: readonly (readonly [string, number])[] = [
       ['rounds', this.#results.length],
@@ -86,7 +86,7 @@ export class Summary {
       .map(([what, count]) => [what, count.toLocaleString('en')]);
   }
 
-  /** From the end of the primary to the first grant by another, and from the election of that. */
+  /** The times from the end of a primary, and from the election of the next one, to the first grant. */
   #failoverRows(): string[][] {
     const byFault = new Map<number, FirstGrant[]>();
     for (const first of this.#results.flatMap(({ failovers }) => failovers)) {
@@ -111,7 +111,7 @@ const spread = (times: readonly number[]): readonly string[] =>
     ? ['', '', '']
     : [0.5, 0.99, 1].map((share) => `${(percentile(times, share) / 1_000).toFixed(2)} s`);
 
-/** A table whose lines are Markdown as they stand. */
+/** A table in Markdown. */
 export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
   const empty = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '' };
   const table = new Table({

@@ -1,4 +1,4 @@
-// Plants one bug after the other, and tells who noticed.
+// Plants one bug after the other, and prints which checkers found it.
 import { rm } from 'node:fs/promises';
 
 import { Command, InvalidArgumentError } from 'commander';
@@ -19,10 +19,10 @@ interface Options {
   readonly seed: number;
 }
 
-/** So often a bug gets its chance, each time under another seed. */
+/** How many rounds a bug gets to be found, each under another seed. */
 const ROUNDS = 5;
 
-/** Far above what an unharmed worker takes; a bug that nobody survives must not take a minute to show. */
+/** Far longer than a healthy worker takes, so that a bug that hangs every worker shows in less than a minute. */
 const END_BOUND_MS = 15_000;
 
 function mutationsOf(text: string): readonly Mutation[] {
@@ -49,9 +49,9 @@ const command = new Command('test:mutations')
   .parse();
 const { only = MUTATIONS, seed } = command.opts<Options>();
 
-/** What became of one worker under one trial. */
+/** The result of one worker program under one trial. */
 interface Result {
-  /** Who found something, most first, and the first thing that each has found. */
+  /** The checkers that found something, and the first finding of each; the one with most findings first. */
   readonly finders: ReadonlyMap<string, string>;
   readonly seconds: number;
 }
@@ -66,7 +66,7 @@ function findersIn(violations: readonly Violation[]): ReadonlyMap<string, string
   return new Map(sorted.map(([finder, [first]]) => [finder, first?.what ?? '']));
 }
 
-/** Rounds until somebody finds something, apart from those who find something without any bug. */
+/** Runs rounds until a checker finds something, apart from checkers that find something without any bug. */
 async function tryOut(
   program: string,
   trial: TrialName,
@@ -83,7 +83,7 @@ async function tryOut(
       const finders = new Map([...findersIn(violations)].filter(([finder]) => !without.has(finder)));
       if (finders.size > 0) return { finders, seconds: seconds() };
     } catch (error) {
-      // Nobody has judged it, so nobody has caught it.
+      // The round was not judged, so no checker has caught the bug.
       console.log(`  ${trial}, seed ${seed + round}: came to nothing: ${String(error)}`);
     }
   }
@@ -102,7 +102,7 @@ const controls = new Map<TrialName, Result>();
 const rows: string[][] = [];
 const survivors: string[] = [];
 
-/** The same trial, and nothing planted: whoever finds something there has caught no bug. */
+/** The same trial without a bug: a checker that finds something here cannot prove a bug. */
 async function control(trial: TrialName): Promise<Result> {
   const known = controls.get(trial);
   if (known !== undefined) return known;

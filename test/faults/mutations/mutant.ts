@@ -11,12 +11,12 @@ import { PROTOCOL_MUTATIONS } from './protocol-mutations.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Inside the project, so that what is imported is found. */
+/** Inside the project, so that imports are found. */
 const MUTANTS = join(ROOT, '.cache/mutants');
 
 export const MUTATIONS: readonly Mutation[] = [...PROTOCOL_MUTATIONS, ...PROCESS_MUTATIONS];
 
-/** A text that is not there, or there twice, is an error: the list must not rot. */
+/** Applies an edit. Its text must occur once, so that the list stays up to date. */
 export function edited(text: string, { file, find, replace }: Edit): string {
   const [before, after, ...more] = text.split(find);
   if (before === undefined || after === undefined || more.length > 0) {
@@ -27,7 +27,7 @@ export function edited(text: string, { file, find, replace }: Edit): string {
 
 export const sourceOf = (file: string): string => join(ROOT, 'src', file);
 
-/** The worker, built with the bug in it. What it is judged by is not copied, and has no bug. */
+/** The worker, built with the bug in it. The checkers are not copied, and have no bug. */
 export async function buildMutant({ name, edits }: Mutation): Promise<WorkerProgram> {
   const folder = join(MUTANTS, name);
   await rm(folder, { recursive: true, force: true });

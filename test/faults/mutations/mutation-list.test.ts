@@ -5,13 +5,13 @@ import { describe, expect, it } from 'vitest';
 import { edited, MUTATIONS, sourceOf } from './mutant.js';
 
 describe('the list of planted bugs', () => {
-  it('has at least twenty, each under a name of its own', () => {
+  it('has at least twenty bugs, each with a name of its own', () => {
     const names = MUTATIONS.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     expect(names.length).toBeGreaterThanOrEqual(20);
   });
 
-  it('is the table of docs/faults.md', () => {
+  it('matches the table of docs/faults.md', () => {
     const faults = readFileSync(new URL('../../../docs/faults.md', import.meta.url), 'utf8');
     const rows = [...faults.matchAll(/^\| `([\w-]+)` +\| (.*?) +\|/gm)];
     const described = new Map(rows.map(([, name, what]) => [name, what?.replaceAll('`', '')]));
@@ -21,7 +21,7 @@ describe('the list of planted bugs', () => {
     expect(missing.map(({ name }) => name)).toEqual([]);
   });
 
-  it.each(MUTATIONS)('changes what is there, once: $name', ({ edits }) => {
+  it.each(MUTATIONS)('changes a text that occurs once in its file: $name', ({ edits }) => {
     const texts = new Map<string, string>();
     for (const edit of edits) {
       const text = texts.get(edit.file) ?? readFileSync(sourceOf(edit.file), 'utf8');

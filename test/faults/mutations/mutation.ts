@@ -1,20 +1,20 @@
 import type { TrialName } from './trials.js';
 
-/** One text of one file of the library, and what stands there instead. */
+/** A text in a file of the library, and the text that replaces it. */
 export interface Edit {
-  /** Under `src/`. */
+  /** The path under `src/`. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
 }
 
-/** A bug that is planted to see whether anything notices. */
+/** A bug that is planted to see whether a checker finds it. */
 export interface Mutation {
   /** For the command line and the table. */
   readonly name: string;
-  /** What is wrong with the library then. */
+  /** What is wrong with the library because of the bug. */
   readonly breaks: string;
   readonly edits: readonly [Edit, ...Edit[]];
-  /** What brings it out. */
+  /** The trial that shows the bug. */
   readonly trial: TrialName;
 }

@@ -1,6 +1,6 @@
 import type { Mutation } from './mutation.js';
 
-/** Bugs in what a process makes of what the store says, and in what it says to the store. */
+/** Bugs in how a process treats the answers of the store, and in what it sends to the store. */
 export const PROCESS_MUTATIONS: readonly Mutation[] = [
   {
     name: 'lease-counted-from-reply',

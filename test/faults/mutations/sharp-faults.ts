@@ -2,9 +2,9 @@ import { pause } from '../../../lab/patience.js';
 import { drawVictim, during, last } from '../nemesis/fault-world.js';
 import type { Fault, FaultWorld } from '../nemesis/fault-world.js';
 
-/** Aimed at one bug each, which the random faults would meet too rarely for a trial of seconds. */
+/** Faults for one bug each, which random faults would show too rarely in a trial of seconds. */
 
-/** The others elect another primary, and what the old one did meanwhile for clients is rolled back. */
+/** The other members elect another primary, and the writes of the old one for clients are rolled back. */
 export const isolatedPrimary: Fault = {
   number: 5,
   title: 'the primary is cut off from the other members, and not from the clients',
@@ -20,7 +20,7 @@ export const isolatedPrimary: Fault = {
   },
 };
 
-/** What is counted from a reply instead of from its request lasts too long here. */
+/** Delays replies: a lease that is counted from its reply instead of its request lasts too long. */
 export const lateReplies: Fault = {
   number: 6,
   title: 'replies are late, and then a process stands still',
@@ -37,7 +37,7 @@ export const lateReplies: Fault = {
   },
 };
 
-/** Most cuts are mended within milliseconds, and from the second in a row on polls find what was missed. */
+/** One cut with a slow repair. Most repairs take milliseconds, and after a second cut polls find what was missed. */
 export const slowReopening: Fault = {
   number: 15,
   title: 'the wake streams break once, and take a while to open again',
@@ -55,7 +55,7 @@ export const slowReopening: Fault = {
   },
 };
 
-/** By most of the allowance of a lease, so that somebody is granted early by exactly that much. */
+/** The clocks differ by most of the allowance of a lease, so that a grant comes too early by exactly that much. */
 export const skewedFailover: Fault = {
   number: 13,
   title: 'the next primary has a clock that is ahead by less than the allowance, and a process stands still',
@@ -66,14 +66,14 @@ export const skewedFailover: Fault = {
       const primary = await cluster.untilPrimary();
       const next = cluster.members.find((member) => member !== primary) ?? primary;
       await next.setClock('+1.3s');
-      // At once, so that leases of the one primary are judged by the other.
+      // At the same time, so that the next primary judges the leases of this one.
       await Promise.all([standStill(world), next.stepUp()]);
       await next.setClock('+0');
     });
   },
 };
 
-/** A process that extends nothing for longer than a lease, and believes in what it has. */
+/** Pauses a process for longer than a lease, so that it extends nothing and still believes in its holds. */
 async function standStill(world: FaultWorld): Promise<void> {
   const worker = drawVictim(world);
   worker.stop();

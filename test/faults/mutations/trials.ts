@@ -4,23 +4,23 @@ import { killedCursors, lostDocuments } from '../nemesis/store-faults.js';
 import type { RoundPlan } from '../round.js';
 import { isolatedPrimary, lateReplies, skewedFailover, slowReopening } from './sharp-faults.js';
 
-/** What a round is like that brings out a certain kind of bug. */
+/** The plan of a round that shows a certain kind of bug. */
 export type Trial = Omit<RoundPlan, 'seed' | 'cluster' | 'program' | 'keepsJournals'>;
 
 const QUIET = { storeFaults: [], processFaults: [], faultMs: { min: 0, max: 0 } } as const;
 
-/** Nothing ends by its expiry, and a waiter looks by itself later than a strict round allows news to be. */
+/** No lease expires, and a waiter looks later than a strict round allows a grant to be heard of. */
 const STRICT = { isStrict: true, leaseMs: 15_000 } as const;
 
 const ORDINARY = { isStrict: false, leaseMs: 2_000 } as const;
 
 const SECOND = 1_000;
 
-/** Short, and most of them of one fault: a bug that only shows in an hour of everything would not be shown here. */
+/** Short trials, most of them with one fault. They cannot show a bug that needs an hour with all faults. */
 export const TRIALS = {
   'nothing happens': { ...QUIET, ...ORDINARY, durationMs: 6 * SECOND },
   'nothing happens, strictly': { ...QUIET, ...STRICT, durationMs: 10 * SECOND },
-  // Nobody in the same process asks for what another waits for, and by that learns of its grant.
+  // One actor in each process: otherwise the request of another actor would bring the news of a grant.
   'nothing happens, strictly, to a few': { ...QUIET, ...STRICT, actors: 1, durationMs: 12 * SECOND },
   'nothing happens, short leases': { ...QUIET, ...ORDINARY, isStrict: true, durationMs: 10 * SECOND },
   'killed processes': {
@@ -36,7 +36,7 @@ export const TRIALS = {
     ...{ ...QUIET, ...STRICT, storeFaults: [slowReopening] },
     ...{ leaseMs: 24_000, actors: 1, durationMs: 20 * SECOND },
   },
-  // The only fault under which the servers' cursors are counted: whoever is cut off cannot close its own.
+  // The only fault during which cursors are counted, because a process that is cut off cannot close its own.
   'killed cursors': { ...QUIET, ...STRICT, storeFaults: [killedCursors], durationMs: 12 * SECOND },
   'lost replies': {
     ...{ ...QUIET, ...STRICT, storeFaults: [lostReplies] },
@@ -71,7 +71,7 @@ export const TRIALS = {
   },
   'skewed failovers': {
     ...{ ...QUIET, ...ORDINARY, leaseMs: 4_000, storeFaults: [skewedFailover] },
-    // Longer than a grant is late on a busy machine, so that it shows who is granted early.
+    // Longer than a grant is late on a busy machine, so that an early grant shows.
     ...{ options: { clockAllowanceMs: 1_500 }, durationMs: 20 * SECOND },
   },
 } as const satisfies Readonly<Record<string, Trial>>;

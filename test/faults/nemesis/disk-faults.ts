@@ -5,7 +5,7 @@ import { slowDisks, slowDisksRefusal } from '../../../lab/cluster/slow-disk.js';
 import { during, last, losePrimary } from './fault-world.js';
 import type { Fault, FaultWorld } from './fault-world.js';
 
-/** `disk` is the one of `member`: full once while it is primary, and once while it is not. */
+/** Fills the disk of this member, once while it is primary, and once while it is not. */
 export const fullDisk = (disk: SmallDisk, member: FaultMember): Fault => ({
   number: 20,
   title: 'the disk of a member is full, and the member ends by itself',
@@ -29,11 +29,11 @@ export const fullDisk = (disk: SmallDisk, member: FaultMember): Fault => ({
 
 async function runOutOfRoom({ random }: FaultWorld, disk: SmallDisk, member: FaultMember): Promise<void> {
   await disk.fill();
-  // There is still room in the journal, which is as large from the beginning as it ever gets.
+  // The journal still has room, because its files have their full size from the beginning.
   await pause(random.between(0, 1_500));
-  // A checkpoint is made once a minute, or when it is asked for.
+  // The server makes a checkpoint once a minute, or when it is asked to.
   await member.admin({ fsync: 1 }).catch(() => undefined);
-  await eventually('it has ended for want of room', () => !member.isRunning);
+  await eventually('the member ends because its disk is full', () => !member.isRunning);
 }
 
 async function untilPrimary({ cluster }: FaultWorld, member: FaultMember): Promise<void> {

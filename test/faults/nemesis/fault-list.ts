@@ -35,7 +35,7 @@ import {
   unsteadyPurge,
 } from './store-faults.js';
 
-/** What happens to the store and on the way to it: one after the other. */
+/** The faults of the store and of the network, one after the other. */
 export const STORE_FAULTS: readonly Fault[] = [
   killedPrimary,
   stoppedPrimary,
@@ -60,7 +60,7 @@ export const STORE_FAULTS: readonly Fault[] = [
   blockedByIndex,
 ];
 
-/** What happens to the processes, at the same time as the others. */
+/** The faults of the processes, at the same time as the others. */
 export const PROCESS_FAULTS: readonly Fault[] = [
   stoppedWorker,
   stoppedWriter,
@@ -73,15 +73,15 @@ export const PROCESS_FAULTS: readonly Fault[] = [
 const MILD_FAULTS: readonly Fault[] = [lostReplies, lateRequests, lostStreams, killedCursors];
 
 /**
- * What may happen in this strict round: nothing that takes the store away for long, or harms a process; in every other one
- * nothing that closes a connection either, so that cursors can be counted.
+ * The faults of a strict round: none that takes the store away for long or harms a process. In every other strict round,
+ * none closes a connection either, so that cursors can be counted.
  */
 export const mildFaultsOf = (strictRound: number): readonly Fault[] =>
   strictRound % 2 === 0 ? MILD_FAULTS : [killedCursors];
 
 /**
- * The faults of one round of many. Every other round has none with an excuse, so that it is held to everything; and none
- * has two kinds of them: lost documents and clocks that step back are together more than tokens can bear (guarantee 3).
+ * The faults of one round of many. Every other round has none with an excuse, so that everything is judged. No round has
+ * two kinds of them, because tokens cannot bear both lost documents and clocks that step back (guarantee 3).
  */
 export function faultsOfRound(round: number, wanted: readonly Fault[]): readonly Fault[] {
   const excused = wanted.filter(({ excuses = [] }) => excuses.length > 0);
@@ -93,7 +93,7 @@ export function faultsOfRound(round: number, wanted: readonly Fault[]): readonly
 
 const SCENARIOS = 'test/faults/scenarios';
 
-/** Faults that have a proof of their own, instead or besides: the files that are run for them. */
+/** The test files of the faults that have tests of their own, instead of rounds or besides. */
 export const PROVED_ELSEWHERE: Readonly<Record<number, readonly string[]>> = {
   9: [`${SCENARIOS}/failing-commands.test.ts`],
   15: [`${SCENARIOS}/stream-killed.test.ts`, `${SCENARIOS}/stream-unopened.test.ts`],

@@ -10,7 +10,7 @@ import type { Crew } from '../workload/crew.js';
 import type { Worker } from '../workload/hired-worker.js';
 import type { Journal } from '../workload/journal.js';
 
-/** What a fault is let loose on. */
+/** What a fault acts on. */
 export interface FaultWorld {
   readonly cluster: FaultCluster;
   readonly crew: Crew;
@@ -20,11 +20,11 @@ export interface FaultWorld {
   readonly collection: string;
   /** How long the workers' leases are. */
   readonly leaseMs: number;
-  /** How long a fault lasts that could last for ever. */
+  /** Draws the length of a fault that does not end by itself. */
   readonly lengthMs: () => number;
-  /** Gives the crew back a worker for one that was killed. */
+  /** Starts a worker in place of a killed one. */
   hire(): Promise<void>;
-  /** Moves the clock of one worker's process; false where that is not possible here. */
+  /** Moves the clock of a worker's process; undefined if that is not possible here. */
   readonly workerClock: ((offset: string) => void) | undefined;
 }
 
@@ -32,18 +32,18 @@ export interface FaultWorld {
 export interface Fault {
   readonly number: number;
   readonly title: string;
-  /** Why it cannot be had here; undefined where it can. */
+  /** Why the fault is not possible here; undefined if it is possible. */
   readonly missing?: (world: FaultWorld) => string | undefined;
   /** Default: none. */
   readonly excuses?: readonly Excuse[];
-  /** Begins, lasts and ends; what it leaves behind is undone by `heal` of the cluster. */
+  /** Lets the fault begin, last and end. `heal` of the cluster undoes what it leaves behind. */
   inject(world: FaultWorld): Promise<void>;
 }
 
-/** How many small ones a fault was made of so far. */
+/** Reports how many small effects a fault has had so far. */
 type Tell = (effects: number) => void;
 
-/** The whole of a fault: written down at both ends, whatever happens between. */
+/** Runs a fault, and writes its beginning and its end to the journal, even if it fails. */
 export async function during(
   { journal }: FaultWorld,
   { number: fault, excuses = [] }: Fault,
@@ -62,12 +62,12 @@ export async function during(
   }
 }
 
-/** Lasts as long as a fault lasts that could last for ever. */
+/** Waits for the length of a fault that does not end by itself. */
 export async function last(world: FaultWorld): Promise<void> {
   await pause(world.lengthMs());
 }
 
-/** Notes that nothing comes from the present primary any more, once that is so. */
+/** Ends the present primary, and then notes in the journal that it is gone. */
 export async function losePrimary(
   { cluster, journal }: FaultWorld,
   { number: fault }: Fault,
@@ -80,7 +80,7 @@ export async function losePrimary(
   return primary;
 }
 
-/** A worker that may be harmed; the steady one never is. */
+/** Draws a worker to harm, which is never the steady one. */
 export function drawVictim({ crew, random }: FaultWorld): Worker {
   const [first, ...others] = crew.workers.filter(({ isSteady }) => !isSteady);
   if (first === undefined) throw new Error('every worker has ended');

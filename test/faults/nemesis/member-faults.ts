@@ -59,7 +59,7 @@ export const majorityLost: Fault = {
     await during(world, this, isKill ? 'two are killed' : 'two stand still', async () => {
       const primary = await cluster.untilPrimary();
       const others = cluster.members.filter((member) => member !== primary);
-      // With the primary among them, or the two that it needs.
+      // Either the primary and another member, or the two members that the primary needs.
       const [one, other] = random.percent(50) ? others : [primary, others[0]];
       const victims = [one, other].filter((member) => member !== undefined);
       if (isKill) await Promise.all(victims.map((member) => member.kill()));
@@ -73,7 +73,7 @@ export const majorityLost: Fault = {
   },
 };
 
-/** Clocks of the members further apart than the allowance: tokens alone protect. */
+/** The members' clocks differ by more than the allowance: only tokens protect. */
 export const farClocks: Fault = {
   number: 13,
   title: 'the clock of a member jumps, and it becomes primary',
@@ -84,7 +84,7 @@ export const farClocks: Fault = {
   },
 };
 
-/** Clocks of the members within the allowance of the shortest lease: nothing may be noticed. */
+/** The members' clocks differ by less than the allowance of the shortest lease: nothing may go wrong. */
 export const nearClocks: Fault = {
   number: 13,
   title: 'the clock of a member is a little off, and it becomes primary',
@@ -104,7 +104,7 @@ async function skew(world: FaultWorld, fault: Fault, offset: string): Promise<vo
     const member = random.pick(cluster.members as [(typeof cluster.members)[number]]);
     await member.setClock(offset);
     await pause(random.between(200, 2_000));
-    // Whoever is elected next has another clock than the one before.
+    // The next primary has another clock than this one.
     await losePrimary(world, fault, (primary) => primary.stepDown());
     await last(world);
     await member.setClock('+0');

@@ -2,7 +2,7 @@ import { pause } from '../../../lab/patience.js';
 import type { Random } from '../../../lab/random.js';
 import type { Fault, FaultWorld } from './fault-world.js';
 
-/** Faults that cannot be had here, and why. */
+/** A fault that is not possible here, and why. */
 export interface LeftOut {
   readonly number: number;
   readonly why: string;
@@ -10,7 +10,7 @@ export interface LeftOut {
 
 const told = new Set<number>();
 
-/** Says it once of each. */
+/** Prints each of them once. */
 export function tellLeftOut(missing: readonly LeftOut[]): void {
   for (const { number, why } of missing) {
     if (!told.has(number)) console.log(`fault ${number} is left out: ${why}`);
@@ -19,8 +19,8 @@ export function tellLeftOut(missing: readonly LeftOut[]): void {
 }
 
 /**
- * Lets one of these faults happen after the other until the time is over; the order is drawn, and none is left out; those
- * with an excuse come first, so that a round that has any has them for sure. Without any fault, time passes.
+ * Lets one of these faults happen after the other until the time is over. The order is drawn, and no fault is left out.
+ * Faults with an excuse come first, so that they happen for sure. Without any fault, only time passes.
  */
 export async function letHappen(faults: readonly Fault[], world: FaultWorld, endMs: number): Promise<void> {
   const { random } = world;

@@ -22,7 +22,7 @@ export const cutOff: Fault = {
   },
 };
 
-/** All others go on, and are granted what it held when its leases are over. */
+/** Cuts off a worker. The others go on, and are granted its locks when its leases are over. */
 export const cutOffWorker: Fault = {
   number: 5,
   title: 'one process is cut off from all members',
@@ -37,14 +37,14 @@ export const cutOffWorker: Fault = {
   },
 };
 
-/** The old primary still answers its clients; an update that changes nothing it even acknowledges, for itself alone. */
+/** Isolates the primary. It still answers its clients, and alone even acknowledges an update that changes nothing. */
 export const isolatedPrimary: Fault = {
   number: 5,
   title: 'the primary is cut off from the other members, and clients reach both sides',
   async inject(world) {
     const { cluster, random } = world;
     const how: Isolation = random.pick(['cut', 'silence']);
-    // Otherwise the old primary has mostly stepped down before there is another one.
+    // Otherwise the old primary has usually stepped down before the election of another one.
     const isHurried = random.percent(70);
     const what = `the primary is isolated by ${how}${isHurried ? ', and another one is elected at once' : ''}`;
     await during(world, this, what, async () => {
@@ -80,7 +80,7 @@ export const halfOpen: Fault = {
   },
 };
 
-/** Writes of the library in the run's database. */
+/** Whether this is a write of the library in the run's database. */
 const isLockWrite =
   ({ database, collection }: FaultWorld) =>
   (request: Request): boolean =>
@@ -110,7 +110,7 @@ export const lateRequests: Fault = {
       const holding = proxy.holdRequests(world.random.between(1, 8), isLockWrite(world));
       await last(world);
       tell(await holding.deliver());
-      // What comes late finds what it was meant to change.
+      // The late requests have to arrive while the documents that they change still exist.
       await pause(500);
     });
   },
@@ -151,7 +151,7 @@ export const slowWires: Fault = {
     const latencyMs = random.pick([1, 20, 200]);
     const bytesPerSecond = random.percent(20) ? 20_000 : undefined;
     const traffic: Traffic = random.pick(['clients', 'all']);
-    // Its own generator: how many loads there are must not change the plan of the round.
+    // A generator of its own, because the number of loads must not change the plan of the round.
     const jitter = randomFrom(random.between(0, 2 ** 31 - 1));
     await during(world, this, `${latencyMs} ms for ${traffic}`, async () => {
       for (const { proxy } of cluster.members) {

@@ -2,7 +2,7 @@ import { pause } from '../../../lab/patience.js';
 import { drawVictim, during, last } from './fault-world.js';
 import type { Fault } from './fault-world.js';
 
-/** How long somebody may be waited for who adds to a set. */
+/** How long to wait for a worker that adds to a set. */
 const ADDING_BOUND_MS = 5_000;
 
 export const stoppedWorker: Fault = {
@@ -21,7 +21,7 @@ export const stoppedWorker: Fault = {
   },
 };
 
-/** What the fencing token is for: others have changed the set when its old holder goes on and writes. */
+/** The case for fencing tokens: other holders have changed the set when the paused one goes on and writes. */
 export const stoppedWriter: Fault = {
   number: 10,
   title: 'a process stands still between reading a set and writing it back, until another one has changed it',

@@ -4,7 +4,7 @@ import { APP_NAME } from '../workload/messages.js';
 import { during, last, onPrimary } from './fault-world.js';
 import type { Fault, FaultWorld } from './fault-world.js';
 
-/** What the server may say instead of doing, or after it has done, what it was told. */
+/** The errors that the server gives instead of executing a command, or after it. */
 const FAILURES: readonly [object, ...object[]] = [
   { errorCode: 11_600 }, // InterruptedAtShutdown
   { errorCode: 189 }, // PrimarySteppedDown
@@ -60,7 +60,7 @@ export const killedCursors: Fault = {
   },
 };
 
-/** How many there were. */
+/** Kills all streams, and returns how many there were. */
 async function killStreams(world: FaultWorld): Promise<number> {
   const ns = `${world.database}.${world.collection}`;
   return await onPrimary(world, async (db) => {
@@ -87,7 +87,7 @@ export const lostDocuments: Fault = {
     const how = random.pick(['drop', 'rename', 'delete']);
     await during(world, this, how, async () => {
       await onPrimary(world, async (db) => {
-        await eventually('there is something to lose', () => db.collection(collection).findOne());
+        await eventually('there is a document to delete', () => db.collection(collection).findOne());
         if (how === 'drop') await db.dropCollection(collection);
         else if (how === 'rename') await db.renameCollection(collection, `gone-${random.between(0, 1e9)}`);
         else
@@ -99,10 +99,10 @@ export const lostDocuments: Fault = {
   },
 };
 
-/** A member that has just been healed may have much to do first. */
+/** A member that has just been healed may be busy for a while. */
 const UNDO_BOUND_MS = 30_000;
 
-/** What the faults of the store leave behind when they are broken off, and healing the cluster knows nothing of. */
+/** Undoes what interrupted faults of the store leave behind and `heal` of the cluster does not undo. */
 export async function undoStoreFaults({ members }: FaultCluster): Promise<void> {
   for (const member of members) {
     if (!member.isRunning) continue;
@@ -111,7 +111,7 @@ export async function undoStoreFaults({ members }: FaultCluster): Promise<void> 
   }
 }
 
-/** The members purge every second, all the time. */
+/** The members purge every second. This fault switches that off and on. */
 export const unsteadyPurge: Fault = {
   number: 19,
   title: 'the purge is switched off and on, and its index is dropped',

@@ -8,7 +8,7 @@ import {
 } from '../../behaviour/environments/usual-behaviour.js';
 import { OwnDatabase } from '../../support/own-database.js';
 
-/** What a client may be set up with beyond concerns and BSON options: how it connects, checks, counts and packs. */
+/** Options of a client beyond concerns and BSON: how it connects, monitors, times out and compresses. */
 const CLIENTS: Readonly<Record<string, MongoClientOptions>> = {
   'compressors zlib': { compressors: ['zlib'], zlibCompressionLevel: 9 },
   'connections that are closed when idle': { maxIdleTimeMS: 20 },
@@ -16,14 +16,14 @@ const CLIENTS: Readonly<Record<string, MongoClientOptions>> = {
   'checks by polling, twice a second': { serverMonitoringMode: 'poll', heartbeatFrequencyMS: 500 },
   'socketTimeoutMS: 400': { socketTimeoutMS: 400 },
   'no checks of UTF-8': { enableUtf8Validation: false },
-  'BSON that is not promoted, with bigints and regular expressions of its own': {
+  'BSON with bigints and with regular expressions of its own': {
     promoteLongs: true,
     useBigInt64: true,
     bsonRegExp: true,
     promoteBuffers: true,
     ignoreUndefined: true,
   },
-  'everything that weakens at once': {
+  'all options at once that weaken something': {
     writeConcern: { w: 0 },
     readConcern: { level: 'available' },
     readPreference: 'primaryPreferred',

@@ -7,7 +7,7 @@ import { eventually, later, rejection, within } from '../../../lab/patience.js';
 import { failCommands, randomName, testProvider, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 
-// One server has one `failCommand` fail point: one fault after the other.
+// A server has one `failCommand` fail point, so the faults come one after the other.
 useOwnServer();
 
 interface Fault {
@@ -18,7 +18,7 @@ interface Fault {
 
 const code = (errorCode: number, isKnown = false): Fault => ({ data: { errorCode }, isKnown });
 
-/** For each, that nothing was applied is known only where the server says it before it begins. */
+/** It is known that nothing was applied only if the server refuses a command before it begins. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   'InterruptedAtShutdown (11600)': code(11_600),
   'InterruptedDueToReplStateChange (11602)': code(11_602),
@@ -38,13 +38,13 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     isKnown: false,
   },
   'a closed connection': { data: { closeConnection: true }, isKnown: false },
-  'no answer for longer than we wait': {
+  'no answer within storeTimeoutMs': {
     data: { blockConnection: true, blockTimeMS: 1_900 },
     isKnown: false,
   },
 };
 
-/** The bound of a call: shorter than the server is made to be silent. */
+/** The bound of a call: shorter than the silence of the server. */
 const STORE_TIMEOUT_MS = 1_500;
 
 const OPTIONS = {
@@ -54,7 +54,7 @@ const OPTIONS = {
   createIndexes: false,
 };
 
-/** A client whose own checks failed asks again after so long; ten seconds by default. */
+/** How long a client waits after a failed check of the server; ten seconds by default. */
 const HEARTBEAT_MS = 500;
 
 async function twoProviders(): Promise<readonly [TestProvider, TestProvider]> {
@@ -75,7 +75,7 @@ async function expectEmpty(locks: LockProvider, name: string): Promise<void> {
   });
 }
 
-/** In the quick run one of each sort: known or not, at once or late, before or after it was applied. */
+/** In the quick run, one fault of each sort: known or not, at once or late, before or after the command was applied. */
 const TRIED = Object.entries(FAULTS).filter(
   ([what]) => isLong || /189|10107|112|64|closed|no answer/.test(what),
 );
@@ -84,7 +84,7 @@ describe.each(TRIED)('%s', (_, { data, isKnown }) => {
   const doesNotAnswer = 'blockConnection' in data;
   const isOfWrites = 'writeConcernError' in data;
 
-  it('is ridden out by whoever waits, holds, releases or opens a stream, and leaves nothing behind', async () => {
+  it('makes no wait, extension, release or stream fail if it ends, and leaves nothing behind', async () => {
     const [one, other] = await twoProviders();
     const lost: unknown[] = [];
     for (const { locks } of [one, other]) locks.on('lost', (event) => lost.push(event));
@@ -95,7 +95,7 @@ describe.each(TRIED)('%s', (_, { data, isKnown }) => {
     const hold = await within(10_000, 'the grant', one.locks.acquireMutex('a'));
     const sent = count(one, 'findAndModify') - before;
     expect(sent).toBeGreaterThanOrEqual(3);
-    // After two silences, or on a busy machine, the request is out of date, and is made anew under another id.
+    // After two silences, or on a busy machine, the request is past its not-after, and is made anew under another id.
     expect(sent).toBeLessThanOrEqual(4);
     expect(await other.locks.inspect('a')).toMatchObject({ holders: [{ id: hold.id }], waiters: [] });
     await healAcquire();
@@ -123,16 +123,19 @@ describe.each(TRIED)('%s', (_, { data, isKnown }) => {
     expect(lost).toEqual([]);
   });
 
-  // A silent server is asked again: an index takes longer to build than a call.
-  it.skipIf(doesNotAnswer)('tells after one command whether it may have been applied', async () => {
-    const [one] = await twoProviders();
-    const heal = await failCommands(one, { times: 1 }, { failCommands: ['createIndexes'], ...data });
-    const error = await rejection(within(10_000, 'an answer', one.locks.ensureIndexes()));
-    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcomeKnown: isKnown });
-    await heal();
-  });
+  // After a silence the command is repeated, because an index takes longer to build than a call.
+  it.skipIf(doesNotAnswer)(
+    'makes ensureIndexes() fail with an error that says whether its command may have been applied',
+    async () => {
+      const [one] = await twoProviders();
+      const heal = await failCommands(one, { times: 1 }, { failCommands: ['createIndexes'], ...data });
+      const error = await rejection(within(10_000, 'an answer', one.locks.ensureIndexes()));
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcomeKnown: isKnown });
+      await heal();
+    },
+  );
 
-  it('that does not end fails a single try by a typed error, after a bounded number of repeats', async () => {
+  it('makes a try fail with a typed error, after a bounded number of repeats, if it does not end', async () => {
     const [one, other] = await twoProviders();
     await (await one.locks.acquireMutex('warm')).release();
     const before = count(one, 'findAndModify');
@@ -141,7 +144,7 @@ describe.each(TRIED)('%s', (_, { data, isKnown }) => {
     const error = await rejection(within(10_000, 'an answer', one.locks.tryAcquireMutex('a')));
     expect(performance.now() - startedMs).toBeLessThan(STORE_TIMEOUT_MS + 4_500);
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', lockName: 'a' });
-    // Its time may be over while a repeat is on its way: then nothing is known, whatever the answers before said.
+    // The time may be over while a repeat is in flight: then nothing is known, whatever the answers before said.
     if (!isKnown) expect(error).toMatchObject({ outcomeKnown: false });
     const sent = count(one, 'findAndModify') - before;
     expect(sent).toBeGreaterThanOrEqual(1);

@@ -11,7 +11,7 @@ const COLLECTION = 'distributed.locks';
 const makeIndex = (db: Db, index: Document): Promise<Document> =>
   db.command({ createIndexes: COLLECTION, indexes: [index] });
 
-/** An index that somebody builds behind a transaction which uses the collection: whatever comes after it waits. */
+/** Builds an index behind an open transaction on the collection, so that all later commands wait until it ends. */
 async function blockCollection(client: MongoClient, db: Db): Promise<() => Promise<void>> {
   const session: ClientSession = client.startSession();
   session.startTransaction();
@@ -41,7 +41,7 @@ async function blockCollection(client: MongoClient, db: Db): Promise<() => Promi
 }
 
 describe.concurrent('an index build behind a long transaction', () => {
-  it('that is over within a lease costs nobody the lock', async () => {
+  it('ends no hold if it is over within a lease', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     await using user = database.client();
     const options = { leaseMs: 9_000, createIndexes: false };
@@ -52,7 +52,7 @@ describe.concurrent('an index build behind a long transaction', () => {
     const wait = later(there.acquireMutex('x'));
     await eventually('it waits', async () => (await here.inspect('x'))?.waiters.length === 1);
     const unblock = await blockCollection(user.client, database.plain.db);
-    // Over the first extension.
+    // Longer than until the first extension.
     await pause(4_000);
     await unblock();
     await eventually('they are extended', () => holds.every(({ remainingMs }) => remainingMs > 6_000));
@@ -61,7 +61,7 @@ describe.concurrent('an index build behind a long transaction', () => {
     expect((await within(10_000, 'the grant', wait)).isHeld).toBe(true);
   });
 
-  it('that takes longer than a lease ends the hold at its deadline; afterwards there is one holder again', async () => {
+  it('ends the hold at its deadline if it takes longer than a lease, and then one request is granted', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     await using user = database.client();
     const options = { leaseMs: 2_000, storeTimeoutMs: 1_000, createIndexes: false };
@@ -100,17 +100,17 @@ describe.concurrent('an index build behind a long transaction', () => {
   });
 });
 
-describe('the index that purges', () => {
+describe('the purge index', () => {
   const WAYS: Readonly<Record<string, (db: Db) => Promise<unknown>>> = {
     'without an expiry': (db) => makeIndex(db, { key: { purgeAt: 1 }, name: 'purgeAt_1' }),
     'with another expiry': (db) =>
       makeIndex(db, { key: { purgeAt: 1 }, name: 'purgeAt_1', expireAfterSeconds: 3_600 }),
     'under another name': (db) => makeIndex(db, { key: { purgeAt: 1 }, name: 'mine', expireAfterSeconds: 0 }),
-    'of which the name is taken': (db) => makeIndex(db, { key: { kind: 1 }, name: 'purgeAt_1' }),
+    'with another key': (db) => makeIndex(db, { key: { kind: 1 }, name: 'purgeAt_1' }),
   };
 
   it.concurrent.each(Object.entries(WAYS))(
-    'that somebody else has made %s is an event at most',
+    'causes one event and no failure if an operator has created it %s',
     async (_, make) => {
       await using database = new OwnDatabase(inject('mongoUri'));
       await make(database.plain.db);
@@ -132,7 +132,7 @@ describe('a server that purges every second', () => {
   let server: MongoServer;
 
   beforeAll(async () => {
-    // And not every minute.
+    // The default is once a minute.
     const parameters = ['ttlMonitorSleepSecs=1'];
     server = await startReplicaSet({ parameters, say: () => undefined });
   });
@@ -141,7 +141,7 @@ describe('a server that purges every second', () => {
     await server.stop();
   });
 
-  it('removes what is due and nothing that is in use or was so lately', async () => {
+  it('deletes what is due, and nothing that is in use or was in use recently', async () => {
     await using database = new OwnDatabase(server.uri);
     const leaseMs = 3_000;
     const locks = database.client().provider({ leaseMs, retentionMs: 2 * leaseMs });
@@ -163,7 +163,7 @@ describe('a server that purges every second', () => {
       return Number(status.metrics.ttl.passes);
     };
     for (const round of [1, 2]) {
-      // What is due: only the date tells, and the server obeys it within a pass or two.
+      // The date alone makes a document due, and the server deletes it within a pass or two.
       await (await locks.acquireMutex(`due ${round}`)).release();
       await stored.updateOne({ _id: `due ${round}` }, { $set: { purgeAt: new Date(0) } });
       const before = await passes();
@@ -177,7 +177,7 @@ describe('a server that purges every second', () => {
     await (await within(10_000, 'the grant', wait)).release();
   });
 
-  it('and that somebody tells to purge what is held costs that hold alone: it is told, and tokens rise', async () => {
+  it('ends only the hold whose document is made due from outside: its loss is reported, and tokens go on rising', async () => {
     await using database = new OwnDatabase(server.uri);
     const locks = database.client().provider({ leaseMs: 6_000 });
     await locks.ensureIndexes();
@@ -185,12 +185,12 @@ describe('a server that purges every second', () => {
     const hold = await locks.acquireMutex('x');
     const { signal } = hold;
     const stored = database.plain.db.collection<{ _id: string }>(COLLECTION);
-    // An extension that comes before the server's next pass makes it good: then it is told once more.
+    // An extension before the server's next pass moves the date again, so the test repeats the change.
     await eventually('it is purged', async () => {
       await stored.updateOne({ _id: 'x' }, { $set: { purgeAt: new Date(0) } });
       return (await stored.findOne({ _id: 'x' })) === null;
     });
-    await eventually('it is told', () => signal.aborted);
+    await eventually('its loss is reported', () => signal.aborted);
     expect(signal.reason).toMatchObject({ why: 'document-missing' });
     const next = await within(20_000, 'the grant', locks.acquireMutex('x'));
     expect(next.fencingToken).toBeGreaterThan(hold.fencingToken);

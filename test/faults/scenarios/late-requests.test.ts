@@ -13,7 +13,7 @@ import type { FaultProxy, Holding, Request } from '../../../lab/cluster/fault-pr
 /** Far longer than the test waits for the lock to be free again. */
 const LEASE_MS = 600_000;
 
-/** A request is of no effect after twice this time. */
+/** A request has no effect after twice this time. */
 const STORE_TIMEOUT_MS = 2_000;
 
 let server: MongoServer;
@@ -33,7 +33,7 @@ interface World {
   readonly locks: LockProvider;
   /** Another process, on a connection of its own. */
   readonly observer: LockProvider;
-  /** How many commands of this kind about the lock the first process has had answers to. */
+  /** How many answers to commands of this kind, for the lock, the first process has got. */
   answersTo(kind: 'leave' | 'cancel'): number;
 }
 
@@ -55,7 +55,7 @@ async function world(options: LockProviderOptions = {}): Promise<World> {
   const answered: string[] = [];
   client.on('commandStarted', ({ requestId, command }) => sent.set(requestId, JSON.stringify(command)));
   client.on('commandSucceeded', ({ requestId }) => answered.push(sent.get(requestId) ?? ''));
-  // The first request of all makes the provider meet the server.
+  // The first request makes the provider do its handshake with the server.
   await (await locks.acquireMutex('other')).release();
   return {
     locks,
@@ -65,14 +65,14 @@ async function world(options: LockProviderOptions = {}): Promise<World> {
   };
 }
 
-/** A leave writes a word into `wake`; a cancel only takes a waiter out. */
+/** A leave writes a word into `wake`; a cancel only removes a waiter. */
 const isOf = (kind: 'leave' | 'cancel', command: string): boolean =>
   kind === 'leave' ? command.includes(' -w') : !command.includes(' -w') && !command.includes('notAfter');
 
 const isRequest = ({ command, body }: Request): boolean =>
   command === 'findAndModify' && (body['query'] as { _id?: unknown })._id === 'victim';
 
-/** Keeps the first request for the lock back, until it has been cleaned up after. */
+/** Holds the first request for the lock back, so that its cleanup comes first. */
 async function requestKeptBack(
   { locks }: World,
   options: AcquireOptions,
@@ -87,7 +87,7 @@ const seatsTaken = async ({ observer }: World): Promise<number> =>
   (await observer.inspect('victim'))?.holders.length ?? 0;
 
 it.each(['abort', 'timeout'] as const)(
-  'a request that arrives after it was cleaned up after (%s) gives its seat back within its not-after',
+  'a request that arrives after its cleanup (by %s) gives its seat back within its not-after',
   async (how) => {
     const here = await world();
     const abort = new AbortController();
@@ -98,7 +98,7 @@ it.each(['abort', 'timeout'] as const)(
     await eventually('the cleanup is answered', () => here.answersTo('leave') + here.answersTo('cancel') > 0);
 
     expect(await holding.deliver()).toBe(1);
-    // It came in time: otherwise there is nothing to see.
+    // The request arrived before its not-after. Otherwise the test would show nothing.
     expect(await seatsTaken(here)).toBe(1);
     await eventually('the seat is free again', async () => (await seatsTaken(here)) === 0);
 
@@ -107,7 +107,7 @@ it.each(['abort', 'timeout'] as const)(
   },
 );
 
-it('a copy of a request that comes after its repeat was granted and given back takes no seat for good (E2)', async () => {
+it('a copy of a request that arrives after its repeat was granted and released takes no seat for good (E2)', async () => {
   const { locks, observer } = await world({ leaseMs: 60_000, storeTimeoutMs: 1_500 });
   const holding = proxy.holdRequests(1, ({ command }) => command === 'findAndModify');
   const hold = await locks.acquireMutex('a');
@@ -116,7 +116,7 @@ it('a copy of a request that comes after its repeat was granted and given back t
   expect(await holding.deliver()).toBe(1);
   const { id } = hold;
   const taken = (await observer.inspect('a'))?.holders.map((holder) => holder.id);
-  // It came in time: otherwise there is nothing to see.
+  // The request arrived before its not-after. Otherwise the test would show nothing.
   expect(taken).toEqual([id]);
   await eventually('the seat is free again', async () => (await observer.inspect('a'))?.holders.length === 0);
 });

@@ -52,7 +52,7 @@ const scalar = fc.oneof(
 const present = scalar.filter((value) => value !== MISSING);
 const nested = (depth: number): unknown => (depth === 0 ? 'x' : { a: [nested(depth - 1)] });
 
-/** What a document is changed by: at a path, which a fraction picks among all there are, with a value or a copy. */
+/** A change of a document. The fraction `at` picks the path, which gets a value or a copy of another part. */
 interface Mutation {
   readonly at: number;
   readonly extraKey: string | undefined;

@@ -9,7 +9,7 @@ import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import { eventually, later, pause, within } from '../../../lab/patience.js';
 
-// The conflicts of the whole server are counted.
+// A server of its own, because the test counts the conflicts of the whole server.
 let server: MongoServer;
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ const LEASE_MS = 12_000;
 /** How long the load lasts while it is measured: more than one lease, so that an extension that never came would show. */
 const LOAD_MS = 13_000;
 
-/** By how much the load may slow down the writes of others on the server, at the 99th of a hundred. */
+/** How many times slower the load may make the writes of others on the server, at the 99th percentile. */
 const MOST_SLOWED = 16;
 
 async function conflictsOf(db: Db): Promise<number> {
@@ -38,7 +38,7 @@ async function conflictsOf(db: Db): Promise<number> {
   return Number(status.metrics.operation.writeConflicts);
 }
 
-/** How long writes to a collection of somebody else take, one after the other with a pause, in ms. */
+/** How long writes to another collection take, one after the other with a pause, in ms. */
 async function writesDuring(db: Db, goesOn: () => boolean): Promise<readonly number[]> {
   const took: number[] = [];
   while (goesOn()) {
@@ -85,7 +85,7 @@ async function holdMany(database: OwnDatabase): Promise<readonly LockHandle[]> {
   return holds;
 }
 
-it('500 waiters for one lock and 5,000 holds of one process: no extension is late, and others hardly notice', async () => {
+it('with 500 waiters for one lock and 5,000 holds of one process, no extension is late, and writes of others hardly slow down', async () => {
   await using database = new OwnDatabase(server.uri);
   const { db } = database.plain;
   await db.collection('others').insertOne({});
@@ -130,7 +130,7 @@ it('500 waiters for one lock and 5,000 holds of one process: no extension is lat
       await pause(20);
     }
   })();
-  // The lock goes from one to the next all the while.
+  // Meanwhile the lock is handed from one waiter to the next.
   const handing = (async () => {
     let handed = 0;
     await hold.release();
@@ -143,7 +143,7 @@ it('500 waiters for one lock and 5,000 holds of one process: no extension is lat
     });
     await watching;
     leaving.abort();
-    await within(20_000, 'everybody is gone', Promise.all(served));
+    await within(20_000, 'all waiters are gone', Promise.all(served));
     return handed;
   })();
   const during = await writesDuring(db, () => performance.now() < endMs);
@@ -166,7 +166,7 @@ it('500 waiters for one lock and 5,000 holds of one process: no extension is lat
       `${conflicts} write conflicts; the document had ${Number(size?.['bytes'])} bytes`,
     ].join('\n'),
   );
-  // By powers of two, and a server that others keep busy as well: what one update for each hold costs is far beyond it.
+  // A coarse bound, because the histogram has powers of two. One update for each hold would be far beyond it.
   expect(loadedUs / quietUs).toBeLessThanOrEqual(MOST_SLOWED);
   expect(lost).toEqual([]);
   expect(holds.every(({ isHeld }) => isHeld)).toBe(true);
@@ -174,7 +174,7 @@ it('500 waiters for one lock and 5,000 holds of one process: no extension is lat
   expect(earliestMs).toBeGreaterThan(LEASE_MS / 4);
   expect(Number(size?.['bytes'])).toBeLessThan(250 * (WAITERS + 1));
   expect(conflicts).toBeLessThan(20 * (handed + WAITERS));
-  // Those who left give their places back in the background, and whoever got a seat meanwhile gives that.
+  // Aborted requests give back their places in the background, or the seats that they got meanwhile.
   await eventually('it is idle again', async () => {
     const found = (await stored.findOne({ _id: 'hot' })) as { holder?: unknown; queue?: object } | null;
     return found?.holder === null && Object.keys(found.queue ?? {}).length === 0;

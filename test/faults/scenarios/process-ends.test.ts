@@ -42,7 +42,7 @@ class Worker implements AsyncDisposable {
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     this.child.stdout.on('data', (chunk: Buffer) => (this.#said += chunk.toString()));
-    // What it complains of as it ends is read and thrown away.
+    // Its error output is read and thrown away.
     this.child.stderr.resume();
     this.ended = once(this.child, 'close').then(([code, signal]) => ({
       code: code as number | null,
@@ -66,7 +66,7 @@ class Worker implements AsyncDisposable {
 
 const LEASE_MS = 2_000;
 
-/** How much longer than its lease a dead process may be in the way on a busy machine. */
+/** How much longer than its lease a dead process may block its locks on a busy machine. */
 const SLACK_MS = 5_000;
 
 interface End {
@@ -75,11 +75,11 @@ interface End {
 }
 
 const ENDS: Readonly<Record<string, End>> = {
-  'by SIGTERM, which nobody handles': {
+  'by an unhandled SIGTERM': {
     end: ({ child }) => child.kill('SIGTERM'),
     how: { code: null, signal: 'SIGTERM' },
   },
-  'by SIGINT, which nobody handles': {
+  'by an unhandled SIGINT': {
     end: ({ child }) => child.kill('SIGINT'),
     how: { code: null, signal: 'SIGINT' },
   },
@@ -101,7 +101,7 @@ const ENDS: Readonly<Record<string, End>> = {
     },
     how: { code: 1 },
   },
-  'by itself, because its client was closed and its provider was not': {
+  'by itself, with its client closed and its provider open': {
     end: (worker) => {
       worker.order('close the client');
     },
@@ -109,9 +109,9 @@ const ENDS: Readonly<Record<string, End>> = {
   },
 };
 
-describe.concurrent('a process that holds and waits, and ends', () => {
+describe.concurrent('a process that holds and waits', () => {
   it.each(Object.entries(ENDS))(
-    '%s, ends soon and is in the way for no longer than its lease',
+    'blocks its locks for no longer than its lease after it has ended %s',
     async (_, { end, how }) => {
       await using database = new OwnDatabase(inject('mongoUri'));
       const [holder, heir] = [0, 1].map(() =>
@@ -150,7 +150,7 @@ describe.concurrent('a process that holds and waits, and ends', () => {
     },
   );
 
-  it('by SIGTERM, upon which it closes its provider, is in nobody’s way at all', async () => {
+  it('blocks no lock after it has closed its provider on SIGTERM', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const heir = database.client().provider({ leaseMs: 60_000, createIndexes: false });
     const theirs = await heir.acquireMutex('theirs');

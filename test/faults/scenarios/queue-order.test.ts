@@ -20,7 +20,7 @@ const WAITERS = 12;
 
 type Take = (locks: LockProvider, index: number) => Promise<LockHandle>;
 
-/** How the waiter with this number asks, and how many may hold together. */
+/** How the request with this number asks for its lock. Number 0 holds it alone. */
 const KINDS: Readonly<Record<string, Take>> = {
   mutex: (locks) => locks.acquireMutex('mutex'),
   'reader-writer': (locks, index) => {
@@ -56,7 +56,7 @@ async function killPrimary(client: MongoClient): Promise<void> {
 }
 
 describe('the death of the primary', () => {
-  it('changes neither who holds nor the order of any queue (L3)', async () => {
+  it('changes neither the holders nor the order of any queue (L3)', async () => {
     await using database = new OwnDatabase(server.uri);
     const providers = Array.from({ length: 3 }, () =>
       database.client().provider({ leaseMs: 60_000, createIndexes: false }),
@@ -103,7 +103,7 @@ describe('the death of the primary', () => {
       );
     }
     for (const hold of holds) expect(await hold.release()).toBe(true);
-    await within(60_000, 'everybody is served', Promise.all(waits));
+    await within(60_000, 'all waiters are served', Promise.all(waits));
     expect(served).toEqual(expected);
   });
 });

@@ -4,7 +4,7 @@ import { expect, inject, it } from 'vitest';
 import { OwnDatabase } from '../../support/own-database.js';
 import { eventually, later, within } from '../../../lab/patience.js';
 
-/** Nobody looks by itself while the test lasts: who hears nothing waits. */
+/** A lease so long that no waiter looks during the test: a grant that no event reports is missed. */
 const OPTIONS = { leaseMs: 120_000, createIndexes: false };
 
 interface Stored {
@@ -13,18 +13,18 @@ interface Stored {
   readonly queue: Readonly<Record<string, { readonly process: string; readonly since: Date }>>;
 }
 
-it('who is granted by an update that the oplog holds as a whole document hears of it, too (E13)', async () => {
+it('a waiter hears of its grant even if the oplog has the update as a whole document (E13)', async () => {
   await using database = new OwnDatabase(inject('mongoUri'));
   const waiting = database.client();
   const [here, there] = [database.client().provider(OPTIONS), waiting.provider(OPTIONS)];
-  // Kept until the end: a handle that is forgotten is given back.
+  // Kept until the end, because a handle that is garbage-collected is released.
   const first = await here.acquireMutex('x');
   const wait = later(there.acquireMutex('x'));
   await eventually('it waits', async () => (await here.inspect('x'))?.waiters.length === 1);
   // The look after the opening of the stream is over.
   await eventually('nothing is on its way', () => waiting.count('findAndModify') === 2);
 
-  // The hand-over, made by hand: MongoDB 6.0 logs that of the library as a difference, whatever its size.
+  // The test writes the hand-over itself: MongoDB 6.0 logs that of the library as a difference, whatever its size.
   const locks = database.plain.db.collection<Stored>('distributed.locks');
   const stored = await locks.findOne({ _id: 'x' });
   const [[id, { since, ...waiter }]] = Object.entries(stored?.queue ?? {}) as [
@@ -49,7 +49,7 @@ it('who is granted by an update that the oplog holds as a whole document hears o
   } finally {
     await events.close();
   }
-  const hold = await within(10_000, 'it hears of it', wait);
+  const hold = await within(10_000, 'it hears of its grant', wait);
   expect(hold.fencingToken).toBe(token);
   expect(waiting.count('findAndModify')).toBe(2);
   expect(await hold.release()).toBe(true);

@@ -11,7 +11,7 @@ import type { TestProvider } from '../../support/test-provider.js';
 
 useOwnServer();
 
-/** The user's own queries are slow: each of them takes a connection for so long. */
+/** Runs slow queries of the user, each of which takes a connection for `blockTimeMS`, until the result is called. */
 async function slowQueries(
   user: TestProvider,
   blockTimeMS: number,
@@ -37,7 +37,7 @@ async function slowQueries(
   };
 }
 
-/** Change streams that the server keeps, also those that nobody reads any more. */
+/** How many change streams the server has open, including those that no client reads any more. */
 async function openStreams({ client }: TestProvider): Promise<number> {
   const streams = client
     .db('admin')
@@ -65,7 +65,7 @@ function eventsOf(locks: LockProvider): Events {
   return { names, errors };
 }
 
-/** What was heard of the hold: nothing, or its loss after an error of the store. */
+/** Expects that a hold is lost only with an event, and after an error of the store. */
 function expectNoSilentLoss(hold: LockHandle, { names }: Events): void {
   const isLost = names.some((name) => name.startsWith('lost'));
   expect(isLost).toBe(!hold.isHeld);
@@ -74,7 +74,7 @@ function expectNoSilentLoss(hold: LockHandle, { names }: Events): void {
 }
 
 describe('a pool that the user keeps busy', () => {
-  it('of one connection: extensions wait for their turn, and nothing is lost', async () => {
+  it('with one connection delays extensions, and no hold is lost', async () => {
     const user = await testProvider({ leaseMs: 6_000, createIndexes: false }, { maxPoolSize: 1 });
     const events = eventsOf(user.locks);
     const hold = await user.locks.acquireMutex('a');
@@ -86,7 +86,7 @@ describe('a pool that the user keeps busy', () => {
     expect(events.names.filter((name) => name.startsWith('lost'))).toEqual([]);
   });
 
-  it('of one connection, for longer than a lease: the hold ends at its deadline, after errors that say so', async () => {
+  it('with one connection ends a hold at its deadline, after error events, if it is busy for longer than a lease', async () => {
     const user = await testProvider({ leaseMs: 2_000, createIndexes: false }, { maxPoolSize: 1 });
     const events = eventsOf(user.locks);
     const hold = await user.locks.acquireMutex('a');
@@ -104,7 +104,7 @@ describe('a pool that the user keeps busy', () => {
     expect(next.fencingToken).toBeGreaterThan(hold.fencingToken);
   });
 
-  it('of two connections, one of which the change stream uses: waits, extensions and releases go on', async () => {
+  it('with two connections, of which the change stream uses one, lets waits, extensions and releases go on', async () => {
     const client = { maxPoolSize: 2, database: `pools-${Date.now()}` };
     const user = await testProvider({ leaseMs: 6_000, createIndexes: false }, client);
     const other = await testProvider(
@@ -126,7 +126,7 @@ describe('a pool that the user keeps busy', () => {
     await calm();
   });
 
-  it('of two connections: a stream that is closed while the other one is busy leaves no cursor behind (R1)', async () => {
+  it('with two connections keeps no cursor of a stream that is closed while the other connection is busy (R1)', async () => {
     const options = { leaseMs: 60_000, createIndexes: false, wakeIdleMs: 0 };
     const client = { maxPoolSize: 2, database: `pools-${Date.now()}-closed` };
     const user = await testProvider(options, client);
@@ -144,7 +144,7 @@ describe('a pool that the user keeps busy', () => {
     expect(await theirs.release()).toBe(true);
   });
 
-  it('with a waitQueueTimeoutMS: a command that gets no connection in time is known not to have been sent', async () => {
+  it('with a waitQueueTimeoutMS tells that a command without a connection was not sent', async () => {
     const user = await testProvider({ createIndexes: false }, { maxPoolSize: 1, waitQueueTimeoutMS: 100 });
     const calls = new StoreCalls(user.db, 'locks', systemClock, () => undefined);
     whenTestEnds(() => {
@@ -158,7 +158,7 @@ describe('a pool that the user keeps busy', () => {
     await calm();
   });
 
-  it('with a waitQueueTimeoutMS: what gets no connection in time is tried again', async () => {
+  it('with a waitQueueTimeoutMS makes the library repeat a command that gets no connection in time', async () => {
     const options = { leaseMs: 3_000, storeTimeoutMs: 1_000, createIndexes: false };
     const user = await testProvider(options, { maxPoolSize: 1, waitQueueTimeoutMS: 100 });
     const events = eventsOf(user.locks);
@@ -180,7 +180,7 @@ describe('a pool that the user keeps busy', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('of two connections for two providers that both wait: neither stream starves the other’s extensions', async () => {
+  it('with two connections for two providers that wait lets neither stream starve the extensions of the other', async () => {
     const client = { maxPoolSize: 2, database: `pools-${Date.now()}-shared` };
     const user = await testProvider({ leaseMs: 15_000, extendEveryMs: 1_000, createIndexes: false }, client);
     const second = new LockProvider(user.db, { leaseMs: 15_000, extendEveryMs: 1_000, createIndexes: false });

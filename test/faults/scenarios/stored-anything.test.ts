@@ -31,7 +31,7 @@ async function take(locks: LockProvider, kind: Kind, name: string): Promise<Lock
   return await locks.createReaderWriterLock(name).acquireUpgradeableRead();
 }
 
-/** Waits until it is told not to, and then ends with `null`. */
+/** Waits for the lock until the signal aborts, and then returns `null`. */
 async function waitFor(
   locks: LockProvider,
   kind: Kind,
@@ -49,7 +49,7 @@ async function waitFor(
   }
 }
 
-/** Beside the real holder and the real waiter there are those of a made document. */
+/** The document with the real holder and the real waiter, and with those of a made document. */
 async function populated(locks: Locks, kind: Kind, name: string): Promise<Json> {
   const stored = (await locks.findOne(
     { _id: name },
@@ -70,7 +70,7 @@ interface Waited {
 
 type Ask = (locks: LockProvider, name: string, hold: LockHandle | ReaderWriterHandle) => Promise<unknown>;
 
-/** What anybody might do to a lock. */
+/** The calls that any process may make on a lock. */
 const ASKS: Readonly<Record<string, Ask>> = {
   tryMutex: (locks, name) => locks.tryAcquireMutex(name),
   tryRead: (locks, name) => locks.createReaderWriterLock(name).tryAcquireRead(),
@@ -96,7 +96,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
   },
 };
 
-/** Those that have to tell that the document is corrupt. Whoever only looks is shown what can be shown. */
+/** The calls that have to report a corrupt document. Calls that only read show what they can. */
 const REQUESTS = /^(try|follow|mutex|write|permit|resize)/;
 
 interface Heard {
@@ -117,9 +117,9 @@ async function hear(what: string, asked: Promise<unknown>): Promise<Heard> {
 }
 
 describe.concurrent.each(['mutex', 'reader-writer', 'semaphore'] as const)(
-  'whatever is stored as a %s',
+  'a randomly changed %s document',
   (kind) => {
-    it('every call ends with a typed error or with what a legal document allows', async () => {
+    it('makes every call end with a typed error or with a result that a legal document allows', async () => {
       await using database = new OwnDatabase(inject('mongoUri'));
       const options = { leaseMs: 6_000, storeTimeoutMs: 2_000, createIndexes: false };
       const [here, there] = [database.client().provider(options), database.client().provider(options)];
@@ -135,7 +135,7 @@ describe.concurrent.each(['mutex', 'reader-writer', 'semaphore'] as const)(
         }
         return false;
       };
-      // In the same batches of extensions as everything that is corrupted.
+      // This hold is in the same batches of extensions as the corrupt documents.
       const healthy = await here.acquireMutex('healthy');
       let corrupt = 0;
 
@@ -186,7 +186,7 @@ describe.concurrent.each(['mutex', 'reader-writer', 'semaphore'] as const)(
             if (error !== undefined) expect(error, what).toBeInstanceOf(LeaseholdError);
           }
           if (wasLegal) {
-            // Whoever was let in was let in by legal transitions, which leave a legal document behind (S1).
+            // All grants came by legal transitions, which leave a legal document behind (S1).
             expect(await isLegal(name)).toBe(true);
             return;
           }
@@ -199,7 +199,7 @@ describe.concurrent.each(['mutex', 'reader-writer', 'semaphore'] as const)(
           const codes = heard
             .filter(({ what }) => REQUESTS.test(what))
             .map(({ what, error }) => [what, (error as LeaseholdError | undefined)?.code ?? 'none'] as const);
-          // Where the time was up before the answer came, it is a timeout.
+          // If the time was up before the answer came, the error is a timeout.
           const wrong = codes.filter(([, code]) => !/CORRUPT|KIND_MISMATCH|ACQUIRE_TIMEOUT/.test(code));
           expect(wrong).toEqual([]);
         },

@@ -30,7 +30,7 @@ const holders = (count: number): unknown[] =>
 
 const MAX_BYTES = 16 * 1_024 * 1_024;
 
-/** The document filled up, so that not so many bytes more fit in. */
+/** The document, filled up to this many bytes below the maximum. */
 const filled = (document: Json, leftBytes: number): Json => {
   const bytes = MAX_BYTES - BSON.calculateObjectSize({ ...document, padding: '' }) - leftBytes;
   return { ...document, padding: 'x'.repeat(bytes) };
@@ -38,7 +38,7 @@ const filled = (document: Json, leftBytes: number): Json => {
 
 interface Giant {
   readonly make: (name: string) => Json;
-  /** What everybody is told who asks for it: nobody may have it. */
+  /** The codes that a request may be refused with. No request may be granted. */
   readonly codes: RegExp;
 }
 
@@ -54,11 +54,11 @@ const GIANTS: Readonly<Record<string, Giant>> = {
     }),
     codes: /QUEUE_FULL|STORE_UNAVAILABLE|ACQUIRE_TIMEOUT/,
   },
-  '16 MB of something else': {
+  '16 MB of other data': {
     make: (name) => filled(idleDocument('mutex', name), 50),
     codes: /QUEUE_FULL/,
   },
-  '16 MB of something else, of a semaphore': {
+  '16 MB of other data, as a semaphore': {
     make: (name) => filled(idleDocument('semaphore', name), 50),
     codes: /QUEUE_FULL/,
   },
@@ -66,7 +66,7 @@ const GIANTS: Readonly<Record<string, Giant>> = {
 
 const STORE_TIMEOUT_MS = 2_000;
 
-/** What one call may take: a bound of the store, its cancel, and what the machine adds. */
+/** The most that one call may take: the bound of the store, its cancel, and what the machine adds. */
 const BOUND_MS = STORE_TIMEOUT_MS + 15_000;
 
 const requestsOf = (
@@ -82,7 +82,7 @@ const requestsOf = (
   };
 };
 
-// Not the server that other tests write to at the same time: its cache has no room for this.
+// A server of its own, because the cache of the shared one has no room for this.
 let server: MongoServer;
 
 beforeAll(async () => {
@@ -95,7 +95,7 @@ afterAll(async () => {
 
 describe('a document with', () => {
   it.each(Object.entries(GIANTS))(
-    '%s is answered in a bounded time, and nobody is granted',
+    '%s is answered in a bounded time, and no request is granted',
     async (what, giant) => {
       await using database = new OwnDatabase(server.uri);
       const locks = database.client().provider({ storeTimeoutMs: STORE_TIMEOUT_MS, createIndexes: false });
@@ -122,18 +122,18 @@ describe('a document with', () => {
       }
       console.log(`${what}, ${(before / 1e6).toFixed(1)} MB\n  ${told.join('\n  ')}`);
       expect(Math.abs((await sizeOf()) - before)).toBeLessThan(2_000);
-      // It marks every lease, if there is time and room for that, and takes none away.
+      // A revocation marks every lease if there is time and room for that, and removes none.
       const revoked = await within(BOUND_MS, 'revoke', locks.revoke('x')).catch((error: unknown) => error);
       if (revoked instanceof Error) expect(revoked).toBeInstanceOf(LeaseholdError);
       expect((await sizeOf()) - before).toBeGreaterThan(-2_000);
-      // Nobody beside it is the worse for it.
+      // Other locks still work.
       const startedMs = performance.now();
       await (await locks.acquireMutex('y')).release();
       expect(performance.now() - startedMs).toBeLessThan(BOUND_MS);
     },
   );
 
-  it('no room for a byte more, of a lock that is held, keeps nobody from extending it and giving it back', async () => {
+  it('no room for another byte can still be extended and released by its holder', async () => {
     await using database = new OwnDatabase(server.uri);
     const locks = database.client().provider({ createIndexes: false });
     const stored: Locks = database.plain.db.collection('distributed.locks');

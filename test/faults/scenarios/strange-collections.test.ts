@@ -8,7 +8,7 @@ import { eventually, later, rejection, within } from '../../../lab/patience.js';
 const COLLECTION = 'distributed.locks';
 const OPTIONS = { leaseMs: 3_000, createIndexes: false };
 
-/** Every way to ask for a lock, none of them with a bound of its own. */
+/** Every way to request a lock, each without a timeout. */
 const ASKS: Readonly<Record<string, (locks: LockProvider, name: string) => Promise<unknown>>> = {
   acquireMutex: (locks, name) => locks.acquireMutex(name),
   tryAcquireMutex: (locks, name) => locks.tryAcquireMutex(name),
@@ -17,7 +17,7 @@ const ASKS: Readonly<Record<string, (locks: LockProvider, name: string) => Promi
   acquireAll: (locks, name) => locks.acquireAll([{ mutex: locks.createMutex(name) }]),
 };
 
-/** What stands where the collection should, and what the error has to name. */
+/** What is there instead of an ordinary collection, and the cause that the error has to name. */
 const REFUSED: readonly (readonly [string, RegExp, (db: Db) => Promise<unknown>])[] = [
   ['a view', /view/, (db) => db.createCollection(COLLECTION, { viewOn: 'others', pipeline: [] })],
   [
@@ -33,7 +33,7 @@ const REFUSED: readonly (readonly [string, RegExp, (db: Db) => Promise<unknown>]
 ];
 
 describe.concurrent.each(REFUSED)('on %s', (_, cause, make) => {
-  it('every request is refused at once, by a typed error that names the cause', async () => {
+  it('every request is refused at once with a typed error that names the cause', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     await make(database.plain.db);
     const locks = database.client().provider(OPTIONS);
@@ -44,14 +44,14 @@ describe.concurrent.each(REFUSED)('on %s', (_, cause, make) => {
       expect(error, what).toMatchObject({ code: 'STORE_UNAVAILABLE', outcomeKnown: true, lockName: 'x' });
       expect((error as Error).message, what).toMatch(cause);
     }
-    // One command each: what is refused is not repeated.
+    // One command each, because a refused command is not repeated.
     expect(events).toHaveLength(Object.keys(ASKS).length);
     expect(await locks.inspect('x')).toBeNull();
     await within(10_000, 'the close', locks.close());
   });
 });
 
-it('a validator that comes while locks are in use ends them by their deadlines, and all goes on when it is gone', async () => {
+it('a validator that is added while locks are in use ends the holds at their deadlines, and grants go on once it is removed', async () => {
   await using database = new OwnDatabase(inject('mongoUri'));
   const { db } = database.plain;
   const [here, there] = [database.client().provider(OPTIONS), database.client().provider(OPTIONS)];
@@ -78,7 +78,7 @@ it('a validator that comes while locks are in use ends them by their deadlines, 
   }
 });
 
-it('a clustered collection makes no difference', async ({ skip }) => {
+it('locks behave as usual in a clustered collection', async ({ skip }) => {
   await using database = new OwnDatabase(inject('mongoUri'));
   const { versionArray } = (await database.plain.db.admin().serverInfo()) as { versionArray?: number[] };
   const [major = 0, minor = 0] = versionArray ?? [];
@@ -95,7 +95,7 @@ it('a clustered collection makes no difference', async ({ skip }) => {
   expect((await within(10_000, 'the grant', wait)).fencingToken).toBeGreaterThan(hold.fencingToken);
 });
 
-/** Where a lock can be refused for its name, because another one is stored. */
+/** Collections that can refuse a lock because another one is stored. */
 const CLASHING: readonly (readonly [string, (db: Db) => Promise<unknown>])[] = [
   [
     'a collection that ignores case',
@@ -112,7 +112,7 @@ const CLASHING: readonly (readonly [string, (db: Db) => Promise<unknown>])[] = [
 ];
 
 describe.concurrent.each(CLASHING)('on %s', (_, make) => {
-  it('locks of one name work', async () => {
+  it('locks of a single name work', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     await make(database.plain.db);
     const [here, there] = [database.client().provider(OPTIONS), database.client().provider(OPTIONS)];
@@ -126,7 +126,7 @@ describe.concurrent.each(CLASHING)('on %s', (_, make) => {
   });
 
   it.each(Object.entries(ASKS).filter(([what]) => what.endsWith('Mutex')))(
-    'one that cannot be stored beside another is refused by a typed error that names the cause: %s',
+    'a lock that cannot be stored beside another one is refused with a typed error that names the cause: %s',
     async (what, ask) => {
       await using database = new OwnDatabase(inject('mongoUri'));
       await make(database.plain.db);
@@ -140,8 +140,8 @@ describe.concurrent.each(CLASHING)('on %s', (_, make) => {
   );
 });
 
-describe('on a capped collection, which throws lock documents away', () => {
-  it('nobody is granted a lock, and the error names the cause (S2)', async () => {
+describe('on a capped collection, which deletes old documents', () => {
+  it('no request is granted, and the error names the cause (S2)', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     await database.plain.db.createCollection(COLLECTION, { capped: true, size: 4_096, max: 1 });
     const locks = database.client().provider(OPTIONS);

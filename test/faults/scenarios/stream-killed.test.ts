@@ -13,7 +13,7 @@ import type { Random } from '../../../lab/random.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import type { OwnClient } from '../../support/own-database.js';
 
-// Cursors and connections of the whole server are counted.
+// A server of its own, because the test counts the cursors and connections of the whole server.
 let server: MongoServer;
 
 beforeAll(async () => {
@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const COLLECTION = 'distributed.locks';
 
-/** So long that no look happens by the clock: whoever is served has been told, or has looked at an opening. */
+/** A lease so long that no look comes by time: a waiter hears by an event, or by a look when its stream opens. */
 const NO_LOOKS = { leaseMs: 86_400_000, createIndexes: false };
 
 /** The open change streams on the locks of this database. */
@@ -72,7 +72,7 @@ function watchCheckouts(client: MongoClient): () => number {
   return () => inUse;
 }
 
-/** A lock is handed to and fro between the two, until nobody wants that any more; returns the longest hand-over. */
+/** Hands a lock from one provider to the other again and again. Returns the time of the longest hand-over. */
 async function handOver(
   from: LockProvider,
   to: LockProvider,
@@ -129,7 +129,7 @@ describe(`wake streams that are killed ${byBreadth('a hundred', 'a thousand')} t
     const longestMs = Math.max(...(await within(40_000, 'every wait ends', Promise.all(lanes))));
     console.log(`${kills} kills; the longest hand-over took ${longestMs.toFixed(0)} ms`);
 
-    // One stream for each of them, and no more.
+    // Each provider has one stream, and no more.
     const holds = await Promise.all(waiting.map((_, lane) => holding.acquireMutex(`lock ${lane}`)));
     const waits = waiting.map((locks, lane) => later(locks.acquireMutex(`lock ${lane}`)));
     await eventually('one stream each', async () => (await countsOf(db)).cursors === before.cursors + LANES);
@@ -141,7 +141,7 @@ describe(`wake streams that are killed ${byBreadth('a hundred', 'a thousand')} t
     await Promise.all([holder, ...waiters].map(({ client }) => client.close()));
     await eventually('as before', async () => {
       const { cursors, connections } = await countsOf(db);
-      // The one client that is left opens one more, by which it measures round trips.
+      // The one client that is left opens one more connection, by which it measures round trips.
       return cursors === before.cursors && connections <= before.connections + 1;
     });
   });
@@ -153,12 +153,12 @@ describe('without a fault', () => {
   const looksIn = ({ commands }: OwnClient): number =>
     commands.filter(({ command }) => / ~[0-9a-f]{12}/.test(JSON.stringify(command['update'] ?? null))).length;
 
-  it('every hand-over is told by an event: nobody looks and nobody polls (L2)', async () => {
+  it('every hand-over is heard of by an event, without looks and without polling (L2)', async () => {
     await using database = new OwnDatabase(server.uri);
     const clients = [database.client(), database.client()];
     const [one, other] = clients.map((client) => client.provider(NO_LOOKS));
     if (one === undefined || other === undefined) throw new Error('there are two');
-    // The first waits open the streams, which both look at once.
+    // The first waits open the streams, and each opening makes one look.
     let hold = await one.acquireMutex('a');
     let queued = 0;
     for (const locks of [one, other]) locks.on('waiting', () => (queued += 1));

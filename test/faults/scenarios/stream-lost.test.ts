@@ -7,7 +7,7 @@ import type { TestProvider } from '../../support/test-provider.js';
 
 useOwnServer();
 
-/** How the server tells that it cannot go on with a change stream, or does not tell at all. */
+/** The errors by which the server ends a change stream, or a closed connection. */
 const FAULTS: Readonly<Record<string, Document>> = {
   ChangeStreamHistoryLost: { errorCode: 286 },
   CappedPositionLost: { errorCode: 136 },
@@ -24,7 +24,7 @@ const openings = ({ commands }: TestProvider): readonly Document[] =>
 
 const RESUMPTION = ['resumeAfter', 'startAfter', 'startAtOperationTime'];
 
-/** One holds what the other waits for, by an open stream. */
+/** One provider holds the lock that the other one waits for with an open stream. */
 async function heldAndWaitedFor() {
   const [one, other] = await twoProviders({ leaseMs: 60_000, createIndexes: false });
   const modes: string[] = [];
@@ -41,7 +41,7 @@ async function heldAndWaitedFor() {
 
 describe('a stream', () => {
   it.each(Object.entries(FAULTS))(
-    'that ends by %s three times is opened afresh as often, and the waiter is granted',
+    'is opened anew each time it ends by %s, and the waiter is granted the lock',
     async (_, fault) => {
       const { other, hold, wait, troubles } = await heldAndWaitedFor();
       await failCommands(other, { times: 3 }, { failCommands: ['getMore'], ...fault });
@@ -50,14 +50,14 @@ describe('a stream', () => {
       const next = await within(10_000, 'the grant', wait);
       expect(next.fencingToken).toBeGreaterThan(hold.fencingToken);
       const opened = openings(other);
-      // The last one may still be on its way.
+      // The last opening may still be in flight.
       expect(opened.length).toBeGreaterThanOrEqual(3);
       expect(opened.length).toBeLessThanOrEqual(4);
       for (const stage of opened) for (const option of RESUMPTION) expect(stage).not.toHaveProperty(option);
     },
   );
 
-  it('that ends at once every time is opened about twice a second, and the waiter is granted all the same', async () => {
+  it('is opened about twice a second if it always ends at once, and the waiter is still granted the lock', async () => {
     const { other, hold, wait, troubles } = await heldAndWaitedFor();
     const heal = await failCommands(other, 'alwaysOn', { failCommands: ['getMore'], errorCode: 286 });
     await eventually('a few times', () => troubles.length >= 5);

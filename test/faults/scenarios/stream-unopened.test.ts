@@ -6,7 +6,7 @@ import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import { eventually, rejection, within } from '../../../lab/patience.js';
 
-// Cursors of the whole server are counted.
+// A server of its own, because the test counts the cursors of the whole server.
 let server: MongoServer;
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ it('a wait that ends while its stream is being opened leaves no cursor on the se
   client.client.on('commandStarted', ({ commandName }) => {
     if (commandName === 'aggregate') impatient.abort();
   });
-  // Each opens a stream of its own.
+  // Each provider opens a stream of its own.
   const crowd = Array.from({ length: WAITS }, () => client.provider({ ...OPTIONS, wakeIdleMs: 0 }));
   for (const locks of crowd) {
     impatient = new AbortController();
@@ -51,7 +51,7 @@ it('a wait that ends while its stream is being opened leaves no cursor on the se
   await eventually('its cursors are gone', async () => (await openCursors(db)) <= before, 5_000);
 });
 
-it('short waits that end while a slow stream is being opened open no others, and leave the pool to its user (E36)', async () => {
+it('short waits that end while a slow stream is being opened open no other streams, and leave the pool to its user (E36)', async () => {
   await using database = new OwnDatabase(server.uri);
   const appName = 'slow-to-open';
   const client = database.client({ appName, maxPoolSize: 5 });

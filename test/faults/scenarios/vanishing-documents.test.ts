@@ -10,7 +10,7 @@ const COLLECTION = 'distributed.locks';
 const LIMIT = 3;
 const LEASE_MS = 6_000;
 
-/** How a lock of each kind is held by several, and wanted by somebody who fits beside none of them. */
+/** How a lock of each kind is held several times, and requested in a way that fits beside none of the holds. */
 interface Kind {
   readonly hold: (locks: LockProvider) => Promise<readonly LockHandle[]>;
   readonly want: (locks: LockProvider) => Promise<LockHandle>;
@@ -53,8 +53,8 @@ const CASES = Object.entries(KINDS).flatMap(([kind, how]) =>
   Object.entries(ENDS).map(([what, end]) => [kind, what, how, end] as const),
 );
 
-describe.concurrent('of what is held and waited for', () => {
-  it.each(CASES)('a %s: when %s, holders are told and waiters go on', async (_, __, { hold, want }, end) => {
+describe.concurrent('holders learn of their loss and waiters go on', () => {
+  it.each(CASES)('for a %s when %s', async (_, __, { hold, want }, end) => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const options = { leaseMs: LEASE_MS, createIndexes: false };
     const [here, there, third] = [0, 1, 2].map(() => database.client().provider(options));
@@ -62,13 +62,13 @@ describe.concurrent('of what is held and waited for', () => {
     const holds = await hold(here);
     const waits = [there, third].map((locks) => later(want(locks)));
     await eventually('they wait', async () => (await here.inspect('x'))?.waiters.length === 2);
-    // Its signals are asked for before, so that the handles are told.
+    // The signals are read before, so that the handles report their loss.
     const signals = holds.map(({ signal }) => signal);
     const startedMs = performance.now();
     await end(database.plain.db);
 
     const first = await within(10_000, 'a grant', Promise.race(waits));
-    await eventually('the holders are told', () => signals.every(({ aborted }) => aborted));
+    await eventually('the holders learn of their loss', () => signals.every(({ aborted }) => aborted));
     // Sooner than by their deadlines.
     expect(performance.now() - startedMs).toBeLessThan(LEASE_MS * 0.75);
     for (const { reason } of signals) {

@@ -14,25 +14,25 @@ import type { ProtectedSet } from './sets.js';
 import { askFor, drawWish, drawWishes, requestOf } from './wishes.js';
 import type { Wish } from './wishes.js';
 
-/** What all actors of a worker share. */
+/** The parts that all actors of a worker share. */
 export interface Stage {
   readonly locks: LockProvider;
   readonly journal: Journal<WorkerLine>;
   readonly leaseMs: number;
-  /** How long somebody may think between reading a set and writing it back. */
+  /** How long an actor may pause between reading a set and writing it back. */
   readonly thinkMs: number;
   readonly sets: Readonly<Record<SetName, ProtectedSet>>;
   readonly isStopping: boolean;
   nextAsk(): number;
 }
 
-/** The most that somebody is idle, holds and waits in the ordinary case. */
+/** The longest times that an actor is idle, holds and waits in the ordinary case. */
 const [IDLE_MS, HOLD_MS, TIMEOUT_MS] = [60, 60, 8_000];
 
-/** Others wait as long. */
+/** The longest time of a long hold, during which others wait. */
 const LONG_HOLD_MS = 2_000;
 
-/** Somebody who takes locks at random and does what can be done with them, until the worker is told to stop. */
+/** Takes locks at random and does everything that is possible with them, until the worker is told to stop. */
 export class Actor {
   readonly #stage: Stage;
   readonly #random: Random;
@@ -58,7 +58,7 @@ export class Actor {
     if (handle === null) return;
     const hold = new ObservedHold(handle, asks[0], this.#stage.journal);
     await this.#live(hold, wish);
-    // What is lost must stay lost, also when the store answers again.
+    // A lost hold must stay lost, even when the store answers again.
     if (!hold.look()) await pause(this.#random.between(0, this.#stage.leaseMs / 2));
     await hold.release();
   }
@@ -98,7 +98,7 @@ export class Actor {
     return { options: { why, signal: AbortSignal.timeout(timeoutMs) }, timeoutMs };
   }
 
-  /** What came of a request, written down for each lock of it unless it was granted. */
+  /** Awaits a request, and writes each of its locks to the journal unless it was granted. */
   async #answered<T>(asks: readonly number[], request: Promise<T | null>): Promise<T | null> {
     let code: string;
     try {
@@ -117,7 +117,7 @@ export class Actor {
     return null;
   }
 
-  /** What can be done with one lock: hold it, look, ask the server, change its mode, change what it protects. */
+  /** Uses one lock: holds it, looks, confirms it, changes its mode, or changes the data that it protects. */
   async #live(hold: ObservedHold, { seat }: Wish): Promise<void> {
     const random = this.#random;
     if (seat.kind === 'reader-writer' && seat.mode === 'upgradeable') {
@@ -146,8 +146,8 @@ export class Actor {
   }
 
   /**
-   * False where it is not known what came of it: the write may still be on its way, and nothing of the same token
-   * would refuse it, so whoever goes on must do so under another.
+   * False if the outcome is unknown: the write may still be in flight, and the same token would not refuse it. So the
+   * next add needs another token.
    */
   async #add(hold: ObservedHold): Promise<boolean> {
     const name = this.#random.pick(['memory', 'fenced', 'transaction']);
@@ -156,7 +156,7 @@ export class Actor {
     return await hold.add(name, this.#stage.sets[name], `${id}:${String(fencingToken)}`, think);
   }
 
-  /** Mostly short; at times longer than a lease, so that it must be extended. */
+  /** Usually short, and sometimes longer than a lease, so that the hold must be extended. */
   #drawHoldMs(): number {
     if (this.#random.percent(2)) {
       return Math.min(this.#stage.leaseMs, LONG_HOLD_MS) * (this.#random.between(5, 16) / 10);
@@ -164,7 +164,7 @@ export class Actor {
     return this.#random.between(0, HOLD_MS);
   }
 
-  /** Looks at what it holds every now and then; ends early if that is gone, or nothing new is to be begun. */
+  /** Waits, and looks at the hold now and then. Ends early if the hold is gone, or the worker has to stop. */
   async #wait(ms: number, look: () => boolean): Promise<void> {
     const endMs = performance.now() + ms;
     while (look() && performance.now() < endMs && !this.#stage.isStopping) {

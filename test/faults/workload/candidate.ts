@@ -6,18 +6,18 @@ import { codeOf, ObservedHold } from './observed-hold.js';
 
 const ELECTION = 'election';
 
-/** Fewer than there are workers at times: whoever was killed is followed by somebody of the same name. */
+/** At times fewer than the workers, so that a candidate of the same id follows a killed one. */
 const CANDIDATES = ['a', 'b', 'c'] as const;
 
-/** How long somebody who was silent is waited for. */
+/** The transition after a silent leader. */
 const TRANSITION_MS = 500;
 
 const [IDLE_MS, STANDING_MS, PACE_MS, WORK_MS] = [300, 6_000, 250, 60];
 
-/** More than the work of a term takes: what it has begun must be at its end when somebody else leads. */
+/** Longer than the work of a term, which must have ended when another candidate leads. */
 const DRAIN_MS = 20_000;
 
-/** Somebody who stands for election, leads for a while, and resigns, hands over or stops. */
+/** Stands for election, leads for a while, and resigns, hands over or stops. */
 export class Candidate {
   readonly #stage: Stage;
   readonly #random: Random;
@@ -35,7 +35,7 @@ export class Candidate {
   }
 }
 
-/** One candidate from its start to its stop. Each of its terms is written down as a lock that is asked for and held. */
+/** One candidate from its start to its stop. The journal has each term as a lock that is asked for and held. */
 class Campaign {
   readonly #stage: Stage;
   readonly #random: Random;
@@ -44,7 +44,7 @@ class Campaign {
   #endMs = 0;
   #ask = 0;
   #isAnswered = false;
-  /** The term of now, until its `onDeposed`. */
+  /** The current term, until its `onDeposed`. */
   #hold: ObservedHold | undefined;
   /** A term that is being given back. */
   #parting: ObservedHold | undefined;
@@ -82,9 +82,9 @@ class Campaign {
     }
     await this.#parted(this.#election.stop({ drainMs: DRAIN_MS }));
     await started;
-    // Work that has taken longer than it had.
+    // The work may have outlasted its drain.
     while (this.#hold !== undefined) await pause(10);
-    // A grant that came with the stop was given back, and nobody has heard of it.
+    // A grant that came with the stop was given back, and no callback reported it.
     if (!this.#isAnswered)
       this.#stage.journal.write({ type: 'not granted', ask: this.#ask, code, isKnown: false });
   }
@@ -106,7 +106,7 @@ class Campaign {
       const name = this.#random.pick(['memory', 'fenced', 'transaction']);
       await hold.add(name, this.#stage.sets[name], `${term.id}:${String(term.fencingToken)}`, think);
     }
-    // What is done in a term needs it until the end, also while its signal has aborted.
+    // The work of a term needs the term until its end, even after its signal has aborted.
     await pause(this.#random.between(0, WORK_MS));
   }
 
@@ -119,7 +119,7 @@ class Campaign {
     if (why !== 'stopped') this.#asked();
   }
 
-  /** Whatever ends a term has given it back when it resolves. */
+  /** Awaits a call that ends the term: the term has been given back when it resolves. */
   async #parted(ending: Promise<unknown>): Promise<void> {
     await ending;
     this.#parting?.released(true);

@@ -9,20 +9,20 @@ import type { Report, WorkerTask } from './messages.js';
 
 export const WORKER: URL = new URL('worker.ts', import.meta.url);
 
-/** Some forty lines. */
+/** About forty lines. */
 const TAIL_BYTES = 8_192;
 
-/** Somebody who has read a set and not yet written it back. */
+/** A worker that has read a set and not yet written it back. */
 export interface Adding {
   readonly worker: Worker;
   readonly lock: string;
   readonly set: SetName;
 }
 
-/** What every worker of a run has in common. */
+/** The part of the task that all workers of a run share. */
 export interface CrewTask extends Pick<WorkerTask, 'uri' | 'database' | 'thinkMs'> {
   readonly program: string;
-  /** Where the journals go. */
+  /** The folder of the journals. */
   readonly folder: string;
 }
 
@@ -38,12 +38,12 @@ export class Crew {
     this.journal = journal;
   }
 
-  /** Those that have not ended. */
+  /** The workers that have not ended. */
   get workers(): readonly Worker[] {
     return this.#workers.filter(({ hasEnded }) => !hasEnded);
   }
 
-  /** What the sets in memory hold, by lock. */
+  /** The values of the sets in memory, by lock. */
   get memory(): ReadonlyMap<string, readonly string[]> {
     return this.#memory;
   }
@@ -70,7 +70,7 @@ export class Crew {
     return { question, values: this.#memory.get(lock) ?? [] };
   }
 
-  /** What each has written down. The last line of one that was killed may be half a line. */
+  /** The journal of each worker. The last line of a killed worker may be incomplete. */
   lines(): readonly (readonly WorkerLine[])[] {
     return this.#workers.map(({ number }) => {
       const text = readFileSync(this.#pathOf(this.#task.folder, number), 'utf8');
@@ -79,7 +79,7 @@ export class Crew {
     });
   }
 
-  /** Catches somebody who has begun to add to a set and has not finished; `undefined` if nobody does in time. */
+  /** Finds a worker that has begun to add to a set and has not finished; `undefined` if there is none in time. */
   async untilAdding(boundMs: number): Promise<Adding | undefined> {
     for (const endMs = performance.now() + boundMs; performance.now() < endMs;) {
       await pause(2);
@@ -91,7 +91,7 @@ export class Crew {
     return undefined;
   }
 
-  /** Until another worker has added something to this set, or the time is over. */
+  /** Waits until another worker has added a value to this set, or the time is over. */
   async untilAdded(except: Worker, lock: string, set: SetName, boundMs: number): Promise<void> {
     const fromNs = process.hrtime.bigint();
     for (const endMs = performance.now() + boundMs; performance.now() < endMs;) {
@@ -108,7 +108,7 @@ export class Crew {
     }
   }
 
-  /** The last things that a worker has written down. */
+  /** The last lines in the journal of a worker. */
   lastLines({ number }: Worker): readonly WorkerLine[] {
     const file = openSync(this.#pathOf(this.#task.folder, number), 'r');
     try {
@@ -117,7 +117,7 @@ export class Crew {
       readSync(file, tail, 0, tail.length, size - tail.length);
       const [first = '', ...lines] = tail.toString().split('\n');
       const whole = size > TAIL_BYTES ? lines : [first, ...lines];
-      // What comes after the last end of a line is not yet a line.
+      // The text after the last line break is an incomplete line.
       return whole.slice(0, -1).map((line) => JSON.parse(line) as WorkerLine);
     } finally {
       closeSync(file);

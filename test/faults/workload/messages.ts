@@ -1,34 +1,34 @@
 import type { LockProviderOptions } from '../../../src/index.js';
 
-/** What a worker is started with, as its one argument. */
+/** The one argument of a worker. */
 export interface WorkerTask {
   readonly uri: string;
-  /** What its driver calls itself, for a proxy that is to cut off nobody else. */
+  /** The name of its driver, by which a proxy can cut off this worker alone. */
   readonly driver: string;
   readonly database: string;
   readonly seed: number;
   readonly journalPath: string;
-  /** How many ask at the same time. */
+  /** How many actors request locks at the same time. */
   readonly actors: number;
-  /** How long somebody may think between reading a set and writing it back. */
+  /** How long an actor may pause between reading a set and writing it back. */
   readonly thinkMs: number;
-  /** Does nothing but hold one mutex of its own all the time, on a lease of 30 s. */
+  /** Whether it only holds one mutex of its own all the time, with a lease of 30 s. */
   readonly isSteady: boolean;
   readonly options: LockProviderOptions & { readonly leaseMs: number };
 }
 
-/** What a worker is told. */
+/** The orders to a worker. */
 export type Order =
-  /** Takes up nothing new, gives everything back, and ends by itself. */
+  /** Begin nothing new, release everything, and end. */
   | { readonly do: 'stop' }
-  /** Has no time for anything for so long. */
+  /** Block the event loop for this long. */
   | { readonly do: 'block'; readonly ms: number }
-  /** Ends in the middle of everything, by an error that nobody catches. */
+  /** End in the middle of everything, by an uncaught error. */
   | { readonly do: 'crash' }
-  /** What was asked of the set in the run's memory. */
+  /** The answer to a question about the set in the run's memory. */
   | { readonly do: 'hear'; readonly question: number; readonly values: readonly string[] };
 
-/** What a worker says. */
+/** The reports of a worker. */
 export type Report =
   | { readonly says: 'ready' }
   | { readonly says: 'unblocked' }
@@ -40,7 +40,7 @@ export type Report =
       readonly replaceBy?: readonly string[] | undefined;
     };
 
-/** The name that workers present themselves to the server with, for faults that are meant for them alone. */
+/** The application name of the workers, for faults that are meant for them alone. */
 export const APP_NAME = 'leasehold-worker';
 
 /** The lock of the steady holder. */
@@ -50,5 +50,5 @@ export const STEADY_LEASE_MS = 30_000;
 /** The collection of the fenced sets: one document a lock. */
 export const SETS = 'sets';
 
-/** The same of those that are changed in transactions. */
+/** The collection of the sets that are changed in transactions. */
 export const TRANSACTED_SETS = 'transacted-sets';

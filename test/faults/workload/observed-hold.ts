@@ -7,19 +7,19 @@ import type { ProtectedSet } from './sets.js';
 
 const NS_PER_MS = 1e6;
 
-/** A look's own time is no news. */
+/** A promise that is longer by less than this is not written down again. */
 const NEWS_NS = 1_000_000n;
 
 const LOOK_EVERY_MS = 25;
 
-/** What an error says of itself. Anything but the library's own errors and our aborts must never come out of it. */
+/** The code of an expected error. Only the library's own errors and the aborts of the actors are expected. */
 export function codeOf(error: unknown): string | undefined {
   if (error instanceof LeaseholdError) return error.code;
   const isAbort = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
   return isAbort ? 'ABORTED' : undefined;
 }
 
-/** A hold, and everything about it written down. */
+/** A hold that writes everything about itself to the journal. */
 export class ObservedHold {
   readonly handle: LockHandle;
   readonly #ask: number;
@@ -36,17 +36,17 @@ export class ObservedHold {
     const { id, fencingToken: token } = handle;
     const atNs = nowNs();
     journal.write({ type: 'granted', ask, id, token, untilNs: this.#untilNs() }, atNs);
-    // Also while it waits for something else: what was promised last is what the others have to wait for.
+    // Also while it awaits something else, because the other processes have to wait for the last promise.
     this.#looking = setInterval(() => this.look(), LOOK_EVERY_MS);
     handle.signal.addEventListener('abort', () => {
       const { why } = handle.signal.reason as LockLostError;
-      // The signal of a term aborts also where the leader wanted its end: it is still held then.
+      // The signal of a term also aborts when the leader ends the term, which is still held then.
       if (why === 'released') this.#isParting = true;
       else journal.write({ type: 'lost', ask, why });
     });
   }
 
-  /** Whether it is still good. */
+  /** Whether the hold is still good. */
   look(): boolean {
     const { isHeld, signal } = this.handle;
     const promisedNs = this.#promisedNs;
@@ -54,10 +54,10 @@ export class ObservedHold {
     if (isHeld && BigInt(untilNs) > promisedNs + NEWS_NS) {
       this.#journal.write({ type: 'promised', ask: this.#ask, untilNs });
     }
-    // Before its time, and without a loss, it is in doubt because a clock has jumped, and may be confirmed. If it has been
-    // since before its grant, nothing was promised yet.
+    // Before its deadline and without a loss, the hold is in doubt because a clock has jumped, and may be confirmed. If
+    // it was in doubt at its grant already, nothing was promised yet.
     const isFinal = signal.aborted || (promisedNs > 0n && process.hrtime.bigint() >= promisedNs);
-    // Whoever gives a term up has been told, and believes in it until its work has ended.
+    // A leader that gives up its term relies on it until its work has ended.
     if (!isHeld && isFinal && !this.#isOver && !this.#isParting) {
       this.#isOver = true;
       this.#journal.write({ type: 'not held', ask: this.#ask });
@@ -74,7 +74,7 @@ export class ObservedHold {
     this.look();
   }
 
-  /** Asks for another mode; whether the handle has it now. */
+  /** Asks for another mode. Returns whether the handle has it now. */
   async change(to: Mode, options: AcquireOptions, isTry: boolean): Promise<boolean> {
     const handle = this.handle as ReaderWriterHandle;
     const ask = this.#ask;
@@ -110,7 +110,7 @@ export class ObservedHold {
     return true;
   }
 
-  /** Adds a value under the lock; whether it is known what came of it. */
+  /** Adds a value under the lock. Returns whether the outcome is known. */
   async add(name: SetName, set: ProtectedSet, value: string, think: () => Promise<void>): Promise<boolean> {
     const what = { ask: this.#ask, set: name, lock: this.handle.name, value };
     this.#journal.write({ type: 'adding', ...what });
@@ -119,7 +119,7 @@ export class ObservedHold {
     return outcome !== 'unknown';
   }
 
-  /** Whether the term is that candidate's now. */
+  /** Writes down whether the term was handed over to this candidate. */
   handedOver(to: string, isHanded: boolean): void {
     this.#journal.write({ type: 'handed over', ask: this.#ask, to, isHanded });
   }
@@ -138,9 +138,9 @@ export class ObservedHold {
     this.released(await this.handle.release());
   }
 
-  /** Until when the hold says now that it can be relied on. */
+  /** How long the hold can be relied on, as it says now. */
   #untilNs(): string {
-    // The time first: a process that stands still between the two must not seem to have promised more than it has.
+    // Read the clock first: a process that is paused between the two must not seem to promise more than it does.
     const fromNs = process.hrtime.bigint();
     const { remainingMs } = this.handle;
     const untilNs = fromNs + BigInt(Math.floor(remainingMs * NS_PER_MS));

@@ -4,15 +4,15 @@ import { fencedTransaction, fencedUpdateOne, StaleTokenError } from '../../../sr
 import type { LockHandle } from '../../../src/index.js';
 import type { Order, Report } from './messages.js';
 
-/** How long somebody thinks between reading and writing back: what gets between is lost. */
+/** A pause between reading and writing back: values that are added meanwhile are lost. */
 type Think = () => Promise<void>;
 
-/** A set that is read, changed and written back under a lock; whether it came through. */
+/** A set that is read, changed and written back under a lock. The result says whether that succeeded. */
 export interface ProtectedSet {
   add(value: string, hold: LockHandle, think: Think): Promise<'ok' | 'fail' | 'unknown'>;
 }
 
-/** Kept in the memory of the run's process, which compares nothing: the lock alone protects it. */
+/** A set in the memory of the run's process, which compares no tokens: the lock alone protects it. */
 export class MemorySet implements ProtectedSet {
   readonly #send: (report: Report) => void;
   readonly #open = new Map<number, (values: readonly string[]) => void>();
@@ -49,7 +49,7 @@ export interface StoredSet {
   readonly values?: readonly string[];
 }
 
-/** Kept in MongoDB and fenced: claimed before it is read, so that whoever reads it knows that no older holder writes. */
+/** A fenced set in MongoDB. It is claimed before it is read, so no older holder can write after that. */
 export class FencedSet implements ProtectedSet {
   readonly #sets: Collection<StoredSet>;
 
@@ -75,7 +75,7 @@ export class FencedSet implements ProtectedSet {
   }
 }
 
-/** Kept in MongoDB and changed in fenced transactions, which make the claim themselves. */
+/** A set in MongoDB that is changed in fenced transactions, which make the claim themselves. */
 export class TransactedSet implements ProtectedSet {
   readonly #client: MongoClient;
   readonly #sets: Collection<StoredSet>;
@@ -104,7 +104,7 @@ export class TransactedSet implements ProtectedSet {
       );
       return 'ok';
     } catch (error) {
-      // What has not come to its commit is undone.
+      // Without its commit, the transaction is undone.
       return error instanceof StaleTokenError || !progress.hasWorked ? 'fail' : 'unknown';
     }
   }

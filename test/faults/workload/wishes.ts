@@ -2,7 +2,7 @@ import type { AcquireOptions, LockHandle, LockProvider, LockRequest } from '../.
 import type { Mode, Seat } from '../history.js';
 import type { Random } from '../../../lab/random.js';
 
-/** A lock of the workload. The few there are, are wanted by everybody. */
+/** A lock of the workload. There are only a few, and all actors want them. */
 type Plan =
   | { readonly name: string; readonly kind: 'mutex' | 'reader-writer' }
   | { readonly name: string; readonly kind: 'semaphore'; readonly limit: number };
@@ -15,7 +15,7 @@ const PLANS: readonly [Plan, ...Plan[]] = [
   { name: 'semaphore', kind: 'semaphore', limit: 3 },
 ];
 
-/** Seats of these are kept by the processes that release them, for longer than actors are idle. */
+/** Locks whose seats are kept after a release for longer than actors are idle. */
 const KEPT: ReadonlySet<string> = new Set(['mutex-b', 'semaphore']);
 const KEEP_MS = 200;
 
@@ -23,7 +23,7 @@ const keeping = (lock: string): { readonly keepMs: number } => ({ keepMs: KEPT.h
 
 const MODES: readonly [Mode, ...Mode[]] = ['read', 'read', 'upgradeable', 'upgradeable', 'write'];
 
-/** One lock, and how it is to be held. Whoever wants to lead stands for election instead. */
+/** One lock, and how to hold it. A wish to lead is a candidacy instead. */
 export interface Wish {
   readonly lock: string;
   readonly seat: Exclude<Seat, { readonly kind: 'election' }>;
@@ -71,7 +71,7 @@ export function requestOf(locks: LockProvider, { lock, seat }: Wish): LockReques
   }
 }
 
-/** Asks for one lock; `null` where a try came in vain. */
+/** Requests one lock; `null` if a try found it busy. */
 export async function askFor(
   locks: LockProvider,
   { lock, seat }: Wish,
