@@ -58,7 +58,7 @@ const GIANTS: Readonly<Record<string, Giant>> = {
     make: (name) => filled(idleDocument('mutex', name), 50),
     codes: /QUEUE_FULL/,
   },
-  '16 MB of other data, as a semaphore': {
+  '16 MB of other data (as a semaphore)': {
     make: (name) => filled(idleDocument('semaphore', name), 50),
     codes: /QUEUE_FULL/,
   },
