@@ -6,7 +6,7 @@ import { recipe } from './recipe.js';
 
 type Forecast = (city: string) => Promise<string>;
 
-/** One call of the service, which ends when the test says so. */
+/** One call of the service, which the test ends. */
 interface Call {
   readonly city: string;
   answer(): void;
@@ -17,10 +17,10 @@ interface Call {
 class Weather extends OwnDatabase {
   /** Every call that has begun. */
   readonly begun: Call[] = [];
-  /** Those that have not ended. */
+  /** The calls that have not ended. */
   readonly open = new Set<Call>();
   mostAtOnce = 0;
-  /** The pauses that have begun, each to be ended by the test. */
+  /** The pauses that have begun, which the test ends. */
   readonly pauses: { readonly ms: number; readonly end: () => void }[] = [];
   readonly #locks = this.client().provider();
   readonly #forecasts = [this.#locks, this.client().provider(), this.client().provider()].map((locks) => {
@@ -29,7 +29,7 @@ class Weather extends OwnDatabase {
     return recipe('docs/semaphore.md', 'forecast', given, modules) as Forecast;
   });
 
-  /** Each process in its turn. */
+  /** Asks for this many forecasts, by each process in turn. */
   forecasts(count: number): readonly Promise<string>[] {
     return Array.from({ length: count }, (_, index) =>
       later(this.#forecasts[index % 3]?.(`city ${String(index)}`) ?? Promise.reject(new Error())),
@@ -76,7 +76,7 @@ const settled = (weather: Weather, holders: number, waiters: number): Promise<un
   });
 
 describe('the client of the API in docs/semaphore.md', () => {
-  test('makes five calls at once, and never more, in all processes together', async () => {
+  test('makes five calls at once in all processes together, and never more', async () => {
     await using weather = new Weather(inject('mongoUri'));
     const answers = weather.forecasts(15);
 
@@ -95,7 +95,7 @@ describe('the client of the API in docs/semaphore.md', () => {
     expect(weather.mostAtOnce).toBe(5);
   });
 
-  test('begins no sixth call within the second of five, though they are quick, or fail', async () => {
+  test('begins no sixth call within the second of five calls, even if these end early or fail', async () => {
     await using weather = new Weather(inject('mongoUri'));
     const answers = weather.forecasts(15);
     await settled(weather, 5, 10);

@@ -14,13 +14,13 @@ interface Product {
 
 type Catalogue = (day: string) => Promise<readonly Product[]>;
 
-/** More than the server gives in one batch, so that reading them is several commands. */
+/** More than the server returns in one batch, so that reading them takes several commands. */
 const PRODUCTS = 250;
 
-/** The price of every product on a day: what belongs together can be told from what does not. */
+/** The price of every product on a day, by which a test tells the editions apart. */
 const PRICES: Readonly<Record<string, number>> = { '2026-03-01': 100, '2026-03-02': 200, '2026-03-03': 300 };
 
-/** What happens while somebody fetches the products, or is about to read them, or to become their builder. */
+/** What happens while an instance fetches the products, or before it reads them or tries to become the builder. */
 interface Meanwhile {
   readonly fetching?: () => Promise<void>;
   readonly reading?: () => Promise<void>;
@@ -53,14 +53,14 @@ class Shop extends OwnDatabase {
     return (await stored.findOne({ _id: 'catalogue', 'readers.upgrading': true })) !== null;
   }
 
-  /** As if somebody had been granted this lock long after everybody here. */
-  async claimForSomebodyNewer(): Promise<void> {
+  /** Claims as a later holder of this lock would. */
+  async claimAsLaterHolder(): Promise<void> {
     const newer = { $set: { fencingToken: Number.MAX_SAFE_INTEGER } };
     await this.plain.db.collection<{ _id: string }>('editions').updateOne({ _id: 'catalogue' }, newer);
   }
 }
 
-/** The database, where something happens before the products of an edition are read. */
+/** The database, which awaits `reading` before the products of an edition are read. */
 function delayed(db: Db, reading: () => Promise<void>): unknown {
   const products = db.collection<Product>('products');
   const find = (filter: Filter<Product>): unknown => ({
@@ -74,7 +74,7 @@ function delayed(db: Db, reading: () => Promise<void>): unknown {
   };
 }
 
-/** The locks, where something happens before an upgradeable read is tried for. */
+/** The locks, which await `trying` before a try for an upgradeable read. */
 function delayedTry(locks: LockProvider, trying: () => Promise<void>): unknown {
   const createReaderWriterLock = (name: string): Partial<ReaderWriterLock> => {
     const lock = locks.createReaderWriterLock(name);
@@ -98,12 +98,12 @@ function priceOf(shown: readonly Product[]): number | string {
 }
 
 describe('the catalogue of docs/reader-writer-lock.md', () => {
-  test('is fetched once though all find it out of date; the others show the older edition meanwhile', async () => {
+  test('is fetched once even if all instances find it out of date, and the others show the older edition meanwhile', async () => {
     await using shop = new Shop(inject('mongoUri'));
     await shop.instance()('2026-03-01');
     const shown: (number | string)[] = [];
     const fetching = async (): Promise<void> => {
-      await eventually('everybody else has been served', () => shown.length === 11);
+      await eventually('all other requests have been served', () => shown.length === 11);
     };
     const instances = [shop.instance({ fetching }), shop.instance({ fetching }), shop.instance({ fetching })];
     const everybody = Array.from({ length: 12 }, async (_, index) => {
@@ -117,7 +117,7 @@ describe('the catalogue of docs/reader-writer-lock.md', () => {
     expect(shop.fetched).toHaveLength(2);
   });
 
-  test('is not fetched again by one who found it out of date, and came after the builder', async () => {
+  test('is not fetched again by an instance that found it out of date and came after the builder', async () => {
     await using shop = new Shop(inject('mongoUri'));
     const builder = shop.instance();
     await builder('2026-03-01');
@@ -131,7 +131,7 @@ describe('the catalogue of docs/reader-writer-lock.md', () => {
     expect(shop.fetched).toEqual(['2026-03-01', '2026-03-02']);
   });
 
-  test('is whole for a reader in whose midst the next edition comes', async () => {
+  test('is complete for a reader that reads while the next edition is published', async () => {
     await using shop = new Shop(inject('mongoUri'));
     const builder = shop.instance();
     await builder('2026-03-01');
@@ -150,7 +150,7 @@ describe('the catalogue of docs/reader-writer-lock.md', () => {
     expect(priceOf((await built) ?? [])).toBe(200);
   });
 
-  test('is whole, and never goes back, for readers who ask again and again while it is rebuilt', async () => {
+  test('is complete, and never goes back, for readers that ask again and again while it is rebuilt', async () => {
     await using shop = new Shop(inject('mongoUri'));
     const [builder, ...readers] = [shop.instance(), shop.instance(), shop.instance()];
     await builder('2026-03-01');
@@ -173,11 +173,11 @@ describe('the catalogue of docs/reader-writer-lock.md', () => {
     }
   });
 
-  test('stays as it is when a builder comes too late', async () => {
+  test('stays as it is if a builder comes too late', async () => {
     await using shop = new Shop(inject('mongoUri'));
     const instance = shop.instance();
     await instance('2026-03-01');
-    await shop.claimForSomebodyNewer();
+    await shop.claimAsLaterHolder();
     expect(await rejection(instance('2026-03-02'))).toMatchObject({ code: 11_000 });
     expect(priceOf(await instance('2026-03-01'))).toBe(100);
   });

@@ -10,23 +10,23 @@ const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   readonly scripts: Readonly<Record<string, string>>;
 };
 
-/** Of `npm run check` and `npm test`: check, test. Only what stands in code counts. */
+/** The names of npm scripts in a page: for `npm run check` and `npm test`, check and test. Only code counts. */
 const scriptsNamed = ({ text }: Page): readonly string[] =>
   [...text.matchAll(/(?:`|^)npm (?:run )?([a-z][\w:-]*)/gm)]
     .map(([, name = '']) => name)
     .filter((name) => !['ci', 'install'].includes(name));
 
-/** Files and folders of the repository that stand in code: `test/support`. */
+/** Files and folders of the repository that the code of a page names: `test/support`. */
 const pathsNamed = ({ text }: Page): readonly string[] =>
   [...text.matchAll(/[` ]((?:src|lab|test)\/[\w./-]+)(?=[` ])/g)].map(([, path = '']) => path);
 
-describe('what the pages tell to run', () => {
-  test.each(pages)('$path: each script is one of package.json', (from) => {
+describe('the commands of the pages', () => {
+  test.each(pages)('$path names only scripts of package.json', (from) => {
     const unknown = scriptsNamed(from).filter((name) => !(name in scripts));
     expect(unknown).toEqual([]);
   });
 
-  test('CONTRIBUTING.md names files and folders that exist', () => {
+  test('CONTRIBUTING.md names only files and folders that exist', () => {
     const contributing = page('CONTRIBUTING.md');
     expect(pathsNamed(contributing).filter((path) => !existsSync(join(root, path)))).toEqual([]);
     expect(pathsNamed(contributing)).toContain('lab/patience.ts');

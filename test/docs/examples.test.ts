@@ -15,7 +15,7 @@ const readJson = (path: string): unknown => JSON.parse(readFileSync(join(root, p
 const driver = readJson('node_modules/mongodb/package.json') as Package;
 const { packages: locked } = readJson('package-lock.json') as { packages: Record<string, Package> };
 
-/** With another version only the examples have to compile: a user compiles no source of the library. */
+/** With another version, only the examples have to compile, because a user does not compile the library. */
 const isOwnDriver = driver.version === locked['node_modules/mongodb']?.version;
 
 /** The programs of the folder `examples`, as if each were one block of a page. */
@@ -26,12 +26,12 @@ const programs = readdirSync(join(root, 'examples')).map((file) => {
 
 const examples = [...pages.flatMap((page) => codeBlocks(page, 'ts')), ...programs];
 
-/** Beside the tests, so that `mongodb` is found, and nowhere on the disk. */
+/** A path beside the tests, so that `mongodb` is found. The file does not exist on the disk. */
 const fileOf = (name: string): string => join(root, 'test', 'docs', `${name}.ts`).replaceAll('\\', '/');
 
 const exampleFile = (index: number): string => fileOf(`example-${index}`);
 
-/** The project's own strict options, the checks of libraries included; `leasehold` is what is checked out. */
+/** The project's own strict options, with checks of libraries. `leasehold` is the checked-out source. */
 function compilerOptions(): ts.CompilerOptions {
   const config = ts.getParsedCommandLineOfConfigFile(
     join(root, 'tsconfig.json'),
@@ -46,7 +46,7 @@ function compilerOptions(): ts.CompilerOptions {
   return {
     ...config?.options,
     skipLibCheck: false,
-    // An example shows how to get hold of something, and need not use it.
+    // An example may only show how to get a value, without using it.
     noUnusedLocals: false,
     paths: {
       leasehold: [join(root, 'src', 'index.ts')],
@@ -55,7 +55,7 @@ function compilerOptions(): ts.CompilerOptions {
   };
 }
 
-/** Compiles all examples at once, each as a module of its own, and gives the complaints by file. */
+/** Compiles all examples at once, each as a module of its own, and returns the errors by file. */
 function compile(sources: ReadonlyMap<string, string>): ReadonlyMap<string, readonly string[]> {
   const options = compilerOptions();
   const host = ts.createCompilerHost(options);
@@ -95,7 +95,7 @@ describe('under exactOptionalPropertyTypes and all other strict options', () => 
   );
 
   test.runIf(isOwnDriver)(
-    'neither the library nor what it is built on is complained of, though libraries are checked too',
+    'the library and its dependencies compile without errors, with checks of libraries',
     () => {
       const elsewhere = [...complaints].filter(
         ([file]) => !examples.some((_, at) => exampleFile(at) === file),
@@ -104,7 +104,7 @@ describe('under exactOptionalPropertyTypes and all other strict options', () => 
     },
   );
 
-  test('an example that is wrong would be complained of', () => {
+  test('a wrong example causes errors', () => {
     const wrong = `await locks.acquireMutex('a', { timeoutMs: '5' }).then(({ token }) => token);`;
     const found = compile(
       new Map([
@@ -115,7 +115,7 @@ describe('under exactOptionalPropertyTypes and all other strict options', () => 
     expect(found.get(exampleFile(0))).toHaveLength(2);
   });
 
-  test('there are examples at all, and on every page that teaches something', () => {
+  test('every page that teaches something has examples', () => {
     const taught = new Set(examples.map(({ page }) => page.path));
     const teaching = [
       'README.md',

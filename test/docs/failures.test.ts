@@ -12,7 +12,7 @@ import type { LockHandle } from '../../src/index.js';
 import { OwnDatabase } from '../support/own-database.js';
 import { answeredTimeout, eventually, later, rejection } from '../../lab/patience.js';
 
-/** Two processes, and what is stored. */
+/** Two processes on one database. */
 class Two extends OwnDatabase {
   readonly #own = this.client();
   readonly here = this.#own.provider();
@@ -28,7 +28,7 @@ class Two extends OwnDatabase {
   }
 
   async isWaitedFor(name: string): Promise<void> {
-    await eventually(`somebody waits for ${name}`, async () => (await this.there.inspect(name))?.waiters[0]);
+    await eventually(`a request waits for ${name}`, async () => (await this.there.inspect(name))?.waiters[0]);
   }
 
   async isHeld(name: string): Promise<boolean> {
@@ -36,8 +36,8 @@ class Two extends OwnDatabase {
   }
 }
 
-describe('what failure looks like: docs/reader-writer-lock.md', () => {
-  test('a timeout names who is inside and why, ten of them at most', async () => {
+describe('the failures in docs/reader-writer-lock.md', () => {
+  test('a timeout names the holders and why they hold, ten at most', async () => {
     await using two = new Two();
     const lock = two.there.createReaderWriterLock('r');
     const readers = await Promise.all(Array.from({ length: 25 }, () => lock.acquireRead({ why: 'look' })));
@@ -49,7 +49,7 @@ describe('what failure looks like: docs/reader-writer-lock.md', () => {
     await Promise.all(readers.map((reader) => reader.release()));
   });
 
-  test('after the timeout or the abort of an upgrade there is the upgradeable read, and readers enter', async () => {
+  test('after the timeout or the abort of an upgrade, the hold is an upgradeable read, and readers are admitted', async () => {
     await using two = new Two();
     const [lock, other] = [two.here.createReaderWriterLock('r'), two.there.createReaderWriterLock('r')];
     const [hold, reader] = [await lock.acquireUpgradeableRead(), await other.acquireRead()];
@@ -72,7 +72,7 @@ describe('what failure looks like: docs/reader-writer-lock.md', () => {
     for (const each of [await parked, reader, hold]) expect(await each.release()).toBe(true);
   });
 
-  test('a move that is not possible leaves the hold as it was; after its end there is none', async () => {
+  test('a change of mode that is not possible leaves the hold as it was, and none is possible after its end', async () => {
     await using two = new Two();
     const hold = await two.here.createReaderWriterLock('r').acquireUpgradeableRead();
     const reader = await two.there.createReaderWriterLock('r').acquireRead();
@@ -104,8 +104,8 @@ describe('what failure looks like: docs/reader-writer-lock.md', () => {
   });
 });
 
-describe('what failure looks like: docs/semaphore.md', () => {
-  test('another stored limit is refused until they agree, and followed or set where that was asked for', async () => {
+describe('the failures in docs/semaphore.md', () => {
+  test('another stored limit is refused until both agree, and is followed or replaced if the option says so', async () => {
     await using two = new Two();
     const hold = await two.there.createSemaphore('s', 5).acquire();
     const other = two.here.createSemaphore('s', 8);
@@ -134,7 +134,7 @@ describe('what failure looks like: docs/semaphore.md', () => {
     expect(two.sent).toBe(0);
   });
 
-  test('a lowered limit takes no permit away, and ends the wait for more than it', async () => {
+  test('a lowered limit takes no permit away, and ends waits for more permits than that', async () => {
     await using two = new Two();
     const [here, there] = [two.here.createSemaphore('s', 5), two.there.createSemaphore('s', 5)];
     const holds = [await here.acquire({ permits: 3 }), await there.acquire()];
@@ -149,7 +149,7 @@ describe('what failure looks like: docs/semaphore.md', () => {
     expect(await here.available()).toBe(1);
   });
 
-  test('a name that is in use as another kind is refused', async () => {
+  test('a name that another kind of lock uses is refused', async () => {
     await using two = new Two();
     const hold = await two.there.createSemaphore('s', 5).acquire();
     const asked = two.here.createReaderWriterLock('s').acquireRead();
@@ -158,8 +158,8 @@ describe('what failure looks like: docs/semaphore.md', () => {
   });
 });
 
-describe('what failure looks like: docs/all-or-nothing.md', () => {
-  test('a timeout names the lock that was not granted, and the others have been given back', async () => {
+describe('the failures in docs/all-or-nothing.md', () => {
+  test('a timeout names the lock that was not granted, and the others have been released', async () => {
     await using two = new Two();
     const hold = await two.there.acquireMutex('b', { why: 'charge' });
     const requests = ['c', 'b', 'a'].map((name) => ({ mutex: two.here.createMutex(name) }));
@@ -176,21 +176,21 @@ describe('what failure looks like: docs/all-or-nothing.md', () => {
     await hold.release();
   });
 
-  test('one that is lost is told by the signal, and the others are held until the release', async () => {
+  test('the signal reports the loss of one lock, and the others are held until the release', async () => {
     await using two = new Two();
     const requests = ['a', 'b'].map((name) => ({ mutex: two.here.createMutex(name) }));
     const all = await two.here.acquireAll(requests);
     const { signal } = all;
     await two.here.revoke('a', { force: true });
 
-    await eventually('the loss is told', () => signal.aborted);
+    await eventually('the loss is reported', () => signal.aborted);
     expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', lockName: 'a' });
     expect([all.isHeld, await two.isHeld('b')]).toEqual([false, true]);
     expect(await all.release()).toBe(false);
     expect(await two.isHeld('b')).toBe(false);
   });
 
-  test('one that is lost while the next is waited for is asked for again, and with it the others', async () => {
+  test('a lock that is lost during the wait for the next one is requested again, and so are the others', async () => {
     await using two = new Two();
     const hold = await two.there.acquireMutex('b');
     const asked = two.here.acquireAll(['a', 'b'].map((name) => ({ mutex: two.here.createMutex(name) })));
@@ -209,7 +209,7 @@ describe('what failure looks like: docs/all-or-nothing.md', () => {
     expect(await all.release()).toBe(true);
   });
 
-  test('an abort ends the wait at once with its reason, be it the loss of another lock', async () => {
+  test('an abort ends the wait at once with its reason, also if the reason is the loss of another lock', async () => {
     await using two = new Two();
     const outer = await two.here.acquireMutex('outer');
     const { signal } = outer;

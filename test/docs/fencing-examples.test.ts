@@ -18,12 +18,12 @@ function example(containing: string): string {
   return found.code;
 }
 
-/** What the examples take for granted, on a database that is thrown away. */
+/** What the examples presuppose, on a database of its own. */
 class Surroundings extends OwnDatabase {
   readonly #client = this.client();
   readonly #locks = this.#client.provider();
 
-  /** A short example: what it imports is given to it. */
+  /** Runs a short example, with its imports as given names. */
   async run(containing: string): Promise<void> {
     await runExample(example(containing).replace(/^import .* from 'leasehold';$/m, ''), {
       client: this.#client.client,
@@ -43,7 +43,7 @@ class Surroundings extends OwnDatabase {
 const token = expect.any(Number) as unknown;
 
 describe('the examples of docs/fencing.md', () => {
-  test('refuse the stale writer in a program that runs as it stands and ends', async () => {
+  test('include a program that refuses the stale writer, runs unchanged, and ends', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const { stdout, stderr } = await runProgram(example('new LockProvider'), database);
     // Nothing but the warning that the first hold was lost, for which the program has no listener.
@@ -56,7 +56,7 @@ describe('the examples of docs/fencing.md', () => {
     expect(Number(refused)).toBeGreaterThan(0);
   });
 
-  test('store the token with a document that was not there', async () => {
+  test('store the token with a new document', async () => {
     await using surroundings = new Surroundings(inject('mongoUri'));
     await surroundings.run(`db.collection<Invoice>('invoices')`);
     expect(await surroundings.stored('invoices')).toEqual([{ _id: '42', paid: true, fencingToken: token }]);
@@ -86,7 +86,7 @@ class ObjectStore {
   body: string | undefined;
   token: string | undefined;
   version = 0;
-  /** Called once, before the next write is judged: somebody comes between. */
+  /** Called once before the next write is judged, as if another write came in between. */
   between: (() => void) | undefined;
   #server: Server | undefined;
 
@@ -150,7 +150,7 @@ describe('the recipe for an object store', () => {
     expect([store.body, store.token]).toEqual(['by 8 again', '8']);
   });
 
-  test('looks again if somebody comes between its look and its write', async () => {
+  test('reads again if another write comes between its read and its write', async () => {
     store.between = () => {
       store.put('by 9', '9');
     };

@@ -4,7 +4,7 @@ import { links, page, resolveLink } from './pages.js';
 
 const glossary = page('docs/glossary.md');
 
-/** Word and meaning of each row, without the heads of the tables and the lines below them. */
+/** The word and the meaning of each row, without the heads of the tables. */
 const entries: readonly (readonly [string, string])[] = glossary.text
   .split('\n')
   .filter((line) => /^\| (?!word +\| meaning |-)/.test(line))

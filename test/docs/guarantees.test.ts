@@ -7,10 +7,10 @@ import { LONG_FILES } from '../support/long-files.js';
 import { root } from './pages.js';
 import { citationsIn, guarantees, notProved, promises, sectionOf } from './promises.js';
 
-// Whether what is cited has run and passed is known when all has run: test/support/promise-reporter.ts compares.
+// test/support/promise-reporter.ts checks, after a whole run, that the cited tests have run and passed.
 
 describe.each(promises)('$name', ({ citations }) => {
-  test('stands with a test that states it', () => {
+  test('cites at least one test', () => {
     expect(citations.length).toBeGreaterThan(0);
   });
 
@@ -23,7 +23,7 @@ test('there are promises', () => {
   expect(promises.length).toBeGreaterThan(5);
 });
 
-test('a file of tests that the quick run leaves out is cited for the long run', () => {
+test('a test file that the quick run leaves out is cited “in the long run”', () => {
   const isLeftOut = (file: string): boolean =>
     LONG_FILES.some((pattern) => matchesGlob(file, `test/${pattern}`));
   const wrong = promises.flatMap(({ citations }) =>
@@ -32,7 +32,7 @@ test('a file of tests that the quick run leaves out is cited for the long run', 
   expect(wrong).toEqual([]);
 });
 
-test('the page lists what the quick run leaves out, and each pattern is of files that there are', () => {
+test('the page lists the files that the quick run leaves out, and each pattern matches a file', () => {
   const section = sectionOf(guarantees.text, 'What the quick run leaves out');
   const listed = [...section.matchAll(/^- `([^`]+)`/gm)].map(([, pattern]) => pattern);
   expect(listed).toEqual(LONG_FILES);
@@ -41,7 +41,7 @@ test('the page lists what the quick run leaves out, and each pattern is of files
   expect(ofNone).toEqual([]);
 });
 
-describe('a citation is not proved', () => {
+describe('a citation', () => {
   const [plain, long, suite] = citationsIn(
     [
       '- [a.test.ts](../test/a.test.ts): “does it”',
@@ -57,23 +57,23 @@ describe('a citation is not proved', () => {
     { file: 'test/b.polling.test.ts', title: 'waits' },
   ];
 
-  test('never, where all have passed', () => {
+  test('is proved if all tests have passed', () => {
     expect(cited).toHaveLength(3);
     expect(notProved(cited, passed, 'long')).toEqual([]);
   });
 
-  test('by a test that was skipped or has failed, or that is in another file', () => {
+  test('is not proved by a test that was skipped, has failed or is in another file', () => {
     expect(notProved(cited, passed.slice(1), 'long')).toEqual(['test/a.test.ts: “does it”']);
     const elsewhere = passed.map((each) => ({ ...each, file: each.file.replace('/a.', '/c.') }));
     expect(notProved(cited, elsewhere, 'long')).toHaveLength(2);
   });
 
-  test('by one way of waiting where both are cited, and only in the long run', () => {
+  test('of both ways of waiting is not proved by one of them in a long run', () => {
     expect(notProved(cited, passed.slice(0, 3), 'long')).toEqual(['test/suite.ts: “waits”, by polling']);
     expect(notProved(cited, passed.slice(0, 3), 'quick')).toEqual([]);
   });
 
-  test('where it belongs to the long run, only in that', () => {
+  test('of the long run needs no proof in a quick run', () => {
     const without = passed.filter(({ title }) => !title.includes('more'));
     expect(notProved(cited, without, 'quick')).toEqual([]);
     expect(notProved(cited, without, 'long')).toEqual(['test/a.test.ts: “does more”']);

@@ -7,7 +7,7 @@ import { anchors, links, page, pages, resolveLink, root } from './pages.js';
 const isRelative = (target: string): boolean => !/^[a-z]+:/.test(target);
 
 describe.each(pages)('$path', (from) => {
-  test('every relative link leads to a file, and to a heading in it', () => {
+  test('has only relative links that lead to a file, and to a heading in it', () => {
     const broken = links(from)
       .filter(({ target }) => isRelative(target))
       .filter(({ target }) => {
@@ -18,13 +18,13 @@ describe.each(pages)('$path', (from) => {
     expect(broken).toEqual([]);
   });
 
-  test('every link elsewhere is to an https address', () => {
+  test('has only https addresses as other links', () => {
     const others = links(from).filter(({ target }) => !isRelative(target) && !target.startsWith('https://'));
     expect(others).toEqual([]);
   });
 });
 
-test('the links of the pages are found at all', () => {
+test('the tests find links and headings in the pages', () => {
   expect(links(page('README.md')).length).toBeGreaterThan(5);
   expect(anchors(page('docs/protocol.md'))).toContain('one-update-as-it-is-sent');
 });

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { firstCells, page, pages, root } from './pages.js';
 import { sectionOf } from './promises.js';
 
-/** A hazard, an invariant or a bound, as it is cited: S2, L3, E17. */
+/** The number of a hazard, an invariant or a bound: S2, L3, E17. */
 const NUMBER = /\b(?:E[1-9]\d?|[BLRS][1-9])\b/g;
 
 interface Text {
@@ -32,7 +32,7 @@ const codeBelow = (folder: string): readonly Text[] =>
       text: readFileSync(file, 'utf8'),
     }));
 
-/** Each citation of a number that has no definition, with its place. */
+/** Each citation of an undefined number, with its file and line. */
 const undefinedIn = ({ path, text }: Text): readonly string[] =>
   text
     .split('\n')
@@ -43,28 +43,28 @@ const undefinedIn = ({ path, text }: Text): readonly string[] =>
     );
 
 describe('the numbers of hazards, invariants and bounds', () => {
-  test('each is defined once', () => {
+  test('are defined once each', () => {
     const twice = defined.filter((number, index) => defined.indexOf(number) !== index);
     expect(twice).toEqual([]);
   });
 
-  test('each has the form that citations are found by', () => {
+  test('have the form that the search for citations expects', () => {
     const odd = defined.filter((number) => number.replace(NUMBER, '') !== '');
     expect(odd).toEqual([]);
   });
 
-  test('each one that src, test or a page cites is defined in docs/protocol.md or docs/guarantees.md', () => {
+  test('are all defined in docs/protocol.md or docs/guarantees.md if src, test or a page cites them', () => {
     const texts = [...codeBelow('src'), ...codeBelow('test'), ...pages];
     expect(texts.flatMap(undefinedIn)).toEqual([]);
   });
 
-  test('a citation without a definition would be found', () => {
+  test('are found if they are cited without a definition', () => {
     const unknown = ['E', 99].join('');
     const found = undefinedIn({ path: 'src/a.ts', text: `// (E1)\n// (S1, ${unknown})` });
     expect(found).toEqual([`${unknown} at src/a.ts:2`]);
   });
 
-  test('there are definitions of every kind', () => {
+  test('have definitions of every kind', () => {
     expect(new Set(defined.map(([letter]) => letter))).toEqual(new Set(['B', 'E', 'L', 'R', 'S']));
   });
 });

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** One page of the documentation, as it stands in the repository. */
+/** One page of the documentation in the repository. */
 export interface Page {
   /** From the root, with slashes: `docs/mutex.md`. */
   readonly path: string;
@@ -18,11 +18,11 @@ export interface CodeBlock {
   readonly line: number;
   readonly language: string;
   readonly code: string;
-  /** What the HTML comment right before it says; empty if there is none. */
+  /** The text of the HTML comment right before it; empty if there is none. */
   readonly mark: string;
 }
 
-/** Those in the root, and everything below docs, but for the generated reference. */
+/** The pages in the root, and all pages below docs except the generated reference. */
 export const pages: readonly Page[] = [
   ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md'],
   ...pagesBelow('docs'),
@@ -82,7 +82,7 @@ export function resolveLink(from: Page, target: string): { readonly path: string
   return { path, heading };
 }
 
-/** The anchors of a page's headings, as they are made where such pages are shown. */
+/** The anchors of a page's headings, as GitHub makes them. */
 export const anchors = (of: Page): readonly string[] =>
   [...of.text.replaceAll(BLOCK, '').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading

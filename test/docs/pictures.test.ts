@@ -5,7 +5,7 @@ import type { LockHandle, LockProvider } from '../../src/index.js';
 import { OwnDatabase } from '../support/own-database.js';
 import { eventually, later } from '../../lab/patience.js';
 
-/** A lock whose requests are named as on the picture of its page, each by a process of its own. */
+/** A lock whose requests have the names of the picture on its page, each from a process of its own. */
 class Picture<H extends LockHandle> extends OwnDatabase {
   readonly #name: string;
   readonly #look: LockProvider;
@@ -18,7 +18,7 @@ class Picture<H extends LockHandle> extends OwnDatabase {
     this.#look = this.client().provider();
   }
 
-  /** Asks, and goes on when the request stands where it can be seen. */
+  /** Sends a request, and waits until it is stored as a lease or a place. */
   async asks(who: string, ask: (locks: LockProvider, why: string) => Promise<H>): Promise<void> {
     const asked = ask(this.client().provider(), who).then((handle) => this.#handles.set(who, handle));
     this.#waiting.set(who, later(asked));
@@ -28,13 +28,13 @@ class Picture<H extends LockHandle> extends OwnDatabase {
     });
   }
 
-  /** Who is in, and who waits in which order, as it is stored. */
+  /** The stored holders, and the waiters in their order. */
   async seen(): Promise<{ readonly inside: readonly string[]; readonly queue: readonly string[] }> {
     const { holders = [], waiters = [] } = (await this.#look.inspect(this.#name)) ?? {};
     return { inside: names(holders).sort(), queue: names(waiters) };
   }
 
-  /** Whether the lock is stored like this. */
+  /** Whether the stored lock matches this filter. */
   async isStored(like: Document): Promise<boolean> {
     const stored = this.plain.db.collection<{ _id: string }>('distributed.locks');
     return (await stored.findOne({ _id: this.#name, ...like })) !== null;
@@ -51,7 +51,7 @@ class Picture<H extends LockHandle> extends OwnDatabase {
     for (const who of all) await (await this.handle(who)).release();
   }
 
-  /** The tokens of these, in this order. */
+  /** The tokens of these requests, in this order. */
   async tokens(...all: readonly string[]): Promise<readonly number[]> {
     return await Promise.all(all.map(async (who) => (await this.handle(who)).fencingToken));
   }
@@ -62,8 +62,8 @@ const names = (members: readonly { readonly why?: string | undefined }[]): strin
 
 const rising = (numbers: readonly number[]): readonly number[] => [...numbers].sort((a, b) => a - b);
 
-describe('the picture of the queue', () => {
-  test('of docs/reader-writer-lock.md is what happens', async () => {
+describe('the picture', () => {
+  test('of the queue in docs/reader-writer-lock.md shows what happens', async () => {
     await using picture = new Picture('catalogue');
     const lock = (locks: LockProvider) => locks.createReaderWriterLock('catalogue');
     for (const who of ['A', 'B']) await picture.asks(who, (locks, why) => lock(locks).acquireRead({ why }));
@@ -93,7 +93,7 @@ describe('the picture of the queue', () => {
     await picture.leaves('X', 'new');
   });
 
-  test('of an upgrade in docs/reader-writer-lock.md is what happens', async () => {
+  test('of an upgrade in docs/reader-writer-lock.md shows what happens', async () => {
     await using picture = new Picture('catalogue');
     const lock = (locks: LockProvider) => locks.createReaderWriterLock('catalogue');
     for (const who of ['C', 'E']) await picture.asks(who, (locks, why) => lock(locks).acquireRead({ why }));
@@ -125,7 +125,7 @@ describe('the picture of the queue', () => {
     await picture.leaves('F', 'new');
   });
 
-  test('of docs/semaphore.md is what happens', async () => {
+  test('of the queue in docs/semaphore.md shows what happens', async () => {
     await using picture = new Picture('api:forecast');
     const asks = (who: string, permits: number): Promise<void> =>
       picture.asks(who, (locks, why) => locks.createSemaphore('api:forecast', 5).acquire({ why, permits }));
@@ -144,7 +144,7 @@ describe('the picture of the queue', () => {
     await picture.leaves('C', 'D', 'E', 'new');
   });
 
-  test('of docs/all-or-nothing.md is what happens', async () => {
+  test('of two transfers in docs/all-or-nothing.md shows what happens', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const [first, second, somebody] = [1, 2, 3].map(() => database.client().provider());
     if (first === undefined || second === undefined || somebody === undefined) throw new Error();

@@ -1,6 +1,6 @@
 /**
- * What the examples take for granted, so that they can be short: names of the reader's own, and a client, a database
- * and a provider that were made before. An example that declares one of them itself hides it.
+ * Declarations that the examples presuppose, so that they can be short: functions of the reader, and a client, a database
+ * and a provider. An example that declares one of these names itself hides it.
  */
 export const presupposed = `
 import type { LockProvider } from 'leasehold';

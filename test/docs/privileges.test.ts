@@ -42,7 +42,7 @@ describe('the role of docs/operations.md', () => {
     return new OwnClient(uri, db);
   }
 
-  test('is enough for everything', async () => {
+  test('is enough for all calls', async () => {
     await using client = await connect();
     const [here, there] = [client.provider(), client.provider()];
     const { storeErrors } = await expectUsualBehaviour(here, there, 'change-stream');
@@ -50,7 +50,7 @@ describe('the role of docs/operations.md', () => {
     expect(storeErrors).toEqual([]);
   });
 
-  test('holds nothing that is not needed for that', async () => {
+  test('has no privilege that is not needed for them', async () => {
     await using client = await connect('createIndex');
     const error = await rejection(client.provider().ensureIndexes());
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', cause: { codeName: 'Unauthorized' } });
@@ -59,7 +59,7 @@ describe('the role of docs/operations.md', () => {
     await expectUsualBehaviour(polling.provider(), polling.provider(), 'polling');
   });
 
-  test.each(['find', 'insert', 'update'])('allows nothing without %s', async (action) => {
+  test.each(['find', 'insert', 'update'])('allows no request without %s', async (action) => {
     await using client = await connect(action);
     const error = await rejection(client.provider().acquireMutex('a'));
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', cause: { codeName: 'Unauthorized' } });

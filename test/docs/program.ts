@@ -10,7 +10,7 @@ import { root } from './pages.js';
 
 const execute = promisify(execFile);
 
-/** Runs a whole program of a page in a process of its own, which has to end by itself; `mjs`: as Node alone could. */
+/** Runs a program of a page in a process that has to end by itself. `mjs` has to be plain JavaScript for Node. */
 export async function runProgram(
   code: string,
   database: OwnDatabase,
@@ -18,7 +18,7 @@ export async function runProgram(
 ): Promise<{ stdout: string; stderr: string }> {
   const caches = join(root, '.cache');
   await mkdir(caches, { recursive: true });
-  // Within the checkout, so that `mongodb` is found.
+  // Inside the checkout, so that `mongodb` is found.
   const folder = await mkdtemp(join(caches, 'program-'));
   try {
     const file = join(folder, `example.${extension}`);
@@ -34,7 +34,7 @@ export async function runProgram(
   }
 }
 
-/** The program on a database of its own, and on the library as it is checked out. */
+/** The program, changed to use this database and the checked-out library. */
 function here(code: string, database: string): string {
   expect(code).toContain(`from 'leasehold'`);
   expect(code).toContain(`client.db('app')`);

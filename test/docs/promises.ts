@@ -3,11 +3,11 @@ import { page, resolveLink } from './pages.js';
 
 /** A test that docs/guarantees.md cites for a promise. */
 export interface Citation {
-  /** A file of tests, or of a suite that several files of tests run. */
+  /** A test file, or the file of a suite that several test files run. */
   readonly file: string;
   /** A part of the title. */
   readonly title: string;
-  /** Whether the quick run leaves it out. */
+  /** Whether the test is only in the long run. */
   readonly isLong: boolean;
   readonly isForBothWaysOfWaiting: boolean;
 }
@@ -20,13 +20,13 @@ export interface Promised {
 /** A test that has run and passed. */
 export interface PassedTest {
   readonly file: string;
-  /** With the titles of the suites that it is in. */
+  /** The title of the test, with the titles of the suites above it. */
   readonly title: string;
 }
 
 export const guarantees = page('docs/guarantees.md');
 
-/** An entry of a list links to one file, says when it is run, and quotes titles from it. */
+/** The citations in the entries of lists. An entry links to one file, says when it runs, and quotes titles from it. */
 export function citationsIn(text: string): readonly Citation[] {
   const entries = text
     .replaceAll(/\n {2,}/g, ' ')
@@ -51,7 +51,7 @@ export const promises: readonly Promised[] = sectionOf(guarantees.text, 'What is
   .slice(1)
   .map((text) => ({ name: text.split('\n')[0] ?? '', citations: citationsIn(text) }));
 
-/** What is cited, and yet none of these tests, in words. */
+/** Describes the citations that none of these tests proves. */
 export function notProved(
   citations: readonly Citation[],
   passed: readonly PassedTest[],

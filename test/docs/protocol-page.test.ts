@@ -14,7 +14,7 @@ const HALF_DAY_MS = DAY_MS / 2;
 const ATTEMPT = /w[0-9a-f]{24}/g;
 const PROCESS = /[\w.-]+:\d+:[0-9a-f]{16}/g;
 
-/** A value as it is printed: the words of mongosh that the page uses, and no others. */
+/** The value of a printed block, with only those names of mongosh that the page uses. */
 function printed(mark: string): Document {
   const code = markedBlock(PAGE, mark).code.trim().replace(/;$/, '');
   return runInNewContext(`(${code})`, {
@@ -24,7 +24,7 @@ function printed(mark: string): Document {
   }) as Document;
 }
 
-/** What two runs have in common: ids and processes by the order in which they come, dates and Longs by type. */
+/** The part of a value that is the same in every run: ids are numbered in their order, dates and Longs are types. */
 function shapeOf(value: unknown): unknown {
   const ids = new Map<string, string>();
   const nth = (kind: string) => (id: string) => {
@@ -48,14 +48,14 @@ function shapeOf(value: unknown): unknown {
   return walk(value);
 }
 
-/** The command as the library gave it to the driver, which adds a session and where to send it. */
+/** The command as the library gave it to the driver, without the session and other fields that the driver adds. */
 function sentBy(client: OwnClient): Document {
   const found = client.commands.find(({ commandName }) => commandName === 'findAndModify');
   const driversOwn = new Set(['lsid', 'txnNumber', '$db', '$clusterTime', '$readPreference']);
   return Object.fromEntries(Object.entries(found?.command ?? {}).filter(([key]) => !driversOwn.has(key)));
 }
 
-/** The command in the page's words and with its names, to be pasted there; prettier does the rest. */
+/** The command with the names of the page, to paste it there; prettier formats it. */
 function toPrint(command: Document): string {
   const show = (value: unknown): string => {
     if (value instanceof Date) return `ISODate('2026-03-14T09:26:52.589Z')`;
@@ -75,7 +75,7 @@ const stored = async (database: OwnDatabase): Promise<Document | null> =>
     .collection<{ _id: string }>('distributed.locks')
     .findOne({ _id: NAME }, { promoteLongs: false });
 
-/** Expiry, token and purging, each by what it must follow from. */
+/** The differences of lease, token, fence and purge date from the values that the rules give. */
 function sumsOf({ fence, holder, purgeAt }: Document): object {
   const { acquiredAt, expiresAt, leaseMs, token } = holder as {
     acquiredAt: Date;
@@ -93,8 +93,8 @@ function sumsOf({ fence, holder, purgeAt }: Document): object {
   };
 }
 
-describe('what docs/protocol.md prints', () => {
-  test('is the command that an acquire of a free lock sends', async () => {
+describe('docs/protocol.md', () => {
+  test('prints the command that an acquire of a free lock sends', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const billing = database.client();
     await using lock = await billing
@@ -109,7 +109,7 @@ describe('what docs/protocol.md prints', () => {
     );
   });
 
-  test('is the document that is stored after it', async () => {
+  test('prints the document that is stored after an acquire', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider({ label: 'billing' });
     await using lock = await locks.createMutex(NAME).acquire({ why: 'charge' });
@@ -121,12 +121,12 @@ describe('what docs/protocol.md prints', () => {
     expect(sumsOf(onPage)).toEqual(sumsOf(document ?? {}));
   });
 
-  test('is the document with a holder and a waiter', async () => {
+  test('prints the document with a holder and a waiter', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const locks = database.client().provider({ label: 'billing' });
     await using lock = await locks.createMutex(NAME).acquire({ why: 'charge' });
     const waiting = database.client().provider().createMutex(NAME).acquire();
-    const document = await eventually('a waiter in the queue, who has looked', async () => {
+    const document = await eventually('a waiter in the queue that has looked', async () => {
       const found = await stored(database);
       const { queue, wake } = (found ?? { queue: {}, wake: '' }) as { queue: object; wake: string };
       return Object.keys(queue).length === 1 && wake !== '' ? found : null;

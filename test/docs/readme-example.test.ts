@@ -4,7 +4,7 @@ import { OwnDatabase } from '../support/own-database.js';
 import { codeBlocks, page } from './pages.js';
 import { runProgram } from './program.js';
 
-test('the first example of the README is plain JavaScript, runs as it stands, charges one after the other, and its process ends', async () => {
+test('the first example of the README is plain JavaScript, runs unchanged, charges an invoice only once at a time, and ends', async () => {
   await using database = new OwnDatabase(inject('mongoUri'));
   const [example] = codeBlocks(page('README.md'), 'js');
   const { stdout, stderr } = await runProgram(example?.code ?? '', database, 'mjs');

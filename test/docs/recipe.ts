@@ -6,17 +6,17 @@ import { codeBlocks, page } from './pages.js';
 
 const requireHere = createRequire(import.meta.url);
 
-/** What a page takes for granted, by name. */
+/** The values that a page presupposes, by name. */
 export type Given = Readonly<Record<string, unknown>>;
 
-/** The function of a recipe as it stands on its page. `modules` stand in for what it imports. */
+/** The function of a recipe from its page. `modules` replace its imports. */
 export function recipe(path: string, name: string, given: Given, modules: Given = {}): unknown {
   const found = codeBlocks(page(path), 'ts').find(({ code }) => code.includes(`async function ${name}(`));
   if (found === undefined) throw new Error(`${path} has no function ${name}`);
   return evaluate(found.code, name, given, modules);
 }
 
-/** Runs an example that is made of statements. */
+/** Runs an example that consists of statements. */
 export async function runExample(code: string, given: Given): Promise<void> {
   const example = evaluate(`async function example() { ${code} }`, 'example', given, {});
   await (example as () => Promise<void>)();

@@ -13,7 +13,7 @@ const statements = files.flatMap((file) => {
   return [...source.statements];
 });
 
-/** The members of an interface, in the order in which they are written. */
+/** The members of an interface, in the order of the source. */
 function membersOf(name: string): readonly string[] {
   const found = statements.filter(ts.isInterfaceDeclaration).find((each) => each.name.text === name);
   if (found === undefined) throw new Error(`no interface ${name}`);
@@ -76,7 +76,7 @@ describe('docs/errors.md', () => {
     expect(missing).toEqual([]);
   });
 
-  test('describes every way to lose, and no other', () => {
+  test('describes every cause of a loss, and no other', () => {
     expect(firstCells(errors, 'Ways to lose')).toEqual(stringsOf('LossCause'));
   });
 });
@@ -100,7 +100,7 @@ describe('docs/reader-writer-lock.md', () => {
 });
 
 describe('docs/semaphore.md', () => {
-  test('has every way to meet another limit in its table, and no other', () => {
+  test('has every value of whenLimitDiffers in its table, and no other', () => {
     const ways = firstCells(page('docs/semaphore.md'), 'The limit').map((cell) => cell.split("'")[1] ?? '');
     expect(sorted(ways)).toEqual(sorted(stringsOf('WhenLimitDiffers')));
   });

@@ -16,16 +16,16 @@ const PAGES = [
   'docs/semaphore.md',
 ];
 
-/** The examples that are made of statements; programs and functions have tests of their own. */
+/** The examples that consist of statements. Programs and functions have tests of their own. */
 const examples = PAGES.flatMap((path) => codeBlocks(page(path), 'ts')).filter(
   ({ code }) => !/^(import|async function)\b/m.test(code),
 );
 
-/** What the examples take for granted, on a database that is thrown away. */
+/** What the examples presuppose, on a database of its own. */
 class Surroundings extends OwnDatabase {
   readonly #client = this.client();
   readonly #locks = this.#client.provider();
-  /** The tokens that the examples have given to their work. */
+  /** The tokens that the examples have passed to their work. */
   readonly tokens: number[] = [];
 
   run({ code }: CodeBlock): Promise<void> {
@@ -55,7 +55,7 @@ class Surroundings extends OwnDatabase {
   }
 }
 
-describe('an example that is made of statements', () => {
+describe('an example that consists of statements', () => {
   test.each(examples.map((example) => ({ path: example.page.path, line: example.line, example })))(
     'at line $line of $path does what it says, and leaves nothing held',
     async ({ example }) => {
@@ -71,7 +71,7 @@ describe('an example that is made of statements', () => {
     },
   );
 
-  test('is found on each of these pages', () => {
+  test('is found on each page that should have one', () => {
     expect([...new Set(examples.map((example) => example.page.path))]).toEqual(PAGES);
   });
 });

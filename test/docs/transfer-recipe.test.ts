@@ -6,7 +6,7 @@ import { recipe } from './recipe.js';
 
 type Transfer = (from: string, to: string, cents: number, day: string) => Promise<void>;
 
-/** A bank with two accounts and the recipe on it. */
+/** A bank with two accounts that transfers by the recipe. */
 class Bank extends OwnDatabase {
   readonly #client = this.client();
   readonly transfer = recipe('docs/mutex.md', 'transfer', {
@@ -27,15 +27,15 @@ class Bank extends OwnDatabase {
     return (await this.#accounts.find().sort({ _id: 1 }).toArray()).map(({ cents }) => cents);
   }
 
-  /** As if somebody had been granted this lock long after everybody here. */
-  async claimForSomebodyNewer(): Promise<void> {
+  /** Claims as a later holder of this lock would. */
+  async claimAsLaterHolder(): Promise<void> {
     const fences = this.plain.db.collection<{ _id: string; fencingToken: number }>('fences');
     await fences.insertOne({ _id: 'a', fencingToken: Number.MAX_SAFE_INTEGER });
   }
 }
 
 describe('the money transfer of docs/mutex.md', () => {
-  test('keeps the limit though several ask at once', async () => {
+  test('keeps the limit even if several transfers come at once', async () => {
     await using bank = new Bank(inject('mongoUri'));
     await bank.open();
     const ends = await Promise.allSettled(
@@ -45,10 +45,10 @@ describe('the money transfer of docs/mutex.md', () => {
     expect(await bank.balances()).toEqual([410_000, 90_000]);
   });
 
-  test('refuses a holder that is out of date, and changes nothing', async () => {
+  test('refuses a holder with an old token, and changes nothing', async () => {
     await using bank = new Bank(inject('mongoUri'));
     await bank.open();
-    await bank.claimForSomebodyNewer();
+    await bank.claimAsLaterHolder();
     expect(await rejection(bank.transfer('a', 'b', 100, 'monday'))).toMatchObject({ code: 11_000 });
     expect(await bank.balances()).toEqual([500_000, 0]);
   });

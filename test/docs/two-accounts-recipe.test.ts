@@ -33,15 +33,15 @@ class Bank extends OwnDatabase {
     return balances;
   }
 
-  /** As if somebody had been granted the lock of this account long after everybody here. */
-  async claimForSomebodyNewer(account: string): Promise<void> {
+  /** Claims as a later holder of the lock of this account would. */
+  async claimAsLaterHolder(account: string): Promise<void> {
     const fences = this.plain.db.collection<{ _id: string; fencingToken: number }>('fences');
     await fences.insertOne({ _id: account, fencingToken: Number.MAX_SAFE_INTEGER });
   }
 }
 
 describe('the transfer of docs/all-or-nothing.md', () => {
-  test('neither waits in a circle nor loses money, though many go in both directions at once', async () => {
+  test('neither deadlocks nor loses money, even if many transfers go in both directions at once', async () => {
     await using bank = new Bank(inject('mongoUri'));
     await bank.open({ a: 50_000, b: 50_000 });
     const instances = [bank.instance(), bank.instance(), bank.instance()];
@@ -56,7 +56,7 @@ describe('the transfer of docs/all-or-nothing.md', () => {
     expect(await bank.balances()).toEqual({ a: 50_000 - 12 * 200, b: 50_000 + 12 * 200 });
   });
 
-  test('does not let an account below zero, though several take from it at once', async () => {
+  test('does not let an account fall below zero, even if several transfers take from it at once', async () => {
     await using bank = new Bank(inject('mongoUri'));
     await bank.open({ a: 50_000, b: 0, c: 0, d: 0 });
     const transfers = ['b', 'c', 'd'].map((to) => bank.instance()('a', to, 30_000));
@@ -66,7 +66,7 @@ describe('the transfer of docs/all-or-nothing.md', () => {
     expect(await bank.balances()).toMatchObject({ a: 20_000 });
   });
 
-  test('does not let an account above its maximum, though several give to it at once', async () => {
+  test('does not let an account rise above its maximum, even if several transfers give to it at once', async () => {
     await using bank = new Bank(inject('mongoUri'));
     await bank.open({ a: 60_000, b: 60_000, c: 60_000, d: 0 });
     const transfers = ['a', 'b', 'c'].map((from) => bank.instance()(from, 'd', 60_000));
@@ -76,15 +76,15 @@ describe('the transfer of docs/all-or-nothing.md', () => {
     expect(await bank.balances()).toMatchObject({ d: 60_000 });
   });
 
-  test.each(['a', 'b'])('changes nothing where it is out of date for account %s', async (account) => {
+  test.each(['a', 'b'])('changes nothing if its token for account %s is old', async (account) => {
     await using bank = new Bank(inject('mongoUri'));
     await bank.open({ a: 50_000, b: 50_000 });
-    await bank.claimForSomebodyNewer(account);
+    await bank.claimAsLaterHolder(account);
     expect(await rejection(bank.instance()('a', 'b', 100))).toMatchObject({ code: 11_000 });
     expect(await bank.balances()).toEqual({ a: 50_000, b: 50_000 });
   });
 
-  test('refuses an account that gives to itself', async () => {
+  test('refuses a transfer from an account to itself', async () => {
     await using bank = new Bank(inject('mongoUri'));
     expect(await rejection(bank.instance()('a', 'a', 100))).toBeInstanceOf(TypeError);
   });
