@@ -7,7 +7,7 @@ describe('connectOrStart', () => {
     vi.unstubAllEnvs();
   });
 
-  it('uses the server of MONGODB_URI as it is, says so in one line, and does not stop it', async () => {
+  it('uses the server of MONGODB_URI, says so in one line, and does not stop it', async () => {
     const uri = inject('mongoUri');
     vi.stubEnv('MONGODB_URI', uri);
     const lines: string[] = [];
@@ -21,7 +21,7 @@ describe('connectOrStart', () => {
     expect(lines[0]).toMatch(/^leasehold: MONGODB_URI, mongod \d+\.\d+\.\d+, replica set of \d on \S+$/);
   });
 
-  it('fails when nothing answers at MONGODB_URI, without naming its password', async () => {
+  it('fails if no server answers at MONGODB_URI, without naming its password', async () => {
     vi.stubEnv('MONGODB_URI', 'mongodb://somebody:secret@127.0.0.1:1/');
     const failure = await connectOrStart().catch((error: unknown) => error);
     expect(String(failure)).toMatch(/MONGODB_URI: .*unset it/);

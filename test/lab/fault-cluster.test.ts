@@ -34,8 +34,8 @@ afterAll(async () => {
 });
 
 /**
- * A write through the proxies that a majority has acknowledged, which only a set in good order does. A driver that has not
- * heard of an election yet asks the old primary, and repeats that only once.
+ * Writes through the proxies until a majority has acknowledged it, which only a healthy set does. The write is repeated,
+ * because a driver that has not heard of an election asks the old primary, and repeats that only once.
  */
 async function note(): Promise<void> {
   noted += 1;
@@ -56,7 +56,7 @@ async function untilAnother(than: FaultMember): Promise<FaultMember> {
 }
 
 describe('a cluster for faults', () => {
-  it('has one primary and two secondaries, which reach one another through the proxies', async () => {
+  it('has one primary and two secondaries, which reach each other through the proxies', async () => {
     const primary = await cluster.untilPrimary();
     const secondaries = await cluster.secondaries();
     expect(new Set([primary, ...secondaries])).toEqual(new Set(cluster.members));
@@ -88,7 +88,7 @@ describe('a cluster for faults', () => {
     expect(second.isRunning).toBe(true);
   });
 
-  it('elects another primary while the first stands still', async () => {
+  it('elects another primary while the first is paused', async () => {
     const first = await cluster.untilPrimary();
     first.stop();
     expect(first).toMatchObject({ isRunning: true, isStopped: true });
@@ -101,7 +101,7 @@ describe('a cluster for faults', () => {
     expect(await first.admin({ ping: 1 })).toMatchObject({ ok: 1 });
   });
 
-  it('elects another primary when the first steps down; one that is none has nothing to do', async () => {
+  it('elects another primary when the first steps down, and a secondary has nothing to step down from', async () => {
     const first = await cluster.untilPrimary();
     await first.stepDown();
     await untilAnother(first);
@@ -109,7 +109,7 @@ describe('a cluster for faults', () => {
     await note();
   });
 
-  it('has no primary without a majority, and heals from everything at once', async () => {
+  it('has no primary without a majority, and heals from all faults at once', async () => {
     const primary = await cluster.untilPrimary();
     const [one, other] = await cluster.secondaries();
     await one?.kill();
@@ -138,11 +138,11 @@ describe('a cluster for faults', () => {
   });
 });
 
-describe('a member that is isolated', () => {
+describe('an isolated member', () => {
   const isPrimary = async (member: FaultMember): Promise<boolean> =>
     (await member.admin({ hello: 1 }))['isWritablePrimary'] === true;
 
-  /** What a client sees that talks to this member through its proxy. */
+  /** How this member answers a majority write of a client that reaches it through its proxy. */
   async function acknowledgement(member: FaultMember): Promise<string> {
     const direct = new MongoClient(`mongodb://${member.host}/?directConnection=true`, { retryWrites: false });
     try {
@@ -156,15 +156,15 @@ describe('a member that is isolated', () => {
     }
   }
 
-  it('is a primary beside another one for a while, when it learns from silence alone that it is isolated', async () => {
+  it('remains a primary beside another one for a while if only silence tells it that it is isolated', async () => {
     const first = await cluster.untilPrimary();
     const [second] = await cluster.secondaries();
     cluster.isolate(first, 'silence');
     expect(await second?.stepUp()).toBe(true);
-    await eventually('the other one lets something be written', async () => second && isPrimary(second));
+    await eventually('the other one takes writes', async () => second && isPrimary(second));
     expect(await isPrimary(first)).toBe(true);
     expect(await acknowledgement(first)).toBe('not acknowledged');
-    await eventually('the third one knows whom it follows', async () => (await cluster.primary()) === second);
+    await eventually('the third one follows the second', async () => (await cluster.primary()) === second);
     await note();
     await eventually('the first steps down', async () => !(await isPrimary(first)));
     await cluster.heal();
@@ -173,13 +173,13 @@ describe('a member that is isolated', () => {
     expect(await first.admin({ replSetGetStatus: 1 })).toMatchObject({ myState: 2 });
   });
 
-  it('is followed by another primary by itself', async () => {
+  it('is replaced by another primary without further help', async () => {
     const first = await cluster.untilPrimary();
     cluster.isolate(first);
     await untilAnother(first);
     await note();
-    // Connections come and go: a driver may be about to make one, and a member has one for as long as it takes to see
-    // whose it is.
+    // Connections come and go: a driver may be about to open one, and a connection of a member lasts until the proxy has
+    // recognized it.
     for (const { proxy } of cluster.members) {
       if (proxy === first.proxy) continue;
       await eventually('clients reach the others', () => proxy.connections.clients > 0);
@@ -189,7 +189,7 @@ describe('a member that is isolated', () => {
 });
 
 describe('the disk of a member', () => {
-  it('takes so much longer for every write that is to last, until the end of it', async ({ skip }) => {
+  it('delays every durable write by this much until the fault ends', async ({ skip }) => {
     const refusal = slowDisksRefusal();
     if (refusal !== undefined) {
       console.log(`leasehold: no disk is made slow, ${refusal}`);
@@ -212,7 +212,7 @@ describe('the disk of a member', () => {
     await eventually('writes are quick again', async () => (await tookMs()) < DELAY_MS);
   });
 
-  it('is full at some time, and has room again', async ({ skip }) => {
+  it('can be filled, and can get room again', async ({ skip }) => {
     await using disk = await smallDisk(3);
     if (disk === undefined) {
       console.log('leasehold: mounting is not permitted here, so no disk is full');
@@ -237,7 +237,7 @@ describe('the clock of a member', () => {
     return firstBatch[0].now.getTime();
   };
 
-  /** By how much it is ahead, as told by an answer that came so soon that it says so within 50 ms. */
+  /** By how much its clock is ahead, to within 50 ms, because only a quick answer counts. */
   const aheadMs = async (member: FaultMember): Promise<number> => {
     const { nowMs, beforeMs, afterMs } = await eventually('a quick answer', async () => {
       const startedMs = Date.now();
@@ -250,7 +250,7 @@ describe('the clock of a member', () => {
   const aheadSeconds = async (member: FaultMember): Promise<number> =>
     Math.round((await aheadMs(member)) / 1_000) + 0;
 
-  it('moves while the member runs, there and back, and replication goes on', async ({ skip }) => {
+  it('can be moved forward and back while the member runs, and replication goes on', async ({ skip }) => {
     if ((await findFakeTime()) === undefined) {
       console.log('leasehold: no libfaketime here, so no clock of a member is set');
       skip();
@@ -271,7 +271,7 @@ describe('the clock of a member', () => {
     const sinceMs = performance.now();
     await note();
     await eventually('three seconds have passed', () => performance.now() - sinceMs >= 3_000);
-    // At the rate of before, it would be ahead by a tenth of that.
+    // At the earlier rate, the clock would be ahead by a tenth of that.
     expect(Math.abs((await aheadMs(primary)) - before)).toBeLessThan(200);
   });
 });

@@ -45,13 +45,13 @@ const notesOf = (client: MongoClient): Collection<Note> => client.db(database).c
 const isInsert = ({ command, database: name, body }: Request): boolean =>
   command === 'insert' && name === database && body['insert'] === 'notes';
 
-/** A broken connection, or one that took too long, in words of several versions of the driver. */
+/** The errors of several driver versions for a broken connection, or for one that took too long. */
 const BROKEN = /ECONNRESET|connection .* (closed|timed out)/i;
 
 const isStored = async (_id: string): Promise<boolean> => (await past.findOne({ _id })) !== null;
 
 describe('a proxy without faults', () => {
-  it('passes everything on, also what is large, and keeps no connection that its client has closed', async () => {
+  it('passes on all messages, even large ones, and keeps no connection that its client has closed', async () => {
     const client = connect(proxy.port);
     const large = client.db(database).collection('large');
     const pieces = Array.from({ length: 12 }, (_, index) => ({ index, filling: 'x'.repeat(1_000_000) }));
@@ -68,13 +68,13 @@ describe('a proxy without faults', () => {
     const nobody = await startFaultProxy(1);
     const ping = connect(nobody.port, { serverSelectionTimeoutMS: 500 }).db().command({ ping: 1 });
     expect(String(await rejection(ping))).toContain('closed');
-    await eventually('nothing is left', () => nobody.connections.clients === 0);
+    await eventually('no connection is left', () => nobody.connections.clients === 0);
     await nobody.close();
   });
 });
 
 describe('a lost reply', () => {
-  it('leaves the write stored, though the client saw its connection fail', async () => {
+  it('leaves the write stored although the connection of the client fails', async () => {
     const notes = notesOf(connect(proxy.port));
     await notes.insertOne({ _id: 'before' });
     const dropping = proxy.dropReplies(1, isInsert);
@@ -85,7 +85,7 @@ describe('a lost reply', () => {
     expect(dropping.dropped).toBe(1);
   });
 
-  it('is none for what does not match, nor after the fault was called off', async () => {
+  it('does not happen to other requests, nor after the fault was cancelled', async () => {
     const notes = notesOf(connect(proxy.port));
     const dropping = proxy.dropReplies(5, isInsert);
     expect(await notes.findOne({ _id: 'none' })).toBeNull();
@@ -96,12 +96,12 @@ describe('a lost reply', () => {
 });
 
 describe('a held request', () => {
-  it('lands when it is delivered, long after its client has closed the connection', async () => {
+  it('reaches the server when it is delivered, long after its client has closed the connection', async () => {
     const notes = notesOf(connect(proxy.port, { socketTimeoutMS: 1_500 }));
     const holding = proxy.holdRequests(1, isInsert);
     expect(String(await rejection(notes.insertOne({ _id: 'late' })))).toMatch(BROKEN);
     expect(holding.held).toBe(1);
-    // What the same client sends on another connection overtakes it.
+    // A request of the same client on another connection overtakes it.
     await notes.insertOne({ _id: 'overtaker' });
     expect(await isStored('late')).toBe(false);
     expect(await holding.deliver()).toBe(1);
@@ -119,7 +119,7 @@ describe('a held request', () => {
     expect(await insert).toMatchObject({ insertedId: 'patient' });
   });
 
-  it('is thrown away by healing, and its connection closed', async () => {
+  it('is dropped by healing, and its connection is closed', async () => {
     const notes = notesOf(connect(proxy.port));
     const holding = proxy.holdRequests(1, isInsert);
     const insert = later(notes.insertOne({ _id: 'never' }));
@@ -132,7 +132,7 @@ describe('a held request', () => {
 });
 
 describe('a freeze', () => {
-  it('of requests keeps them from the server until healing', async () => {
+  it('keeps requests from the server until healing', async () => {
     const notes = notesOf(connect(proxy.port));
     await notes.insertOne({ _id: 'before' });
     proxy.freeze('clients', 'requests');
@@ -143,7 +143,7 @@ describe('a freeze', () => {
     expect(await insert).toMatchObject({ insertedId: 'frozen' });
   });
 
-  it('of replies keeps them from the client, and what was asked for is done', async () => {
+  it('keeps replies from the client, but the server executes the request', async () => {
     const notes = notesOf(connect(proxy.port));
     await notes.insertOne({ _id: 'before' });
     proxy.freeze('clients', 'replies');
@@ -154,7 +154,7 @@ describe('a freeze', () => {
     expect(await insert).toMatchObject({ insertedId: 'done' });
   });
 
-  it('hides from the server that a client has gone, and what it sent arrives at healing', async () => {
+  it('hides a closed connection of a client from the server, which gets its request at healing', async () => {
     const notes = notesOf(connect(proxy.port, { socketTimeoutMS: 1_500 }));
     await notes.insertOne({ _id: 'before' });
     proxy.freeze('all');
@@ -166,11 +166,11 @@ describe('a freeze', () => {
 });
 
 describe('a cut', () => {
-  it('closes what is open and refuses what comes, until healing', async () => {
+  it('closes open connections and refuses new ones until healing', async () => {
     const notes = notesOf(connect(proxy.port, { serverSelectionTimeoutMS: 500 }));
     await notes.insertOne({ _id: 'before' });
     proxy.cut('clients');
-    await eventually('all is closed', () => proxy.connections.clients === 0);
+    await eventually('all connections are closed', () => proxy.connections.clients === 0);
     await rejection(notes.insertOne({ _id: 'refused' }));
     proxy.heal();
     await eventually('the client is back', () =>
@@ -201,8 +201,8 @@ describe('a stream fault', () => {
     stream.on('change', (change) => {
       if (change.operationType === 'insert') seen.push(change.documentKey._id);
     });
-    // The stream is open when it has shown something.
-    await eventually('the stream shows something', async () => {
+    // The stream is open once it has shown a change.
+    await eventually('the stream shows a change', async () => {
       await past.insertOne({ _id: randomName('opening') });
       await pause(50);
       return seen.length > 0;
@@ -210,7 +210,7 @@ describe('a stream fault', () => {
     return { notes, seen, errors };
   }
 
-  it('closes the connection of the stream and no other', async () => {
+  it('can close the connection of the stream and no other', async () => {
     const { seen, errors } = await watch();
     const before = proxy.connections.clients;
     expect(proxy.cutStreams()).toBe(1);
@@ -222,7 +222,7 @@ describe('a stream fault', () => {
     );
   });
 
-  it('freezes the connection of the stream and no other', async () => {
+  it('can freeze the connection of the stream and no other', async () => {
     const { notes, seen } = await watch();
     proxy.freezeStreams();
     await within(5_000, 'the insert', notes.insertOne({ _id: 'unseen' }));
@@ -233,7 +233,7 @@ describe('a stream fault', () => {
   });
 });
 
-it('one client is cut off, and no other', async () => {
+it('a cut can concern one client and no other', async () => {
   const ping = async (client: MongoClient): Promise<unknown> => client.db(database).command({ ping: 1 });
   const one = connect(proxy.port, { driverInfo: { name: 'one' }, serverSelectionTimeoutMS: 300 });
   const other = connect(proxy.port, { driverInfo: { name: 'other' } });

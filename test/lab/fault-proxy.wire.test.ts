@@ -12,7 +12,7 @@ import { startFaultProxy } from '../../lab/cluster/fault-proxy.js';
 import type { FaultProxy } from '../../lab/cluster/fault-proxy.js';
 import { MessageCutter, requestIdOf } from '../../lab/cluster/wire-message.js';
 
-// A server that sends everything back: enough where it matters what arrives when, and not what it means.
+// A server that echoes everything: enough for tests of what arrives when.
 let echo: Server;
 let proxy: FaultProxy;
 const sockets: Socket[] = [];
@@ -56,7 +56,7 @@ interface Caller {
   isClosed: boolean;
 }
 
-/** Connected, with its first message sent. */
+/** Connects, and sends the first message. */
 async function call(hello: Document): Promise<Caller> {
   const socket = connect({ port: proxy.port, host: '127.0.0.1', noDelay: true });
   sockets.push(socket);
@@ -72,7 +72,7 @@ async function call(hello: Document): Promise<Caller> {
   return caller;
 }
 
-it('tells the connections of members from those of clients', async () => {
+it('the proxy tells the connections of members from those of clients', async () => {
   const [member, client] = [await call(ofMember), await call(ofClient)];
   await eventually('both are answered', () => member.echoed.length === 1 && client.echoed.length === 1);
   expect(proxy.connections).toEqual({ clients: 1, members: 1 });
@@ -89,7 +89,7 @@ it('tells the connections of members from those of clients', async () => {
   await eventually('a member is let through again', () => third.echoed.length === 1);
 });
 
-it('freezes members and leaves clients alone', async () => {
+it('the proxy can freeze members and leave clients alone', async () => {
   proxy.freeze('members');
   const [member, client] = [await call(ofMember), await call(ofClient)];
   await eventually('the client is answered', () => client.echoed.length === 1);
@@ -99,7 +99,7 @@ it('freezes members and leaves clients alone', async () => {
   await eventually('the member is answered', () => member.echoed.length === 1);
 });
 
-it('hides from a client that the server has closed, while replies are frozen', async () => {
+it('the proxy hides from a client that the server has closed the connection while replies are frozen', async () => {
   const client = await call(ofClient);
   await eventually('it is answered', () => client.echoed.length === 1);
   proxy.freeze('clients', 'replies');
@@ -108,10 +108,13 @@ it('hides from a client that the server has closed, while replies are frozen', a
   await pause(100);
   expect(client).toMatchObject({ isClosed: false, echoed: [expect.any(Number)] });
   proxy.heal();
-  await eventually('it has all and is closed', () => client.isClosed && client.echoed.length === 2);
+  await eventually(
+    'the client has all replies and is closed',
+    () => client.isClosed && client.echoed.length === 2,
+  );
 });
 
-it('keeps the order of what it delays', async () => {
+it('the proxy keeps the order of delayed messages', async () => {
   const client = await call(ofClient);
   await eventually('it is answered', () => client.echoed.length === 1);
   const jitter = randomFrom(1);
@@ -127,7 +130,7 @@ it('keeps the order of what it delays', async () => {
   expect(performance.now() - startMs).toBeGreaterThan(40);
 });
 
-it('lets only so many bytes through in a second', async () => {
+it('the proxy can limit the bytes per second', async () => {
   const client = await call(ofClient);
   await eventually('it is answered', () => client.echoed.length === 1);
   proxy.delay('clients', { latencyMs: 0, bytesPerSecond: 10_000 });
@@ -138,7 +141,7 @@ it('lets only so many bytes through in a second', async () => {
   expect(performance.now() - startMs).toBeGreaterThan(400);
 });
 
-it('delivers at once what is under way when it is healed', async () => {
+it('the proxy delivers delayed messages at once when it is healed', async () => {
   proxy.delay('all', { latencyMs: 60_000 });
   const client = await call(ofClient);
   await pause(50);
@@ -147,7 +150,7 @@ it('delivers at once what is under way when it is healed', async () => {
   await eventually('it is answered', () => client.echoed.length === 1);
 });
 
-it('finds the messages in whatever pieces they come', () => {
+it('the proxy finds the messages in pieces of any size', () => {
   const messages = [message({ ping: 1 }), message({ filling: 'x'.repeat(500) }), message({ ping: 2 })];
   const bytes = Buffer.concat(messages);
   for (const pieceBytes of [1, 7, 16, 100, bytes.length]) {

@@ -23,14 +23,14 @@ function way(name: string, finding: Finding, asked: string[] = []): Way {
 describe('findBinary', () => {
   const found = { path: '/bin/mongod', version: '7.0.1', origin: 'somewhere' };
 
-  it('asks the ways in order and stops at the first that has a mongod', async () => {
+  it('tries the ways in order, and stops at the first one that has a mongod', async () => {
     const asked: string[] = [];
     const ways = [way('a', { missing: 'none' }, asked), way('b', found, asked), way('c', found, asked)];
     expect(await findBinary(nothing, ways)).toEqual(found);
     expect(asked).toEqual(['a', 'b']);
   });
 
-  it('names all four ways, each with what stood against it, when none works', async () => {
+  it('names all four ways, each with the reason why it failed, if none works', async () => {
     const ways = [
       way('MONGOMS_SYSTEM_BINARY, or mongod on the PATH', { missing: 'neither' }),
       way('the download', { missing: 'no network' }),
@@ -66,13 +66,13 @@ describe('findInstalled', () => {
     await chmod(path, 0o755);
   }
 
-  it('takes the binary that MONGOMS_SYSTEM_BINARY names before the one on the PATH', async () => {
+  it('prefers the binary that MONGOMS_SYSTEM_BINARY names to the one on the PATH', async () => {
     const named = join(folder, 'mongod');
     const finding = await findInstalled({ MONGOMS_SYSTEM_BINARY: named, PATH: '/nowhere' });
     expect(finding).toEqual({ path: named, version: '6.1.2', origin: 'MONGOMS_SYSTEM_BINARY' });
   });
 
-  it('fails when the named binary does not run, and does not look further', async () => {
+  it('fails if the named binary does not run, and does not look further', async () => {
     const environment = { MONGOMS_SYSTEM_BINARY: join(folder, 'broken'), PATH: folder };
     await expect(findInstalled(environment)).rejects.toThrow(
       /MONGOMS_SYSTEM_BINARY.*no such library.*unset it/,
@@ -84,7 +84,7 @@ describe('findInstalled', () => {
     expect(finding).toMatchObject({ version: '6.1.2', origin: 'on the PATH' });
   });
 
-  it('says so when there is none', async () => {
+  it('says that there is none', async () => {
     expect(await findInstalled({ PATH: '/nowhere' })).toEqual({
       missing: 'MONGOMS_SYSTEM_BINARY is not set, no mongod on the PATH',
     });

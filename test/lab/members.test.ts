@@ -21,11 +21,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true, maxRetries: 5 });
 });
 
-/** Runs a process that starts a mongod, ends that process in the given manner, answers the mongod's port. */
+/** Runs a process that starts a mongod, and ends this process in the given way. Returns the port of the mongod. */
 async function endOwner(end: 'throw' | 'exit' | NodeJS.Signals): Promise<number> {
   const owner = spawn(process.execPath, ['--import', 'tsx', ownerProcess, end], {
     stdio: ['ignore', 'pipe', 'ignore'],
-    // Nobody is left to remove the data of a server whose owner was killed, so it goes where this test cleans up.
+    // A killed owner cannot remove the data of its server, so the data goes to a folder that this test removes.
     env: { ...process.env, TMPDIR: folder },
   });
   const closed = once(owner, 'close');
@@ -39,7 +39,7 @@ async function endOwner(end: 'throw' | 'exit' | NodeJS.Signals): Promise<number>
   throw new Error('the owner ended without a server');
 }
 
-/** By its port and not by its pid, which a dead process keeps until its new parent takes note of the death. */
+/** Asks by port and not by pid, because a dead process keeps its pid until its new parent has noticed the death. */
 async function answers(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
   try {

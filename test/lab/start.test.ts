@@ -21,13 +21,13 @@ async function ask(uri: string, command: Record<string, unknown>): Promise<Recor
 }
 
 describe('the shared server', () => {
-  it('is there for every test file', async () => {
+  it('runs for every test file', async () => {
     expect(await ask(inject('mongoUri'), { hello: 1 })).toMatchObject({ ok: 1 });
   });
 });
 
 describe('startReplicaSet', () => {
-  it('starts a replica set of one that takes fail points, and leaves no process behind', async () => {
+  it('starts a replica set of one member that accepts fail points, and leaves no process behind', async () => {
     const server = await startReplicaSet();
     const pids = server.members.map(({ pid }) => pid);
     try {
@@ -49,7 +49,7 @@ describe('startReplicaSet', () => {
     expect(pids.some(isAlive)).toBe(false);
   });
 
-  it('starts three members of which another takes over when the primary is killed', async () => {
+  it('starts three members, and another one takes over when the primary is killed', async () => {
     await using server = await startReplicaSet({ members: 3 });
     const before = await ask(server.uri, { hello: 1 });
     expect(before['hosts']).toHaveLength(3);
