@@ -11,7 +11,7 @@ const resultOf = (members: 1 | 3, p50: number, measured: number): Result =>
     gates: [{ name: 'ratio', measured, must: '≤', bound: 2 }],
   });
 
-test('two results are compared figure by figure, the gates first', () => {
+test('two results are compared figure by figure, with the gates first', () => {
   const [table] = comparisonOf([resultOf(1, 2, 1.5)], [resultOf(1, 3, 1.5)]);
   expect(table?.rows.slice(0, 2)).toEqual([
     ['gate: ratio', 1.5, 1.5, 1],

@@ -14,7 +14,7 @@ const block = (subject: string, content: string): string =>
   `before\n<!-- figures of: ${subject} -->${content}<!-- end of figures -->\nafter`;
 
 describe('a block of the page', () => {
-  test('gets the tables, the notes and the pictures of its scenario, instead of what stood there', () => {
+  test('gets the tables, the notes and the pictures of its scenario in place of its old content', () => {
     const page = filled(block('queue', ' what stood there '), [result]);
     for (const part of [
       'before\n<!-- figures of: queue -->',
@@ -29,24 +29,24 @@ describe('a block of the page', () => {
     expect(page).not.toContain('what stood there');
   });
 
-  test('says so if nothing was measured', () => {
+  test('says that nothing was measured if there are no figures', () => {
     expect(filled(block('streams', ''), [result])).toContain('_Not measured yet._');
   });
 
-  test('of the gates has every one of them with its verdict', () => {
+  test('lists every gate with its verdict if it is the block of the gates', () => {
     expect(filled(block('gates', ''), [result])).toContain(
       '| p50 | 1.500 | ≤ 2 | pass | queue, three members |',
     );
   });
 
-  test('of the runs tells where the figures come from', () => {
+  test('tells where the figures come from if it is the block of the runs', () => {
     const page = filled(block('runs', ''), [result]);
     expect(page).toContain(
       '| queue, three members | 2026-03-14 09:26 | mongod 6.0.5 | v20.0.0 | 7.0.0 | 2 | 0.500 |',
     );
   });
 
-  test('stays as it is if it is filled again with the same', () => {
+  test('stays as it is if it is filled again with the same results', () => {
     const once = filled(block('queue', ''), [result]);
     expect(filled(once, [result])).toBe(once);
   });

@@ -16,37 +16,37 @@ const plot: Plot = {
 
 const count = (svg: string, element: string): number => svg.split(`<${element} `).length - 1;
 
-describe('the axis', () => {
+describe('an axis', () => {
   test.each([
     [7, { end: 8, step: 2 }],
     [60, { end: 60, step: 10 }],
     [61, { end: 80, step: 20 }],
     [0.9, { end: 1, step: 0.2 }],
-  ])('of values up to %d ends at a round number', (highest, { end, step }) => {
+  ])('ends at a round number for values up to %d', (highest, { end, step }) => {
     const axis = topOf([0, highest]);
     expect(axis.end).toBeCloseTo(end);
     expect(axis.step).toBeCloseTo(step);
   });
 
-  test('of nothing is there, too', () => {
+  test('exists even without values', () => {
     expect(topOf([])).toEqual({ end: 1, step: 1 });
     expect(topOf([0, NaN])).toEqual({ end: 1, step: 1 });
   });
 });
 
 describe('a plot', () => {
-  test('of lines has a point for every figure, and none for what is no number', () => {
+  test('has a point for every figure, and none for NaN, if it has lines', () => {
     const svg = drawn(plot);
     expect(count(svg, 'polyline')).toBe(2);
     expect(count(svg, 'circle')).toBe(5);
     expect(svg).not.toContain('NaN');
   });
 
-  test('of bars has a bar for every figure, beside the signs of the legend', () => {
+  test('has a bar for every figure, and one for each entry of the legend, if it has bars', () => {
     expect(count(drawn({ ...plot, kind: 'bars' }), 'rect')).toBe(5 + 2);
   });
 
-  test('names its axes, its steps and its series, and stays well-formed whatever they are called', () => {
+  test('names its axes, its steps and its series, and escapes their names', () => {
     const svg = drawn(plot);
     for (const text of ['processes', 'ms', '8', 'p99', 'Waits &amp; &quot;hand-overs&quot;', 'p50 &lt;']) {
       expect(svg).toContain(`>${text}</text>`);

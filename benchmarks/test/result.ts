@@ -1,6 +1,6 @@
 import type { Result } from '../findings.js';
 
-/** A result without figures, and with what a test gives it. */
+/** A result without figures, changed by what a test gives. */
 export const resultWith = (overrides: Partial<Result>): Result => ({
   scenario: 'queue',
   members: 3,

@@ -12,18 +12,18 @@ const hold = (askedMs: number, grantedMs: number, releasedMs: number): Hold => (
   releasedMs,
 });
 
-/** What one process did. */
+/** The holds and the commands of one process. */
 const did = (holds: readonly Hold[], commands: readonly [string, number][] = []) => ({
   holds,
   commands: commands.map(([name, atMs]) => ({ name, atMs })),
 });
 
 describe('a hand-over', () => {
-  test('is between two processes of which the second was waiting when the first released', () => {
+  test('is between two processes, of which the second waited when the first released', () => {
     expect(handOversOf([[hold(0, 1, 10)], [hold(5, 12, 20)]], span).map(msOf)).toEqual([2]);
   });
 
-  test('is not to the same process, nor to one that asked later', () => {
+  test('is not to the same process, nor to a process that asked later', () => {
     expect(handOversOf([[hold(0, 1, 10), hold(10, 12, 20)]], span)).toEqual([]);
     expect(handOversOf([[hold(0, 1, 10)], [hold(11, 12, 20)]], span)).toEqual([]);
   });
@@ -33,7 +33,7 @@ describe('a hand-over', () => {
   });
 });
 
-test('commands are counted between a release and the grant that follows', () => {
+test('commands are counted between a release and the next grant', () => {
   const contended = [
     did(
       [hold(0, 1, 10)],
@@ -54,7 +54,7 @@ test('commands are counted between a release and the grant that follows', () => 
   expect(count.perHandOver).toBe('find 1.00, findAndModify 2.00, getMore 1.00');
 });
 
-test('a flight is from the write of a turn to its event elsewhere', () => {
+test('a flight lasts from the write of a turn to its event in another process', () => {
   const bounced = [
     { passed: [{ n: 0, atMs: 1 }], received: [{ n: 1, atMs: 9 }] },
     {

@@ -1,4 +1,4 @@
-// Proves the tarball and not the checkout: packs the library, installs it in a folder elsewhere, uses it there.
+// Tests the tarball instead of the checkout: packs the library, installs it in another folder, and uses it there.
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -59,7 +59,7 @@ async function npm(what: string, folder: string, args: readonly string[]): Promi
   else await step(what, folder, 'npm', inFolder);
 }
 
-/** Asynchronous throughout: while this process is blocked, mongod is too, on the pipe of its log. */
+/** Everything is asynchronous, because mongod blocks on the pipe of its log while this process is blocked. */
 async function step(
   what: string,
   folder: string,

@@ -8,7 +8,7 @@ import { expect, inject, it } from 'vitest';
 
 import { eventually, within } from '../../lab/patience.js';
 
-/** The demo bounds itself; this bounds what hangs. */
+/** The demo has bounds of its own. This one ends a demo that hangs. */
 const BOUND_MS = 120_000;
 
 class Demo implements Disposable {
@@ -21,7 +21,7 @@ class Demo implements Disposable {
       cwd: fileURLToPath(new URL('../../', import.meta.url)),
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, MONGODB_URI: inject('mongoUri'), NO_COLOR: '1' },
-      // A group of its own, as in a terminal.
+      // A process group of its own, as in a terminal.
       detached: true,
     });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
@@ -41,7 +41,7 @@ class Demo implements Disposable {
   }
 }
 
-it('the demo runs to its end, shows a takeover, and finds everything that it showed right', async () => {
+it('the demo runs to its end, shows a takeover, and passes its own checks', async () => {
   using demo = new Demo();
   expect(await demo.ended, demo.printed).toBe(0);
   expect(demo.printed).toContain('4 processes run examples/mutex.ts');

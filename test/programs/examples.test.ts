@@ -10,7 +10,7 @@ import { OwnDatabase } from '../support/own-database.js';
 const execute = promisify(execFile);
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Runs an example in this many processes at a time; resolves with what each printed when all have ended by themselves. */
+/** Runs an example in this many processes at a time. Returns the output of each when all have ended by themselves. */
 async function run(example: string, processes = 1): Promise<readonly (readonly string[])[]> {
   await using database = new OwnDatabase(inject('mongoUri'));
   return await Promise.all(
@@ -19,7 +19,7 @@ async function run(example: string, processes = 1): Promise<readonly (readonly s
         process.execPath,
         ['--import', 'tsx', join('examples', `${example}.ts`)],
         {
-          // tsconfig.json, which says that `leasehold` is src, is looked for here.
+          // The folder of tsconfig.json, which maps `leasehold` to src.
           cwd: root,
           env: { ...process.env, MONGODB_URI: database.uri, MONGODB_DATABASE: database.name },
           timeout: 60_000,
@@ -31,7 +31,7 @@ async function run(example: string, processes = 1): Promise<readonly (readonly s
   );
 }
 
-test('the mutex: two processes hold in turn, three times each, with different tokens', async () => {
+test('the mutex: two processes hold three times each, with different tokens', async () => {
   const printed = await run('mutex', 2);
   for (const lines of printed) {
     expect(lines.map((line) => line.split(' ')[0])).toEqual(
@@ -42,14 +42,14 @@ test('the mutex: two processes hold in turn, three times each, with different to
   expect(new Set(tokens).size).toBe(6);
 });
 
-test('the reader-writer lock: the first readers see the old edition, one editor publishes, the last reader sees it', async () => {
+test('the reader-writer lock: the first readers see the old edition, one editor publishes a new one, and the last reader sees it', async () => {
   const [lines = []] = await run('reader-writer-lock');
   expect(lines.slice(0, 2).sort()).toEqual(['A reads edition 0', 'B reads edition 0']);
   expect(lines[2]).toBe('C publishes edition 1');
   expect(lines.slice(3).sort()).toEqual(['D finds edition 1 published', 'E reads edition 1']);
 });
 
-test('the semaphore: two calls at a time, never three, and every permit comes back', async () => {
+test('the semaphore: at most two calls run at a time, and every permit is released', async () => {
   const [lines = []] = await run('semaphore');
   const atATime = lines.slice(0, -1).map((line) => /^\w+: (\d) at a time$/.exec(line)?.[1]);
   expect(atATime).toHaveLength(5);
@@ -77,14 +77,14 @@ test('the election and the job: every term ends, the leader runs the job, and no
 
 test('the fenced update: the holder with the older token is refused', async () => {
   const [lines = []] = await run('fenced-update');
-  // The loss is told when the process hears of it, before or after the update that is refused.
+  // The process may hear of the loss before or after the update is refused.
   expect(lines.filter((line) => line !== 'the first holder hears of its loss: revoked')).toEqual([
     'sold 5, 5 left',
     'refused: a newer holder has written',
   ]);
 });
 
-test('each example is run here', () => {
+test('every example has a test here', () => {
   expect(readdirSync(join(root, 'examples')).sort()).toEqual([
     'election-and-job.ts',
     'fenced-update.ts',

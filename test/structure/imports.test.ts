@@ -8,7 +8,7 @@ const sourceFolder = fileURLToPath(new URL('../../src', import.meta.url));
 const MAX_LINES = 320;
 
 interface Import {
-  /** The importing file, and what it imports: a path below src, or the name of a package. */
+  /** The importing file, and its import: a path below src, or the name of a package. */
   readonly from: string;
   readonly to: string;
   readonly isTypeOnly: boolean;
@@ -86,7 +86,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
 };
 
-/** Each may be imported by any, and imports, of what is above, only types from protocol and constants of one file. */
+/** Every layer may import these. They import only types of protocol, and constants of one file. */
 const EVERYWHERE: readonly string[] = [
   ...[
     'options',
@@ -121,7 +121,7 @@ function isAllowed({ from, to, isTypeOnly }: Import): boolean {
 
 const inWords = ({ from, to }: Import): string => `${from} → ${to}`;
 
-/** The circles that a walk along the arrows finds first, each as its members in order. */
+/** The circles that a walk along the imports finds first, each as its members in order. */
 function circlesOf(arrows: readonly (readonly [string, string])[]): readonly string[] {
   const targets = new Map<string, Set<string>>();
   for (const [from, to] of arrows) targets.set(from, (targets.get(from) ?? new Set()).add(to));
@@ -139,7 +139,7 @@ function circlesOf(arrows: readonly (readonly [string, string])[]): readonly str
 }
 
 describe('src', () => {
-  it('consists of the layers that the import rule knows', () => {
+  it('consists of the layers that the rule for imports knows', () => {
     expect(files.length).toBeGreaterThan(20);
     const layers = new Set(files.map(({ path }) => layerOf(path)));
     const unknown = [...layers].filter((layer) => !(layer in LAYERS) && !EVERYWHERE.includes(layer));
@@ -161,19 +161,19 @@ describe('src', () => {
     expect(circlesOf(between)).toEqual([]);
   });
 
-  it('imports only files that are there', () => {
+  it('imports only files that exist', () => {
     const paths = new Set(files.map(({ path }) => path));
     const missing = imports.filter(({ to }) => isOwn(to) && !paths.has(to));
     expect(missing.map(inWords)).toEqual([]);
   });
 
-  it('imports of the driver only types, so that it runs with whatever copy the application has', () => {
+  it('imports only types of the driver, so that it runs with any copy that the application has', () => {
     const driver = imports.filter(({ to }) => /^(mongodb|bson)(\/|$)/.test(to));
     expect(driver.length).toBeGreaterThan(0);
     expect(driver.filter(({ isTypeOnly }) => !isTypeOnly).map(inWords)).toEqual([]);
   });
 
-  it('imports no package at run time but Node’s own and its two dependencies', () => {
+  it('imports no package at run time except Node’s own and its two dependencies', () => {
     const packages = imports.filter(({ to, isTypeOnly }) => !isOwn(to) && !isTypeOnly);
     const others = packages.filter(({ to }) => !to.startsWith('node:') && !DEPENDENCIES.includes(to));
     expect(others.map(inWords)).toEqual([]);

@@ -8,7 +8,7 @@ const sourceFolder = fileURLToPath(new URL('../../src', import.meta.url));
 
 const declared = new Map<string, ts.SourceFile>();
 
-/** A file of src, by its path, as its declarations without comments. */
+/** The declarations of a file of src, without comments. */
 function declarationsOf(path: string): ts.SourceFile {
   const known = declared.get(path);
   if (known !== undefined) return known;
@@ -51,7 +51,7 @@ const declares = (statement: ts.Statement, name: string): boolean =>
     ? statement.declarationList.declarations.some((declaration) => declaration.name.getText() === name)
     : 'name' in statement && (statement.name as ts.Node | undefined)?.getText() === name;
 
-/** The declarations of one name; a function that is overloaded has several. */
+/** The declarations of one name. An overloaded function has several. */
 function declarationOf({ name, from }: Exported): string {
   const found = declarationsOf(from).statements.filter((statement) => declares(statement, name));
   if (found.length === 0) throw new Error(`${from} does not declare ${name}`);
@@ -59,7 +59,7 @@ function declarationOf({ name, from }: Exported): string {
   return lines.filter((line) => !/^\s*(#?private\b|readonly #|#)/.test(line)).join('\n');
 }
 
-it('the public API is what public-api.txt says; a change of it belongs in the changelog', async () => {
+it('the public API matches public-api.txt; a change of it belongs in the changelog', async () => {
   const parts = ['index.ts', 'quorum/index.ts'].map((entry) => {
     const exported = [...exportsOf(entry)].sort((a, b) => (a.name < b.name ? -1 : 1));
     expect(exported.length).toBeGreaterThan(4);
