@@ -106,10 +106,10 @@ describe('the catalogue of docs/reader-writer-lock.md', () => {
       await eventually('all other requests have been served', () => shown.length === 11);
     };
     const instances = [shop.instance({ fetching }), shop.instance({ fetching }), shop.instance({ fetching })];
-    const everybody = Array.from({ length: 12 }, async (_, index) => {
+    const requests = Array.from({ length: 12 }, async (_, index) => {
       shown.push(priceOf((await instances[index % 3]?.('2026-03-02')) ?? []));
     });
-    await Promise.all(everybody);
+    await Promise.all(requests);
 
     expect(shop.fetched).toEqual(['2026-03-01', '2026-03-02']);
     expect(shown).toEqual([...Array.from({ length: 11 }, () => 100), 200]);

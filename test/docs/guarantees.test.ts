@@ -68,12 +68,12 @@ describe('a citation', () => {
     expect(notProved(cited, elsewhere, 'long')).toHaveLength(2);
   });
 
-  test('of both ways of waiting is not proved by one of them in a long run', () => {
+  test('is not proved by one way of waiting in a long run if it names both', () => {
     expect(notProved(cited, passed.slice(0, 3), 'long')).toEqual(['test/suite.ts: “waits”, by polling']);
     expect(notProved(cited, passed.slice(0, 3), 'quick')).toEqual([]);
   });
 
-  test('of the long run needs no proof in a quick run', () => {
+  test('needs no proof in a quick run if it is in the long run only', () => {
     const without = passed.filter(({ title }) => !title.includes('more'));
     expect(notProved(cited, without, 'quick')).toEqual([]);
     expect(notProved(cited, without, 'long')).toEqual(['test/a.test.ts: “does more”']);

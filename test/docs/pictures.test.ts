@@ -62,8 +62,8 @@ const names = (members: readonly { readonly why?: string | undefined }[]): strin
 
 const rising = (numbers: readonly number[]): readonly number[] => [...numbers].sort((a, b) => a - b);
 
-describe('the picture', () => {
-  test('of the queue in docs/reader-writer-lock.md shows what happens', async () => {
+describe('the picture in the docs', () => {
+  test('shows the queue of docs/reader-writer-lock.md as it is', async () => {
     await using picture = new Picture('catalogue');
     const lock = (locks: LockProvider) => locks.createReaderWriterLock('catalogue');
     for (const who of ['A', 'B']) await picture.asks(who, (locks, why) => lock(locks).acquireRead({ why }));
@@ -93,7 +93,7 @@ describe('the picture', () => {
     await picture.leaves('X', 'new');
   });
 
-  test('of an upgrade in docs/reader-writer-lock.md shows what happens', async () => {
+  test('shows an upgrade in docs/reader-writer-lock.md as it is', async () => {
     await using picture = new Picture('catalogue');
     const lock = (locks: LockProvider) => locks.createReaderWriterLock('catalogue');
     for (const who of ['C', 'E']) await picture.asks(who, (locks, why) => lock(locks).acquireRead({ why }));
@@ -125,7 +125,7 @@ describe('the picture', () => {
     await picture.leaves('F', 'new');
   });
 
-  test('of the queue in docs/semaphore.md shows what happens', async () => {
+  test('shows the queue of docs/semaphore.md as it is', async () => {
     await using picture = new Picture('api:forecast');
     const asks = (who: string, permits: number): Promise<void> =>
       picture.asks(who, (locks, why) => locks.createSemaphore('api:forecast', 5).acquire({ why, permits }));
@@ -144,7 +144,7 @@ describe('the picture', () => {
     await picture.leaves('C', 'D', 'E', 'new');
   });
 
-  test('of two transfers in docs/all-or-nothing.md shows what happens', async () => {
+  test('shows two transfers in docs/all-or-nothing.md as they are', async () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const [first, second, somebody] = [1, 2, 3].map(() => database.client().provider());
     if (first === undefined || second === undefined || somebody === undefined) throw new Error();

@@ -171,7 +171,10 @@ function movedBy(lease: Lease, kept: Lease, exchanges: readonly Exchange[]): rea
     const aims = exchanges.map(({ to }) => to);
     const isDue = kept.mode === 'write' && lease.upgrading === true;
     const isAsked = isDue || aims.some((to) => to === kept.mode);
-    check(isAsked && lease.mode !== 'read', `S5: ${lease.id} is moved to ${kept.mode ?? ''} by nobody`);
+    check(
+      isAsked && lease.mode !== 'read',
+      `S5: ${lease.id} changes to ${kept.mode ?? ''} without an operation`,
+    );
     check(kept.token !== lease.token, `S3: ${lease.id} is moved without a new token`);
     const changed = exchanges.length > 0 ? ['change'] : [];
     return ['mode', 'token', 'firstToken', 'acquiredAt', 'upgrading', ...changed];

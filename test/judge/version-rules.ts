@@ -94,7 +94,7 @@ function* purgeAtNeverFalls({ purgeAtMs }: Step): Iterable<Wrong> {
 }
 
 /** A document with a lease or a place is not purged before their expiry. */
-function* purgeAtCoversEverybody({ after, purgeAtMs }: Step): Iterable<Wrong> {
+function* purgeAtCoversAllExpiries({ after, purgeAtMs }: Step): Iterable<Wrong> {
   const members = [...after.leases, ...after.queue.map(([, waiter]) => waiter)];
   const latestMs = members.reduce((ms, { expiresAt }) => Math.max(ms, expiresAt.getTime()), 0);
   if (latestMs > purgeAtMs.after)
@@ -251,7 +251,7 @@ const RULES: readonly Rule[] = [
   noGrantExceedsTheLimit,
   tokensRise,
   purgeAtNeverFalls,
-  purgeAtCoversEverybody,
+  purgeAtCoversAllExpiries,
   firstComeFirstServed,
   nobodyDeadComesIn,
   grantsHaveTheLeaseOfTheirWaiter,

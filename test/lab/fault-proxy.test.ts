@@ -65,11 +65,11 @@ describe('a proxy without faults', () => {
   });
 
   it('closes the connection of a client when the server is down', async () => {
-    const nobody = await startFaultProxy(1);
-    const ping = connect(nobody.port, { serverSelectionTimeoutMS: 500 }).db().command({ ping: 1 });
+    const lonely = await startFaultProxy(1);
+    const ping = connect(lonely.port, { serverSelectionTimeoutMS: 500 }).db().command({ ping: 1 });
     expect(String(await rejection(ping))).toContain('closed');
-    await eventually('no connection is left', () => nobody.connections.clients === 0);
-    await nobody.close();
+    await eventually('no connection is left', () => lonely.connections.clients === 0);
+    await lonely.close();
   });
 });
 

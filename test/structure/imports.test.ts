@@ -59,7 +59,7 @@ const files: readonly SourceFile[] = readdirSync(sourceFolder, { recursive: true
 
 const imports = files.flatMap((file) => file.imports);
 
-/** What each layer may import, besides itself and what all may. */
+/** The layers that each layer may import, besides itself and the files that every layer may import. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   index: [
     'provider',

@@ -97,7 +97,7 @@ describe('an observation', () => {
   it('ends at once when return() is called while next() is pending', async () => {
     const { locks } = await testProvider();
     const leaders = locks.createLeaderElection('e').observe()[Symbol.asyncIterator]();
-    expect(await within(SOON_MS, 'nobody leads', leaders.next())).toEqual({ done: false, value: null });
+    expect(await within(SOON_MS, 'no leader', leaders.next())).toEqual({ done: false, value: null });
     const pending = [later(leaders.next()), later(leaders.next())];
     expect(
       await within(SOON_MS, 'the return', leaders.return?.() ?? Promise.reject(new Error('it has none'))),

@@ -73,7 +73,7 @@ function expectNoSilentLoss(hold: LockHandle, { names }: Events): void {
   if (isLost) expect(names.indexOf('storeError')).toBeGreaterThanOrEqual(0);
 }
 
-describe('a pool that the user keeps busy', () => {
+describe('a busy pool', () => {
   it('with one connection delays extensions, and no hold is lost', async () => {
     const user = await testProvider({ leaseMs: 6_000, createIndexes: false }, { maxPoolSize: 1 });
     const events = eventsOf(user.locks);
