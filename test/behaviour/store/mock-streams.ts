@@ -32,10 +32,10 @@ export class MockStream extends EventEmitter {
 /** A collection whose change streams a test drives. */
 export class MockCollection {
   readonly streams: MockStream[] = [];
-  meets = 0;
+  handshakes = 0;
 
   async handshake(): Promise<object> {
-    this.meets += 1;
+    this.handshakes += 1;
     return await Promise.resolve({ type: 'done', value: { hasChangeStreams: true } });
   }
 
