@@ -98,7 +98,7 @@ export const PROVED_ELSEWHERE: Readonly<Record<number, readonly string[]>> = {
   9: [`${SCENARIOS}/failing-commands.test.ts`],
   15: [`${SCENARIOS}/stream-killed.test.ts`, `${SCENARIOS}/stream-unopened.test.ts`],
   16: [`${SCENARIOS}/stream-lost.test.ts`],
-  17: ['test/behaviour/environments/standalone.test.ts', 'test/hostile/privileges.test.ts'],
+  17: ['test/behaviour/environments/standalone.test.ts', 'test/behaviour/environments/privileges.test.ts'],
   18: [`${SCENARIOS}/vanishing-documents.test.ts`],
   19: [`${SCENARIOS}/index-builds.test.ts`],
   20: [`${SCENARIOS}/full-disk.test.ts`],
