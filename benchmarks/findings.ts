@@ -1,5 +1,4 @@
 // What a run finds: values and types that everything else here may import.
-import type { Plot } from './plot.js';
 
 /** How many members the measured replica set has. */
 export type Members = 1 | 3;
@@ -11,6 +10,17 @@ export interface Table {
   readonly title: string;
   readonly head: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
+}
+
+/** A picture. Its steps, such as 2, 4, 8 … processes, are drawn at equal distances. */
+export interface Plot {
+  readonly title: string;
+  readonly kind: 'line' | 'bar';
+  readonly x: { readonly label: string; readonly values: readonly Cell[] };
+  /** The name of the axis, with the unit. */
+  readonly y: string;
+  /** For each line or row of bars, one value for each step. */
+  readonly series: readonly (readonly number[])[];
 }
 
 /** A figure and its bound. */
@@ -25,7 +35,6 @@ export interface Gate {
 
 /** What one scenario has found on one replica set. */
 export interface Findings {
-  readonly server: string;
   readonly tables: readonly Table[];
   readonly plots: readonly Plot[];
   /** Facts that fit in no table. */
@@ -37,6 +46,8 @@ export interface Findings {
 export interface Result extends Findings {
   readonly scenario: string;
   readonly members: Members;
+  /** A description of the measured server. */
+  readonly server: string;
   /** The start of the run. */
   readonly at: string;
   readonly tookMs: number;
@@ -55,12 +66,8 @@ export const placeOf = ({ scenario, members }: Result): string =>
 
 export type Verdict = 'pass' | 'pass, unsteady' | 'missed' | 'missed, unsteady';
 
-export function verdictOn(gate: Gate): Verdict {
-  const verdict = isPassed(gate) ? 'pass' : 'missed';
-  return gate.isSteady === false ? `${verdict}, unsteady` : verdict;
-}
-
-function isPassed({ measured, must, bound }: Gate): boolean {
-  if (must === '=') return measured === bound;
-  return must === '≤' ? measured <= bound : measured >= bound;
+export function verdictOn({ measured, must, bound, isSteady = true }: Gate): Verdict {
+  const isPassed = { '=': measured === bound, '≤': measured <= bound, '≥': measured >= bound }[must];
+  const verdict = isPassed ? 'pass' : 'missed';
+  return isSteady ? verdict : `${verdict}, unsteady`;
 }

@@ -3,8 +3,8 @@ import { relative } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { comparisonOf } from './compare.js';
 import type { Members } from './findings.js';
-import { writePage } from './page.js';
-import { newestOf, readResults } from './result.js';
+import { writePages } from './page.js';
+import { newestIn } from './result.js';
 import { runAll } from './run.js';
 import type { Choice } from './run.js';
 import type { Scenario, Setting } from './scenario.js';
@@ -24,15 +24,20 @@ program
 
 for (const scenario of allScenarios) {
   const command = program.command(scenario.name).description(scenario.about);
-  command.option('--members <n>', 'members of the replica set, 1 or 3', memberCount, scenario.sizes[0]);
+  command.addOption(
+    new Option('--members <n>', 'members of the replica set')
+      .choices(['1', '3'])
+      .default(String(scenario.sizes[0])),
+  );
   command.option('--thorough', 'as long as the gates need');
-  for (const [name, setting] of Object.entries(scenario.settings))
-    command.addOption(optionFor(name, setting));
-  if (scenario.parts.length > 0) {
+  for (const entry of Object.entries(scenario.settings)) command.addOption(optionFor(...entry));
+  if (scenario.parts !== undefined) {
     command.addOption(new Option('--only <part>', 'run one part alone').choices(scenario.parts));
   }
-  command.action(async (options: Readonly<Record<string, unknown>>) => {
-    await judge([[scenario, choiceOf(scenario, options)]]);
+  command.action(async ({ members, thorough, only, ...others }: ScenarioOptions) => {
+    const settings = others as Readonly<Record<string, number>>;
+    const effort = thorough === true ? 'thorough' : 'usual';
+    await judge([[scenario, { members: members === '1' ? 1 : 3, effort, settings, only }]]);
   });
 }
 
@@ -53,21 +58,27 @@ program
   .command('compare <A> <B>')
   .description('compare two result files, or two folders of them, such as the results/ of two builds')
   .action(async (a: string, b: string) => {
-    const [before, after] = [newestOf(await readResults(a)), newestOf(await readResults(b))];
-    const tables = comparisonOf(before, after);
+    const tables = comparisonOf(await newestIn(a), await newestIn(b));
     for (const table of tables) console.log(`\n${inColumns(table)}`);
     if (tables.length === 0) throw new Error(`${a} and ${b} have no scenario and size in common`);
   });
 
 program
   .command('report')
-  .description('write the newest figures of whole runs into docs/performance.md')
+  .description('write the newest figures of whole runs into docs/performance.md and benchmarks/gates.md')
   .action(async () => {
-    const files = await writePage(allScenarios.map(({ name }) => name));
+    const files = await writePages(allScenarios.map(({ name }) => name));
     for (const file of files) console.log(`written: ${relative(process.cwd(), file)}`);
   });
 
 await program.parseAsync();
+
+/** What commander makes of the options of a scenario; the others are its settings. */
+interface ScenarioOptions extends Readonly<Record<string, unknown>> {
+  readonly members: '1' | '3';
+  readonly thorough?: boolean;
+  readonly only?: string;
+}
 
 /** The exit code tells only whether everything ran: a missed gate is no failure. */
 async function judge(all: readonly (readonly [Scenario, Choice])[]): Promise<void> {
@@ -85,26 +96,6 @@ function optionFor(name: string, { meaning, usual, thorough }: Setting): Option 
   const dashed = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   const also = thorough === undefined ? '' : `; ${thorough} when thorough`;
   return new Option(`--${dashed} <n>`, `${meaning} (default: ${usual}${also})`).argParser(wholeNumber);
-}
-
-function choiceOf(scenario: Scenario, options: Readonly<Record<string, unknown>>): Choice {
-  const settings = Object.keys(scenario.settings).flatMap((name) => {
-    const { [name]: value } = options;
-    return typeof value === 'number' ? [[name, value] as const] : [];
-  });
-  const { members, thorough, only } = options as { members: Members; thorough?: boolean; only?: string };
-  return {
-    members,
-    effort: thorough === true ? 'thorough' : 'usual',
-    settings: Object.fromEntries(settings),
-    only,
-  };
-}
-
-function memberCount(text: string): Members {
-  if (text === '1') return 1;
-  if (text === '3') return 3;
-  throw new InvalidArgumentError('It must be 1 or 3.');
 }
 
 function wholeNumber(text: string): number {

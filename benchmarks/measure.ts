@@ -1,12 +1,12 @@
-import type { Block } from '../lab/statistics.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export { sleep };
 
 /**
  * Milliseconds of the monotonic clock that all processes of a machine share, so that events of two processes can be put
  * in order. (`performance.now()` counts from the start of each process.)
  */
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6;
-
-export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** How long the call takes, in ms. */
 export async function timeOf(call: () => Promise<unknown>): Promise<number> {
@@ -29,18 +29,19 @@ export async function timesFor(
   return tookMs;
 }
 
-/** Measures the floor and the lock in turn, so that a slow minute is slow for both. */
+/** How long each of these calls took, by block and round. */
+type Blocks = readonly (readonly number[])[];
+
+/** Makes all calls in turn, again and again, so that a slow minute is slow for all of them. */
 export async function inTurn(
+  blocks: number,
   rounds: number,
-  measure: {
-    readonly floorMs: () => Promise<readonly number[]>;
-    readonly lockMs: () => Promise<readonly number[]>;
-  },
-): Promise<readonly Block[]> {
-  const blocks: Block[] = [];
-  for (let round = 0; round < rounds; round += 1) {
-    const floorMs = await measure.floorMs();
-    blocks.push({ floorMs, lockMs: await measure.lockMs() });
+  calls: readonly (() => Promise<number>)[],
+): Promise<readonly Blocks[]> {
+  const tookMs = calls.map(() => Array.from({ length: blocks }, (): number[] => []));
+  for (let turn = 0; turn < blocks * rounds; turn += 1) {
+    for (const [index, call] of calls.entries())
+      tookMs[index]?.[Math.floor(turn / rounds)]?.push(await call());
   }
-  return blocks;
+  return tookMs;
 }

@@ -1,20 +1,25 @@
-import type { Cell, Findings, Gate, Table } from './findings.js';
-import type { Plot } from './plot.js';
+import type { Cell, Findings, Gate, Plot, Table } from './findings.js';
 import { describeRatio, distributionOf, ratioOf } from '../lab/statistics.js';
 import type { Block } from '../lab/statistics.js';
 
-/** How the parts of a ratio are called. */
-interface RatioNames {
-  readonly lock: string;
-  readonly floor: string;
-  readonly note: string;
+const TIMES_HEAD = ['count', 'p10', 'p50', 'p90', 'p99', 'max'] as const;
+
+/** A kind of call, and how long each call of a block took, in ms. */
+interface Series {
+  readonly name: string;
+  readonly measure: () => Promise<readonly number[]>;
+}
+
+interface Comparison {
+  readonly rounds: number;
+  readonly floor: Series;
+  readonly lock: Series;
   readonly gate: string;
+  readonly bound: number;
 }
 
 /** Collects what a scenario finds. */
 export class Report {
-  /** A description of the measured server. */
-  server = '';
   readonly #timings: (readonly Cell[])[] = [];
   readonly #tables: Table[] = [];
   readonly #plots: Plot[] = [];
@@ -23,23 +28,27 @@ export class Report {
 
   /** Adds a row to the table of times that every scenario may have. */
   timing(name: string, valuesMs: readonly number[]): void {
-    const { count, p10, p50, p90, p99, max } = distributionOf(valuesMs);
-    this.#timings.push([name, count, p10, p50, p90, p99, max]);
+    const figures = distributionOf(valuesMs);
+    this.#timings.push([name, ...TIMES_HEAD.map((figure) => figures[figure])]);
   }
 
-  /** Adds the times of a lock and of its floor, and judges their ratio. */
-  ratio(names: RatioNames, blocks: readonly Block[], bound: number): void {
-    this.timing(
-      names.floor,
-      blocks.flatMap(({ floorMs }) => floorMs),
-    );
-    this.timing(
-      names.lock,
-      blocks.flatMap(({ lockMs }) => lockMs),
-    );
+  /** Measures the floor and the lock in turn, so that a slow minute is slow for both, and judges their ratio. */
+  async compare({ rounds, floor, lock, gate, bound }: Comparison): Promise<void> {
+    const blocks: Block[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const floorMs = await floor.measure();
+      blocks.push({ floorMs, lockMs: await lock.measure() });
+    }
+    this.timing(floor.name, blocks.map((block) => block.floorMs).flat());
+    this.timing(lock.name, blocks.map((block) => block.lockMs).flat());
+    this.ratio(gate, blocks, bound);
+  }
+
+  /** Judges how many times its floor a lock takes. */
+  ratio(gate: string, blocks: readonly Block[], bound: number): void {
     const ratio = ratioOf(blocks);
-    this.note(names.note, describeRatio(ratio));
-    this.atMost(names.gate, ratio.ofMedians, bound, ratio.isSteady);
+    this.note(gate, describeRatio(ratio));
+    this.gate(gate, ratio.ofMedians, '≤', bound, ratio.isSteady);
   }
 
   table(title: string, head: readonly string[], rows: readonly (readonly Cell[])[]): void {
@@ -54,28 +63,14 @@ export class Report {
     this.#notes[name] = value;
   }
 
-  gate(gate: Gate): void {
-    this.#gates.push(gate);
-  }
-
-  atMost(name: string, measured: number, bound: number, isSteady = true): void {
-    this.gate({ name, measured, must: '≤', bound, isSteady });
-  }
-
-  atLeast(name: string, measured: number, bound: number): void {
-    this.gate({ name, measured, must: '≥', bound });
-  }
-
-  exactly(name: string, measured: number, bound: number): void {
-    this.gate({ name, measured, must: '=', bound });
+  gate(name: string, measured: number, must: Gate['must'], bound: number, isSteady = true): void {
+    this.#gates.push({ name, measured, must, bound, isSteady });
   }
 
   get findings(): Findings {
-    const head = ['ms', 'count', 'p10', 'p50', 'p90', 'p99', 'max'];
-    const timings = this.#timings.length === 0 ? [] : [{ title: 'Times', head, rows: this.#timings }];
+    const times: Table = { title: 'Times', head: ['ms', ...TIMES_HEAD], rows: this.#timings };
     return {
-      server: this.server,
-      tables: [...timings, ...this.#tables],
+      tables: [...(times.rows.length === 0 ? [] : [times]), ...this.#tables],
       plots: this.#plots,
       notes: this.#notes,
       gates: this.#gates,

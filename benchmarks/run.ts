@@ -1,9 +1,11 @@
+import { createRequire } from 'node:module';
+import { availableParallelism, loadavg } from 'node:os';
 import { relative } from 'node:path';
 import pc from 'picocolors';
 import type { Members, Result } from './findings.js';
 import { Report } from './report.js';
-import { resultOf, writeResult } from './result.js';
-import type { Scenario, Setup } from './scenario.js';
+import { writeResult } from './result.js';
+import type { Scenario } from './scenario.js';
 import { gatesOf, inColumns, shown } from './table.js';
 import { Workbench } from './workbench.js';
 
@@ -15,45 +17,19 @@ export interface Choice {
   readonly only?: string | undefined;
 }
 
-/** Runs one scenario on one size of a replica set, and prints its findings. */
-async function run(scenario: Scenario, choice: Choice): Promise<Result> {
-  const { members, settings: given = {}, only } = choice;
-  const startedAt = new Date();
-  const settings = { ...settingsOf(scenario, choice), ...given };
-  const report = new Report();
-  console.log(`\n${pc.bold(scenario.name)}: ${scenario.about}`);
-  const setup: Setup = {
-    members,
-    settings,
-    report,
-    wants: (part) => only === undefined || only === part,
-    open: async () => {
-      const bench = await Workbench.open(members);
-      report.server = bench.server;
-      return bench;
-    },
-  };
-  await scenario.run(setup);
-  const isTrial = only !== undefined || Object.keys(given).length > 0;
-  const result = resultOf(
-    { scenario: scenario.name, members, settings, isTrial },
-    startedAt,
-    report.findings,
-  );
-  const file = await writeResult(result);
-  print(result);
-  console.log(pc.dim(`${(result.tookMs / 1_000).toFixed(0)} s, written to ${relative(process.cwd(), file)}`));
-  return result;
-}
-
 /** Runs one scenario after the other. A failure is printed, and the others still run. */
 export async function runAll(
   all: readonly (readonly [Scenario, Choice])[],
 ): Promise<{ readonly results: readonly Result[]; readonly failed: number }> {
   const results: Result[] = [];
   for (const [scenario, choice] of all) {
+    console.log(`\n${pc.bold(scenario.name)}: ${scenario.about}`);
     try {
-      results.push(await run(scenario, choice));
+      const result = await run(scenario, choice);
+      results.push(result);
+      print(result);
+      const file = relative(process.cwd(), await writeResult(result));
+      console.log(pc.dim(`${(result.tookMs / 1_000).toFixed(0)} s, written to ${file}`));
     } catch (error) {
       console.error(pc.red(`${scenario.name} failed:`), error);
     }
@@ -61,12 +37,32 @@ export async function runAll(
   return { results, failed: all.length - results.length };
 }
 
-function settingsOf({ settings }: Scenario, { effort }: Choice): Readonly<Record<string, number>> {
-  const chosen = Object.entries(settings).map(([name, { usual, thorough = usual }]) => [
-    name,
-    effort === 'usual' ? usual : thorough,
-  ]);
-  return Object.fromEntries(chosen) as Record<string, number>;
+/** Runs one scenario on one size of a replica set. */
+async function run(
+  scenario: Scenario,
+  { members, effort, settings: given = {}, only }: Choice,
+): Promise<Result> {
+  const startedAt = new Date();
+  const chosen = Object.entries(scenario.settings).map(
+    ([name, { usual, thorough = usual }]) => [name, effort === 'usual' ? usual : thorough] as const,
+  );
+  const settings = { ...Object.fromEntries(chosen), ...given };
+  const report = new Report();
+  await using bench = await Workbench.open(members);
+  const wants = (part: string): boolean => only === undefined || only === part;
+  await scenario.run({ members, settings, report, wants, bench });
+  const driver = createRequire(import.meta.url)('mongodb/package.json') as { readonly version: string };
+  return {
+    ...{ scenario: scenario.name, members, server: bench.server, settings },
+    isTrial: only !== undefined || Object.keys(given).length > 0,
+    at: startedAt.toISOString(),
+    tookMs: Date.now() - startedAt.getTime(),
+    node: process.version,
+    driver: driver.version,
+    processors: availableParallelism(),
+    loadOfLastMinute: loadavg()[0] ?? NaN,
+    ...report.findings,
+  };
 }
 
 function print(result: Result): void {

@@ -5,7 +5,7 @@ import type { Workbench } from './workbench.js';
 /** A number that the command line can set. */
 export interface Setting {
   readonly meaning: string;
-  /** The default; with it, all scenarios together end within ten minutes. */
+  /** The default; with it, all usual scenarios together end within ten minutes. */
   readonly usual: number;
   /** The value for judging gates, which may take longer; without one, the usual value. */
   readonly thorough?: number;
@@ -17,7 +17,7 @@ export interface Scenario<Name extends string = string> {
   /** One line for the command line. */
   readonly about: string;
   /** The parts that can run alone, if there are any. */
-  readonly parts: readonly string[];
+  readonly parts?: readonly string[];
   readonly settings: Readonly<Record<Name, Setting>>;
   /** The sizes on which its gates are judged; the first is the usual one. */
   readonly sizes: readonly [Members, ...Members[]];
@@ -31,8 +31,7 @@ export interface Setup<Name extends string = string> {
   readonly report: Report;
   /** Tells whether this part is to run. */
   readonly wants: (part: string) => boolean;
-  /** Starts the servers, which end with their connections when the workbench is disposed. */
-  readonly open: () => Promise<Workbench>;
+  readonly bench: Workbench;
 }
 
 /** Infers the names of the settings, and forgets them for the runner. */

@@ -6,11 +6,11 @@ export function percentile(values: readonly number[], share: number): number {
 
 export const median = (values: readonly number[]): number => percentile(values, 0.5);
 
+export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
 /** Jain's index of fairness: 1 if all have the same, 1/n if one has everything. */
 export function jainIndex(shares: readonly number[]): number {
-  const sum = shares.reduce((total, share) => total + share, 0);
-  const squares = shares.reduce((total, share) => total + share * share, 0);
-  return (sum * sum) / (shares.length * squares);
+  return sum(shares) ** 2 / (shares.length * sum(shares.map((share) => share ** 2)));
 }
 
 /** The figures that describe a series of measurements. */

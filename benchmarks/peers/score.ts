@@ -1,9 +1,25 @@
-import { jainIndex, median, percentile } from '../../lab/statistics.js';
 import type { Cell } from '../findings.js';
-import type { Block } from './contest.js';
-import type { Peer } from './peer.js';
+import { msOf } from '../processes/holds.js';
+import type { Contest } from '../processes/contest.js';
+import { jainIndex, median, percentile, sum } from '../../lab/statistics.js';
+import type { Library } from './library.js';
 
-/** The figures by which peers are compared, over all blocks or over one. */
+/** A block of contention through one library, and what its server did meanwhile. */
+export interface Block extends Contest {
+  readonly serverCommands: ReadonlyMap<string, number>;
+  readonly serverMs: number;
+}
+
+const grantsOf = (blocks: readonly Block[]): number => sum(blocks.flatMap(({ grantsEach }) => grantsEach));
+const waitsOf = (blocks: readonly Block[]): readonly number[] => blocks.flatMap(({ waitsMs }) => waitsMs);
+const handOversOf = (blocks: readonly Block[]): readonly number[] =>
+  blocks.flatMap(({ handOversMs }) => handOversMs);
+
+/** The hand-overs without a grant in between. */
+const directOf = (blocks: readonly Block[]): readonly number[] =>
+  blocks.flatMap(({ handOvers }) => handOvers.filter(({ isPassedOver }) => !isPassedOver).map(msOf));
+
+/** The figures by which libraries are compared, over all blocks or over one. */
 export const COMPARED = {
   'wait p99': (blocks: readonly Block[]) => percentile(waitsOf(blocks), 0.99),
   'hand-over p50': (blocks: readonly Block[]) => median(handOversOf(blocks)),
@@ -17,50 +33,33 @@ export const HEAD = [
 ] as const;
 
 /** A row under {@link HEAD}; NaN for a figure that is not known. */
-export function rowOf(peer: Peer, blocks: readonly Block[], blockMs: number): readonly Cell[] {
+export function rowOf(library: Library, blocks: readonly Block[], blockMs: number): readonly Cell[] {
   const [handOvers, waits, grants] = [handOversOf(blocks), waitsOf(blocks), grantsOf(blocks)];
-  const commands = commandsPerGrant(peer, blocks).map(([, count]) => count);
+  const passedOver = 1 - directOf(blocks).length / handOvers.length;
   return [
-    ...[median(handOvers), percentile(handOvers, 0.99), 100 * passedOverShare(blocks)],
+    ...[median(handOvers), percentile(handOvers, 0.99), 100 * passedOver],
     ...[median(waits), percentile(waits, 0.99), percentile(waits, 1)],
-    grants / ((blocks.length * blockMs) / 1_000),
-    COMPARED["Jain's index"](blocks),
-    commands.length === 0 ? NaN : sum(commands),
-    sum(blocks.map(({ processorMs = NaN }) => processorMs)) / grants,
+    ...[grants / ((blocks.length * blockMs) / 1_000), COMPARED["Jain's index"](blocks)],
+    sum(commandsPerGrant(library, blocks).map(([, count]) => count)),
+    sum(blocks.map(({ serverMs }) => serverMs)) / grants,
   ];
 }
 
-/** The time of the hand-overs without a grant in between, if there are others; else an empty string. */
-export function describeHandOvers(blocks: readonly Block[]): string {
-  if (passedOverShare(blocks) < 0.01) return '';
-  const direct = blocks.flatMap(({ handOvers }) => handOvers.filter(({ isPassedOver }) => !isPassedOver));
-  return `hand-overs without a grant in between: p50 ${median(direct.map(({ tookMs }) => tookMs)).toFixed(2)} ms`;
+/** `queued; hand-overs without a grant in between: p50 3.42 ms; commands a grant: findAndModify 2.00, getMore 1.12` */
+export function describeLibrary(library: Library, blocks: readonly Block[]): string {
+  const commands = commandsPerGrant(library, blocks).map(([name, count]) => `${name} ${count.toFixed(2)}`);
+  return [
+    library.waits,
+    `hand-overs without a grant in between: p50 ${median(directOf(blocks)).toFixed(2)} ms`,
+    `commands a grant: ${commands.join(', ')}`,
+  ].join('; ');
 }
 
-/** `commands a grant: findAndModify 2.00, getMore 1.12`, or an empty string. */
-export function describeCommands(peer: Peer, blocks: readonly Block[]): string {
-  const each = commandsPerGrant(peer, blocks).map(([name, count]) => `${name} ${count.toFixed(2)}`);
-  return each.length === 0 ? '' : `commands a grant: ${each.join(', ')}`;
-}
-
-/** The number of each command that the peer sends; empty if the server does not count them. */
-function commandsPerGrant(peer: Peer, blocks: readonly Block[]): readonly (readonly [string, number])[] {
-  const grants = grantsOf(blocks);
-  return peer.sends
-    .map((name) => [name, sum(blocks.map(({ commands }) => commands.get(name) ?? 0)) / grants] as const)
+/** The number of each command that the library sends. */
+const commandsPerGrant = (library: Library, blocks: readonly Block[]) =>
+  library.sends
+    .map((name) => {
+      const count = sum(blocks.map(({ serverCommands }) => serverCommands.get(name) ?? 0));
+      return [name, count / grantsOf(blocks)] as const;
+    })
     .filter(([, count]) => count > 0);
-}
-
-const handOversOf = (blocks: readonly Block[]): number[] =>
-  blocks.flatMap(({ handOvers }) => handOvers.map(({ tookMs }) => tookMs));
-
-function passedOverShare(blocks: readonly Block[]): number {
-  const all = blocks.flatMap(({ handOvers }) => handOvers);
-  return all.filter(({ isPassedOver }) => isPassedOver).length / all.length;
-}
-
-const waitsOf = (blocks: readonly Block[]): number[] => blocks.flatMap((block) => block.waitsMs);
-
-const grantsOf = (blocks: readonly Block[]): number => sum(blocks.flatMap(({ grantsEach }) => grantsEach));
-
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

@@ -1,8 +1,6 @@
 import { peers } from '../peers/peers.js';
 import type { Scenario } from '../scenario.js';
-import { contention } from './contention.js';
 import { election } from './election.js';
-import { failover } from './failover.js';
 import { handover } from './handover.js';
 import { idle } from './idle.js';
 import { keep } from './keep.js';
@@ -15,8 +13,8 @@ import { waiting } from './waiting.js';
 
 /** The scenarios of the default run, in their order. */
 export const usualScenarios: readonly Scenario[] = [
-  ...[uncontended, handover, election, contention, local, keep, idle],
-  ...[queue, scale, waiting, overload, failover],
+  ...[uncontended, handover, election, local, keep, idle],
+  ...[queue, scale, waiting, overload],
 ];
 
 /** Other libraries run only on request: they need other servers and packages. */

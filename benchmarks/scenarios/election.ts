@@ -1,12 +1,11 @@
 // The cost of handing a term over to a named candidate, against a hand-over of a mutex.
-import { inTurn, sleep } from '../measure.js';
-import type { ElectionDuties } from '../processes/election-process.js';
-import { Ring } from '../processes/ring.js';
-import { RemoteTeam } from '../remote-process.js';
+import { sleep } from '../measure.js';
+import { contest } from '../processes/contest.js';
+import { RemoteTeam } from '../processes/remote-process.js';
 import { defineScenario } from '../scenario.js';
 
 /** A term lasts as long as a turn of the mutex: 5 ms held, 3 ms of thought. */
-const PACE = { processes: 2, holdMs: 5, thinkMs: 3 } as const;
+const PACE = { processes: 2, holdMs: 5, thinkMs: 3, blockMs: 1_000 } as const;
 const TERM_MS = PACE.holdMs + PACE.thinkMs;
 
 /** Before it gives up the term, a leader reads whether the named candidate waits: two round trips instead of one. */
@@ -15,7 +14,6 @@ const BOUND = 2;
 export const election = defineScenario({
   name: 'election',
   about: 'handOverTo in one process → onElected in another, against a hand-over of a mutex',
-  parts: [],
   sizes: [1, 3],
   settings: {
     rounds: {
@@ -25,42 +23,30 @@ export const election = defineScenario({
     },
     handOvers: { meaning: 'hand-overs of a term in a block', usual: 60, thorough: 90 },
   },
-  async run({ settings: { rounds, handOvers }, report, open }) {
-    await using bench = await open();
-    await using ring = await Ring.start(PACE.processes, bench);
-    await using team = new RemoteTeam<ElectionDuties>(
-      2,
-      new URL('../processes/election-process.ts', import.meta.url),
-    );
-    await team.askAll('connect', [bench.uri]);
+  async run({ settings: { rounds, handOvers }, report, bench }) {
+    await using team = await RemoteTeam.start(PACE.processes, bench.place);
     // These blocks are not measured: every process runs both once.
-    await ring.contend({ ...PACE, blockMs: 500 });
-    await handTermsOver(team, bench.dbName, 10);
-    const blocks = await inTurn(rounds, {
-      floorMs: async () => (await ring.contend({ ...PACE, blockMs: 1_000 })).handOversMs,
-      lockMs: () => handTermsOver(team, bench.dbName, handOvers),
+    await contest(team, PACE);
+    await handTermsOver(team, 10);
+    await report.compare({
+      ...{ rounds, gate: 'hand-over of a term p50 / hand-over of a mutex p50', bound: BOUND },
+      floor: {
+        name: 'mutex: release → grant',
+        measure: async () => (await contest(team, PACE)).handOversMs,
+      },
+      lock: { name: 'election: handOverTo → onElected', measure: () => handTermsOver(team, handOvers) },
     });
-    const names = {
-      floor: 'mutex: release → grant',
-      lock: 'election: handOverTo → onElected',
-      note: 'hand-over of a term / of a mutex',
-      gate: 'hand-over of a term p50 / hand-over of a mutex p50',
-    };
-    report.ratio(names, blocks, BOUND);
   },
 });
 
 const NAMES = ['here', 'there'] as const;
 
 /** Two candidates hand their term to and fro; from just before each call to `onElected` in the other process, in ms. */
-async function handTermsOver(
-  { members: [here, there] }: RemoteTeam<ElectionDuties>,
-  dbName: string,
-  times: number,
-): Promise<readonly number[]> {
+async function handTermsOver({ members }: RemoteTeam, times: number): Promise<readonly number[]> {
+  const [here, there] = members;
   if (here === undefined || there === undefined) throw new Error('there are two candidates');
-  await here.ask('stand', dbName, NAMES[0]);
-  await there.ask('stand', dbName, NAMES[1]);
+  await here.ask('stand', NAMES[0]);
+  await there.ask('stand', NAMES[1]);
   await here.ask('elected');
   const tookMs: number[] = [];
   let [leader, next] = [here, there];
@@ -73,7 +59,7 @@ async function handTermsOver(
     [leader, next] = [next, leader];
   }
   // The waiting candidate leaves first, so that it is not elected when the leader leaves.
-  await next.ask('leave');
-  await leader.ask('leave');
+  await next.ask('close');
+  await leader.ask('close');
   return tookMs;
 }

@@ -1,16 +1,16 @@
 // The cost of a hundred callers in one process, whose requests share a few updates.
-import { LockProvider } from '../../src/index.js';
-import type { LockHandle } from '../../src/index.js';
-import type { Cell } from '../findings.js';
-import { BareWrite } from '../floor.js';
+import type { LockHandle, LockProvider } from '../../src/index.js';
 import { timesFor } from '../measure.js';
 import { defineScenario } from '../scenario.js';
-import { median } from '../../lab/statistics.js';
-import type { Workbench } from '../workbench.js';
+import { median, sum } from '../../lab/statistics.js';
 
 const CALLERS = 100;
+/** In the warm-up, the connections and the stream are opened. */
 const WARM_UP_MS = 300;
-const KEEP_MS = 1_000;
+
+interface Lock {
+  acquire(): Promise<LockHandle>;
+}
 
 interface Subject {
   readonly title: string;
@@ -18,7 +18,7 @@ interface Subject {
   readonly updatesBound?: number;
   /** The bound of the grants per second, as a multiple of the floor's. */
   readonly grantsBound?: number;
-  lockOf(locks: LockProvider): { acquire(): Promise<LockHandle> };
+  readonly lockOf: (locks: LockProvider) => Lock;
 }
 
 const SUBJECTS: Readonly<Record<string, Subject>> = {
@@ -26,7 +26,7 @@ const SUBJECTS: Readonly<Record<string, Subject>> = {
   kept: {
     title: 'a mutex that is kept',
     grantsBound: 3,
-    lockOf: (locks) => locks.createMutex('kept mutex', { keepMs: KEEP_MS }),
+    lockOf: (locks) => locks.createMutex('kept mutex', { keepMs: 1_000 }),
   },
   semaphore: {
     title: 'a semaphore of 50',
@@ -34,6 +34,8 @@ const SUBJECTS: Readonly<Record<string, Subject>> = {
     lockOf: (locks) => locks.createSemaphore('semaphore', 50),
   },
 };
+
+const UPDATES: ReadonlySet<string> = new Set(['findAndModify', 'update']);
 
 export const local = defineScenario({
   name: 'local',
@@ -44,29 +46,39 @@ export const local = defineScenario({
     rounds: { meaning: 'rounds; each is a block of the floor and one of every lock', usual: 5, thorough: 9 },
     blockMs: { meaning: 'how long a block is measured', usual: 1_000 },
   },
-  async run({ settings: { rounds, blockMs }, report, wants, open }) {
-    await using bench = await open();
-    const subjects = Object.entries(SUBJECTS).flatMap(([name, subject]) => (wants(name) ? [subject] : []));
-    const bare = new BareWrite(bench.client(), bench.dbName);
-    await bare.prepare();
+  async run({ settings: { rounds, blockMs }, report, wants, bench }) {
+    const subjects = Object.entries(SUBJECTS).filter(([name]) => wants(name));
+    const bare = await bench.bareWrite();
     const floor: number[] = [];
-    const rates = new Map<Subject, number[]>(subjects.map((subject) => [subject, []]));
+    const rates = subjects.map((): number[] => []);
     for (let round = 0; round < rounds; round += 1) {
-      floor.push(await pairsPerSecond(bare, blockMs));
-      for (const [subject, found] of rates) found.push(await grantsPerSecond(bench, subject, blockMs));
+      const tookMs = await timesFor(blockMs, bare);
+      floor.push((1_000 * tookMs.length) / 2 / sum(tookMs));
+      for (const [index, [, { lockOf }]] of subjects.entries()) {
+        await using locks = bench.provider();
+        const lock = lockOf(locks);
+        await callersUse(lock, WARM_UP_MS);
+        rates[index]?.push((await callersUse(lock, blockMs)).perSecond);
+      }
     }
-    const rows: Cell[][] = [['one update for each, one after the other', median(floor), 2, 1]];
-    for (const [subject, found] of rates) {
-      const { title, updatesBound, grantsBound } = subject;
-      const updates = await updatesPerGrant(bench, subject, blockMs);
+    const rows = [['one update for each, one after the other', median(floor), 2, 1]];
+    for (const [index, [, { title, updatesBound, grantsBound, lockOf }]] of subjects.entries()) {
+      const { commands, ...monitored } = bench.monitoredProvider();
+      await using locks = monitored.locks;
+      const lock = lockOf(locks);
+      await callersUse(lock, WARM_UP_MS);
+      commands.length = 0;
+      const { grants } = await callersUse(lock, blockMs);
+      const updates = commands.filter((name) => UPDATES.has(name)).length / grants;
+      const found = rates[index] ?? [];
       const multiple = median(found.map((rate, round) => rate / (floor[round] ?? NaN)));
       rows.push([title, median(found), updates, multiple]);
       if (updatesBound !== undefined) {
-        report.atMost(`updates per grant, ${CALLERS} local callers of ${title}`, updates, updatesBound);
+        report.gate(`updates per grant, ${CALLERS} local callers of ${title}`, updates, '≤', updatesBound);
       }
       if (grantsBound !== undefined) {
         const name = `grants/s of ${CALLERS} local callers of ${title} / one update for each`;
-        report.atLeast(name, multiple, grantsBound);
+        report.gate(name, multiple, '≥', grantsBound);
       }
     }
     report.table(
@@ -77,67 +89,22 @@ export const local = defineScenario({
   },
 });
 
-/** The rate of one update for each acquire and one for each release. */
-async function pairsPerSecond(bare: BareWrite, blockMs: number): Promise<number> {
-  const tookMs = await timesFor(blockMs, async () => {
-    await bare.run();
-    await bare.run();
-  });
-  return (1_000 * tookMs.length) / tookMs.reduce((sum, ms) => sum + ms, 0);
-}
-
-async function grantsPerSecond(bench: Workbench, subject: Subject, blockMs: number): Promise<number> {
-  await using locks = new LockProvider(bench.client().db(bench.dbName));
-  const { grants, tookMs } = await crowd(subject, locks, blockMs, () => 0);
-  return grants / (tookMs / 1_000);
-}
-
-/** Counts on a connection of its own, because monitoring commands costs time. */
-async function updatesPerGrant(bench: Workbench, subject: Subject, blockMs: number): Promise<number> {
-  const client = bench.client({ monitorCommands: true });
-  await using locks = new LockProvider(client.db(bench.dbName));
-  let sent = 0;
-  client.on('commandStarted', ({ commandName }) => {
-    if (commandName === 'findAndModify' || commandName === 'update') sent += 1;
-  });
-  const { grants, updates } = await crowd(subject, locks, blockMs, () => sent);
-  return updates / grants;
-}
-
 interface Count {
   readonly grants: number;
-  readonly updates: number;
-  readonly tookMs: number;
+  readonly perSecond: number;
 }
 
-/** All callers acquire the lock and release it at once, again and again. Counting begins after a warm-up. */
-async function crowd(
-  subject: Subject,
-  locks: LockProvider,
-  blockMs: number,
-  updatesSoFar: () => number,
-): Promise<Count> {
-  const shared = subject.lockOf(locks);
+/** All callers acquire the lock and release it at once, again and again. */
+async function callersUse(lock: Lock, forMs: number): Promise<Count> {
+  const startedMs = performance.now();
   let grants = 0;
-  const now = (): Count => ({ grants, updates: updatesSoFar(), tookMs: performance.now() });
-  const fromMs = performance.now() + WARM_UP_MS;
-  let began: Count | undefined;
-  let ended: Count | undefined;
   const caller = async (): Promise<void> => {
-    while (performance.now() < fromMs + blockMs) {
-      const lock = await shared.acquire();
+    while (performance.now() < startedMs + forMs) {
+      const held = await lock.acquire();
       grants += 1;
-      if (performance.now() > fromMs) began ??= now();
-      await lock.release();
+      await held.release();
     }
-    // Counting ends with the first caller: the others only drain the queue.
-    ended ??= now();
   };
   await Promise.all(Array.from({ length: CALLERS }, caller));
-  if (began === undefined || ended === undefined) throw new Error('no caller was granted the lock');
-  return {
-    grants: ended.grants - began.grants,
-    updates: ended.updates - began.updates,
-    tookMs: ended.tookMs - began.tookMs,
-  };
+  return { grants, perSecond: (1_000 * grants) / (performance.now() - startedMs) };
 }

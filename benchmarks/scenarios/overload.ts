@@ -1,8 +1,6 @@
 // What 5,000 holds and 500 waiters cost unrelated writes on the same server.
-import { built } from '../built.js';
 import { timesFor } from '../measure.js';
-import type { HolderDuties } from '../processes/holder-process.js';
-import { RemoteProcess } from '../remote-process.js';
+import { RemoteProcess } from '../processes/remote-process.js';
 import { defineScenario } from '../scenario.js';
 import { percentile } from '../../lab/statistics.js';
 
@@ -20,7 +18,6 @@ const WAITING_PROVIDERS = 5;
 export const overload = defineScenario({
   name: 'overload',
   about: 'unrelated writes while a process holds and waits a lot, against the same writes while it does not',
-  parts: [],
   sizes: [1, 3],
   settings: {
     blocks: { meaning: 'blocks with the load, each after one without', usual: 1, thorough: 3 },
@@ -28,10 +25,8 @@ export const overload = defineScenario({
     waiters: { meaning: 'waiters for one of them', usual: 500 },
     leaseMs: { meaning: 'lease of all of them', usual: 30_000 },
   },
-  async run({ settings: { blocks, holds, waiters, leaseMs }, report, open }) {
-    await using bench = await open();
-    const others = (await bench.client().connect()).db(bench.dbName).collection('others');
-    const file = await built(new URL('../processes/holder-process.ts', import.meta.url));
+  async run({ settings: { blocks, holds, waiters, leaseMs }, report, bench }) {
+    const others = (await bench.client().connect()).db(bench.place.dbName).collection('others');
     const writeFor = (ms: number): Promise<readonly number[]> =>
       timesFor(ms, () => others.insertOne({ at: new Date() }, { writeConcern: { w: 'majority' } }), PAUSE_MS);
 
@@ -41,16 +36,17 @@ export const overload = defineScenario({
     await writeFor(2_000);
     for (let block = 0; block < blocks; block += 1) {
       quiet.push(...(await writeFor(BLOCK_MS)));
-      await using burden = new RemoteProcess<HolderDuties>(file, ['--expose-gc']);
-      await burden.ask('connect', bench.uri, bench.dbName, leaseMs);
+      await using burden = await RemoteProcess.start(bench.place);
+      await burden.ask('prepare', leaseMs);
       await burden.ask('hold', holds);
-      await burden.ask('crowd', waiters, WAITING_PROVIDERS);
+      await burden.ask('crowd', waiters, WAITING_PROVIDERS, leaseMs);
       const idle = burden.ask('idle', 2 * BLOCK_MS);
       listening.push(...(await writeFor(BLOCK_MS)));
       loaded.push(...(await writeFor(BLOCK_MS)));
       const fared = await idle;
       lost += fared.lost;
       leastLeftMs = Math.min(leastLeftMs, fared.leastLeftMs);
+      await burden.ask('giveBack');
     }
 
     report.timing('an unrelated write, without the load', quiet);
@@ -60,9 +56,9 @@ export const overload = defineScenario({
     report.note('p50 with the load / without', ratioAt(0.5));
     report.note('p99 in its first seconds, while all standbys listen / without', ratioAt(0.99, listening));
     report.note('least left of any lease, ms', Math.round(leastLeftMs));
-    report.atMost('write p99 with the load / without', ratioAt(0.99), 2);
-    report.exactly('holds lost under the load', lost, 0);
+    report.gate('write p99 with the load / without', ratioAt(0.99), '≤', 2);
+    report.gate('holds lost under the load', lost, '=', 0);
     // An extension is due when two thirds of a lease are left. If only one third is left, it came a whole period late.
-    report.atLeast('least left / lease under the load', leastLeftMs / leaseMs, 1 / 3);
+    report.gate('least left / lease under the load', leastLeftMs / leaseMs, '≥', 1 / 3);
   },
 });

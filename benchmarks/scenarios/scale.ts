@@ -1,9 +1,6 @@
-// Whether ten times as many waiters, readers, names or holds of one process cost ten times as much, and not a hundred.
-import { setMaxListeners } from 'node:events';
-import { LockProvider } from '../../src/index.js';
-import type { LockHandle } from '../../src/index.js';
-import { sleep } from '../measure.js';
-import type { Report } from '../report.js';
+// Whether ten times as many waiters, readers or holds of one process cost ten times as much, and not a hundred.
+import type { LockHandle, LockProvider } from '../../src/index.js';
+import { sleep, timeOf } from '../measure.js';
 import { defineScenario } from '../scenario.js';
 import type { Workbench } from '../workbench.js';
 
@@ -12,174 +9,134 @@ const COUNTS = [1_000, 3_000, 10_000] as const;
 /** How many requests are in flight at once. The next ones follow when these are answered, as in a working process. */
 const AT_ONCE = 500;
 
-const PARTS = ['waiters', 'readers', 'names', 'holds'] as const;
+/** How many waiters of a mutex are granted it, one after the other. */
+const GRANTS = 100;
 
-type Part = (typeof PARTS)[number];
-
-/** What one unit of each part is. */
-const UNITS: Readonly<Record<Part, string>> = {
-  waiters: 'A waiter of one lock: queued, granted in its turn, released',
-  readers: 'A reader, let in with all the others by one release',
-  names: 'A name waited for, its lock granted by its holder',
-  holds: 'A hold of a lock of its own, acquired and released',
-};
-
-/** The cost of a number of units. */
-interface Cost {
+/** The providers of one measurement. */
+interface Parties {
+  readonly crowd: LockProvider;
+  /** Holds the lock for which the crowd waits. */
+  readonly holder: LockProvider;
   readonly count: number;
-  readonly processorMs: number;
-  readonly tookMs: number;
 }
+
+interface Part {
+  readonly unit: string;
+  /** Returns the work, which alone is measured. */
+  readonly prepare: (parties: Parties) => Promise<() => Promise<void>>;
+}
+
+const PARTS: Readonly<Record<string, Part>> = {
+  waiters: {
+    unit: 'A waiter of one lock: queued, granted in its turn, released',
+    async prepare({ crowd, holder, count }) {
+      const held = await holder.acquireMutex('one');
+      const granted: LockHandle[] = [];
+      return async () => {
+        for (let waiter = 0; waiter < count; waiter += 1) {
+          // At the end, closing the provider ends the other waits.
+          crowd.acquireMutex('one').then(
+            (lock) => granted.push(lock),
+            () => undefined,
+          );
+        }
+        await untilQueued(holder, count);
+        await held.release();
+        for (let turn = 1; turn <= GRANTS; turn += 1) {
+          while (granted.length < turn) await sleep(1);
+          await granted.at(-1)?.release();
+        }
+      };
+    },
+  },
+  readers: {
+    unit: 'A reader, let in with all the others by one release',
+    async prepare({ crowd, holder, count }) {
+      const held = await holder.createReaderWriterLock('one').acquireWrite();
+      const lock = crowd.createReaderWriterLock('one');
+      return async () => {
+        const reads = Array.from({ length: count }, () => lock.acquireRead());
+        await untilQueued(holder, count);
+        await held.release();
+        await Promise.all(reads);
+      };
+    },
+  },
+  holds: {
+    unit: 'A hold of a lock of its own, acquired and released',
+    async prepare({ crowd, count }) {
+      return Promise.resolve(async () => {
+        const held: LockHandle[] = [];
+        while (held.length < count) {
+          const names = Array.from({ length: AT_ONCE }, (_, index) => `name ${held.length + index}`);
+          held.push(...(await Promise.all(names.map((name) => crowd.acquireMutex(name)))));
+        }
+        while (held.length > 0) await Promise.all(held.splice(0, AT_ONCE).map((lock) => lock.release()));
+      });
+    },
+  },
+};
 
 export const scale = defineScenario({
   name: 'scale',
-  about:
-    '1,000 to 10,000 waiters of one lock, names waited for, and holds of one process: what one of them costs',
-  parts: PARTS,
+  about: '1,000 to 10,000 waiters of one lock, readers, and holds of one process: what one of them costs',
+  parts: Object.keys(PARTS),
   sizes: [1],
   settings: {
     most: { meaning: 'the largest number of them', usual: 3_000, thorough: 10_000 },
-    grants: { meaning: 'waiters of a mutex that are granted one after the other', usual: 100, thorough: 500 },
   },
-  async run({ settings: { most, grants }, report, open, wants }) {
-    await using bench = await open();
+  async run({ settings: { most }, report, bench, wants }) {
     const counts = COUNTS.filter((count) => count <= most);
-    for (const part of PARTS.filter((each) => wants(each))) {
+    const [few, many] = [counts[0], counts.at(-1)].map((count) => count?.toLocaleString('en') ?? '');
+    for (const [name, part] of Object.entries(PARTS)) {
+      if (!wants(name)) continue;
       const costs: Cost[] = [];
-      await measure(bench, part, 100, 10);
-      for (const count of counts) costs.push(await measure(bench, part, count, grants));
-      describe(report, part, costs);
+      // The first one is not measured: it compiles the code.
+      await measure(bench, name, part, AT_ONCE);
+      for (const count of counts) costs.push(await measure(bench, name, part, count));
+      const least = costs[0]?.eachMs ?? NaN;
+      report.table(
+        part.unit,
+        [name, 'all granted after, ms', 'client CPU of one, ms', `/ of one of ${few ?? ''}`],
+        costs.map(({ count, tookMs, eachMs }) => [count, tookMs, eachMs, eachMs / least]),
+      );
+      const ratio = (costs.at(-1)?.eachMs ?? NaN) / least;
+      report.gate(`client CPU of one of ${many ?? ''} ${name} / of one of ${few ?? ''}`, ratio, '≤', 2);
     }
   },
 });
 
-/** One crowd in a collection of its own, and one provider that holds the locks for which the crowd waits. */
-async function measure(bench: Workbench, part: Part, count: number, grants: number): Promise<Cost> {
-  const collectionName = `${part}.${String(count)}`;
+interface Cost {
+  readonly count: number;
+  readonly tookMs: number;
+  /** Processor time of this process, which runs the crowd and its holder, divided by the count. */
+  readonly eachMs: number;
+}
+
+/** One crowd in a collection of its own. */
+async function measure(bench: Workbench, name: string, { prepare }: Part, count: number): Promise<Cost> {
+  const collectionName = `${name}.${count}`;
   const settings = {
     ...{ collectionName, leaseMs: 60_000, createIndexes: false, storeTimeoutMs: 30_000 },
     // The holder counts as a member, too.
     maxMembers: count + 1,
   };
-  const [crowd, holder] = [bench, bench].map(
-    (each) => new LockProvider(each.client().db(each.dbName), settings),
-  );
-  if (crowd === undefined || holder === undefined) throw new Error('two providers were made');
+  const [crowd, holder] = [bench.provider(settings), bench.provider(settings)];
+  const lockDocuments = bench.client().db(bench.place.dbName).collection<{ _id: string }>(collectionName);
   try {
-    const drop = (): Promise<unknown> => bench.client().db(bench.dbName).dropCollection(collectionName);
-    return await DUTIES[part](crowd, holder, count, { grants, drop });
+    const work = await prepare({ crowd, holder, count });
+    const before = process.cpuUsage();
+    const tookMs = await timeOf(work);
+    const { user, system } = process.cpuUsage(before);
+    return { count, tookMs, eachMs: (user + system) / 1_000 / count };
   } finally {
+    // Cancelling thousands of places one by one would cost the server as much as queueing them did.
+    await lockDocuments.deleteOne({ _id: 'one' });
     await Promise.all([crowd.close({ drainMs: 0 }), holder.close({ drainMs: 0 })]);
   }
 }
 
-/** How many waiters of a mutex are granted it, and a function that drops the collection. */
-interface Ways {
-  readonly grants: number;
-  readonly drop: () => Promise<unknown>;
-}
-
-/** The measured work of each part. Only the work of the crowd lies between the two readings of the clocks. */
-const DUTIES: Readonly<
-  Record<Part, (crowd: LockProvider, holder: LockProvider, count: number, ways: Ways) => Promise<Cost>>
-> = {
-  async waiters(crowd, holder, count, { grants, drop }) {
-    const held = await holder.acquireMutex('one');
-    const leaving = new AbortController();
-    setMaxListeners(0, leaving.signal);
-    const [granted, waits]: [LockHandle[], Promise<unknown>[]] = [[], []];
-    const measured = stopwatch(count);
-    for (let index = 0; index < count; index += 1) {
-      const wait = crowd.acquireMutex('one', { signal: leaving.signal }).then((lock) => granted.push(lock));
-      waits.push(wait.catch(() => undefined));
-    }
-    await queued(holder, 'one', count);
-    await held.release();
-    for (let turn = 1; turn <= grants; turn += 1) {
-      while (granted.length < turn) await sleep(1);
-      await granted.at(-1)?.release();
-    }
-    const cost = measured();
-    leaving.abort();
-    // Cancelling thousands of places one by one would cost the server as much as queueing them did.
-    await drop();
-    await Promise.all(waits);
-    return cost;
-  },
-  async readers(crowd, holder, count) {
-    const held = await holder.createReaderWriterLock('one').acquireWrite();
-    const lock = crowd.createReaderWriterLock('one');
-    const measured = stopwatch(count);
-    const reads = Array.from({ length: count }, () => lock.acquireRead());
-    await queued(holder, 'one', count);
-    await held.release();
-    await Promise.all(reads);
-    return measured();
-  },
-  async names(crowd, holder, count) {
-    const held = await inTurns(count, (index) => holder.acquireMutex(`name ${String(index)}`));
-    const measured = stopwatch(count);
-    const waits: Promise<LockHandle>[] = [];
-    await inTurns(count, (index) => {
-      const name = `name ${String(index)}`;
-      waits.push(crowd.acquireMutex(name));
-      return queued(holder, name, 1);
-    });
-    await inTurns(count, (index) => held[index]?.release() ?? Promise.resolve(false));
-    await Promise.all(waits);
-    return measured();
-  },
-  async holds(crowd, _, count) {
-    const measured = stopwatch(count);
-    const held = await inTurns(count, (index) => crowd.acquireMutex(`name ${String(index)}`));
-    await inTurns(count, (index) => held[index]?.release() ?? Promise.resolve(false));
-    return measured();
-  },
-};
-
-/** Returns the function that ends the measurement. Processor time is that of this process: the crowd and its holder. */
-function stopwatch(count: number): () => Cost {
-  const [startedMs, before] = [performance.now(), process.cpuUsage()];
-  return () => {
-    const { user, system } = process.cpuUsage(before);
-    return { count, processorMs: (user + system) / 1_000, tookMs: performance.now() - startedMs };
-  };
-}
-
-async function queued(locks: LockProvider, name: string, count: number): Promise<void> {
+async function untilQueued(locks: LockProvider, count: number): Promise<void> {
   // Reading a long queue costs processor time of the measured process, so the pause grows with the queue.
-  while (((await locks.inspect(name))?.waiters.length ?? 0) < count) await sleep(Math.max(5, count / 10));
-}
-
-async function inTurns<T>(count: number, run: (index: number) => Promise<T>): Promise<readonly T[]> {
-  const results: T[] = [];
-  for (let from = 0; from < count; from += AT_ONCE) {
-    const length = Math.min(AT_ONCE, count - from);
-    results.push(...(await Promise.all(Array.from({ length }, (_, index) => run(from + index)))));
-  }
-  return results;
-}
-
-function describe(report: Report, part: Part, costs: readonly Cost[]): void {
-  const [least] = costs;
-  if (least === undefined) return;
-  const each = ({ count, processorMs }: Cost): number => processorMs / count;
-  report.table(
-    UNITS[part],
-    [
-      part,
-      'all granted after, ms',
-      'client CPU of one, ms',
-      `/ of one of ${least.count.toLocaleString('en')}`,
-    ],
-    costs.map((cost) => [cost.count, cost.tookMs, each(cost), each(cost) / each(least)]),
-  );
-  const most = costs.at(-1);
-  if (most === undefined || most === least) return;
-  const [many, few] = [most, least].map(({ count }) => count.toLocaleString('en'));
-  report.atMost(
-    `client CPU of one of ${many ?? ''} ${part} / of one of ${few ?? ''}`,
-    each(most) / each(least),
-    2,
-  );
+  while (((await locks.inspect('one'))?.waiters.length ?? 0) < count) await sleep(Math.max(5, count / 10));
 }

@@ -5,7 +5,12 @@ import { resultWith } from './result.js';
 
 const result = resultWith({
   tables: [{ title: 'Hand-overs', head: ['waiters', 'p50'], rows: [[8, 1.5]] }],
-  plots: [{ title: 'A plot', kind: 'bars', x: { label: 'waiters', values: [8] }, y: 'ms', series: [] }],
+  plots: [
+    {
+      ...{ title: 'A plot', kind: 'line', x: { label: 'waiters', values: [8, 50] }, y: 'ms' },
+      series: [[1.5, 2.6]],
+    },
+  ],
   notes: { 'worth knowing': 'yes' },
   gates: [{ name: 'p50', measured: 1.5, must: '≤', bound: 2 }],
 });
@@ -21,7 +26,9 @@ describe('a block of the page', () => {
       '**queue, three members** (2026-03-14)',
       '| 8 | 1.500 |',
       '- worth knowing: yes',
-      '![A plot](performance/queue-3-1.svg)',
+      '```mermaid\nxychart-beta\n    title "A plot"',
+      'x-axis "waiters" ["8", "50"]',
+      'y-axis "ms" 0 --> 3\n    line [1.50, 2.60]',
       '<!-- end of figures -->\nafter',
     ]) {
       expect(page).toContain(part);

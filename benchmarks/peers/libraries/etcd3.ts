@@ -1,7 +1,7 @@
 import { sleep } from '../../measure.js';
 import { load } from '../packages.js';
-import { LOCK_NAME } from '../peer.js';
-import type { Peer, Release } from '../peer.js';
+import { LOCK_NAME } from '../library.js';
+import type { Library, Release } from '../library.js';
 
 interface EtcdLock {
   /** Fails at once if another process holds the lock. */
@@ -17,7 +17,7 @@ interface Campaign {
 interface EtcdClient {
   lock(key: string): EtcdLock;
   election(name: string): { campaign(value: string): Campaign };
-  close(): void;
+  close(): unknown;
 }
 
 interface Etcd3 {
@@ -28,11 +28,10 @@ interface Etcd3 {
 /** The lock does not wait, so this benchmark tries again, as often as redis-semaphore does. */
 const TRY_EVERY_MS = 10;
 
-export const etcd3Lock: Peer = {
+export const etcd3Lock: Library = {
   server: 'etcd',
   waits: `the lock fails at once and is tried again every ${TRY_EVERY_MS} ms; defaults`,
   sends: ['Txn', 'Range', 'Watch', 'LeaseGrant', 'LeaseRevoke', 'LeaseKeepAlive'],
-  isGated: true,
   connect: ({ uri }) => {
     const { Etcd3, EtcdLockFailedError } = load('etcd3') as Etcd3;
     const client = new Etcd3({ hosts: uri });
@@ -49,13 +48,13 @@ export const etcd3Lock: Peer = {
           }
         }
       },
-      close: () => closed(client),
+      close: () => Promise.resolve(client.close()),
     });
   },
 };
 
 /** The queue of etcd3: the lock is leadership. */
-export const etcd3Election: Peer = {
+export const etcd3Election: Library = {
   ...etcd3Lock,
   waits: 'queued, each watches the one before; an election as a lock, defaults',
   connect: ({ uri }) => {
@@ -68,12 +67,7 @@ export const etcd3Election: Peer = {
         await campaign.wait();
         return () => campaign.resign();
       },
-      close: () => closed(client),
+      close: () => Promise.resolve(client.close()),
     });
   },
 };
-
-function closed(client: EtcdClient): Promise<void> {
-  client.close();
-  return Promise.resolve();
-}

@@ -1,6 +1,6 @@
 import { load } from '../packages.js';
-import { LOCK_NAME } from '../peer.js';
-import type { Contender, Peer, Release } from '../peer.js';
+import { LOCK_NAME } from '../library.js';
+import type { Contender, Library, Release } from '../library.js';
 
 /** A connection of ioredis, as far as it is used here. */
 interface RedisClient {
@@ -24,11 +24,10 @@ interface Redlock {
 /** The library has no default. */
 const LEASE_MS = 10_000;
 
-export const redlock: Peer = {
+export const redlock: Library = {
   server: 'Redis',
   waits: 'tries again after 100 to 300 ms, at random; defaults except for retryCount -1, one server',
   sends: ['eval', 'evalsha'],
-  isGated: true,
   async connect({ uri }) {
     const { default: Redlock } = load('redlock') as { default: new (clients: RedisClient[]) => Redlock };
     const client = await connectToRedis(uri);
@@ -47,11 +46,10 @@ interface RedisMutex {
 
 type MutexClass = new (client: RedisClient, key: string, options: { acquireTimeout: number }) => RedisMutex;
 
-export const redisSemaphore: Peer = {
+export const redisSemaphore: Library = {
   server: 'Redis',
   waits: 'tries again every 10 ms; defaults except for acquireTimeout, an hour',
   sends: ['set', 'eval', 'evalsha'],
-  isGated: true,
   async connect({ uri }) {
     const { Mutex } = load('redis-semaphore') as { Mutex: MutexClass };
     const client = await connectToRedis(uri);
@@ -65,7 +63,5 @@ export const redisSemaphore: Peer = {
 
 const contenderOf = (client: RedisClient, acquire: () => Promise<Release>): Contender => ({
   acquire,
-  async close() {
-    await client.quit();
-  },
+  close: () => client.quit(),
 });

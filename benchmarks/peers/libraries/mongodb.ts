@@ -1,9 +1,31 @@
 import { randomUUID } from 'node:crypto';
-import { MongoClient } from 'mongodb';
 import type { Collection } from 'mongodb';
+import { LockProvider } from '../../../src/index.js';
 import { sleep } from '../../measure.js';
-import { LOCK_NAME } from '../peer.js';
-import type { Peer } from '../peer.js';
+import { newClient } from '../../processes/connections.js';
+import { LOCK_NAME } from '../library.js';
+import type { Library } from '../library.js';
+
+export const leasehold: Library = {
+  server: 'MongoDB',
+  waits: 'queued, woken by a change stream; defaults',
+  sends: ['findAndModify', 'update', 'aggregate', 'find', 'getMore'],
+  async connect({ uri, dbName }, onCommand) {
+    const client = await newClient(uri, onCommand).connect();
+    const locks = new LockProvider(client.db(dbName));
+    const mutex = locks.createMutex(LOCK_NAME);
+    return {
+      async acquire() {
+        const lock = await mutex.acquire();
+        return () => lock.release();
+      },
+      async close() {
+        await locks.close();
+        await client.close();
+      },
+    };
+  },
+};
 
 /** A lock of DistributedLock.MongoDB: the document exists as long as the lock is held. */
 interface Held {
@@ -20,13 +42,12 @@ const LEAST_SLEEP_MS = 10;
 const MOST_SLEEP_MS = 800;
 
 /** The rules of that library, written anew, because it is a library of .NET. */
-export const pollingMutex: Peer = {
+export const pollingMutex: Library = {
   server: 'MongoDB',
   waits: `tries again after ${LEAST_SLEEP_MS} to ${MOST_SLEEP_MS} ms, at random; the defaults of DistributedLock.MongoDB`,
   sends: ['findAndModify', 'delete'],
-  isGated: true,
   async connect({ uri, dbName }) {
-    const client = await new MongoClient(uri).connect();
+    const client = await newClient(uri).connect();
     const held = client.db(dbName).collection<Held>('distributed_locks');
     await held.createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 }, undefined);
     return {
@@ -39,9 +60,7 @@ export const pollingMutex: Peer = {
         const mine = { _id: LOCK_NAME, lockId };
         return () => held.deleteOne(mine);
       },
-      async close() {
-        await client.close();
-      },
+      close: () => client.close(),
     };
   },
 };

@@ -1,0 +1,14 @@
+// The program of every other process that a benchmark starts.
+import { candidate } from './candidate.js';
+import { connections } from './connections.js';
+import { contender } from './contender.js';
+import { holder } from './holder.js';
+import { keeper } from './keeper.js';
+import { serve } from './serve.js';
+import { standbys } from './standbys.js';
+
+const duties = { ...connections, ...contender, ...candidate, ...holder, ...keeper, ...standbys };
+
+export type Duties = typeof duties;
+
+serve(duties);
