@@ -1,6 +1,6 @@
-// What a run finds: values and types that everything else here may import.
+// The findings of a run: values and types that everything else here may import.
 
-/** How many members the measured replica set has. */
+/** The number of members of the measured replica set. */
 export type Members = 1 | 3;
 
 export type Cell = string | number;
@@ -33,7 +33,7 @@ export interface Gate {
   readonly isSteady?: boolean;
 }
 
-/** What one scenario has found on one replica set. */
+/** The findings of one scenario on one replica set. */
 export interface Findings {
   readonly tables: readonly Table[];
   readonly plots: readonly Plot[];

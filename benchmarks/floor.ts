@@ -38,7 +38,7 @@ export interface TurnTaker {
 
 /**
  * The least that a hand-over can cost: a bare write in one process and its event in another. Every process has a change
- * stream that the server filters for it. The process whose turn it is waits as long as a holder holds, and passes it on.
+ * stream that the server filters for it. A process that gets the turn waits as long as a holder holds, and passes it on.
  */
 export async function takeTurns(db: Db, { self, next, holdMs }: TurnTakerOptions): Promise<TurnTaker> {
   const turns = db.collection<Turn>('turns');

@@ -73,7 +73,7 @@ program
 
 await program.parseAsync();
 
-/** What commander makes of the options of a scenario; the others are its settings. */
+/** The options of a scenario, as commander parses them; all others are its settings. */
 interface ScenarioOptions extends Readonly<Record<string, unknown>> {
   readonly members: '1' | '3';
   readonly thorough?: boolean;

@@ -8,14 +8,14 @@ export { sleep };
  */
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
-/** How long the call takes, in ms. */
+/** The time that the call takes, in ms. */
 export async function timeOf(call: () => Promise<unknown>): Promise<number> {
   const startedMs = performance.now();
   await call();
   return performance.now() - startedMs;
 }
 
-/** Calls again and again until the time is over; how long each call took, in ms. */
+/** Calls again and again until the time is over; the time of each call, in ms. */
 export async function timesFor(
   ms: number,
   call: () => Promise<unknown>,
@@ -29,7 +29,7 @@ export async function timesFor(
   return tookMs;
 }
 
-/** How long each of these calls took, by block and round. */
+/** The times of one call, by block and round. */
 type Blocks = readonly (readonly number[])[];
 
 /** Makes all calls in turn, again and again, so that a slow minute is slow for all of them. */

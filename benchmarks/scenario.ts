@@ -24,7 +24,7 @@ export interface Scenario<Name extends string = string> {
   run(setup: Setup<Name>): Promise<void>;
 }
 
-/** What a scenario gets for one run. */
+/** Everything that a scenario gets for one run. */
 export interface Setup<Name extends string = string> {
   readonly members: Members;
   readonly settings: Readonly<Record<Name, number>>;

@@ -52,7 +52,7 @@ export interface Ratio {
   readonly isSteady: boolean;
 }
 
-/** How far apart the middle half of the blocks may be. */
+/** The middle half of the blocks may be this far apart. */
 const STEADY_WITHIN = 0.15;
 
 export function ratioOf(blocks: readonly Block[]): Ratio {

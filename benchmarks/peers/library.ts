@@ -17,7 +17,7 @@ export interface Contender {
 /** A library, as it is used here. */
 export interface Library {
   readonly server: ServerName;
-  /** How it waits, and the settings that differ from its defaults. */
+  /** Its way to wait, and the settings that differ from its defaults. */
   readonly waits: string;
   /** The commands that it sends, as its server counts them; calls inside a script do not count. */
   readonly sends: readonly string[];

@@ -6,9 +6,9 @@ import { grantsOf, handOversOf, isWithin, msOf, spanAfterWarmUp, waitsOf } from 
 import type { HandOver, HoldsEach, SentCommand, Span } from './holds.js';
 import type { RemoteTeam } from './remote-process.js';
 
-/** How a block of contention goes. */
+/** The pace of a block of contention. */
 export interface ContestPace extends Pace {
-  /** How many of the processes take part. */
+  /** The number of processes that take part. */
   readonly processes: number;
   readonly blockMs: number;
 }
@@ -16,7 +16,7 @@ export interface ContestPace extends Pace {
 /** The figures of a block of contention. */
 export interface Contest {
   readonly handOvers: readonly HandOver[];
-  /** How long these hand-overs took. */
+  /** The durations of these hand-overs. */
   readonly handOversMs: readonly number[];
   readonly waitsMs: readonly number[];
   readonly grantsEach: readonly number[];

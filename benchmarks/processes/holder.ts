@@ -6,7 +6,7 @@ import { newProvider } from './connections.js';
 const AT_A_TIME = 100;
 const LOOK_EVERY_MS = 50;
 
-/** What it cost to hold the locks for some time, and how the holds fared. */
+/** The cost of holding the locks for some time, and the state of the holds after it. */
 export interface Idle {
   readonly commands: number;
   readonly processorMs: number;

@@ -1,4 +1,4 @@
-// Processes that want one lock all the time: what each of them does, and what their holds tell.
+// The holds of processes that want one lock all the time, and the figures that these holds give.
 import { monotonicMs } from '../measure.js';
 
 /** When a block is measured, on the clock that the processes share. Everything before it is warm-up. */
@@ -42,7 +42,7 @@ export interface HandOver {
 export const msOf = ({ from, to }: HandOver): number => to.grantedMs - from.releasedMs;
 
 /**
- * The hand-overs whose release call is within the span. A process never waits while it holds, so the two holds are of
+ * The hand-overs that begin within the span. A process never waits while it holds, so the two holds are of
  * different processes.
  */
 export function handOversOf(holdsEach: HoldsEach, span: Span): readonly HandOver[] {

@@ -3,7 +3,7 @@ import type { Mutex } from '../../src/index.js';
 import { sleep, timeOf } from '../measure.js';
 import { connections, newProvider } from './connections.js';
 
-/** What it cost to acquire a kept lock again. */
+/** The cost of acquiring a kept lock again and again. */
 interface Again {
   /** The time of each acquire and release together. */
   readonly tookMs: readonly number[];

@@ -8,8 +8,8 @@ import { defineScenario } from '../scenario.js';
 import { jainIndex, percentile, sum } from '../../lab/statistics.js';
 
 /**
- * Two processes that pass the lock to and fro, and eight that want it all the time. Of two processes, the releaser asks
- * again only when the hand-over is over: a request is another service, and on few processors it would be in the way.
+ * Two processes that pass the lock to and fro, and eight that want it all the time. With two processes, the releaser
+ * asks again only when the hand-over is over: a request is another service, and on few processors it would be in the way.
  */
 const PARTIES: Readonly<Record<string, Omit<ContestPace, 'blockMs'> & { readonly bound: number }>> = {
   two: { processes: 2, holdMs: 5, thinkMs: 3, bound: 1.25 },

@@ -8,7 +8,7 @@ import { median } from '../../lab/statistics.js';
 
 const PACE = { processes: 2, holdMs: 5, thinkMs: 3, blockMs: 1_000 } as const;
 
-/** How long a keeper stays idle before another process asks for its lock. */
+/** A keeper stays idle for this time before another process asks for its lock. */
 const IDLE_MS = 20;
 
 const LOCAL_BOUND_US = 20;
@@ -63,7 +63,7 @@ async function measureLocal(
   report.gate('commands while a kept mutex is taken again', commands.length, '=', 0);
 }
 
-/** The processes take turns at a lock whose seat the previous process keeps; how long each request took, in ms. */
+/** The processes take turns at a lock whose seat the previous process keeps; the time of each request, in ms. */
 async function takeTurns(team: RemoteTeam, requests: number): Promise<readonly number[]> {
   const { members } = team;
   const tookMs: number[] = [];

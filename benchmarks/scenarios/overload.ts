@@ -1,4 +1,4 @@
-// What 5,000 holds and 500 waiters cost unrelated writes on the same server.
+// The cost of 5,000 holds and 500 waiters for unrelated writes on the same server.
 import { timesFor } from '../measure.js';
 import { RemoteProcess } from '../processes/remote-process.js';
 import { defineScenario } from '../scenario.js';

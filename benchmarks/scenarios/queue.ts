@@ -1,4 +1,4 @@
-// What a long queue adds to a hand-over: the time of its update, and the bytes that it writes to the oplog.
+// The cost that a long queue adds to a hand-over: the time of its update, and the bytes that it writes to the oplog.
 import { BSON } from 'mongodb';
 import type { Timestamp } from 'mongodb';
 import type { LockHandle, LockProvider } from '../../src/index.js';

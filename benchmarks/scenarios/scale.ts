@@ -1,4 +1,4 @@
-// Whether ten times as many waiters, readers or holds of one process cost ten times as much, and not a hundred.
+// The cost of one waiter, reader or hold, when one process has thousands of them: it must not grow with their number.
 import type { LockHandle, LockProvider } from '../../src/index.js';
 import { sleep, timeOf } from '../measure.js';
 import { defineScenario } from '../scenario.js';
@@ -6,10 +6,10 @@ import type { Workbench } from '../workbench.js';
 
 const COUNTS = [1_000, 3_000, 10_000] as const;
 
-/** How many requests are in flight at once. The next ones follow when these are answered, as in a working process. */
+/** So many requests are in flight at once. The next ones follow when these are answered, as in a working process. */
 const AT_ONCE = 500;
 
-/** How many waiters of a mutex are granted it, one after the other. */
+/** The number of waiters that are granted the mutex, one after the other. */
 const GRANTS = 100;
 
 /** The providers of one measurement. */
