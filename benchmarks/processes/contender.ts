@@ -51,9 +51,10 @@ export const contender = {
       holds.push({ askedMs, grantedMs, releasedMs });
       await sleep(thinkMs);
     }
+    const sent = [...commands];
     await own.close();
     clearTimeout(tooLong);
-    return { holds, commands };
+    return { holds, commands: sent };
   },
 
   /** Opens a change stream and waits for its turn. */
