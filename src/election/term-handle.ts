@@ -1,19 +1,19 @@
 import { keepAlive } from '../keep-alive.js';
-import type { HeldLease } from '../lease/holding/held-lease.js';
+import type { Hold } from '../lease/holding/hold.js';
 import type { Holds } from '../lease/holding/holds.js';
-import { LeaseHandle } from '../lease/holding/lock-handle.js';
+import { LeaseHandle } from '../lease/holding/lease-handle.js';
 import type { UnansweredCopies } from '../store/unanswered-copies.js';
 
 /**
  * The handle of a term, as the leader holds it. Its signal aborts at every end, also at an end that the leader wanted.
  */
 export class TermHandle extends LeaseHandle {
-  readonly #hold: HeldLease;
+  readonly #hold: Hold;
   readonly #holds: Holds;
   readonly #resign: (term: TermHandle) => Promise<void>;
   #resigned: Promise<boolean> | undefined;
 
-  constructor(hold: HeldLease, holds: Holds, resign: (term: TermHandle) => Promise<void>) {
+  constructor(hold: Hold, holds: Holds, resign: (term: TermHandle) => Promise<void>) {
     super(hold, holds);
     this.#hold = hold;
     this.#holds = holds;
@@ -27,7 +27,7 @@ export class TermHandle extends LeaseHandle {
    * @returns Whether the term was held until its leader ended it.
    */
   override release(): Promise<boolean> {
-    this.#resigned ??= keepAlive(this.#resign(this).then(() => !this.isLost));
+    this.#resigned ??= keepAlive(this.#resign(this).then(() => !this.checkLost()));
     return this.#resigned;
   }
 
@@ -58,14 +58,14 @@ export class TermHandle extends LeaseHandle {
     return this.#hold.onCalled(callback);
   }
 
-  /** @internal Whether the term has ended by a loss. */
-  get isLost(): boolean {
-    const { ended } = this.#hold;
+  /** @internal Whether the term has ended by a loss. Past the deadline this loses it. */
+  checkLost(): boolean {
+    const ended = this.#hold.checkEnd();
     return ended !== undefined && ended !== 'released';
   }
 
-  /** @internal Whether the term has ended. */
-  get isOver(): boolean {
-    return this.#hold.ended !== undefined;
+  /** @internal Whether the term has ended. Past the deadline this loses it. */
+  checkOver(): boolean {
+    return this.#hold.checkEnd() !== undefined;
   }
 }

@@ -130,7 +130,7 @@ export class Term {
 
   /** The hold was lost, or was given back by something other than this end. */
   #ended(): false {
-    void this.#depose(this.handle.isLost ? 'lost' : 'resigned', () => Promise.resolve());
+    void this.#depose(this.handle.checkLost() ? 'lost' : 'resigned', () => Promise.resolve());
     return false;
   }
 
@@ -152,7 +152,8 @@ export class Term {
   }
 
   async #giveBack(to: string | undefined): Promise<boolean> {
-    if (to !== undefined && !this.handle.isOver) return await this.#handOver.give(to, this.#hurrying.signal);
+    if (to !== undefined && !this.handle.checkOver())
+      return await this.#handOver.give(to, this.#hurrying.signal);
     await this.handle.giveBack();
     return false;
   }

@@ -1,7 +1,7 @@
 import { LinkedController } from '../abort-listeners.js';
 import { within } from '../clock.js';
 import { AcquireTimeoutError, LockLostError } from '../errors.js';
-import { LeaseHandle } from '../lease/holding/lock-handle.js';
+import { LeaseHandle } from '../lease/holding/lease-handle.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { leaseTerms } from '../options/provider-options.js';
 import { parseAcquireOptions } from '../options/request-options.js';

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { followSilently, heardController } from '../lease/holding/heard-signal.js';
-import { LeaseHandle, inFacts } from '../lease/holding/lock-handle.js';
+import { LeaseHandle, inFacts } from '../lease/holding/lease-handle.js';
 import type { Hold, LockHandle } from '../lease/holding/lock-handle.js';
 import type { Standing } from '../lease/holding/loss.js';
 import type { PermitHandle } from '../lease/holding/permit-handle.js';

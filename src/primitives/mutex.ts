@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { LeaseHandle } from '../lease/holding/lock-handle.js';
+import { LeaseHandle } from '../lease/holding/lease-handle.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import type { AcquireOptions } from '../options/request-options.js';

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { LeaseHandle } from '../lease/holding/lock-handle.js';
+import { LeaseHandle } from '../lease/holding/lease-handle.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { ModeChanges } from '../lease/mode-change/mode-changes.js';
 import { ReaderWriterLeaseHandle } from '../lease/mode-change/reader-writer-handle.js';

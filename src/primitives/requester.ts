@@ -6,10 +6,10 @@ import { keepAlive } from '../keep-alive.js';
 import { Acquisition } from '../lease/acquiring/acquisition.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
 import type { BegunRequest, Wanted } from '../lease/acquiring/begun-request.js';
-import type { HeldLease } from '../lease/holding/held-lease.js';
+import type { Hold } from '../lease/holding/hold.js';
 import type { Holds } from '../lease/holding/holds.js';
-import type { SeatCache } from '../lease/seat-cache/seat-cache.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
+import type { SeatCache } from '../lease/seat-cache/seat-cache.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { parseAcquireOptions } from '../options/request-options.js';
 import type { AcquireOptions, WaitingCall } from '../options/request-options.js';
@@ -22,7 +22,7 @@ export interface Target<H extends LockHandle> extends Wanted {
   readonly terms: LeaseTerms;
   /** How long a released seat is kept for the next caller of this process. */
   readonly keepMs?: number;
-  makeHandle(hold: HeldLease, owner: Holds, context: AcquisitionContext): H;
+  makeHandle(hold: Hold, owner: Holds, context: AcquisitionContext): H;
   /** Whether only the caller could end the wait, because its own chain of calls has these holds. Default: always. */
   isHopeless?(held: readonly LockHandle[]): boolean;
 }
@@ -88,10 +88,10 @@ export class Requester {
    * Not an async function: the stack of an error has ten lines, and each line of the library displaces one of the
    * caller.
    */
-  #hold(request: BegunRequest, keepMs = 0): Promise<HeldLease> {
+  #hold(request: BegunRequest, keepMs = 0): Promise<Hold> {
     const lock = this.#seatCache.lock(request.name, request.seats, keepMs);
     if (lock === undefined) return this.#ask(request);
-    const ask = (): Promise<HeldLease> => {
+    const ask = (): Promise<Hold> => {
       const sinceMs = this.#context.clock.nowMs();
       const onReply = (reply: Reply): void => {
         request.onReply?.(reply);
@@ -102,7 +102,7 @@ export class Requester {
     return lock.acquire({ ...request, demand: request.demand(), keepMs }, ask);
   }
 
-  async #ask(request: BegunRequest): Promise<HeldLease> {
+  async #ask(request: BegunRequest): Promise<Hold> {
     const acquisition = new Acquisition(this.#context, request);
     const grant = await acquisition.run();
     // The provider was closed in the very turn of the grant, so nothing would extend this hold any more.
@@ -111,7 +111,7 @@ export class Requester {
       throw new ProviderClosedError(request.name);
     }
     this.#onGrant();
-    return this.#holds.take(grant);
+    return this.#holds.take(grant, request.keeper);
   }
 
   tryAcquire<H extends LockHandle>(

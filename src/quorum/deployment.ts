@@ -31,7 +31,7 @@ export class Deployment implements Store {
         terms,
         seats: isMutex ? mutexSeats : readerWriterSeats,
         demand: () => (isMutex ? {} : { mode }),
-        makeHandle: (lease, owner, context) => new SeatHandle(lease, owner, context, this.index),
+        makeHandle: (hold, owner, context) => new SeatHandle(hold, owner, context, this.index),
       },
       { timeoutMs: 0, why },
     );

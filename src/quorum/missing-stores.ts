@@ -6,7 +6,7 @@ import type { Seat, Store, SeatRequest } from './store.js';
 interface IncompleteHold {
   readonly token: number;
   /** The request for a missing seat; `undefined` while no seat may join. */
-  readonly joinRequest: SeatRequest | undefined;
+  checkJoinRequest(): SeatRequest | undefined;
   has(store: Store): boolean;
   add(store: Store, seat: Seat): void;
 }
@@ -52,7 +52,7 @@ export class MissingStores {
 
   /** Asks the missing stores now. */
   ask(): void {
-    const { joinRequest } = this.#hold;
+    const joinRequest = this.#hold.checkJoinRequest();
     if (joinRequest === undefined) return;
     for (const store of this.#missing) {
       if (this.#inFlight.has(store)) continue;
@@ -68,7 +68,7 @@ export class MissingStores {
   /** Raises the fence of the seat and adds the seat to the hold; releases it if it may not join. */
   async #join(store: Store, seat: Seat): Promise<void> {
     const hold = this.#hold;
-    const mayJoin = (): boolean => seat.currentMode() === hold.joinRequest?.mode && !hold.has(store);
+    const mayJoin = (): boolean => seat.currentMode() === hold.checkJoinRequest()?.mode && !hold.has(store);
     let fence = seat.fencingToken;
     try {
       // A change of mode may bring a higher token meanwhile.

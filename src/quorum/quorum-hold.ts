@@ -1,8 +1,8 @@
 import type { LossCause } from '../errors.js';
 import type { AttemptEvent } from '../events.js';
-import type { HoldObserver } from '../lease/holding/grant.js';
+import type { HoldObserver } from '../lease/holding/hold.js';
 import type { Confirmation } from '../lease/holding/lease-extender.js';
-import type { Held } from '../lease/holding/lock-handle.js';
+import type { Held } from '../lease/holding/lease-handle.js';
 import type { Standing } from '../lease/holding/loss.js';
 import type { Revocation } from '../protocol/operation.js';
 import type { Mode } from '../protocol/lock-document.js';
@@ -98,29 +98,29 @@ export class QuorumHold implements Held {
     return { demand: { mode: this.#mode }, seats: { kind: this.#request.kind } };
   }
 
-  get isHeld(): boolean {
-    return this.remainingMs > 0;
-  }
-
-  get remainingMs(): number {
-    // Read before `#ended`: reading a seat past its deadline ends the seat, and that may end this hold.
+  checkRemainingMs(): number {
+    // Before `#ended` is read: a seat past its deadline ends here, and that may end this hold.
     const remainingMs = majorityRemainingMs(this.seats, this.#quorum.majority);
     return this.#ended === undefined ? remainingMs : 0;
   }
 
   standing(): Standing {
+    if (this.#ended !== undefined) return { remainingMs: 0, why: this.#ended };
+    const { majority } = this.#quorum;
     const each = this.seats.map((seat) => seat.standing());
-    const remainingMs = majorityRemainingMs(each, this.#quorum.majority);
-    const why = this.#ended ?? (remainingMs > 0 ? undefined : 'suspended');
-    return { remainingMs: why === undefined ? remainingMs : 0, why };
+    const remainingMs = majorityRemainingMs(each, majority);
+    if (remainingMs > 0) return { remainingMs, why: undefined };
+    // A seat past its deadline is no member any more, even if its timer is late.
+    const lost = each.filter(({ why }) => why !== undefined && why !== 'suspended');
+    return { remainingMs, why: each.length - lost.length < majority ? lost[0]?.why : 'suspended' };
   }
 
   get revocation(): Revocation | undefined {
     return this.#revocation;
   }
 
-  get ended(): LossCause | undefined {
-    return this.isHeld ? undefined : this.#ended;
+  checkEnd(): LossCause | undefined {
+    return this.checkRemainingMs() > 0 ? undefined : this.#ended;
   }
 
   get wasAskedToRelease(): boolean {
@@ -153,7 +153,7 @@ export class QuorumHold implements Held {
   }
 
   onEnded(callback: () => void): () => void {
-    if (this.ended !== undefined) callback();
+    if (this.checkEnd() !== undefined) callback();
     else this.#onEnded.add(callback);
     return () => this.#onEnded.delete(callback);
   }
@@ -163,7 +163,7 @@ export class QuorumHold implements Held {
     const { majority, stores } = this.#quorum;
     const calls = callSeats(this.seats, (seat) => seat.confirm());
     const { seats, failures } = await awaitQuorum(calls, majority);
-    if (this.ended !== undefined) return { type: 'lost' };
+    if (this.checkEnd() !== undefined) return { type: 'lost' };
     if (seats.length >= majority) return { type: 'extended' };
     return { type: 'unknown', error: new QuorumError(this.name, stores.length, failures) };
   }
@@ -173,7 +173,7 @@ export class QuorumHold implements Held {
    * bound.
    */
   async release(): Promise<boolean> {
-    if (this.ended !== undefined) return false;
+    if (this.checkEnd() !== undefined) return false;
     const { clock, majority, settings, report } = this.#quorum;
     const { seats, heldMs } = this;
     const boundMs = clock.nowMs() + settings.storeTimeoutMs;
@@ -187,7 +187,7 @@ export class QuorumHold implements Held {
 
   /** Releases the hold, because its handle was collected. */
   abandon(): void {
-    if (this.ended !== undefined) return;
+    if (this.checkEnd() !== undefined) return;
     const { heldMs } = this;
     this.#end('released');
     this.#quorum.report('abandoned', { ...this.event, heldMs });
@@ -197,9 +197,9 @@ export class QuorumHold implements Held {
 
   // ---- members
 
-  /** The request for a seat that may join; `undefined` while no seat may. */
-  get joinRequest(): SeatRequest | undefined {
-    const mayJoin = this.ended === undefined && !this.#isChanging;
+  /** The request for a seat that may join; `undefined` while no seat may. Past the deadline this loses the hold. */
+  checkJoinRequest(): SeatRequest | undefined {
+    const mayJoin = this.checkEnd() === undefined && !this.#isChanging;
     return mayJoin ? { ...this.#request, mode: this.#mode } : undefined;
   }
 
@@ -219,8 +219,9 @@ export class QuorumHold implements Held {
     this.#members.add([[store, seat]]);
   }
 
-  #seatLost({ ended, revocation }: Seat): void {
-    this.#revocation ??= revocation;
+  #seatLost(seat: Seat): void {
+    const ended = seat.checkEnd();
+    this.#revocation ??= seat.revocation;
     if (this.#members.size < this.#quorum.majority) this.#lose(ended ?? 'expired');
     else this.#missing.arm();
   }

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { LeaseHandle } from '../lease/holding/lock-handle.js';
+import { LeaseHandle } from '../lease/holding/lease-handle.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { ReaderWriterHandle } from '../lease/mode-change/reader-writer-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';

@@ -63,7 +63,7 @@ export class QuorumModeChanges {
       const { seats, failures: unfenced } = await raiseFences(upgraded, token, majority);
       this.#throwIfOver();
       // A seat may be lost while the fences of the others are raised.
-      const fenced = seats.filter(({ ended }) => ended === undefined);
+      const fenced = seats.filter((seat) => seat.checkEnd() === undefined);
       if (fenced.length < majority) throw this.#quorumError(unfenced);
       this.#hold.setMode('write', token, fenced);
       this.#throwIfOver();
@@ -74,13 +74,13 @@ export class QuorumModeChanges {
   }
 
   #upgradeError(failures: readonly StoreFailure[], { timeoutMs, signal }: ParsedWait): unknown {
-    const { ended, event } = this.#hold;
+    const ended = this.#hold.checkEnd();
     if (ended !== undefined) return lossOf(this.#hold, ended);
     if (signal?.aborted === true) return signal.reason;
     const errors = failures.map(({ error }) => error);
     const timeout = errors.find((error) => error instanceof AcquireTimeoutError);
     if (timeout !== undefined && timeoutMs > 0) {
-      this.#quorum.report('timeout', { ...event, waitedMs: timeout.waitedMs });
+      this.#quorum.report('timeout', { ...this.#hold.event, waitedMs: timeout.waitedMs });
     }
     const closed = errors.find((error) => error instanceof ProviderClosedError);
     return timeout ?? closed ?? this.#quorumError(failures);
@@ -128,7 +128,7 @@ export class QuorumModeChanges {
   }
 
   #throwIfOver(): void {
-    const { ended } = this.#hold;
+    const ended = this.#hold.checkEnd();
     if (ended !== undefined) throw lossOf(this.#hold, ended);
   }
 

@@ -1,4 +1,4 @@
-import type { HandleOwner } from '../lease/holding/lock-handle.js';
+import type { HandleOwner } from '../lease/holding/lease-handle.js';
 import type { QuorumHold } from './quorum-hold.js';
 
 /** One registry for all providers of the process: a registry that is itself collected would never call back. */

@@ -3,8 +3,8 @@ import { LockLostError, StoreUnavailableError } from '../errors.js';
 import type { LossCause } from '../errors.js';
 import { newNonce } from '../lease/ids.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
-import type { HeldLease } from '../lease/holding/held-lease.js';
-import type { HandleOwner } from '../lease/holding/lock-handle.js';
+import type { Hold } from '../lease/holding/hold.js';
+import type { HandleOwner } from '../lease/holding/lease-handle.js';
 import { lossOf } from '../lease/holding/loss.js';
 import { ModeChanges } from '../lease/mode-change/mode-changes.js';
 import { ReaderWriterLeaseHandle } from '../lease/mode-change/reader-writer-handle.js';
@@ -19,25 +19,25 @@ import type { Seat } from './store.js';
 export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
   readonly store: number;
   readonly #context: AcquisitionContext;
-  readonly #lease: HeldLease;
+  readonly #hold: Hold;
 
-  constructor(lease: HeldLease, owner: HandleOwner, context: AcquisitionContext, store: number) {
-    super(lease, owner, new ModeChanges(context, owner, lease));
+  constructor(hold: Hold, owner: HandleOwner, context: AcquisitionContext, store: number) {
+    super(hold, owner, new ModeChanges(context, owner, hold));
     this.store = store;
     this.#context = context;
-    this.#lease = lease;
+    this.#hold = hold;
   }
 
-  get ended(): LossCause | undefined {
-    return this.#lease.ended;
+  checkEnd(): LossCause | undefined {
+    return this.#hold.checkEnd();
   }
 
   get foundGone(): LossCause | undefined {
-    return this.#lease.foundGone;
+    return this.#hold.foundGone;
   }
 
   get revocation(): Revocation | undefined {
-    return this.#lease.revocation;
+    return this.#hold.revocation;
   }
 
   async raiseFence(token: number): Promise<void> {
@@ -49,7 +49,8 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
       return outcome;
     };
     const over = new AbortController();
-    const isSettled = (outcome: Outcome<Answer>): boolean => isAnswered(outcome) || this.ended !== undefined;
+    const isSettled = (outcome: Outcome<Answer>): boolean =>
+      isAnswered(outcome) || this.checkEnd() !== undefined;
     const settled = settle(send, { clock, isSettled, signal: over.signal });
     const outcome = await within(clock, settings.storeTimeoutMs, settled);
     over.abort();
@@ -58,14 +59,15 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
   }
 
   #sendFence(token: number): Promise<Outcome<Answer>> {
-    const { id, name, grant } = this.#lease;
+    const { id, name, grant } = this.#hold;
     const operation = { type: 'raiseFence', id, token, nonce: newNonce() } as const;
     return this.#context.combiner.submit(name, grant.seats, operation).outcome;
   }
 
   #throwUnlessRaised(token: number, outcome: Outcome<Answer>): void {
-    const { ended, name } = this;
-    if (ended !== undefined) throw lossOf(this.#lease, ended);
+    const { name } = this;
+    const ended = this.checkEnd();
+    if (ended !== undefined) throw lossOf(this.#hold, ended);
     if (outcome.type !== 'done') throw new StoreUnavailableError(name, isAnswered(outcome), outcome.error);
     const { reply } = outcome.value;
     const isMine = reply !== null && fateOf(reply, this.id).type === 'granted';

@@ -24,13 +24,13 @@ export interface SeatRequest {
 export interface Seat extends ReaderWriterHandle {
   /** The index of its store in the list of stores. */
   readonly store: number;
-  /** Why the seat has ended; `undefined` while it is held. */
-  readonly ended: LossCause | undefined;
+  /** Why the seat has ended; `undefined` while it is held. Past the deadline this ends it. */
+  checkEnd(): LossCause | undefined;
   /** Why the seat had been lost already, if its release found that. */
   readonly foundGone?: LossCause | undefined;
   /** The operator that revoked the seat, and the reason, as far as they are known. */
   readonly revocation?: Revocation | undefined;
-  /** Whether the seat is held, and for how long. Reading it ends no seat and sends nothing. */
+  /** Whether the seat is held, and for how long. Looking ends no seat and sends nothing. */
   standing(): Standing;
   /** Calls back when the seat has ended; at once if it has ended already. */
   onEnded(callback: () => void): () => void;

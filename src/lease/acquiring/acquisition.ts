@@ -166,12 +166,11 @@ export class Acquisition {
       return undefined;
     }
     room.leave(wait, false);
-    const { name, seats, terms, keeper } = this.#request;
+    const { name, seats, terms } = this.#request;
     const { mode, permits } = attempt.request;
     const copies = attempt.copies.mayArrive ? attempt.copies : undefined;
-    const kept = keeper === undefined ? undefined : { keeper, passes: 0, tokensLeft: keeper.keeps };
     const { id } = attempt;
-    return { name, seats, id, token, terms, demand: { mode, permits }, deadline, copies, kept };
+    return { name, seats, id, token, terms, demand: { mode, permits }, deadline, copies };
   }
 
   // ---- the end

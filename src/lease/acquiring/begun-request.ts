@@ -3,7 +3,7 @@ import type { Demand } from '../../protocol/operation.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { Seats } from '../../protocol/seats.js';
 import type { CallLimits } from '../../scope.js';
-import type { SeatKeeper } from '../holding/grant.js';
+import type { SeatKeeper } from '../holding/seat.js';
 
 /** One lock as its primitive asks for it, the same for each request of that primitive. */
 export interface Wanted {

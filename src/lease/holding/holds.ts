@@ -1,31 +1,38 @@
 import { within } from '../../clock.js';
 import type { Clock } from '../../clock.js';
 import type { LossCause } from '../../errors.js';
-import type { AttemptEvent, Report } from '../../events.js';
+import type { Report } from '../../events.js';
 import { storedLeaseMs } from '../../options/provider-options.js';
 import type { Settings } from '../../options/provider-options.js';
 import { revocationOf } from '../../protocol/pipeline/revocation.js';
 import type { Grant } from './grant.js';
-import { HeldLease } from './held-lease.js';
-import type { HoldOwner } from './held-lease.js';
+import { Hold } from './hold.js';
+import type { HandleOwner } from './lease-handle.js';
 import type { Confirmation } from './lease-extender.js';
 import type { LeaseMonitor } from './lease-monitor.js';
-import type { HandleOwner } from './lock-handle.js';
 import type { LeaveResult, ReleaseQueue } from './release-queue.js';
+import { Seat } from './seat.js';
+import type { SeatHold, SeatKeeper, SeatOwner } from './seat.js';
 
-/**
- * One registry for all providers of the process. Node 20 stops cleaning up every registry for ever if one registry is
- * itself collected just before its turn (seen with 20.20).
- */
-const forgottenHandles = new FinalizationRegistry<() => void>((abandon) => {
-  abandon();
-});
+/** A hold whose handle was collected without a release. */
+interface Forgotten {
+  readonly holds: Holds;
+  readonly hold: Hold;
+}
 
 /**
  * Everything this process holds, and how each hold ends. This folder extends leases, reports losses to handles, and
  * gives back what a process does not use any more.
  */
-export class Holds implements HandleOwner, HoldOwner {
+export class Holds implements HandleOwner, SeatOwner {
+  /**
+   * One registry for all providers of the process. Node 20 stops cleaning up every registry for ever if one registry is
+   * itself collected just before its turn (seen with 20.20).
+   */
+  static readonly #forgotten = new FinalizationRegistry<Forgotten>(({ holds, hold }) => {
+    holds.#abandon(hold);
+  });
+
   readonly databaseName: string;
   readonly #settings: Settings;
   readonly #clock: Clock;
@@ -50,105 +57,93 @@ export class Holds implements HandleOwner, HoldOwner {
     this.#releases = releases;
   }
 
-  take(grant: Grant): HeldLease {
-    const hold = new HeldLease(grant, this.#clock, this);
-    this.#monitor.add(hold);
-    grant.kept?.keeper.seatGranted();
+  /** @param keeper - May keep the seat between its callers. */
+  take(grant: Grant, keeper?: SeatKeeper): Hold {
+    const seat = new Seat(grant, this.#clock, this, keeper);
+    const hold = new Hold(seat);
+    this.#monitor.add(seat);
+    keeper?.seatGranted();
     return hold;
   }
 
   /** A caller uses the hold from now on. */
-  acquired(hold: HeldLease, waitedMs: number): void {
-    this.#report('acquired', { ...eventOf(hold), waitedMs });
+  acquired(hold: Hold, waitedMs: number): void {
+    this.#report('acquired', { ...hold.event, waitedMs });
   }
 
-  lost(hold: HeldLease, why: LossCause, mayBeStored: boolean): void {
-    this.#remove(hold);
-    if (!hold.isIdle) this.#report('lost', { ...eventOf(hold), heldMs: hold.heldMs, why });
-    // Give back a lease that no caller uses, so that the next waiter does not wait for the rest of it: the hold is lost
+  lost(seat: Seat, holds: readonly SeatHold[], why: LossCause, mayBeStored: boolean): void {
+    this.#remove(seat);
+    for (const { event, heldMs } of holds) this.#report('lost', { ...event, heldMs, why });
+    // Give back a lease that no caller uses, so that the next waiter does not wait for the rest of it: the seat is lost
     // for good. The lease of a leader stays: at its deadline its work is only told to end, and the rest of the lease is
     // the time for that. No copy of a leader's request outlasts its lease.
-    const isLeader = hold.grant.terms.transitionMs !== undefined;
-    if (mayBeStored ? !isLeader : this.#mayComeBack(hold)) void this.#giveBack(hold);
+    const isLeader = seat.grant.terms.transitionMs !== undefined;
+    if (mayBeStored ? !isLeader : this.#mayComeBack(seat)) void this.#giveBack(seat);
   }
 
-  doubtful(hold: HeldLease): void {
-    void this.#monitor.ask(hold);
+  doubtful(seat: Seat): void {
+    void this.#monitor.ask(seat);
   }
 
-  /** Asks the server about this hold. Waits no longer than `storeTimeoutMs`, as any call to the store. */
-  async confirm(hold: HeldLease): Promise<Confirmation> {
-    const { storeTimeoutMs } = this.#settings;
-    const confirmation = await within(this.#clock, storeTimeoutMs, this.#monitor.ask(hold));
-    if (confirmation !== undefined) return confirmation;
-    return { type: 'unknown', error: new Error(`no answer within ${String(storeTimeoutMs)} ms`) };
+  /** Asks the server about this hold. */
+  confirm({ seat }: Hold): Promise<Confirmation> {
+    return this.#confirm(seat);
   }
 
   /** A wake-up or an operator of this process says that this lease was revoked. Asks the server about it. */
   async look(id: string): Promise<void> {
-    const hold = this.#monitor.get(id);
-    if (hold !== undefined) await this.confirm(hold);
+    const seat = this.#monitor.get(id);
+    if (seat !== undefined) await this.#confirm(seat);
   }
 
-  /** The collection was dropped or renamed. Asks about all holds now, instead of when they are due. */
+  /** The collection was dropped or renamed. Asks about all seats now, instead of when they are due. */
   lookAtAll(): void {
     this.#monitor.askAboutAll();
   }
 
-  async release(hold: HeldLease): Promise<boolean> {
-    const { kept } = hold.grant;
-    const isKept = kept?.keeper.mayKeep(hold) === true;
+  async release(hold: Hold): Promise<boolean> {
     if (!hold.release()) return false;
-    if (isKept) {
-      const idle = hold.nextHold(kept);
-      this.#monitor.replace(hold, idle);
-      const { heldMs } = hold;
-      // Before the report, because a listener may close the provider, and a close gives up idle seats.
-      kept.keeper.keepIdle(idle);
-      this.#report('released', { ...eventOf(hold), heldMs, confirmed: true });
+    const { seat } = hold;
+    if (this.#keep(seat)) {
+      this.#report('released', { ...hold.event, heldMs: hold.heldMs, confirmed: true });
       return true;
     }
-    this.#remove(hold);
-    const left = await this.#boundedGiveBack(hold);
+    this.#giveUp(seat);
+    const left = await this.#boundedGiveBack(seat);
     const { heldMs } = hold;
     if (left?.token === 0) {
-      const why = this.#whyGone(hold, left);
+      const why = this.#whyGone(seat, left);
       hold.releasedTooLate(why);
-      this.#report('lost', { ...eventOf(hold), heldMs, why });
+      this.#report('lost', { ...hold.event, heldMs, why });
       return false;
     }
-    this.#report('released', { ...eventOf(hold), heldMs, confirmed: left?.token !== undefined });
+    this.#report('released', { ...hold.event, heldMs, confirmed: left?.token !== undefined });
     return true;
   }
 
   /** Gives back an idle seat. */
-  discard(idle: HeldLease): void {
-    if (!idle.release()) return;
-    this.#remove(idle);
-    void this.#giveBack(idle);
+  discard(idle: Seat): void {
+    if (this.#giveUp(idle)) void this.#giveBack(idle);
   }
 
   /** The owner ends the hold, but work that began under it still runs. The seat stays taken until its lease expires. */
-  letExpire(hold: HeldLease): void {
+  letExpire(hold: Hold): void {
     if (!hold.release()) return;
-    this.#remove(hold);
-    this.#report('released', { ...eventOf(hold), heldMs: hold.heldMs, confirmed: false });
+    this.#giveUp(hold.seat);
+    this.#report('released', { ...hold.event, heldMs: hold.heldMs, confirmed: false });
   }
 
-  track(handle: object, hold: HeldLease): void {
-    const abandon = (): void => {
-      this.#abandon(hold);
-    };
-    forgottenHandles.register(handle, abandon, handle);
+  track(handle: object, hold: Hold): void {
+    Holds.#forgotten.register(handle, { holds: this, hold }, handle);
   }
 
   untrack(handle: object): void {
-    forgottenHandles.unregister(handle);
+    Holds.#forgotten.unregister(handle);
   }
 
   requestReleaseOfAll(): void {
-    for (const hold of this.#monitor.holds) {
-      if (hold.requestRelease()) this.#report('releaseRequested', eventOf(hold));
+    for (const seat of this.#monitor.seats) {
+      for (const { event } of seat.requestRelease()) this.#report('releaseRequested', event);
     }
   }
 
@@ -160,58 +155,70 @@ export class Holds implements HandleOwner, HoldOwner {
     });
   }
 
-  /** Loses all holds here and lets their leases expire, because a lock is never given away under a running owner. */
+  /** Loses all seats here and lets their leases expire, because a lock is never given away under a running owner. */
   loseAll(): void {
-    for (const hold of this.#monitor.holds) hold.lose('provider-closed');
+    for (const seat of this.#monitor.seats) seat.lose('provider-closed');
   }
 
-  #abandon(hold: HeldLease): void {
+  #abandon(hold: Hold): void {
     if (!hold.release()) return;
-    this.#remove(hold);
-    this.#report('abandoned', { ...eventOf(hold), heldMs: hold.heldMs });
-    void this.#giveBack(hold);
+    const { seat } = hold;
+    const isGivenUp = this.#giveUp(seat);
+    this.#report('abandoned', { ...hold.event, heldMs: hold.heldMs });
+    if (isGivenUp) void this.#giveBack(seat);
   }
 
-  #remove(hold: HeldLease): void {
-    this.#monitor.remove(hold);
-    hold.grant.kept?.keeper.seatEnded(hold);
+  /** Keeps the seat of a released hold for another hold, or for the next caller. Returns false if that may not be. */
+  #keep(seat: Seat): boolean {
+    if (!seat.isIdle) return true;
+    if (seat.keeper?.mayKeep(seat) !== true) return false;
+    // Before the report, because a listener may close the provider, and a close gives up idle seats.
+    seat.keeper.keepIdle(seat);
+    return true;
+  }
+
+  /** The process uses the seat no more. Returns false if it is over already, or if a hold still uses it. */
+  #giveUp(seat: Seat): boolean {
+    if (!seat.giveUp()) return false;
+    this.#remove(seat);
+    return true;
+  }
+
+  #remove(seat: Seat): void {
+    this.#monitor.remove(seat);
+    seat.keeper?.seatEnded(seat);
     if (this.#monitor.isEmpty) this.#onEmpty?.();
   }
 
-  #giveBack(hold: HeldLease): Promise<LeaveResult | undefined> {
-    const { grant, deadlineMs } = hold;
+  #giveBack({ grant, deadlineMs }: Seat): Promise<LeaveResult | undefined> {
     const { name, seats, id, terms, copies } = grant;
     const untilMs = deadlineMs + terms.clockAllowanceMs + storedLeaseMs(terms);
     return this.#releases.giveBack({ name, seats, id, untilMs, copies });
   }
 
-  /** Why a leave found no lease. Past the deadline of the hold, its lease may have expired before the leave arrived. */
-  #whyGone({ firstToken, revocation, deadlineMs }: HeldLease, { revoked, nowMs }: LeaveResult): LossCause {
-    if ((revocationOf(revoked, firstToken) ?? revocation) !== undefined) return 'revoked';
+  /** Why a leave found no lease. Past the deadline of the seat, its lease may have expired before the leave arrived. */
+  #whyGone({ grant, revocation, deadlineMs }: Seat, { revoked, nowMs }: LeaveResult): LossCause {
+    if ((revocationOf(revoked, grant.token) ?? revocation) !== undefined) return 'revoked';
     // The reply has a time only if there is a document.
     if (nowMs === undefined) return 'document-missing';
     return this.#clock.nowMs() < deadlineMs ? 'evicted' : 'expired';
   }
 
   /** Whether a copy of its request may still arrive and take a seat for nobody (E2). */
-  #mayComeBack({ grant: { copies } }: HeldLease): boolean {
+  #mayComeBack({ grant: { copies } }: Seat): boolean {
     return copies?.mayArrive === true && copies.overAtMs > this.#clock.nowMs();
   }
 
+  /** Asks the server about this seat. Waits no longer than `storeTimeoutMs`, as any call to the store. */
+  async #confirm(seat: Seat): Promise<Confirmation> {
+    const { storeTimeoutMs } = this.#settings;
+    const confirmation = await within(this.#clock, storeTimeoutMs, this.#monitor.ask(seat));
+    if (confirmation !== undefined) return confirmation;
+    return { type: 'unknown', error: new Error(`no answer within ${String(storeTimeoutMs)} ms`) };
+  }
+
   /** Bounds how long a release waits for the store. After that, giving back goes on in the background. */
-  async #boundedGiveBack(hold: HeldLease): Promise<LeaveResult | undefined> {
-    return await within(this.#clock, this.#settings.storeTimeoutMs, this.#giveBack(hold));
+  async #boundedGiveBack(seat: Seat): Promise<LeaveResult | undefined> {
+    return await within(this.#clock, this.#settings.storeTimeoutMs, this.#giveBack(seat));
   }
 }
-
-const eventOf = ({
-  name,
-  id,
-  token,
-  grant,
-}: HeldLease): AttemptEvent & { readonly fencingToken: number } => ({
-  lockName: name,
-  kind: grant.seats.kind,
-  id,
-  fencingToken: token,
-});

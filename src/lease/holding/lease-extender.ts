@@ -12,16 +12,16 @@ import { revocationOf } from '../../protocol/pipeline/revocation.js';
 import type { LockCollection } from '../../store/lock-collection.js';
 import type { Outcome } from '../../store/outcome.js';
 import { deadlineOf } from '../deadline.js';
-import type { HeldLease } from './held-lease.js';
+import type { Seat } from './seat.js';
 
-/** The result of asking the server about one hold. */
+/** The result of asking the server about one seat. */
 export type Confirmation =
   | { readonly type: 'extended' }
   | { readonly type: 'lost' }
-  /** No answer. The hold may still be live, and is lost only at its own deadline. */
+  /** No answer. The seat may still be live, and is lost only at its own deadline. */
   | { readonly type: 'unknown'; readonly error: unknown };
 
-/** The results for the holds of one batch, in their order. */
+/** The results for the seats of one batch, in their order. */
 export interface Answers {
   readonly confirmations: readonly Confirmation[];
   /** Whether the server refused the batch, perhaps because of one of its documents. */
@@ -36,7 +36,7 @@ interface DocumentRead extends LeasesRead {
   readonly byId: ReadonlyMap<string, Lease>;
 }
 
-/** Extends a batch of holds on the server and applies the answer to each hold. */
+/** Extends a batch of seats on the server and applies the answer to each seat. */
 export class LeaseExtender {
   readonly #collection: LockCollection;
   readonly #process: string;
@@ -53,47 +53,40 @@ export class LeaseExtender {
   /**
    * One update and one read, bounded together.
    *
-   * @param names - The lock names of the holds, each once.
-   * @param currentOf - Finds the hold that uses the seat when the answer arrives, because a seat may have been passed
-   *   on.
+   * @param names - The lock names of the seats, each once.
    */
-  async extend(
-    names: readonly string[],
-    holds: readonly HeldLease[],
-    boundMs: number,
-    currentOf: (hold: HeldLease) => HeldLease | undefined,
-  ): Promise<Answers> {
-    const tokens = holds.map(({ storedToken }) => storedToken);
-    const read = await this.#send(names, holds, boundMs);
+  async extend(names: readonly string[], seats: readonly Seat[], boundMs: number): Promise<Answers> {
+    const tokens = seats.map(({ storedToken }) => storedToken);
+    const read = await this.#send(names, seats, boundMs);
     if (read.type !== 'done') {
       const { error } = read;
       return {
-        confirmations: holds.map(() => ({ type: 'unknown', error })),
+        confirmations: seats.map(() => ({ type: 'unknown', error })),
         isRefused: read.type === 'refused',
       };
     }
     const documents = new Map(read.value.map((document) => [document.name, document]));
-    const confirmations = holds.map((hold, index) => {
-      const { [index]: tokenThen = hold.storedToken } = tokens;
-      return this.#apply(currentOf(hold) ?? hold, tokenThen, documents.get(hold.name), read.sentAt);
+    const confirmations = seats.map((seat, index) => {
+      const { [index]: tokenThen = seat.storedToken } = tokens;
+      return this.#apply(seat, tokenThen, documents.get(seat.name), read.sentAt);
     });
     return { confirmations, isRefused: false };
   }
 
   async #send(
     names: readonly string[],
-    holds: readonly HeldLease[],
+    seats: readonly Seat[],
     boundMs: number,
   ): Promise<Outcome<readonly DocumentRead[]>> {
-    const leaseMs = Math.max(...holds.map(({ grant }) => grant.terms.leaseMs));
-    const retentionMs = Math.max(...holds.map(({ grant }) => grant.terms.retentionMs));
-    const ids = holds.map(({ id }) => id);
-    const kinds = [...new Set(holds.map(({ grant }) => grant.seats))];
+    const leaseMs = Math.max(...seats.map(({ grant }) => grant.terms.leaseMs));
+    const retentionMs = Math.max(...seats.map(({ grant }) => grant.terms.retentionMs));
+    const ids = seats.map(({ id }) => id);
+    const kinds = [...new Set(seats.map(({ grant }) => grant.seats))];
     const endMs = this.#clock.nowMs() + boundMs;
     const pipeline = extension(kinds, ids, leaseMs, retentionMs);
     const updated = await this.#collection.updateMany(names, pipeline, boundMs);
     if (updated.type !== 'done') return updated;
-    const mayBeKept = holds.some(({ grant }) => grant.kept !== undefined);
+    const mayBeKept = seats.some(({ keeper }) => keeper !== undefined);
     const projection = (mayBeKept ? keptLeasesProjection : leasesProjection)(kinds, this.#process, ids);
     // A local read: a majority has acknowledged the update, but a majority read may still show an older state.
     const leftToReadMs = Math.max(endMs - this.#clock.nowMs(), MIN_READ_MS);
@@ -101,37 +94,32 @@ export class LeaseExtender {
     return read.type === 'done' ? { ...read, value: read.value.map(readDocument) } : read;
   }
 
-  #apply(
-    hold: HeldLease,
-    tokenThen: number,
-    document: DocumentRead | undefined,
-    sentAt: Moment,
-  ): Confirmation {
-    // The hold was released or lost in the meantime, so the answer does not matter.
-    if (hold.ended !== undefined) return { type: 'lost' };
-    const { grant } = hold;
-    const lease = document?.byId.get(hold.id);
-    if (document === undefined || lease === undefined || !hold.recognises(lease, tokenThen)) {
-      if (document === undefined) hold.lose('document-missing');
-      else hold.lose('evicted', revocationOf(document.revoked, hold.firstToken));
+  #apply(seat: Seat, tokenThen: number, document: DocumentRead | undefined, sentAt: Moment): Confirmation {
+    // The seat was given up or lost in the meantime, so the answer does not matter.
+    if (!seat.checkOpen()) return { type: 'lost' };
+    const lease = document?.byId.get(seat.id);
+    if (document === undefined || lease === undefined || !seat.recognises(lease, tokenThen)) {
+      if (document === undefined) seat.lose('document-missing');
+      else seat.lose('evicted', revocationOf(document.revoked, seat.grant.token));
       return { type: 'lost' };
     }
-    hold.extendTo(deadlineOf(lease, document.nowMs, sentAt, grant.terms));
-    this.#emit(hold, lease, document);
-    if (lease.called !== undefined) hold.noteCall(lease.called);
-    if (document.othersWait) grant.kept?.keeper.othersWait();
+    seat.extendTo(deadlineOf(lease, document.nowMs, sentAt, seat.grant.terms));
+    this.#emit(seat, lease, document);
+    if (lease.called !== undefined) for (const hold of seat.holds) hold.noteCall(lease.called);
+    if (document.othersWait) seat.keeper?.othersWait();
     return { type: 'extended' };
   }
 
-  #emit(hold: HeldLease, { ending }: Lease, { revoked }: DocumentRead): void {
-    const { id, name, grant } = hold;
-    const event = { lockName: name, kind: grant.seats.kind, id, fencingToken: hold.token };
+  /** An idle seat has no hold, so no event reports its extension. */
+  #emit(seat: Seat, { ending }: Lease, { revoked }: DocumentRead): void {
     if (ending !== true) {
-      // No caller uses an idle seat, so no event reports its extension.
-      if (hold.isIdle) return;
-      this.#report('extended', { ...event, remainingMs: hold.remainingMs });
-    } else if (hold.requestRelease(revocationOf(revoked, hold.firstToken) ?? {})) {
-      this.#report('releaseRequested', { ...event, ...hold.revocation });
+      for (const { event } of seat.holds) {
+        this.#report('extended', { ...event, remainingMs: seat.checkRemainingMs() });
+      }
+      return;
+    }
+    for (const { event } of seat.requestRelease(revocationOf(revoked, seat.grant.token) ?? {})) {
+      this.#report('releaseRequested', { ...event, ...seat.revocation });
     }
   }
 }

@@ -1,6 +1,7 @@
-import type { HeldLease } from './held-lease.js';
-import { LeaseHandle } from './lock-handle.js';
-import type { HandleOwner, LockHandle } from './lock-handle.js';
+import type { Hold } from './hold.js';
+import { LeaseHandle } from './lease-handle.js';
+import type { HandleOwner } from './lease-handle.js';
+import type { LockHandle } from './lock-handle.js';
 
 /** Permits of a semaphore that are held together and released together. */
 export interface PermitHandle extends LockHandle {
@@ -12,7 +13,7 @@ export interface PermitHandle extends LockHandle {
 export class PermitLeaseHandle extends LeaseHandle implements PermitHandle {
   readonly permits: number;
 
-  constructor(hold: HeldLease, owner: HandleOwner) {
+  constructor(hold: Hold, owner: HandleOwner) {
     super(hold, owner);
     this.permits = hold.grant.demand.permits ?? 1;
   }

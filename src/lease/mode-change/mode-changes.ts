@@ -4,9 +4,9 @@ import type { ParsedWait } from '../../options/request-options.js';
 import type { Mode } from '../../protocol/lock-document.js';
 import { unavailable } from '../../store/unavailable.js';
 import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
-import type { HeldLease } from '../holding/held-lease.js';
+import type { Hold } from '../holding/hold.js';
 import { lossOf } from '../holding/loss.js';
-import type { HandleOwner } from '../holding/lock-handle.js';
+import type { HandleOwner } from '../holding/lease-handle.js';
 import { ModeExchange } from './mode-exchange.js';
 import { Upgrade } from './upgrade.js';
 
@@ -21,11 +21,11 @@ const STRENGTH: Readonly<Record<Mode, number>> = { read: 0, upgradeable: 1, writ
  */
 export class ModeChanges {
   readonly #context: AcquisitionContext;
-  readonly #hold: HeldLease;
+  readonly #hold: Hold;
   readonly #exchange: ModeExchange;
   #inProgress: 'an upgrade' | 'a downgrade' | undefined;
 
-  constructor(context: AcquisitionContext, owner: HandleOwner, hold: HeldLease) {
+  constructor(context: AcquisitionContext, owner: HandleOwner, hold: Hold) {
     this.#context = context;
     this.#hold = hold;
     this.#exchange = new ModeExchange(context, owner, hold);
@@ -91,7 +91,7 @@ export class ModeChanges {
   }
 
   #throwIfOver(): void {
-    const { ended } = this.#hold;
+    const ended = this.#hold.checkEnd();
     if (ended !== undefined) throw lossOf(this.#hold, ended);
   }
 

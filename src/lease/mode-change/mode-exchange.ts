@@ -7,8 +7,8 @@ import type { Done } from '../../store/outcome.js';
 import { settle } from '../../store/settle.js';
 import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
 import { deadlineOf } from '../deadline.js';
-import type { HeldLease } from '../holding/held-lease.js';
-import type { HandleOwner } from '../holding/lock-handle.js';
+import type { Hold } from '../holding/hold.js';
+import type { HandleOwner } from '../holding/lease-handle.js';
 
 /** The result of sending a change. */
 export type Changed =
@@ -41,11 +41,11 @@ export interface SendOptions {
 export class ModeExchange {
   readonly #context: AcquisitionContext;
   readonly #owner: HandleOwner;
-  readonly #hold: HeldLease;
+  readonly #hold: Hold;
   #mode: Mode;
   #change = 0;
 
-  constructor(context: AcquisitionContext, owner: HandleOwner, hold: HeldLease) {
+  constructor(context: AcquisitionContext, owner: HandleOwner, hold: Hold) {
     this.#context = context;
     this.#owner = owner;
     this.#hold = hold;
@@ -66,9 +66,7 @@ export class ModeExchange {
     this.#mode = mode;
     this.#hold.changed(token);
     if (mode === previousMode) return;
-    const { id, name, grant } = this.#hold;
-    const event = { lockName: name, kind: grant.seats.kind, id, fencingToken: this.#hold.token };
-    this.#context.report('modeChanged', { ...event, mode, previousMode });
+    this.#context.report('modeChanged', { ...this.#hold.event, mode, previousMode });
   }
 
   /** Sends a change until the server answers it, or until the result does not matter any more. */
@@ -79,8 +77,8 @@ export class ModeExchange {
     const change = this.#change;
     const knownToken = to === 'write' ? this.#hold.token : undefined;
     const operation = { type: 'exchange', id, change, to, waits, knownToken } as const;
-    const isOver = (): boolean => change !== this.#change || this.#hold.ended !== undefined;
-    this.#hold.changing();
+    const isOver = (): boolean => change !== this.#change || this.#hold.checkEnd() !== undefined;
+    this.#hold.seat.changing();
     const send = async (): Promise<Changed | undefined> => {
       if (isOver()) return { type: 'over' };
       const outcome = await combiner.submit(name, grant.seats, operation).outcome;
@@ -104,7 +102,7 @@ export class ModeExchange {
     }
     // Either the lease is gone, and the confirmation ends the hold, or the document is corrupt.
     await this.#owner.confirm(this.#hold);
-    if (this.#hold.ended !== undefined) return { type: 'over' };
+    if (this.#hold.checkEnd() !== undefined) return { type: 'over' };
     return reply?.sound === false ? { type: 'failed', error: new CorruptLockDocumentError(name) } : undefined;
   }
 }

@@ -4,9 +4,10 @@ import { parseDowngrade, parseUpgradeOptions } from '../../options/request-optio
 import type { AcquireOptions, ParsedWait } from '../../options/request-options.js';
 import type { Mode } from '../../protocol/lock-document.js';
 import { sharedMode } from '../holding/fencing-eligibility.js';
-import type { HeldLease } from '../holding/held-lease.js';
-import { LeaseHandle } from '../holding/lock-handle.js';
-import type { HandleOwner, Held, LockHandle } from '../holding/lock-handle.js';
+import type { Hold } from '../holding/hold.js';
+import { LeaseHandle } from '../holding/lease-handle.js';
+import type { HandleOwner, Held } from '../holding/lease-handle.js';
+import type { LockHandle } from '../holding/lock-handle.js';
 
 /**
  * A hold of a reader-writer lock that can change its mode: `acquireWrite` and `acquireUpgradeableRead` return it.
@@ -61,10 +62,7 @@ interface Changes {
 }
 
 /** The handle of a hold that can change its mode, of one lease or of a majority of several. @internal */
-export class ModeChangingHandle<H extends Held = HeldLease>
-  extends LeaseHandle<H>
-  implements ReaderWriterHandle
-{
+export class ModeChangingHandle<H extends Held = Hold> extends LeaseHandle<H> implements ReaderWriterHandle {
   readonly #changes: Changes;
 
   constructor(hold: H, owner: HandleOwner<H>, changes: Changes) {

@@ -13,7 +13,7 @@ import type { Stop } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
 import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
 import { CANCEL_GRACE_MS, StoreAnswers } from '../acquiring/store-answers.js';
-import type { HeldLease } from '../holding/held-lease.js';
+import type { Hold } from '../holding/hold.js';
 import { lossOf } from '../holding/loss.js';
 import { TurnWait } from '../waiting/turn.js';
 import type { Turn } from '../waiting/turn.js';
@@ -31,7 +31,7 @@ type Asked = Turn | { readonly type: 'busy' } | End;
  */
 export class Upgrade {
   readonly #context: AcquisitionContext;
-  readonly #hold: HeldLease;
+  readonly #hold: Hold;
   readonly #exchange: ModeExchange;
   readonly #options: ParsedWait;
   readonly #startedMs: number;
@@ -40,7 +40,7 @@ export class Upgrade {
   #stop!: (end: End) => void;
   #holders: readonly LeaseInfo[] = [];
 
-  constructor(context: AcquisitionContext, hold: HeldLease, exchange: ModeExchange, options: ParsedWait) {
+  constructor(context: AcquisitionContext, hold: Hold, exchange: ModeExchange, options: ParsedWait) {
     this.#context = context;
     this.#hold = hold;
     this.#exchange = exchange;
@@ -119,7 +119,7 @@ export class Upgrade {
   /** Whether the hold is a write now. */
   async #settle(asked: Asked): Promise<boolean> {
     // Asking tells of a loss that is due.
-    if (this.#hold.ended !== undefined) throw this.#loss();
+    if (this.#hold.checkEnd() !== undefined) throw this.#loss();
     switch (asked.type) {
       case 'granted':
         return this.#accept(asked.token, asked.deadline);
@@ -143,7 +143,7 @@ export class Upgrade {
 
   #accept(token: number, deadline: Moment): boolean {
     if (token <= this.#hold.token) return false;
-    this.#hold.extendTo(deadline);
+    this.#hold.seat.extendTo(deadline);
     this.#exchange.settle('write', 'upgradeable', token);
     return true;
   }
@@ -160,7 +160,7 @@ export class Upgrade {
     }
     this.#answers.ending();
     await within(clock, CANCEL_GRACE_MS, this.#cancel());
-    if (this.#hold.ended !== undefined) throw this.#loss();
+    if (this.#hold.checkEnd() !== undefined) throw this.#loss();
     const event = { lockName: name, kind: grant.seats.kind, id };
     report('timeout', { ...event, waitedMs: this.#waitedMs });
     throw this.#timeout();
@@ -191,7 +191,7 @@ export class Upgrade {
   }
 
   #loss(): unknown {
-    return withCallerFrames(() => lossOf(this.#hold, this.#hold.ended ?? 'expired'));
+    return withCallerFrames(() => lossOf(this.#hold, this.#hold.checkEnd() ?? 'expired'));
   }
 
   #timeout(): unknown {

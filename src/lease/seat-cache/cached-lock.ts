@@ -9,8 +9,8 @@ import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import type { CallLimits } from '../../scope.js';
 import { newAttemptId } from '../ids.js';
-import type { KeepableHold, SeatKeeper } from '../holding/grant.js';
-import type { HeldLease } from '../holding/held-lease.js';
+import { Hold } from '../holding/hold.js';
+import type { Seat, SeatKeeper } from '../holding/seat.js';
 import { LocalQueue } from './local-queue.js';
 
 /** A request for a lock whose seats may be kept. */
@@ -28,7 +28,7 @@ export interface SeatCacheContext {
   /** Since when wake-ups arrive without a gap; `Infinity` while they do not. */
   hearingSinceMs(): number;
   /** Gives back an idle seat. */
-  discard(idle: HeldLease): void;
+  discard(idle: Seat): void;
   /** `isInUse` or `hasSeats` of this lock may have changed. */
   changed(lock: CachedLock): void;
 }
@@ -66,7 +66,7 @@ export class CachedLock implements SeatKeeper {
   readonly seats: Seats;
   readonly #context: SeatCacheContext;
   readonly #queue: LocalQueue;
-  readonly #idle = new Map<HeldLease, Timer>();
+  readonly #idle = new Map<Seat, Timer>();
   #others: Others = 'unknown';
   /** When the request was sent whose answer showed that no other process waits. */
   #noneWaitSinceMs = -Infinity;
@@ -104,25 +104,25 @@ export class CachedLock implements SeatKeeper {
   }
 
   /**
-   * Returns a seat: a kept one at once, a kept one after a turn in the local queue, or a new one from the server.
+   * Returns a hold: of an idle seat at once, of a kept one after a turn in the local queue, or of a new one from the server.
    *
    * @param ask - Asks the server; called at most once.
    */
-  async acquire(request: CachedRequest, ask: () => Promise<HeldLease>): Promise<HeldLease> {
+  async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
     const { signal, keepMs } = request;
     signal?.throwIfAborted();
     if (this.#context.closing.aborted) throw new ProviderClosedError(this.name);
     if (keepMs > 0) this.#keepMs = keepMs;
     const idle = this.#takeIdle(request);
-    if (idle !== undefined) return idle;
+    if (idle !== undefined) return new Hold(idle);
     if (!this.#mustQueueHere(request)) {
       this.#requestBegins();
       return await this.#sendRequest(ask);
     }
     if (request.timeoutMs === 0) throw this.#timeout(0, this.#queue.length);
-    const seat = await this.#queue.wait(request, (place) => this.#timeout(request.timeoutMs, place));
+    const hold = await this.#queue.wait(request, (place) => this.#timeout(request.timeoutMs, place));
     // `sendFirst` let this request go to the server; its caller has counted the request already.
-    return seat ?? (await this.#sendRequest(ask));
+    return hold ?? (await this.#sendRequest(ask));
   }
 
   /** Takes what an answer shows of the lock. The request for it was sent at `sinceMs`. */
@@ -162,26 +162,31 @@ export class CachedLock implements SeatKeeper {
     if (!this.#isUncontended) this.#sendQueueToServer();
   }
 
-  mayKeep(hold: KeepableHold): boolean {
-    return (hold.grant.kept?.tokensLeft ?? 0) > 0 && this.#mayPass(hold);
+  mayKeep(seat: Seat): boolean {
+    const isTokenLeft = seat.uses <= this.keeps;
+    return isTokenLeft && this.#mayPass(seat);
   }
 
-  keepIdle(idle: HeldLease): void {
+  keepIdle(idle: Seat): void {
     if (this.#queue.handTo(idle)) return;
     if (this.#queue.length > 0) {
-      this.#giveUp(idle);
+      this.giveUp(idle);
       return;
     }
-    const giveUp = (): void => {
-      this.#giveUp(idle);
-    };
-    idle.keep({ lost: () => undefined, releaseRequestedNow: giveUp });
     const { clock } = this.#context;
-    this.#idle.set(idle, clock.at(clock.nowMs() + this.#keepMs, giveUp));
+    const timer = clock.at(clock.nowMs() + this.#keepMs, () => {
+      this.giveUp(idle);
+    });
+    this.#idle.set(idle, timer);
   }
 
-  seatEnded(hold: HeldLease): void {
-    this.#forget(hold);
+  giveUp(idle: Seat): void {
+    this.#forget(idle);
+    this.#context.discard(idle);
+  }
+
+  seatEnded(seat: Seat): void {
+    this.#forget(seat);
     this.#seatCount -= 1;
     if (this.#seatCount === 0) this.#lastSeatEnded();
     this.#context.changed(this);
@@ -199,12 +204,12 @@ export class CachedLock implements SeatKeeper {
   }
 
   /** Whether this seat may pass to the next caller in this process. */
-  #mayPass(seat: KeepableHold): boolean {
+  #mayPass(seat: Seat): boolean {
     return (
       this.#isUncontended &&
       this.#requestCount === 0 &&
       !seat.wasAskedToRelease &&
-      seat.remainingMs >= seat.grant.terms.leaseMs * MIN_SHARE_LEFT
+      seat.checkRemainingMs() >= seat.grant.terms.leaseMs * MIN_SHARE_LEFT
     );
   }
 
@@ -224,7 +229,7 @@ export class CachedLock implements SeatKeeper {
   /**
    * An idle seat that fits. An idle seat that does not fit blocks a try, and any request for an only seat: gives it up.
    */
-  #takeIdle({ terms, demand, timeoutMs }: CachedRequest): HeldLease | undefined {
+  #takeIdle({ terms, demand, timeoutMs }: CachedRequest): Seat | undefined {
     for (const idle of this.#idle.keys()) {
       const { grant } = idle;
       const isAlike = grant.terms.leaseMs === terms.leaseMs && grant.demand.permits === demand.permits;
@@ -232,10 +237,9 @@ export class CachedLock implements SeatKeeper {
       const mustAsk = demand.mustMatch === true || demand.setsLimit === true;
       if (isAlike && !mustAsk && this.#mayPass(idle)) {
         this.#forget(idle);
-        idle.beginUse();
         return idle;
       }
-      if (this.#hasOneSeat || timeoutMs === 0) this.#giveUp(idle);
+      if (this.#hasOneSeat || timeoutMs === 0) this.giveUp(idle);
     }
     return undefined;
   }
@@ -245,7 +249,7 @@ export class CachedLock implements SeatKeeper {
     this.#context.changed(this);
   }
 
-  async #sendRequest(ask: () => Promise<HeldLease>): Promise<HeldLease> {
+  async #sendRequest(ask: () => Promise<Hold>): Promise<Hold> {
     try {
       return await ask();
     } finally {
@@ -273,15 +277,10 @@ export class CachedLock implements SeatKeeper {
   }
 
   #giveUpIdle(): void {
-    for (const idle of [...this.#idle.keys()]) this.#giveUp(idle);
+    for (const idle of [...this.#idle.keys()]) this.giveUp(idle);
   }
 
-  #giveUp(idle: HeldLease): void {
-    this.#forget(idle);
-    this.#context.discard(idle);
-  }
-
-  #forget(idle: HeldLease): void {
+  #forget(idle: Seat): void {
     this.#idle.get(idle)?.cancel();
     this.#idle.delete(idle);
   }

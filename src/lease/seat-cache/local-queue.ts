@@ -2,13 +2,14 @@ import type { Clock } from '../../clock.js';
 import type { ParsedAcquireOptions } from '../../options/request-options.js';
 import { Scope } from '../../scope.js';
 import type { CallLimits } from '../../scope.js';
-import type { HeldLease } from '../holding/held-lease.js';
+import { Hold } from '../holding/hold.js';
+import type { Seat } from '../holding/seat.js';
 
 interface LocalWaiter {
   readonly leaseMs: number;
   readonly chunk: Chunk;
   /** `undefined` means that the caller must ask the server itself. */
-  settle(seat: HeldLease | undefined): void;
+  settle(hold: Hold | undefined): void;
 }
 
 /** The queue is split into chunks, so that counting the waiters ahead of one does not iterate over all of them. */
@@ -41,7 +42,7 @@ export class LocalQueue {
   }
 
   /**
-   * Waits for a turn. Resolves with the seat, or with `undefined` if the caller must ask the server instead.
+   * Waits for a turn. Resolves with a hold of the seat, or with `undefined` if the caller must ask the server instead.
    *
    * @param timeout - Makes the error of a wait that timed out with `place` callers ahead of it.
    * @throws That error; the reason of the signal; {@link ProviderClosedError}.
@@ -49,14 +50,14 @@ export class LocalQueue {
   async wait(
     request: ParsedAcquireOptions & CallLimits,
     timeout: (place: number) => Error,
-  ): Promise<HeldLease | undefined> {
+  ): Promise<Hold | undefined> {
     const scope = new Scope(this.#name, this.#clock, this.#closing, request);
     scope.throwIfOver();
     const { leaseMs } = request.terms;
     let settle!: LocalWaiter['settle'];
     let reject!: (why: unknown) => void;
-    const settled = new Promise<HeldLease | undefined>((onSeat, onEnd) => {
-      settle = onSeat;
+    const settled = new Promise<Hold | undefined>((onTurn, onEnd) => {
+      settle = onTurn;
       reject = onEnd;
     });
     const waiter: LocalWaiter = { leaseMs, settle, chunk: this.#openChunk() };
@@ -81,12 +82,11 @@ export class LocalQueue {
   }
 
   /** Passes the seat to the first caller. Returns false if there is none, or if it wants another lease time. */
-  handTo(seat: HeldLease): boolean {
+  handTo(seat: Seat): boolean {
     const first = this.#first;
     if (first?.leaseMs !== seat.grant.terms.leaseMs) return false;
     this.#remove(first);
-    seat.beginUse();
-    first.settle(seat);
+    first.settle(new Hold(seat));
     return true;
   }
 

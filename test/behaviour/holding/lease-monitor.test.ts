@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { after, momentNow } from '../../../src/clock.js';
 import type { Clock, Timer } from '../../../src/clock.js';
-import { HeldLease } from '../../../src/lease/holding/held-lease.js';
 import type { Answers, Confirmation } from '../../../src/lease/holding/lease-extender.js';
 import { LeaseMonitor } from '../../../src/lease/holding/lease-monitor.js';
+import { Seat } from '../../../src/lease/holding/seat.js';
 import { parseProviderOptions } from '../../../src/options/provider-options.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 
@@ -11,7 +11,7 @@ const LEASE_MS = 30_000;
 const PERIOD_MS = LEASE_MS / 3;
 const TERMS = { leaseMs: LEASE_MS, extendEveryMs: PERIOD_MS, clockAllowanceMs: 1_000, retentionMs: 60_000 };
 
-/** A manual clock that counts how often it is read: all work that is done for each hold reads it. */
+/** Stands still until it is moved, and counts how often it is asked: what is done for each of many holds asks it. */
 class CountingClock implements Clock {
   asked = 0;
   #nowMs = 1_000;
@@ -45,89 +45,89 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 
 interface Batch {
   readonly names: readonly string[];
-  readonly holds: readonly HeldLease[];
+  readonly seats: readonly Seat[];
   answer(type: Confirmation['type'], isRefused?: boolean): Promise<void>;
 }
 
-/** A monitor whose batches the test answers. */
+/** A monitor whose batches are answered by hand. */
 function monitored(): {
   readonly clock: CountingClock;
   readonly monitor: LeaseMonitor;
   readonly batches: Batch[];
-  readonly hold: (name: string, extendEveryMs?: number) => HeldLease;
+  readonly seat: (name: string, extendEveryMs?: number) => Seat;
 } {
   const clock = new CountingClock();
   const batches: Batch[] = [];
   const extender = {
-    extend: (names: readonly string[], holds: readonly HeldLease[]): Promise<Answers> => {
+    extend: (names: readonly string[], seats: readonly Seat[]): Promise<Answers> => {
       const sentAt = momentNow(clock);
       return new Promise((resolve) => {
         const answer = async (type: Confirmation['type'], isRefused = false): Promise<void> => {
           const confirmation: Confirmation =
             type === 'unknown' ? { type, error: new Error('away') } : { type };
-          if (type === 'extended') for (const hold of holds) hold.extendTo(after(sentAt, LEASE_MS - 1_000));
-          resolve({ confirmations: holds.map(() => confirmation), isRefused });
+          if (type === 'extended') for (const seat of seats) seat.extendTo(after(sentAt, LEASE_MS - 1_000));
+          resolve({ confirmations: seats.map(() => confirmation), isRefused });
           await settled();
         };
-        batches.push({ names, holds, answer });
+        batches.push({ names, seats, answer });
       });
     },
   };
   const monitor = new LeaseMonitor(extender, parseProviderOptions({}), clock);
   const owner = {
-    lost: (hold: HeldLease) => {
-      monitor.remove(hold);
+    lost: (seat: Seat) => {
+      monitor.remove(seat);
     },
     doubtful: () => undefined,
   };
   let ids = 0;
-  const hold = (name: string, extendEveryMs = PERIOD_MS): HeldLease => {
+  const seat = (name: string, extendEveryMs = PERIOD_MS): Seat => {
     const terms = { ...TERMS, extendEveryMs };
     const deadline = after(momentNow(clock), LEASE_MS - 1_000);
     const id = `w${String((ids += 1))}`;
-    const lease = new HeldLease(
+    const added = new Seat(
       { name, seats: mutexSeats, id, token: 1, terms, demand: {}, deadline },
       clock,
       owner,
     );
-    monitor.add(lease);
-    return lease;
+    monitor.add(added);
+    return added;
   };
-  return { clock, monitor, batches, hold };
+  return { clock, monitor, batches, seat };
 }
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `n${String(index)}`);
 
 describe('the lease monitor', () => {
   it('does a bounded amount of work for each of ten thousand holds', async () => {
-    const { clock, batches, hold } = monitored();
-    const holds = names(10_000).map((name) => hold(name));
+    const { clock, batches, seat } = monitored();
+    const seats = names(10_000).map((name) => seat(name));
     clock.asked = 0;
     await clock.advance(PERIOD_MS);
-    const seen = new Set<HeldLease>();
+    const seen = new Set<Seat>();
     for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
       expect(batch.names.length).toBeLessThanOrEqual(256);
-      for (const each of batch.holds) seen.add(each);
+      for (const each of batch.seats) seen.add(each);
       await batch.answer('extended');
     }
-    expect(seen.size).toBe(holds.length);
-    expect(clock.asked / holds.length).toBeLessThan(20);
+    expect(seen.size).toBe(seats.length);
+    expect(clock.asked / seats.length).toBeLessThan(20);
   });
 
   it('combines all confirmations of one turn of the event loop into one batch', async () => {
-    const { monitor, batches, hold } = monitored();
-    const holds = names(200).map(() => hold('one semaphore'));
-    const confirmed = Promise.all(holds.map((each) => monitor.ask(each)));
+    const { monitor, batches, seat } = monitored();
+    const seats = names(200).map(() => seat('one semaphore'));
+    const confirmed = Promise.all(seats.map((each) => monitor.ask(each)));
     await settled();
-    expect(batches.map((batch) => batch.holds.length)).toEqual([200]);
+    expect(batches.map((batch) => batch.seats.length)).toEqual([200]);
     await batches[0]?.answer('extended');
     expect(new Set((await confirmed).map(({ type }) => type))).toEqual(new Set(['extended']));
     expect(batches).toHaveLength(1);
   });
 
   it('adds nearly due leases to a due extension, and not to a confirmation', async () => {
-    const { clock, monitor, batches, hold } = monitored();
-    const [one, other] = [hold('a'), hold('b')];
+    const { clock, monitor, batches, seat } = monitored();
+    const [one, other] = [seat('a'), seat('b')];
     await clock.advance(PERIOD_MS * 0.6);
     const asked = monitor.ask(one);
     await settled();
@@ -138,13 +138,13 @@ describe('the lease monitor', () => {
     expect(batches.map((batch) => batch.names)).toEqual([[other.name]]);
     await batches.shift()?.answer('extended');
     await clock.advance(PERIOD_MS * 0.6);
-    // The first lease is due, and the other one is extended with it.
+    // The first is due, and the other comes along.
     expect(batches.map((batch) => batch.names)).toEqual([['a', 'b']]);
   });
 
   it('confirms a hold by a batch that was sent after the call', async () => {
-    const { monitor, batches, hold } = monitored();
-    const asked = hold('a');
+    const { monitor, batches, seat } = monitored();
+    const asked = seat('a');
     const answers: string[] = [];
     void monitor.ask(asked).then(({ type }) => answers.push(`first ${type}`));
     await settled();
@@ -159,8 +159,8 @@ describe('the lease monitor', () => {
   });
 
   it('never has one document in two batches at once, and does not delay other documents behind a stuck one (E17)', async () => {
-    const { clock, monitor, batches, hold } = monitored();
-    const [first, second, elsewhere] = [hold('a'), hold('a'), hold('b')];
+    const { clock, monitor, batches, seat } = monitored();
+    const [first, second, elsewhere] = [seat('a'), seat('a'), seat('b')];
     void monitor.ask(first);
     await settled();
     void monitor.ask(second);
@@ -171,28 +171,28 @@ describe('the lease monitor', () => {
     expect(batches.map((batch) => batch.names)).toEqual([['a'], ['b']]);
     await batches[0]?.answer('unknown');
     await clock.advance(200);
-    const ids = batches.map((batch) => batch.holds.map(({ id }) => id));
+    const ids = batches.map((batch) => batch.seats.map(({ id }) => id));
     expect(ids).toEqual([[first.id], [elsewhere.id], [second.id]]);
   });
 
   it('extends at most 2,048 leases of one document at a time', async () => {
-    const { clock, batches, hold } = monitored();
-    const holds = names(5_000).map(() => hold('one semaphore'));
+    const { clock, batches, seat } = monitored();
+    const seats = names(5_000).map(() => seat('one semaphore'));
     await clock.advance(PERIOD_MS);
     const sizes: number[] = [];
-    const seen = new Set<HeldLease>();
+    const seen = new Set<Seat>();
     for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
-      sizes.push(batch.holds.length);
-      for (const each of batch.holds) seen.add(each);
+      sizes.push(batch.seats.length);
+      for (const each of batch.seats) seen.add(each);
       await batch.answer('extended');
     }
     expect(sizes).toEqual([2_048, 2_048, 904]);
-    expect(seen.size).toBe(holds.length);
+    expect(seen.size).toBe(seats.length);
   });
 
   it('halves a batch that the server refuses, but not one without an answer', async () => {
-    const { clock, batches, hold } = monitored();
-    for (const name of names(100)) hold(name);
+    const { clock, batches, seat } = monitored();
+    for (const name of names(100)) seat(name);
     await clock.advance(PERIOD_MS);
     for (const isRefused of [false, true]) {
       expect(batches.map((batch) => batch.names.length)).toEqual([100]);
@@ -203,24 +203,24 @@ describe('the lease monitor', () => {
   });
 
   it('extends a due lease in time while other holds are confirmed again and again', async () => {
-    const { clock, monitor, batches, hold } = monitored();
-    const asked = names(600).map((name) => hold(name, 2 * PERIOD_MS));
-    const quiet = hold('quiet');
-    const extended: HeldLease[] = [];
+    const { clock, monitor, batches, seat } = monitored();
+    const asked = names(600).map((name) => seat(name, 2 * PERIOD_MS));
+    const quiet = seat('quiet');
+    const extended: Seat[] = [];
     for (let round = 0; round < 200 && !extended.includes(quiet); round += 1) {
       for (const each of asked) void monitor.ask(each);
       await clock.advance(PERIOD_MS / 100);
       const batch = batches.shift();
-      extended.push(...(batch?.holds ?? []));
+      extended.push(...(batch?.seats ?? []));
       await batch?.answer('extended');
     }
     expect(extended).toContain(quiet);
-    expect(quiet.isHeld).toBe(true);
+    expect(quiet.isOpen).toBe(true);
   });
 
   it('answers pending confirmations when the hold ends, and when the monitor closes', async () => {
-    const { monitor, batches, hold } = monitored();
-    const [released, left] = [hold('a'), hold('b')];
+    const { monitor, batches, seat } = monitored();
+    const [released, left] = [seat('a'), seat('b')];
     const answers = [monitor.ask(released), monitor.ask(left)];
     monitor.remove(released);
     monitor.close();

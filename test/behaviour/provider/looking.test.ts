@@ -6,8 +6,9 @@ import { describe, expect, it } from 'vitest';
 import { LockProvider } from '../../../src/index.js';
 import { QuorumLockProvider } from '../../../src/quorum/index.js';
 import type { ScheduledJob } from '../../../src/index.js';
-import { HeldLease } from '../../../src/lease/holding/held-lease.js';
-import { LeaseHandle } from '../../../src/lease/holding/lock-handle.js';
+import { Hold } from '../../../src/lease/holding/hold.js';
+import { LeaseHandle } from '../../../src/lease/holding/lease-handle.js';
+import { Seat } from '../../../src/lease/holding/seat.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import { MockQuorum, settled } from '../quorum/mock-stores.js';
 import { ManualClock } from '../../support/manual-clock.js';
@@ -166,7 +167,7 @@ describe('inspecting an object of the library', () => {
     const clock = new ManualClock();
     let asked = 0;
     const terms = { leaseMs: 30_000, extendEveryMs: 10_000, clockAllowanceMs: 1_000, retentionMs: 60_000 };
-    const hold = new HeldLease(
+    const seat = new Seat(
       {
         ...{ name: 'a', seats: mutexSeats, id: 'w1', token: 7, terms, demand: {} },
         deadline: { ms: clock.nowMs() + 20_000, wallAheadMs: clock.wallMs() - clock.nowMs() },
@@ -174,7 +175,7 @@ describe('inspecting an object of the library', () => {
       clock,
       { lost: () => undefined, doubtful: () => (asked += 1) },
     );
-    const lock = new LeaseHandle(hold, {
+    const lock = new LeaseHandle(new Hold(seat), {
       databaseName: 'app',
       confirm: () => Promise.reject(new Error('no confirmation is expected')),
       release: () => Promise.resolve(true),

@@ -174,7 +174,7 @@ describe('a late grant of a store', () => {
     expect(await quorum.mutex.tryAcquire()).toBeNull();
     answer?.();
     await settled();
-    expect(seatAt(quorum, 2).ended).toBe('released');
+    expect(seatAt(quorum, 2).checkEnd()).toBe('released');
   });
 
   it('joins a hold that goes on, with its fence lifted, and is given back if the hold is over', async () => {
@@ -191,7 +191,7 @@ describe('a late grant of a store', () => {
       answer?.();
       await settled();
       const late = seatAt(quorum, 2);
-      expect(late.ended).toBe(isReleased ? 'released' : undefined);
+      expect(late.checkEnd()).toBe(isReleased ? 'released' : undefined);
       expect(late.fence).toBe(isReleased ? 7 : 101);
       if (isReleased) continue;
       // So the hold survives the loss of another seat.
@@ -284,7 +284,7 @@ describe('a hold', () => {
     await lock.release();
     answer?.();
     await settled();
-    expect(seatAt(quorum, 0).ended).toBe('released');
+    expect(seatAt(quorum, 0).checkEnd()).toBe('released');
   });
 
   it('is confirmed by a majority, and by nothing less', async () => {

@@ -56,7 +56,7 @@ export class MockSeat implements Seat {
     return this.#request.signal;
   }
 
-  get ended(): LossCause | undefined {
+  checkEnd(): LossCause | undefined {
     if (this.#ended === undefined && this.#clock.nowMs() >= this.#deadlineMs) this.end('expired');
     return this.#ended;
   }
@@ -66,11 +66,11 @@ export class MockSeat implements Seat {
   }
 
   get remainingMs(): number {
-    return this.ended === undefined ? this.#deadlineMs - this.#clock.nowMs() : 0;
+    return this.checkEnd() === undefined ? this.#deadlineMs - this.#clock.nowMs() : 0;
   }
 
   standing(): Standing {
-    return { remainingMs: this.remainingMs, why: this.ended };
+    return { remainingMs: this.remainingMs, why: this.checkEnd() };
   }
 
   extendTo(deadlineMs: number): void {
@@ -88,13 +88,14 @@ export class MockSeat implements Seat {
   }
 
   onEnded(callback: () => void): () => void {
-    if (this.ended !== undefined) callback();
+    if (this.checkEnd() !== undefined) callback();
     else this.#onEnded.push(callback);
     return () => undefined;
   }
 
   assertHeld(): void {
-    if (this.ended !== undefined) throw new LockLostError(this.name, this.ended);
+    const ended = this.checkEnd();
+    if (ended !== undefined) throw new LockLostError(this.name, ended);
   }
 
   async confirm(): Promise<void> {
@@ -109,7 +110,7 @@ export class MockSeat implements Seat {
   }
 
   async release(): Promise<boolean> {
-    const wasHeld = this.ended === undefined;
+    const wasHeld = this.checkEnd() === undefined;
     this.end('released');
     return wasHeld && (await this.answerToRelease());
   }

@@ -4,8 +4,9 @@ import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-sea
 import { after, momentNow } from '../../../src/clock.js';
 import { StoreUnavailableError } from '../../../src/index.js';
 import type { AcquisitionContext } from '../../../src/lease/acquiring/acquisition-context.js';
-import { HeldLease } from '../../../src/lease/holding/held-lease.js';
-import type { HandleOwner } from '../../../src/lease/holding/lock-handle.js';
+import { Hold } from '../../../src/lease/holding/hold.js';
+import type { HandleOwner } from '../../../src/lease/holding/lease-handle.js';
+import { Seat } from '../../../src/lease/holding/seat.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import { SeatHandle } from '../../../src/quorum/seat-handle.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
@@ -90,12 +91,9 @@ describe('a lifting that the store does not answer', () => {
     const terms = { leaseMs: 60_000, clockAllowanceMs: 1_000, extendEveryMs: 20_000, retentionMs: 1 };
     const deadline = after(momentNow(clock), 59_000);
     const grant = { name: 'm', seats: mutexSeats, id: 'w1', token: 1, terms, demand: {}, deadline };
-    const lease = new HeldLease(grant, clock, {
-      lost: () => undefined,
-      doubtful: () => undefined,
-    });
+    const leased = new Seat(grant, clock, { lost: () => undefined, doubtful: () => undefined });
     const owner = { track: () => undefined } as unknown as HandleOwner;
-    const seat = new SeatHandle(lease, owner, context as unknown as AcquisitionContext, 0);
+    const seat = new SeatHandle(new Hold(leased), owner, context as unknown as AcquisitionContext, 0);
     const lifting = later(seat.raiseFence(9));
     for (let passedMs = 0; passedMs < 1_000; passedMs += 100) {
       clock.advance(100);

@@ -61,19 +61,24 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'a hold whose deadline has passed is told lost, and held again after a late extension',
     edits: [
       {
-        file: 'lease/holding/held-lease.ts',
-        find: "return this.#state === 'held' && this.#clock.nowMs() < this.#deadline.ms;",
-        replace: "return this.#state === 'held';",
+        file: 'lease/holding/seat.ts',
+        find: "return this.#state === 'live' && this.clock.nowMs() < this.#deadline.ms;",
+        replace: "return this.#state === 'live';",
       },
       {
-        file: 'lease/holding/held-lease.ts',
-        find: "this.#clock.nowMs() >= this.#deadline.ms) this.lose('expired');",
-        replace: "this.#clock.nowMs() >= this.#deadline.ms) this.#kept?.lost('expired');",
+        file: 'lease/holding/seat.ts',
+        find: "this.clock.nowMs() >= this.#deadline.ms) this.lose('expired');",
+        replace: 'this.clock.nowMs() >= this.#deadline.ms) for (const hold of this.#holds) hold.tellEnd();',
       },
       {
-        file: 'lease/holding/held-lease.ts',
+        file: 'lease/holding/seat.ts',
         find: "      this.lose('expired');\n    });\n",
-        replace: "      this.#kept?.lost('expired');\n    });\n",
+        replace: '      for (const hold of this.#holds) hold.tellEnd();\n    });\n',
+      },
+      {
+        file: 'lease/holding/hold.ts',
+        find: "if (this.#state === 'lost' && this.#ended !== undefined) observer?.lost(this.#ended);",
+        replace: "if (this.#state !== 'released') observer?.lost(this.#ended ?? 'expired');",
       },
     ],
     trial: 'long cuts',
@@ -83,13 +88,13 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'a hold whose deadline has passed is not held, but nobody is told that it is lost',
     edits: [
       {
-        file: 'lease/holding/held-lease.ts',
-        find: "    if (this.#state === 'held' && this.#clock.nowMs() >= this.#deadline.ms) this.lose('expired');\n",
+        file: 'lease/holding/seat.ts',
+        find: "    if (this.#state === 'live' && this.clock.nowMs() >= this.#deadline.ms) this.lose('expired');\n",
         replace: '',
       },
       {
-        file: 'lease/holding/held-lease.ts',
-        find: "    this.#timer = this.#clock.at(this.#deadline.ms, () => {\n      this.lose('expired');\n    });\n",
+        file: 'lease/holding/seat.ts',
+        find: "    this.#timer = this.clock.at(this.#deadline.ms, () => {\n      this.lose('expired');\n    });\n",
         replace: '',
       },
     ],
@@ -100,7 +105,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'no lease is extended when it is due',
     edits: [
       {
-        file: 'lease/holding/lease-monitor.ts',
+        file: 'lease/holding/watched-seat.ts',
         find: 'return Math.max(confirmedMs + extendEveryMs, clock.nowMs());',
         replace: 'return Infinity;',
       },
@@ -220,9 +225,9 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     breaks: 'a seat that is kept is passed on with the token of the hold before',
     edits: [
       {
-        file: 'lease/holding/held-lease.ts',
-        find: 'token: this.#token + 1, deadline',
-        replace: 'token: this.#token, deadline',
+        file: 'lease/holding/seat.ts',
+        find: 'const token = this.grant.token + this.#uses;',
+        replace: 'const token = this.grant.token;',
       },
     ],
     trial: 'nothing happens',

@@ -115,5 +115,5 @@ export const PROVED_ELSEWHERE: Readonly<Record<number, readonly string[]>> = {
   29: ['test/behaviour/fencing/fenced-transaction.test.ts', 'test/behaviour/fencing/commit-outcomes.test.ts'],
   31: [`${SCENARIOS}/index-builds.test.ts`],
   32: [`${SCENARIOS}/process-ends.test.ts`],
-  33: ['test/behaviour/holding/held-lease.test.ts'],
+  33: ['test/behaviour/holding/seats-and-holds.test.ts'],
 };

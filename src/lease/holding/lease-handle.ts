@@ -1,0 +1,219 @@
+import { inspect } from 'node:util';
+import { LockLostError } from '../../errors.js';
+import type { LossCause } from '../../errors.js';
+import { keepAlive } from '../../keep-alive.js';
+import { portrait } from '../../portrait.js';
+import type { Revocation } from '../../protocol/operation.js';
+import { unavailable } from '../../store/unavailable.js';
+import { sharedMode } from './fencing-eligibility.js';
+import type { FencingEligibility } from './fencing-eligibility.js';
+import type { Grant } from './grant.js';
+import { heardController } from './heard-signal.js';
+import type { Hold, HoldObserver } from './hold.js';
+import type { Confirmation } from './lease-extender.js';
+import type { LockHandle } from './lock-handle.js';
+import { lossOf, requestOf } from './loss.js';
+import type { Standing } from './loss.js';
+
+/** What a handle needs of its hold, which is one lease or a majority of several. */
+export interface Held {
+  readonly name: string;
+  readonly id: string;
+  readonly token: number;
+  readonly wasAskedToRelease: boolean;
+  /** The revocation of the hold, if one is known. */
+  readonly revocation?: Revocation | undefined;
+  readonly grant: Pick<Grant, 'demand'> & { readonly seats: Pick<Grant['seats'], 'kind'> };
+  /** Why the hold is over; `undefined` while it is not. Past the deadline this loses the hold. */
+  checkEnd(): LossCause | undefined;
+  /**
+   * How long the process can rely on the hold, in ms. Past the deadline this loses the hold. Has a doubtful hold
+   * confirmed.
+   */
+  checkRemainingMs(): number;
+  /** The state of the hold. Looking loses nothing and sends nothing. */
+  standing(): Standing;
+  observe(observer: HoldObserver): void;
+  keep(observer: HoldObserver): void;
+  letGo(observer: HoldObserver): void;
+  onEnded(callback: () => void): () => void;
+}
+
+/** What a handle needs of its provider. */
+export interface HandleOwner<H = Hold> {
+  /** The database of the lock; `undefined` for a hold in several databases. */
+  readonly databaseName: string | undefined;
+  confirm(hold: H): Promise<Confirmation>;
+  release(hold: H): Promise<boolean>;
+  /** Releases the lock if no code refers to the handle any more. */
+  track(handle: object, hold: H): void;
+  untrack(handle: object): void;
+}
+
+/** The state of a hold for logs: whether it is held or why not, and for how many whole ms. */
+export const inFacts = ({ remainingMs, why }: Standing): object => ({
+  isHeld: remainingMs > 0,
+  ...(why !== undefined && { why }),
+  remainingMs: Math.floor(remainingMs),
+});
+
+/** The handle of a caller. The library keeps no strong reference to it, unless code listens to one of its signals. */
+export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEligibility, HoldObserver {
+  readonly #hold: H;
+  readonly #owner: HandleOwner<H>;
+  // Made at the first use, because most of thousands of holds need none.
+  #lossSignal: AbortController | undefined;
+  #requestSignal: AbortController | undefined;
+  /** How many of the two have a listener. */
+  #heardSignals = 0;
+  #released: Promise<boolean> | undefined;
+
+  constructor(hold: H, owner: HandleOwner<H>) {
+    this.#hold = hold;
+    this.#owner = owner;
+    hold.observe(this);
+    owner.track(this, hold);
+  }
+
+  get name(): string {
+    return this.#hold.name;
+  }
+
+  get id(): string {
+    return this.#hold.id;
+  }
+
+  get fencingToken(): number {
+    return this.#hold.token;
+  }
+
+  get isHeld(): boolean {
+    return this.remainingMs > 0;
+  }
+
+  get remainingMs(): number {
+    return this.#hold.checkRemainingMs();
+  }
+
+  get signal(): AbortSignal {
+    // Before the signal is made: if the deadline has passed, this reports the loss to an existing signal.
+    const ended = this.#hold.checkEnd();
+    if (this.#lossSignal === undefined) {
+      this.#lossSignal = this.#newSignal();
+      if (ended !== undefined && ended !== 'released') this.lost(ended);
+    }
+    return this.#lossSignal.signal;
+  }
+
+  get releaseRequested(): AbortSignal {
+    if (this.#requestSignal === undefined) {
+      this.#requestSignal = this.#newSignal();
+      if (this.#hold.wasAskedToRelease) this.releaseRequestedNow();
+    }
+    return this.#requestSignal.signal;
+  }
+
+  assertHeld(): void {
+    if (this.isHeld) return;
+    throw this.#lossError();
+  }
+
+  async confirm(): Promise<void> {
+    this.#throwIfOver();
+    const confirmation = await keepAlive(this.#owner.confirm(this.#hold));
+    this.#throwIfOver();
+    if (confirmation.type === 'unknown') {
+      throw unavailable(this.name, false, confirmation.error);
+    }
+  }
+
+  release(): Promise<boolean> {
+    this.#owner.untrack(this);
+    this.#released ??= keepAlive(this.#owner.release(this.#hold));
+    return this.#released;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  /** @internal */
+  get databaseName(): string | undefined {
+    return this.#owner.databaseName;
+  }
+
+  /** @internal */
+  whyShared(): string | undefined {
+    return sharedMode(this.#hold.grant.demand.mode ?? 'write');
+  }
+
+  /**
+   * @internal Like a listener of `signal`, but it does not keep the handle alive. Returns a function to unsubscribe.
+   */
+  onEnded(callback: () => void): () => void {
+    return this.#hold.onEnded(callback);
+  }
+
+  /** @internal The state of the hold. Looking loses nothing and sends nothing. */
+  standing(): Standing {
+    return this.#hold.standing();
+  }
+
+  /** @internal The facts of this instant, for logs. Looking sends nothing, not even a confirmation. */
+  toJSON(): object {
+    const { name, grant } = this.#hold;
+    const { kind } = grant.seats;
+    const mode = kind === 'reader-writer' ? { mode: grant.demand.mode } : {};
+    return { name, kind, ...mode, fencingToken: this.fencingToken, ...inFacts(this.standing()) };
+  }
+
+  /** @internal The name of the public interface. */
+  protected shownAs(): string {
+    return 'LockHandle';
+  }
+
+  /** @internal */
+  [inspect.custom](): object {
+    return portrait(this.shownAs(), this.toJSON());
+  }
+
+  lost(why: LossCause): void {
+    this.#lossSignal?.abort(lossOf(this.#hold, why));
+  }
+
+  releaseRequestedNow(): void {
+    this.#requestSignal?.abort(requestOf(this.#hold));
+  }
+
+  /**
+   * The library never gives up a handle, and so its lock, while work could still hear of the loss (S2). While the
+   * signal is reachable, so is the handle. While the signal has a listener, or another signal is derived from it, the
+   * hold keeps the handle: a listener alone would keep neither alive. Without either, no code can hear of the loss once
+   * signal and handle are forgotten.
+   */
+  #newSignal(): AbortController {
+    let wasHeard = false;
+    return heardController((isHeard) => {
+      if (isHeard === wasHeard) return;
+      wasHeard = isHeard;
+      this.#heardSignals += isHeard ? 1 : -1;
+      if (this.#heardSignals > 0) this.#hold.keep(this);
+      else this.#hold.letGo(this);
+    });
+  }
+
+  #throwIfOver(): void {
+    if (this.#hold.checkEnd() !== undefined) throw this.#lossError();
+  }
+
+  /** A fresh error, whose stack shows the caller. */
+  #lossError(): LockLostError {
+    const why = this.#hold.checkEnd();
+    if (why !== undefined) return lossOf(this.#hold, why);
+    return new LockLostError(
+      this.name,
+      'expired',
+      'the process was suspended, and its lease is being confirmed',
+    );
+  }
+}

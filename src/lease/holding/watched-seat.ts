@@ -1,0 +1,98 @@
+import type { Due } from './due-queue.js';
+import type { Confirmation } from './lease-extender.js';
+import type { Seat } from './seat.js';
+
+/** The most leases in one batch: a process may have thousands of leases of one semaphore. */
+export const MAX_BATCH = 2_048;
+
+export const LOST: Confirmation = { type: 'lost' };
+
+const MIN_RETRY_MS = 20;
+const MAX_RETRY_MS = 500;
+
+/** The answer that the callers await who have asked about a seat. One batch gives it. */
+export interface PendingAnswer {
+  readonly answered: Promise<Confirmation>;
+  answer(confirmation: Confirmation): void;
+}
+
+/** The end of one batch. */
+export interface EndedBatch {
+  readonly size: number;
+  /** Whether the server refused it, or it used up its time: a smaller batch may succeed. */
+  readonly isTooLarge: boolean;
+}
+
+/** One seat that the lease monitor watches: when it is due, in how large a batch, and the callers that asked about it. */
+export class WatchedSeat implements Due {
+  readonly seat: Seat;
+  dueMs: number;
+  index = -1;
+  /** Whether a caller has asked about this seat since the last batch with it was sent. */
+  isAskedFor = false;
+  #pendingAnswer: PendingAnswer | undefined;
+  #batchSize = MAX_BATCH;
+
+  constructor(seat: Seat) {
+    this.seat = seat;
+    this.dueMs = this.#nextExtensionMs();
+  }
+
+  /**
+   * The largest batch that this seat joins. Halved when a batch fails, so that one bad document costs the others
+   * little.
+   */
+  get batchSize(): number {
+    return this.#batchSize;
+  }
+
+  /** Resolves when the next batch with this seat is answered, or when the seat is over. */
+  nextAnswer(): Promise<Confirmation> {
+    this.#pendingAnswer ??= newPendingAnswer();
+    return this.#pendingAnswer.answered;
+  }
+
+  /** A batch with this seat is being sent. Returns the answer that it has to give, if a caller has asked. */
+  sent(): PendingAnswer | undefined {
+    const pendingAnswer = this.#pendingAnswer;
+    this.#pendingAnswer = undefined;
+    this.isAskedFor = false;
+    return pendingAnswer;
+  }
+
+  /** The seat is over. */
+  end(): void {
+    this.#pendingAnswer?.answer(LOST);
+  }
+
+  /** When the seat is due after a batch that ended with this confirmation. */
+  dueAfter({ type }: Confirmation, { size, isTooLarge }: EndedBatch): number {
+    const nowMs = this.seat.clock.nowMs();
+    const { extendEveryMs } = this.seat.grant.terms;
+    if (type === 'unknown') {
+      // A batch that fails at once, for example without a primary, fails in any size. So its size stays.
+      if (isTooLarge) this.#batchSize = Math.ceil(size / 2);
+      const pauseMs = Math.max(MIN_RETRY_MS, Math.min(extendEveryMs / 8, MAX_RETRY_MS));
+      return nowMs + pauseMs * (0.5 + Math.random() / 2);
+    }
+    this.#batchSize = MAX_BATCH;
+    // Never at once, because the deadline of a revoked lease does not move.
+    return Math.max(this.#nextExtensionMs(), nowMs + extendEveryMs / 2);
+  }
+
+  /** A third of a lease after its last confirmation, which follows from the deadline. */
+  #nextExtensionMs(): number {
+    const { clock, deadlineMs, grant } = this.seat;
+    const { leaseMs, clockAllowanceMs, extendEveryMs } = grant.terms;
+    const confirmedMs = deadlineMs + clockAllowanceMs - leaseMs;
+    return Math.max(confirmedMs + extendEveryMs, clock.nowMs());
+  }
+}
+
+function newPendingAnswer(): PendingAnswer {
+  let answer!: PendingAnswer['answer'];
+  const answered = new Promise<Confirmation>((resolve) => {
+    answer = resolve;
+  });
+  return { answered, answer };
+}
