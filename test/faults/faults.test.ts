@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { isLong } from '../support/breadth.js';
-import { buildProgram } from '../behaviour/processes/worker-program.js';
-import type { WorkerProgram } from '../behaviour/processes/worker-program.js';
+import { useProgram } from '../support/built-program.js';
 import { startFaultCluster } from '../../lab/cluster/fault-cluster.js';
 import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
 import { failovers } from './failovers.js';
@@ -25,17 +24,15 @@ const WRITER_ROUNDS = 4;
 const LEAST_FAULTS = 3;
 
 let cluster: FaultCluster | undefined;
-let worker: WorkerProgram | undefined;
+const worker = useProgram(WORKER);
 
 beforeAll(async () => {
-  worker = await buildProgram(WORKER);
   cluster = await startFaultCluster({ withClocks: true });
   if (!cluster.canSetClocks) console.log('skipped: faults of clocks, because libfaketime is not installed');
 }, 180_000);
 
 afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
-  await worker?.[Symbol.asyncDispose]();
 });
 
 const started = (): FaultCluster => {
@@ -45,7 +42,7 @@ const started = (): FaultCluster => {
 
 const ordeal = (): Ordeal => ({
   cluster: started(),
-  program: worker?.path ?? '',
+  program: worker.path,
   storeFaults: STORE_FAULTS,
   processFaults: PROCESS_FAULTS,
 });

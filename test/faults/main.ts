@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 
 import { Command, InvalidArgumentError } from 'commander';
 
-import { buildProgram } from '../behaviour/processes/worker-program.js';
+import { buildProgram } from '../../lab/processes/program.js';
 import { startFaultCluster } from '../../lab/cluster/fault-cluster.js';
 import { PROCESS_FAULTS, PROVED_ELSEWHERE, STORE_FAULTS } from './nemesis/fault-list.js';
 import { tellLeftOut } from './nemesis/nemesis.js';

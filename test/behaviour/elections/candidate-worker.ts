@@ -1,10 +1,10 @@
 // A process with some candidates of one election, which does what it is told and tells what happens to them.
-import { createInterface } from 'node:readline';
 import { MongoClient } from 'mongodb';
 import { LeaseholdError, LockProvider, StaleTokenError, fencedUpdateOne } from '../../../src/index.js';
 import type { LeaderElection, LockHandle, LockLostError } from '../../../src/index.js';
 import { randomFrom } from '../../../lab/random.js';
 import { pause } from '../../../lab/patience.js';
+import { nowNs, onOrders, task as given, tell as tellParent } from '../../../lab/processes/parent.js';
 import { LOG } from './candidate-lines.js';
 import type { CandidatesTask, Line, Order, TermLog } from './candidate-lines.js';
 
@@ -15,7 +15,7 @@ const NEWS_NS = 1_000_000n;
 
 type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
-const task = JSON.parse(process.argv[2] ?? '') as CandidatesTask;
+const task = given() as CandidatesTask;
 const client = new MongoClient(task.uri);
 const db = client.db(task.database);
 const locks = new LockProvider(db, task.options);
@@ -26,7 +26,7 @@ const random = randomFrom(task.seed);
 const candidates = new Map(task.candidateIds.map((id) => [id, candidate(id)]));
 
 function tell(line: Without<Line, 'atNs'>): void {
-  process.stdout.write(`${JSON.stringify({ ...line, atNs: String(process.hrtime.bigint()) })}\n`);
+  tellParent({ ...line, atNs: nowNs() });
 }
 
 /** What is no error of the store, nor of a term that is over, is a bug. */
@@ -124,16 +124,14 @@ async function obey(order: Order): Promise<void> {
       break;
     }
     case 'end':
-      input.close();
-      process.stdin.destroy();
+      stopListening();
       await locks.close();
       await client.close();
   }
 }
 
-const input = createInterface({ input: process.stdin });
-input.on('line', (line) => {
-  obey(JSON.parse(line) as Order).catch(complain);
+const stopListening = onOrders((order: Order) => {
+  obey(order).catch(complain);
 });
 await client.connect();
 tell({ says: 'ready' });

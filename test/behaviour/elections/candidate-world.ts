@@ -2,23 +2,26 @@ import { inject } from 'vitest';
 import type { LockProvider, LockProviderOptions } from '../../../src/index.js';
 import type { Lease } from '../../../src/protocol/lock-document.js';
 import { OwnDatabase, randomName } from '../../support/own-database.js';
-import { CandidateProcess } from './candidate-process.js';
-import type { CandidatesTask } from './candidate-lines.js';
+import { Child } from '../../../lab/processes/child.js';
+import type { CandidatesTask, Line, Order } from './candidate-lines.js';
 
 type Conduct = Pick<CandidatesTask, 'transitionMs' | 'workMs'> & { readonly options: LockProviderOptions };
 
 const COLLECTION = 'distributed.locks';
+
+/** A process of candidates as its parent sees it. */
+export type CandidateProcess = Child<Order, Line>;
 
 /** One election with several processes of candidates. This process only observes it. */
 export class CandidateWorld implements AsyncDisposable {
   readonly election = randomName('election');
   readonly database = new OwnDatabase(inject('mongoUri'));
   readonly spectator: LockProvider = this.database.client().provider({ createIndexes: false });
-  readonly #program: string;
+  readonly #program: { readonly path: string };
   readonly #conduct: Conduct;
   readonly #processes: CandidateProcess[] = [];
 
-  constructor(program: string, conduct: Conduct) {
+  constructor(program: { readonly path: string }, conduct: Conduct) {
     this.#program = program;
     this.#conduct = conduct;
   }
@@ -33,18 +36,15 @@ export class CandidateWorld implements AsyncDisposable {
   }
 
   async process(candidateIds: readonly string[], seed = 1): Promise<CandidateProcess> {
-    const started = await CandidateProcess.start(this.#program, {
-      ...{
-        uri: this.database.uri,
-        database: this.database.name,
-        election: this.election,
-        candidateIds,
-        seed,
-      },
+    const task: CandidatesTask = {
+      ...{ uri: this.database.uri, database: this.database.name },
+      ...{ election: this.election, candidateIds, seed },
       ...this.#conduct,
       options: { createIndexes: false, ...this.#conduct.options },
-    });
+    };
+    const started: CandidateProcess = new Child([this.#program.path, JSON.stringify(task)]);
     this.#processes.push(started);
+    await started.heard('ready');
     return started;
   }
 

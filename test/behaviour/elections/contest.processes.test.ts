@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { checkOplog } from '../../judge/oplog-checker.js';
 import { oplogEnd } from '../../judge/oplog-replay.js';
 import { randomFrom } from '../../../lab/random.js';
 import type { Random } from '../../../lab/random.js';
 import { expectDisjoint } from '../processes/beliefs.js';
-import { buildProgram } from '../processes/worker-program.js';
-import type { WorkerProgram } from '../processes/worker-program.js';
 import { byBreadth } from '../../support/breadth.js';
+import { useProgram } from '../../support/built-program.js';
 import { eventually, pause } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
 import { LOG } from './candidate-lines.js';
 import type { TermLog } from './candidate-lines.js';
-import type { CandidateProcess } from './candidate-process.js';
 import { CandidateWorld } from './candidate-world.js';
+import type { CandidateProcess } from './candidate-world.js';
 import { disorderIn, termsOf } from './terms.js';
 
 const DURATION_MS = byBreadth(12_000, 30_000);
@@ -23,15 +22,7 @@ const LEASE_MS = 1_500;
 const TRANSITION_MS = 400;
 const PROCESSES = 5;
 
-let program: WorkerProgram | undefined;
-
-beforeAll(async () => {
-  program = await buildProgram(new URL('candidate-worker.ts', import.meta.url));
-});
-
-afterAll(async () => {
-  await program?.[Symbol.asyncDispose]();
-});
+const program = useProgram(new URL('candidate-worker.ts', import.meta.url));
 
 const CANDIDATES = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] as const;
 
@@ -61,12 +52,20 @@ class Pair {
     return pair;
   }
 
-  get process(): CandidateProcess {
-    return this.#process;
-  }
-
   startAll(): void {
     for (const candidate of this.#ids) this.#process.order({ do: 'start', candidate });
+  }
+
+  /** Which of the two lead, by what they believe themselves. */
+  async leaders(): Promise<readonly string[]> {
+    return (await this.#process.tell({ do: 'say who leads' }, 'leads')).candidates;
+  }
+
+  /** Closes everything: the process must then end by itself, and have had nothing to complain about. */
+  async end(): Promise<void> {
+    this.#process.order({ do: 'end' });
+    await this.#process.endsByItself();
+    expect(this.#process.stderr).toBe('');
   }
 
   async live(isOver: () => boolean): Promise<void> {
@@ -117,7 +116,7 @@ class Pair {
 
 describe('ten candidates in five processes, which stop, start, are killed and are paused', () => {
   it('never lead at the same time, their tokens rise from term to term, and in the end one of them leads', async () => {
-    await using world = new CandidateWorld(program?.path ?? '', {
+    await using world = new CandidateWorld(program, {
       ...{ transitionMs: TRANSITION_MS, workMs: 40 },
       options: { leaseMs: LEASE_MS },
     });
@@ -135,12 +134,12 @@ describe('ten candidates in five processes, which stop, start, are killed and ar
     const isOver = (): boolean => performance.now() >= endMs && worked() >= LEAST_TERMS;
     await Promise.all(pairs.map((pair) => pair.live(isOver)));
 
-    const last = await eventually('exactly one leader, which the spectator sees too', async () => {
-      const leaders = (await Promise.all(pairs.map(({ process }) => process.leaders()))).flat();
+    const last = await eventually('exactly one leader, and everybody knows it', async () => {
+      const leaders = (await Promise.all(pairs.map((pair) => pair.leaders()))).flat();
       const leader = await world.spectator.createLeaderElection(world.election).leader();
       return leaders.length === 1 && leader?.candidateId === leaders[0] ? leader : undefined;
     });
-    await Promise.all(pairs.map(({ process }) => process.end()));
+    await Promise.all(pairs.map((pair) => pair.end()));
 
     const { violations, grants } = await checkOplog({ ...oplog, from }, { toleranceMs: 50 });
     expect(violations).toEqual([]);

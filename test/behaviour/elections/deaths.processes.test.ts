@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Lease } from '../../../src/protocol/lock-document.js';
 import { expectDisjoint } from '../processes/beliefs.js';
-import { buildProgram } from '../processes/worker-program.js';
-import type { WorkerProgram } from '../processes/worker-program.js';
 import { eventually, later, pause } from '../../../lab/patience.js';
+import { useProgram } from '../../support/built-program.js';
 import { CandidateWorld } from './candidate-world.js';
 import { termsOf } from './terms.js';
 
@@ -24,18 +23,10 @@ function expectSoon({ atNs }: { readonly atNs: string }, killedNs: bigint, trans
   expect(tookMs).toBeLessThan(LEASE_MS + transitionMs + SLACK_MS);
 }
 
-let program: WorkerProgram | undefined;
-
-beforeAll(async () => {
-  program = await buildProgram(new URL('candidate-worker.ts', import.meta.url));
-});
-
-afterAll(async () => {
-  await program?.[Symbol.asyncDispose]();
-});
+const program = useProgram(new URL('candidate-worker.ts', import.meta.url));
 
 const worldWith = (transitionMs: number): CandidateWorld =>
-  new CandidateWorld(program?.path ?? '', {
+  new CandidateWorld(program, {
     ...{ transitionMs, workMs: 5 },
     // Extended so often that a busy machine does not lose the lease.
     options: { leaseMs: LEASE_MS, extendEveryMs: 200 },

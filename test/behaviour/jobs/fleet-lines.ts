@@ -2,16 +2,19 @@
 export interface FleetTask {
   readonly uri: string;
   readonly database: string;
-  /** The log file that all workers append to. */
-  readonly log: string;
   readonly everyMs: number;
   readonly leaseMs: number;
   /** The seed of the random numbers. */
   readonly seed: number;
 }
 
-/** One line of the log. `atNs` is CLOCK_MONOTONIC, which all processes of a machine share. */
-export type FleetLine = { readonly pid: number; readonly atNs: string } & (
+/** What a worker is told: to die in the middle of its next run, or to end by itself. */
+export interface FleetOrder {
+  readonly do: 'die' | 'stop';
+}
+
+/** What a worker tells. `atNs` is CLOCK_MONOTONIC, which all processes of a machine share. */
+export type FleetLine = { readonly atNs: string } & (
   | { readonly says: 'ready' }
   /** The start and the end of a run. `dies` is an end too, because the process kills itself next. */
   | { readonly says: 'start' | 'end' | 'dies'; readonly firedAtMs: number }

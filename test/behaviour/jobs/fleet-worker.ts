@@ -1,16 +1,15 @@
 // A process that stands for a job, writes down its runs, and dies in the middle of one when it is told to.
-import { appendFileSync } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
-
 import { MongoClient } from 'mongodb';
 
 import { LockProvider } from '../../../src/index.js';
+import { pause } from '../../../lab/patience.js';
+import { nowNs, onOrders, task, tell as tellParent } from '../../../lab/processes/parent.js';
 import { randomFrom } from '../../../lab/random.js';
-import type { FleetLine, FleetTask } from './fleet-lines.js';
+import type { FleetLine, FleetOrder, FleetTask } from './fleet-lines.js';
 
-type Told<L> = L extends FleetLine ? Omit<L, 'pid' | 'atNs'> : never;
+type Told<L> = L extends FleetLine ? Omit<L, 'atNs'> : never;
 
-const { uri, database, log, everyMs, leaseMs, seed } = JSON.parse(process.argv[2] ?? '') as FleetTask;
+const { uri, database, everyMs, leaseMs, seed } = task() as FleetTask;
 const client = new MongoClient(uri);
 const locks = new LockProvider(client.db(database), { leaseMs, createIndexes: false });
 const random = randomFrom(seed);
@@ -19,10 +18,8 @@ locks.on('storeError', () => undefined);
 let mustDie = false;
 let runs = 0;
 
-// In one write, which is appended as a whole.
 function tell(line: Told<FleetLine>): void {
-  const atNs = String(process.hrtime.bigint());
-  appendFileSync(log, `${JSON.stringify({ pid: process.pid, atNs, ...line })}\n`);
+  tellParent({ atNs: nowNs(), ...line });
 }
 
 /** Some runs take longer than the time to the next. */
@@ -45,13 +42,16 @@ const job = locks.createScheduledJob('fleet', {
 job.on('missed', ({ count, first, last, why }) => {
   tell({ says: 'missed', count, firstMs: first.getTime(), lastMs: last.getTime(), why });
 });
-process.on('SIGUSR2', () => (mustDie = true));
-process.once('SIGTERM', () => {
-  void (async () => {
-    await job.stop();
-    await locks.close();
-    await client.close();
-  })();
+async function stop(): Promise<void> {
+  stopListening();
+  await job.stop();
+  await locks.close();
+  await client.close();
+}
+
+const stopListening = onOrders((order: FleetOrder) => {
+  if (order.do === 'die') mustDie = true;
+  else void stop();
 });
 await client.connect();
 await job.start();

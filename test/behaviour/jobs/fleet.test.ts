@@ -1,23 +1,16 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { randomFrom } from '../../../lab/random.js';
-import { buildProgram } from '../processes/worker-program.js';
-import type { WorkerProgram } from '../processes/worker-program.js';
+import { Child } from '../../../lab/processes/child.js';
 import { byBreadth } from '../../support/breadth.js';
+import { useProgram } from '../../support/built-program.js';
 import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
-import { eventually, within } from '../../../lab/patience.js';
+import { eventually } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
 import { randomName } from '../../support/test-provider.js';
-import type { FleetLine, FleetTask } from './fleet-lines.js';
+import type { FleetLine, FleetOrder, FleetTask } from './fleet-lines.js';
 
 const EVERY_MS = 120;
 const LEASE_MS = 2_000;
@@ -26,43 +19,27 @@ const WORKERS = 5;
 const STARTS = byBreadth(25, 55);
 
 let server: MongoServer;
-let program: WorkerProgram;
+const program = useProgram(new URL('fleet-worker.ts', import.meta.url));
 
 beforeAll(async () => {
-  [server, program] = await Promise.all([
-    startReplicaSet({ members: 3, say: () => undefined }),
-    buildProgram(new URL('fleet-worker.ts', import.meta.url)),
-  ]);
+  server = await startReplicaSet({ members: 3, say: () => undefined });
 });
 
 afterAll(async () => {
-  await Promise.all([server.stop(), program[Symbol.asyncDispose]()]);
+  await server.stop();
 });
+
+type Worker = Child<FleetOrder, FleetLine>;
 
 /** The processes of one job, and the log that they all append to. */
 class Fleet implements AsyncDisposable {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'leasehold-fleet-'));
-  readonly #task: Omit<FleetTask, 'seed'>;
+  readonly #database = randomName('test');
   readonly #random = randomFrom(drawSeed('a fleet'));
-  readonly #workers = new Map<number, ChildProcess>();
-  readonly #endings: Promise<unknown>[] = [];
-  #complaints = '';
-
-  constructor() {
-    const log = join(this.#folder, 'log');
-    writeFileSync(log, '');
-    const database = randomName('test');
-    this.#task = { uri: server.uri, database, log, everyMs: EVERY_MS, leaseMs: LEASE_MS };
-  }
+  readonly #workers: Worker[] = [];
 
   /** The lines of the log, in the order of the clock that all processes share. */
   get lines(): readonly FleetLine[] {
-    const text = readFileSync(this.#task.log, 'utf8');
-    const whole = text
-      .slice(0, text.lastIndexOf('\n') + 1)
-      .split('\n')
-      .filter((line) => line !== '');
-    const lines = whole.map((line) => JSON.parse(line) as FleetLine);
+    const lines = this.#workers.flatMap((worker) => worker.lines);
     return lines.sort((a, b) => Number(BigInt(a.atNs) - BigInt(b.atNs)));
   }
 
@@ -71,20 +48,13 @@ class Fleet implements AsyncDisposable {
   }
 
   async hire(): Promise<void> {
-    const child = spawn(
-      process.execPath,
-      [program.path, JSON.stringify({ ...this.#task, seed: this.#random.between(0, 1e9) })],
-      {
-        stdio: ['ignore', 'ignore', 'pipe'],
-      },
-    );
-    const pid = child.pid ?? NaN;
-    this.#workers.set(pid, child);
-    this.#endings.push(once(child, 'close').then(() => this.#workers.delete(pid)));
-    child.stderr.on('data', (chunk: Buffer) => (this.#complaints += chunk.toString()));
-    await eventually('a worker is ready', () =>
-      this.lines.some((line) => line.says === 'ready' && line.pid === pid),
-    );
+    const task: FleetTask = {
+      ...{ uri: server.uri, database: this.#database },
+      ...{ everyMs: EVERY_MS, leaseMs: LEASE_MS, seed: this.#random.between(0, 1e9) },
+    };
+    const worker: Worker = new Child([program.path, JSON.stringify(task)]);
+    this.#workers.push(worker);
+    await worker.heard('ready');
   }
 
   async untilStarts(count: number): Promise<void> {
@@ -93,22 +63,22 @@ class Fleet implements AsyncDisposable {
 
   /** Makes the leader kill itself in the middle of its next run, and starts another worker. */
   async killLeader(): Promise<void> {
-    const pid = this.lines.findLast(({ says }) => says === 'start')?.pid ?? NaN;
-    this.#workers.get(pid)?.kill('SIGUSR2');
-    await eventually('the death of the leader', () => !this.#workers.has(pid));
+    const last = this.lines.findLast(({ says }) => says === 'start');
+    const leader = this.#workers.find(({ lines }) => last !== undefined && lines.includes(last));
+    leader?.order({ do: 'die' });
+    await eventually('the death of the leader', () => leader?.hasEnded);
     await this.hire();
   }
 
   async stop(): Promise<void> {
-    for (const child of this.#workers.values()) child.kill('SIGTERM');
-    await within(20_000, 'the end of the workers', Promise.all(this.#endings));
-    expect(this.#complaints).toBe('');
+    const living = this.#workers.filter(({ hasEnded }) => !hasEnded);
+    for (const worker of living) worker.order({ do: 'stop' });
+    await Promise.all(living.map((worker) => worker.endsByItself()));
+    expect(this.#workers.map(({ stderr }) => stderr).join('')).toBe('');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const child of this.#workers.values()) child.kill('SIGKILL');
-    await Promise.all(this.#endings);
-    rmSync(this.#folder, { recursive: true, force: true });
+    await Promise.all(this.#workers.map((worker) => worker[Symbol.asyncDispose]()));
   }
 }
 

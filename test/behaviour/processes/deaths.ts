@@ -3,9 +3,8 @@ import { expect, it } from 'vitest';
 import { eventually, later, within } from '../../../lab/patience.js';
 import { beliefIn, beliefsOf, expectDisjoint } from './beliefs.js';
 import { LEASE_MS, ProcessWorld, SLACK_MS } from './process-world.js';
-import type { Subject } from './process-world.js';
+import type { Subject, WorkerProcess } from './process-world.js';
 import { PERMITS } from './worker-lines.js';
-import type { WorkerProcess } from './worker-process.js';
 
 /** Tests of holders and waiters that die without a release. */
 export function deaths(subject: Subject): void {
@@ -13,7 +12,7 @@ export function deaths(subject: Subject): void {
   const ends: readonly (readonly [string, (worker: WorkerProcess) => Promise<unknown>, boolean])[] = [
     ['is killed', (worker) => worker.kill(), false],
     ['is killed while others keep trying', (worker) => worker.kill(), true],
-    ['exits without a release', (worker) => worker.exit(), false],
+    ['exits without a release', (worker) => exit(worker), false],
   ];
 
   it.each(ends)(
@@ -126,6 +125,12 @@ export function deaths(subject: Subject): void {
 
 /** How long a grant may take on a busy machine. The bounds that matter are measured on the server's clock. */
 const TAKEOVER_MS = 15_000;
+
+/** Makes the process exit in the middle of everything. */
+async function exit(worker: WorkerProcess): Promise<void> {
+  worker.order({ do: 'exit' });
+  await worker.ended;
+}
 
 /** Whether a later look promised more time than the one before it. */
 function isExtended(worker: WorkerProcess): boolean {

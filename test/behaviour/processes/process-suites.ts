@@ -1,31 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import type { Wakeups } from '../../../src/index.js';
 import { later, staysOpen, within } from '../../../lab/patience.js';
+import { useProgram } from '../../support/built-program.js';
 import { beliefIn, beliefsOf, expectDisjoint } from './beliefs.js';
 import { deaths } from './deaths.js';
 import { endings } from './endings.js';
 import { pauses } from './pauses.js';
 import { ProcessWorld } from './process-world.js';
-import { buildProgram } from './worker-program.js';
-import type { WorkerProgram } from './worker-program.js';
 
 /** Runs the tests with real processes, each with a client and a provider of its own. */
 export function runProcessSuites(wakeups: Wakeups): void {
-  let built: WorkerProgram | undefined;
-  const subject = {
-    wakeups,
-    get program() {
-      if (built === undefined) throw new Error('the worker has not been built');
-      return built.path;
-    },
-  };
-  beforeAll(async () => {
-    built = await buildProgram(new URL('worker.ts', import.meta.url));
-  });
-  afterAll(async () => {
-    await built?.[Symbol.asyncDispose]();
-  });
+  const subject = { wakeups, program: useProgram(new URL('worker.ts', import.meta.url)) };
 
   describe.concurrent(`between processes (wakeups: ${wakeups})`, () => {
     it('a lock that another process holds is busy, and goes to the waiter when it is released', async () => {

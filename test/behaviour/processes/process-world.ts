@@ -3,8 +3,8 @@ import { inject } from 'vitest';
 import type { LeaseInfo, LockProvider, LockProviderOptions, Wakeups } from '../../../src/index.js';
 import { OwnDatabase, randomName } from '../../support/own-database.js';
 import { eventually } from '../../../lab/patience.js';
-import type { HeldAs } from './worker-lines.js';
-import { WorkerProcess } from './worker-process.js';
+import { Child } from '../../../lab/processes/child.js';
+import type { HeldAs, Line, Order, WorkerTask } from './worker-lines.js';
 
 /** The lease of the workers, which die or stop: short enough that a test can wait until it expires. */
 export const LEASE_MS = 3_000;
@@ -19,7 +19,7 @@ export const SLACK_MS = 2_500;
 export interface Subject {
   readonly wakeups: Wakeups;
   /** The worker, built. */
-  readonly program: string;
+  readonly program: { readonly path: string };
 }
 
 /** How one lease followed another, on the server's clock, which alone decides. */
@@ -30,6 +30,9 @@ export interface Takeover {
   readonly lateMs: number;
 }
 
+/** A worker as its parent sees it. */
+export type WorkerProcess = Child<Order, Line>;
+
 /** One lock, providers of this process, and workers in processes of their own. */
 export class ProcessWorld implements AsyncDisposable {
   readonly lockName = randomName('lock');
@@ -37,8 +40,7 @@ export class ProcessWorld implements AsyncDisposable {
   readonly #options: LockProviderOptions;
   readonly #workers: WorkerProcess[] = [];
   readonly #observer: LockProvider;
-
-  readonly #program: string;
+  readonly #program: { readonly path: string };
 
   constructor({ program, wakeups }: Subject, options: LockProviderOptions = {}) {
     this.#program = program;
@@ -58,14 +60,16 @@ export class ProcessWorld implements AsyncDisposable {
   }
 
   async worker(heldAs: HeldAs = 'mutex'): Promise<WorkerProcess> {
-    const worker = await WorkerProcess.start(this.#program, {
+    const task: WorkerTask = {
       uri: this.#database.uri,
       database: this.#database.name,
       lockName: this.lockName,
       heldAs,
       options: this.#options,
-    });
+    };
+    const worker: WorkerProcess = new Child([this.#program.path, JSON.stringify(task)]);
     this.#workers.push(worker);
+    await worker.heard('ready');
     return worker;
   }
 
@@ -103,5 +107,7 @@ export class ProcessWorld implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#workers.map((worker) => worker[Symbol.asyncDispose]()));
     await this.#database[Symbol.asyncDispose]();
+    const complaints = this.#workers.map(({ stderr }) => stderr).join('');
+    if (complaints !== '') throw new Error(`a worker complained: ${complaints}`);
   }
 }

@@ -1,16 +1,16 @@
 // A process that does what it is told with one lock, and tells what happens to it.
-import { createInterface } from 'node:readline';
-
 import { MongoClient } from 'mongodb';
 
 import { LockLostError, LockProvider } from '../../../src/index.js';
 import type { LockHandle } from '../../../src/index.js';
+import { pause } from '../../../lab/patience.js';
+import { nowNs, onOrders, task, tell as tellParent } from '../../../lab/processes/parent.js';
 import { PERMITS } from './worker-lines.js';
 import type { HeldAs, Line, Order, WorkerTask } from './worker-lines.js';
 
 const LOOK_EVERY_MS = 10;
 
-const { uri, database, lockName, heldAs, options } = JSON.parse(process.argv[2] ?? '') as WorkerTask;
+const { uri, database, lockName, heldAs, options } = task() as WorkerTask;
 const client = new MongoClient(uri);
 const locks = new LockProvider(client.db(database), options);
 // Losses and a store that is away are what the tests are about; they look at signals and answers.
@@ -40,11 +40,7 @@ function open(as: HeldAs): Lock {
   }
 }
 
-const nowNs = (): string => String(process.hrtime.bigint());
-
-function tell(line: Line): void {
-  process.stdout.write(`${JSON.stringify(line)}\n`);
-}
+const tell: (line: Line) => void = tellParent;
 
 async function take(ask: () => Promise<LockHandle | null>): Promise<void> {
   tell({ says: 'asking', atNs: nowNs() });
@@ -95,7 +91,7 @@ function block(ms: number): void {
 async function rounds(count: number): Promise<void> {
   for (let round = 0; round < count; round += 1) {
     await take(() => lock.acquire());
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    await pause(1);
     look('look');
     await giveBack();
   }
@@ -103,8 +99,7 @@ async function rounds(count: number): Promise<void> {
 
 async function end(close: readonly ('provider' | 'client')[]): Promise<void> {
   clearInterval(watching);
-  input.close();
-  process.stdin.destroy();
+  stopListening();
   for (const what of close) await (what === 'provider' ? locks.close({ drainMs: 100 }) : client.close());
   tell({ says: 'ending', atNs: nowNs() });
 }
@@ -146,7 +141,6 @@ async function obey(order: Order): Promise<void> {
 locks.on('waiting', () => {
   tell({ says: 'waiting', atNs: nowNs() });
 });
-const input = createInterface({ input: process.stdin });
-input.on('line', (line) => void obey(JSON.parse(line) as Order));
+const stopListening = onOrders((order: Order) => void obey(order));
 await client.connect();
 tell({ says: 'ready', atNs: nowNs() });

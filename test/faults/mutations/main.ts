@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 
 import { Command, InvalidArgumentError } from 'commander';
 
-import { buildProgram } from '../../behaviour/processes/worker-program.js';
+import { buildProgram } from '../../../lab/processes/program.js';
 import { startFaultCluster } from '../../../lab/cluster/fault-cluster.js';
 import { runRound } from '../round.js';
 import { markdown } from '../summary.js';

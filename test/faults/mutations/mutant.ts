@@ -2,8 +2,8 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-import { buildProgram } from '../../behaviour/processes/worker-program.js';
-import type { WorkerProgram } from '../../behaviour/processes/worker-program.js';
+import { buildProgram } from '../../../lab/processes/program.js';
+import type { BuiltProgram } from '../../../lab/processes/program.js';
 import { WORKER } from '../workload/crew.js';
 import type { Edit, Mutation } from './mutation.js';
 import { PROCESS_MUTATIONS } from './process-mutations.js';
@@ -28,7 +28,7 @@ export function edited(text: string, { file, find, replace }: Edit): string {
 export const sourceOf = (file: string): string => join(ROOT, 'src', file);
 
 /** The worker, built with the bug in it. The checkers are not copied, and have no bug. */
-export async function buildMutant({ name, edits }: Mutation): Promise<WorkerProgram> {
+export async function buildMutant({ name, edits }: Mutation): Promise<BuiltProgram> {
   const folder = join(MUTANTS, name);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });

@@ -1,8 +1,7 @@
 // A process that holds one lock, waits for another, and ends as it is told.
-import { createInterface } from 'node:readline';
-
 import { MongoClient } from 'mongodb';
 
+import { onOrders, task, tell } from '../../../lab/processes/parent.js';
 import { LockProvider } from '../../../src/index.js';
 
 /** What it is started with, as its one argument. */
@@ -14,26 +13,26 @@ export interface EndingTask {
   readonly isPolite: boolean;
 }
 
-const { uri, database, leaseMs, isPolite } = JSON.parse(process.argv[2] ?? '') as EndingTask;
+/** How it is told to end. */
+export type EndingOrder = 'exit' | 'throw' | 'reject' | 'close the client';
+
+const { uri, database, leaseMs, isPolite } = task() as EndingTask;
 const client = new MongoClient(uri);
 const locks = new LockProvider(client.db(database), { leaseMs, createIndexes: false });
 
 if (isPolite) {
   process.once('SIGTERM', () => {
     void locks.close({ drainMs: 2_000 }).then(() => client.close());
-    input.close();
-    process.stdin.destroy();
+    stopListening();
   });
 }
 
-const input = createInterface({ input: process.stdin });
-input.on('line', (order) => {
+const stopListening = onOrders((order: EndingOrder) => {
   if (order === 'exit') process.exit(3);
   if (order === 'throw') throw new Error('as it was told');
   if (order === 'reject') void Promise.reject(new Error('as it was told'));
   if (order === 'close the client') {
-    input.close();
-    process.stdin.destroy();
+    stopListening();
     void client.close();
   }
 });
@@ -41,7 +40,7 @@ input.on('line', (order) => {
 const hold = await locks.acquireMutex('mine');
 hold.releaseRequested.addEventListener('abort', () => void hold.release());
 locks.once('waiting', () => {
-  process.stdout.write('waiting\n');
+  tell({ says: 'waiting' });
 });
 // What it waits for never comes; what it rejects with is nobody's concern.
 locks.acquireMutex('theirs').catch(() => undefined);

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { buildProgram } from '../../behaviour/processes/worker-program.js';
-import type { WorkerProgram } from '../../behaviour/processes/worker-program.js';
+import { useProgram } from '../../support/built-program.js';
 import { smallDisk } from '../../../lab/cluster/disk.js';
 import type { SmallDisk } from '../../../lab/cluster/disk.js';
 import { startFaultCluster } from '../../../lab/cluster/fault-cluster.js';
@@ -16,19 +15,17 @@ const SEED = 20_261_120;
 
 let disk: SmallDisk | undefined;
 let cluster: FaultCluster | undefined;
-let worker: WorkerProgram | undefined;
+const worker = useProgram(WORKER);
 
 beforeAll(async () => {
   disk = await smallDisk(DISK_MB);
   if (disk === undefined) return;
-  worker = await buildProgram(WORKER);
   cluster = await startFaultCluster({ dataFolders: [disk.folder] });
 }, 180_000);
 
 afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
   await disk?.[Symbol.asyncDispose]();
-  await worker?.[Symbol.asyncDispose]();
 });
 
 it('a full disk of a member breaks no invariant', async ({ skip }) => {
@@ -39,7 +36,7 @@ it('a full disk of a member breaks no invariant', async ({ skip }) => {
     return;
   }
   const result = await runRound({
-    ...{ seed: SEED, cluster, program: worker?.path ?? '', leaseMs: 2_000, isStrict: false },
+    ...{ seed: SEED, cluster, program: worker.path, leaseMs: 2_000, isStrict: false },
     ...{ storeFaults: [fullDisk(disk, member)], processFaults: [] },
     ...{ durationMs: 5_000, faultMs: { min: 300, max: 3_000 } },
   });

@@ -1,68 +1,17 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcessByStdio } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
+import { describe, expect, inject, it } from 'vitest';
 
-import { build } from 'tsup';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-
+import { Child } from '../../../lab/processes/child.js';
+import { useProgram } from '../../support/built-program.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import { eventually, later, within } from '../../../lab/patience.js';
-import type { EndingTask } from './ending-worker.js';
+import type { EndingOrder, EndingTask } from './ending-worker.js';
 
-/** Inside the project, so that the program finds its dependencies. */
-const CACHE = fileURLToPath(new URL('../../../.cache/', import.meta.url));
-
-let folder: string;
-
-beforeAll(async () => {
-  await mkdir(CACHE, { recursive: true });
-  folder = await mkdtemp(join(CACHE, 'ending-worker-'));
-  const entry = { worker: fileURLToPath(new URL('ending-worker.ts', import.meta.url)) };
-  await build({ config: false, entry, outDir: folder, format: 'esm', target: 'node20', silent: true });
-});
-
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
-});
-
-type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+const program = useProgram(new URL('ending-worker.ts', import.meta.url));
 
 /** A worker that holds `mine` and waits for `theirs`. */
-class Worker implements AsyncDisposable {
-  readonly child: Child;
-  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
-  #said = '';
+type Worker = Child<EndingOrder, { readonly says: 'waiting' }>;
 
-  constructor(task: EndingTask) {
-    this.child = spawn(process.execPath, [join(folder, 'worker.js'), JSON.stringify(task)], {
-      stdio: ['pipe', 'pipe', 'pipe'],
-    });
-    this.child.stdout.on('data', (chunk: Buffer) => (this.#said += chunk.toString()));
-    // Its error output is read and thrown away.
-    this.child.stderr.resume();
-    this.ended = once(this.child, 'close').then(([code, signal]) => ({
-      code: code as number | null,
-      signal: signal as NodeJS.Signals | null,
-    }));
-  }
-
-  async waiting(): Promise<void> {
-    await eventually('it waits', () => this.#said.includes('waiting'));
-  }
-
-  order(order: string): void {
-    this.child.stdin.write(`${order}\n`);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGKILL');
-    await this.ended;
-  }
-}
+const start = (task: EndingTask): Worker => new Child([program.path, JSON.stringify(task)]);
 
 const LEASE_MS = 2_000;
 
@@ -70,17 +19,21 @@ const LEASE_MS = 2_000;
 const SLACK_MS = 5_000;
 
 interface End {
-  readonly end: (worker: Worker) => unknown;
+  readonly end: (worker: Worker) => void;
   readonly how: object;
 }
 
 const ENDS: Readonly<Record<string, End>> = {
-  'by an unhandled SIGTERM': {
-    end: ({ child }) => child.kill('SIGTERM'),
+  'by SIGTERM, which nobody handles': {
+    end: (worker) => {
+      worker.signal('SIGTERM');
+    },
     how: { code: null, signal: 'SIGTERM' },
   },
-  'by an unhandled SIGINT': {
-    end: ({ child }) => child.kill('SIGINT'),
+  'by SIGINT, which nobody handles': {
+    end: (worker) => {
+      worker.signal('SIGINT');
+    },
     how: { code: null, signal: 'SIGINT' },
   },
   'by process.exit': {
@@ -119,13 +72,13 @@ describe.concurrent('a process that holds and waits', () => {
       );
       if (holder === undefined || heir === undefined) throw new Error('there are two');
       const theirs = await holder.acquireMutex('theirs');
-      await using worker = new Worker({
+      await using worker = start({
         uri: database.uri,
         database: database.name,
         leaseMs: LEASE_MS,
         isPolite: false,
       });
-      await worker.waiting();
+      await worker.heard('waiting');
       const mine = (await heir.inspect('mine'))?.holders[0];
       const waits = ['mine', 'theirs'].map((name) => later(heir.acquireMutex(name)));
       await eventually('both are waited for', async () => {
@@ -154,16 +107,16 @@ describe.concurrent('a process that holds and waits', () => {
     await using database = new OwnDatabase(inject('mongoUri'));
     const heir = database.client().provider({ leaseMs: 60_000, createIndexes: false });
     const theirs = await heir.acquireMutex('theirs');
-    await using worker = new Worker({
+    await using worker = start({
       uri: database.uri,
       database: database.name,
       leaseMs: 60_000,
       isPolite: true,
     });
-    await worker.waiting();
+    await worker.heard('waiting');
     const wait = later(heir.acquireMutex('mine'));
     await eventually('it is waited for', async () => (await heir.inspect('mine'))?.waiters.length === 1);
-    worker.child.kill('SIGTERM');
+    worker.signal('SIGTERM');
     await within(10_000, 'the grant', wait);
     expect(await within(10_000, 'its end', worker.ended)).toEqual({ code: 0, signal: null });
     expect((await heir.inspect('theirs'))?.waiters).toEqual([]);

@@ -125,8 +125,7 @@ export class Crew {
   }
 
   async dismiss(): Promise<void> {
-    for (const worker of this.workers) worker.kill();
-    await Promise.all(this.#workers.map(({ ended }) => ended));
+    await Promise.all(this.#workers.map((worker) => worker.kill()));
   }
 
   #pathOf(folder: string, number: number): string {

@@ -4,6 +4,7 @@ import type { Collection } from 'mongodb';
 
 import { LockProvider } from '../../../src/index.js';
 import { pause } from '../../../lab/patience.js';
+import { onOrders, task as given, tell } from '../../../lab/processes/parent.js';
 import type { WorkerLine } from '../history.js';
 import { randomFrom } from '../../../lab/random.js';
 import { Actor } from './actor.js';
@@ -22,7 +23,7 @@ const BOUNDS = { socketTimeoutMS: 5_000, serverSelectionTimeoutMS: 5_000 };
 /** How long what was closed may take to be gone. */
 const CLOSE_BOUND_MS = 5_000;
 
-const task = JSON.parse(process.argv[2] ?? '') as WorkerTask;
+const task = given() as WorkerTask;
 const { leaseMs } = task.options;
 const journal = new Journal<WorkerLine>(task.journalPath);
 
@@ -33,9 +34,7 @@ function resources(): Record<string, number> {
   return counts;
 }
 
-const say = (report: Report): void => {
-  process.send?.(report);
-};
+const say: (report: Report) => void = tell;
 
 let isCrashing = false;
 for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
@@ -78,7 +77,7 @@ const stage: Stage = {
   nextAsk: () => (asks += 1),
 };
 
-process.on('message', (order: Order) => {
+const stopListening = onOrders((order: Order) => {
   switch (order.do) {
     case 'stop':
       isStopping = true;
@@ -95,8 +94,6 @@ process.on('message', (order: Order) => {
       throw new Error('as asked');
   }
 });
-// Its parent is gone, however that ended.
-process.on('disconnect', () => process.exit(8));
 
 const openBefore = resources();
 
@@ -139,5 +136,4 @@ await locks.close();
 await client.close();
 await bounded.close();
 journal.write({ type: 'ended', resources: await left() });
-process.removeAllListeners('disconnect');
-process.disconnect();
+stopListening();
