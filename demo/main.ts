@@ -9,8 +9,7 @@ import { MongoClient } from 'mongodb';
 import pc from 'picocolors';
 import { connectOrStart } from '../lab/mongo-server/connect-or-start.js';
 import type { MongoServer } from '../lab/mongo-server/start.js';
-import { nowMs } from './reporter.js';
-import { Worker } from './worker.js';
+import { nowMs, Worker } from './worker.js';
 import type { Hold } from './worker.js';
 
 const NAMES = [pc.green('A'), pc.cyan('B'), pc.yellow('C'), pc.magenta('D')].map(pc.bold);

@@ -1,7 +1,9 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { Child } from '../lab/processes/child.js';
+import { fromSources } from '../lab/processes/program.js';
 import type { Report } from './reporter.js';
+
+/** The clock that the processes share. */
+export const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 /** One hold as its process saw it, in milliseconds of the clock that the processes share. */
 export interface Hold {
@@ -23,22 +25,9 @@ export class Worker {
   readonly ended: Promise<string>;
 
   constructor(name: string, server: NodeJS.ProcessEnv, holds: Hold[], onReport: () => void) {
-    const child = fork('examples/mutex.ts', {
-      cwd: fileURLToPath(new URL('../', import.meta.url)),
-      execArgv: ['--import', 'tsx', '--import', new URL('reporter.ts', import.meta.url).href],
-      env: { ...process.env, ...server },
-    });
-    this.name = name;
-    this.pid = child.pid ?? 0;
-    this.kill = () => child.kill('SIGKILL');
-    // The last reports may come after the exit, and before the channel closes.
-    const closed = Promise.all([once(child, 'exit'), once(child, 'disconnect')]);
-    this.ended = closed.then(([[code, signal]]) =>
-      code === null ? String(signal) : `exit code ${String(code)}`,
-    );
     let askedMs = 0;
-    child.on('message', (report) => {
-      const [line, atMs] = report as Report;
+    const onLine = ({ line, atNs }: Report): void => {
+      const atMs = Number(atNs) / 1e6;
       const [verb, token] = line.split(' ');
       if (verb === 'asks') askedMs = atMs;
       const hold = { worker: this, token: Number(token), askedMs, grantedMs: atMs };
@@ -49,6 +38,17 @@ export class Worker {
       if (ended !== undefined) ended.endedMs = atMs;
       holds.sort((a, b) => a.grantedMs - b.grantedMs);
       onReport();
+    };
+    const program = fromSources('examples/mutex.ts', new URL('reporter.ts', import.meta.url));
+    const child = new Child<never, Report>(program, { env: server, onLine });
+    this.name = name;
+    this.pid = child.pid;
+    this.kill = () => {
+      child.signal('SIGKILL');
+    };
+    this.ended = child.ended.then(({ code, signal }) => {
+      process.stderr.write(child.stderr);
+      return code === null ? String(signal) : `exit code ${code}`;
     });
   }
 }

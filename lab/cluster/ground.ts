@@ -3,7 +3,7 @@ import { copyFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { endWithThisProcess } from '../mongo-server/members.js';
+import { endWithThisProcess } from '../processes/end-with-this-process.js';
 import type { ControlledMember } from './fault-member.js';
 import type { MongodProcess } from './mongod-process.js';
 

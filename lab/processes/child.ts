@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 
 import { BUSY_MACHINE_MS, eventually, within } from '../patience.js';
+import { endWithThisProcess } from './end-with-this-process.js';
 import { ROOT } from './program.js';
 import { asRecord, isRecord, recorded } from './record.js';
 
@@ -28,15 +29,9 @@ export interface Ending {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A last resort: a parent that ends in the middle of a test disposes of nothing. */
-const living = new Set<Pick<Child, 'signal'>>();
-process.on('exit', () => {
-  for (const child of living) child.signal('SIGKILL');
-});
-
 /**
  * A Node process as its parent sees it. It takes orders and tells lines through the functions of `parent.ts`. It is
- * killed when it is disposed of, if it has not ended by itself.
+ * killed when it is disposed of or when its parent ends, if it has not ended by itself.
  */
 export class Child<Order = never, Line extends Told = never> implements AsyncDisposable {
   readonly pid: number;
@@ -68,7 +63,9 @@ export class Child<Order = never, Line extends Told = never> implements AsyncDis
     const { stdin, stdout, stderr, pid } = this.#process;
     if (pid === undefined) throw new Error('the process could not be started');
     this.pid = pid;
-    living.add(this);
+    const leave = endWithThisProcess(() => {
+      this.signal('SIGKILL');
+    });
     stdout.setEncoding('utf8').on('data', (chunk: string) => {
       this.#read(chunk);
     });
@@ -76,7 +73,7 @@ export class Child<Order = never, Line extends Told = never> implements AsyncDis
     // The process may have been killed just before an order.
     stdin.on('error', () => undefined);
     this.ended = once(this.#process, 'close').then(([code, signal]) => {
-      living.delete(this);
+      leave();
       if (!isRecord(this.#unread)) this.#stdout += this.#unread;
       return (this.#ending = { code: code as number | null, signal: signal as NodeJS.Signals | null });
     });

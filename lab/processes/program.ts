@@ -11,10 +11,11 @@ const CACHE = join(ROOT, '.cache');
 
 const TYPESCRIPT = ['--import', 'tsx'];
 
-/** The arguments of Node that run a file of TypeScript. */
-export const fromSources = (file: string | URL): readonly string[] => [
+/** The arguments of Node that run a file of TypeScript, after they have loaded these modules. */
+export const fromSources = (file: string, ...preloaded: readonly URL[]): readonly string[] => [
   ...TYPESCRIPT,
-  typeof file === 'string' ? file : fileURLToPath(file),
+  ...preloaded.flatMap(({ href }) => ['--import', href]),
+  file,
 ];
 
 /** The arguments of Node that run a short module, given as its text. */

@@ -1,15 +1,14 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, it } from 'vitest';
 
-const ownerProcess = fileURLToPath(new URL('../../lab/mongo-server/owner-process.ts', import.meta.url));
+import { eventually } from '../../lab/patience.js';
+import { Child } from '../../lab/processes/child.js';
+import { fromSources } from '../../lab/processes/program.js';
 
 let folder: string;
 
@@ -23,20 +22,15 @@ afterAll(async () => {
 
 /** Runs a process that starts a mongod, and ends this process in the given way. Returns the port of the mongod. */
 async function endOwner(end: 'throw' | 'exit' | NodeJS.Signals): Promise<number> {
-  const owner = spawn(process.execPath, ['--import', 'tsx', ownerProcess, end], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-    // A killed owner cannot remove the data of its server, so the data goes to a folder that this test removes.
-    env: { ...process.env, TMPDIR: folder },
-  });
-  const closed = once(owner, 'close');
-  for await (const line of createInterface(owner.stdout)) {
-    const port = /^port (\d+)$/.exec(line)?.[1];
-    if (port === undefined) continue;
-    if (end !== 'throw' && end !== 'exit') owner.kill(end);
-    await closed;
-    return Number(port);
-  }
-  throw new Error('the owner ended without a server');
+  await using owner = new Child<never, { readonly says: 'port'; readonly port: number }>(
+    [...fromSources('lab/mongo-server/owner-process.ts'), end],
+    // Nobody is left to remove the data of a server whose owner was killed, so it goes where this test cleans up.
+    { env: { TMPDIR: folder } },
+  );
+  const { port } = await owner.heard('port');
+  if (end !== 'throw' && end !== 'exit') owner.signal(end);
+  await owner.ended;
+  return port;
 }
 
 /** Asks by port and not by pid, because a dead process keeps its pid until its new parent has noticed the death. */
@@ -56,6 +50,6 @@ it.each(['throw', 'exit', 'SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
   'no mongod outlives the process that started it: %s',
   async (end) => {
     const port = await endOwner(end);
-    await expect.poll(async () => answers(port), { timeout: 15_000 }).toBe(false);
+    await eventually('nobody listens', async () => !(await answers(port)), 15_000);
   },
 );

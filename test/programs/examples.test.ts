@@ -1,30 +1,19 @@
-import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { expect, inject, test } from 'vitest';
 
+import { runToEnd } from '../../lab/processes/child.js';
+import { fromSources, ROOT } from '../../lab/processes/program.js';
 import { OwnDatabase } from '../support/own-database.js';
-
-const execute = promisify(execFile);
-const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Runs an example in this many processes at a time. Returns the output of each when all have ended by themselves. */
 async function run(example: string, processes = 1): Promise<readonly (readonly string[])[]> {
   await using database = new OwnDatabase(inject('mongoUri'));
   return await Promise.all(
     Array.from({ length: processes }, async () => {
-      const { stdout, stderr } = await execute(
-        process.execPath,
-        ['--import', 'tsx', join('examples', `${example}.ts`)],
-        {
-          // The folder of tsconfig.json, which maps `leasehold` to src.
-          cwd: root,
-          env: { ...process.env, MONGODB_URI: database.uri, MONGODB_DATABASE: database.name },
-          timeout: 60_000,
-        },
-      );
+      const { stdout, stderr } = await runToEnd(fromSources(`examples/${example}.ts`), {
+        env: { MONGODB_URI: database.uri, MONGODB_DATABASE: database.name },
+      });
       expect(stderr).toBe('');
       return stdout.trimEnd().split('\n');
     }),
@@ -84,8 +73,8 @@ test('the fenced update: the holder with the older token is refused', async () =
   ]);
 });
 
-test('every example has a test here', () => {
-  expect(readdirSync(join(root, 'examples')).sort()).toEqual([
+test('each example is run here', () => {
+  expect(readdirSync(join(ROOT, 'examples')).sort()).toEqual([
     'election-and-job.ts',
     'fenced-update.ts',
     'mutex.ts',

@@ -1,7 +1,7 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { eventually, later, rejection, staysOpen, within } from '../../../lab/patience.js';
+import { runToEnd } from '../../../lab/processes/child.js';
+import { inline } from '../../../lab/processes/program.js';
 import { failCommands, testProvider, useOwnServer } from '../../support/test-provider.js';
 
 useOwnServer();
@@ -46,11 +46,10 @@ describe('a candidate whose store does not answer', () => {
 });
 
 describe('a process that awaits an election', () => {
-  it('stays alive until the awaited calls have settled, and then ends', async () => {
-    const url = new URL('../../../src/index.ts', import.meta.url).href;
+  it('lives until what it awaits has come, and no longer', async () => {
     const program = `
       import { MongoClient } from 'mongodb';
-      import { LockProvider } from ${JSON.stringify(url)};
+      import { LockProvider } from 'leasehold';
       const client = new MongoClient('mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=100');
       const locks = new LockProvider(client.db('x'), { storeTimeoutMs: 200 });
       const election = locks.createLeaderElection('e');
@@ -63,9 +62,7 @@ describe('a process that awaits an election', () => {
       await locks.close();
       console.log((await next).done, election.state);
       await client.close();`;
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      ...['--import', 'tsx', '--input-type=module', '-e', program],
-    ]);
+    const { stdout } = await runToEnd(inline(program));
     expect(stdout.trim().split('\n')).toEqual(['ACQUIRE_TIMEOUT', 'true stopped']);
   });
 });

@@ -1,17 +1,13 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-
 import { describe, expect, it } from 'vitest';
 
 import { keepAlive } from '../../../src/keep-alive.js';
-
-const run = promisify(execFile);
+import { runToEnd } from '../../../lab/processes/child.js';
+import { inline } from '../../../lab/processes/program.js';
 
 /** Runs a program in its own process, and returns what it prints. */
 async function printed(program: string): Promise<string> {
-  const url = new URL('../../../src/keep-alive.ts', import.meta.url).href;
-  const source = `import { keepAlive } from ${JSON.stringify(url)};\n${program}`;
-  const { stdout } = await run(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', source]);
+  const source = `import { keepAlive } from './src/keep-alive.js';\n${program}`;
+  const { stdout } = await runToEnd(inline(source));
   return stdout.trim();
 }
 

@@ -1,18 +1,14 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-
 import { expect, it } from 'vitest';
 
-const run = promisify(execFile);
-
-const urlOf = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
+import { runToEnd } from '../../../lab/processes/child.js';
+import { inline } from '../../../lab/processes/program.js';
 
 /** Answers after a while, by a timer that does not keep the process alive. */
 const ANSWER = '() => new Promise((resolve) => setTimeout(() => resolve(true), 200).unref())';
 
 /** A program that holds an upgradeable read of stores that answer late, awaits the call, and prints that it went on. */
 const program = (call: string): string => `
-  import { MockQuorum, settled } from ${urlOf('./mock-stores.ts')};
+  import { MockQuorum, settled } from './test/behaviour/quorum/mock-stores.js';
   const quorum = new MockQuorum();
   const lock = await quorum.lock.acquireUpgradeableRead();
   await settled();
@@ -27,9 +23,8 @@ const program = (call: string): string => `
 it.concurrent.each(['upgrade()', 'tryUpgrade()', "downgrade('read')", 'confirm()', 'release()'])(
   '%s of a hold keeps the process alive while it is awaited',
   async (call) => {
-    const args = ['--import', 'tsx', '--input-type=module', '-e', program(call)];
     // A process that ends while it awaits at its top level has exit code 13, and this rejects.
-    const { stdout } = await run(process.execPath, args);
+    const { stdout } = await runToEnd(inline(program(call)));
     expect(stdout.trim()).toBe('gone on');
   },
 );

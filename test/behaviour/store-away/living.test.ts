@@ -1,31 +1,20 @@
-import { execFile } from 'node:child_process';
-
 import { describe, expect, it } from 'vitest';
 
-interface Ended {
-  readonly printed: string;
-  readonly code: number;
-}
+import { runToEnd } from '../../../lab/processes/child.js';
+import { inline } from '../../../lab/processes/program.js';
 
-/** Runs a program in a process of its own, which can never reach its store. */
-const run = (program: string): Promise<Ended> =>
-  new Promise((resolve) => {
-    const index = new URL('../../../src/index.ts', import.meta.url).href;
-    const source = `
-      import { MongoClient } from 'mongodb';
-      import { LockProvider } from ${JSON.stringify(index)};
-      const client = new MongoClient('mongodb://127.0.0.1:1/', { serverSelectionTimeoutMS: 200 });
-      const locks = new LockProvider(client.db('x'), { storeTimeoutMs: 300 });
-      const say = (what, error) => console.log(what, error?.code ?? error);
-      ${program}`;
-    const child = execFile(
-      process.execPath,
-      ['--import', 'tsx', '--input-type=module', '-e', source],
-      (_, printed) => {
-        resolve({ printed: printed.trim(), code: child.exitCode ?? -1 });
-      },
-    );
-  });
+/** What a process prints whose store is away for good, and which ends by itself with this exit code. */
+async function printed(program: string, exitCode: number): Promise<string> {
+  const source = `
+    import { MongoClient } from 'mongodb';
+    import { LockProvider } from 'leasehold';
+    const client = new MongoClient('mongodb://127.0.0.1:1/', { serverSelectionTimeoutMS: 200 });
+    const locks = new LockProvider(client.db('x'), { storeTimeoutMs: 300 });
+    const say = (what, error) => console.log(what, error?.code ?? error);
+    ${program}`;
+  const { stdout } = await runToEnd(inline(source), { exitCode });
+  return stdout.trim();
+}
 
 describe.concurrent('a process whose store is away', () => {
   it('stays alive while it awaits a lock, runs its catch block, and ends by itself with its exit code', async () => {
@@ -39,7 +28,7 @@ describe.concurrent('a process whose store is away', () => {
         }
       }
       main();`;
-    expect(await run(program)).toEqual({ printed: 'caught ACQUIRE_TIMEOUT', code: 7 });
+    expect(await printed(program, 7)).toBe('caught ACQUIRE_TIMEOUT');
   });
 
   it('stays alive while it awaits any other call', async () => {
@@ -66,8 +55,8 @@ describe.concurrent('a process whose store is away', () => {
       }
       await locks.close();
       say('closed', '');`;
-    const { printed, code } = await run(program);
-    expect(printed.split('\n').map((line) => line.trim())).toEqual([
+    const lines = await printed(program, 0);
+    expect(lines.split('\n').map((line) => line.trim())).toEqual([
       'tryAcquire STORE_UNAVAILABLE',
       'use ACQUIRE_TIMEOUT',
       'acquireAll ACQUIRE_TIMEOUT',
@@ -81,6 +70,5 @@ describe.concurrent('a process whose store is away', () => {
       'ensureIndexes STORE_UNAVAILABLE',
       'closed',
     ]);
-    expect(code).toBe(0);
   });
 });
