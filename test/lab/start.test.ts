@@ -1,15 +1,8 @@
 import { MongoClient } from 'mongodb';
 import { describe, expect, inject, it } from 'vitest';
 
+import { isAlive } from '../../lab/processes/is-alive.js';
 import { startReplicaSet, startStandalone } from '../../lab/mongo-server/start.js';
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
 
 async function ask(uri: string, command: Record<string, unknown>): Promise<Record<string, unknown>> {
   const client = new MongoClient(uri);

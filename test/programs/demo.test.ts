@@ -2,6 +2,7 @@ import { expect, inject, it } from 'vitest';
 
 import { Child } from '../../lab/processes/child.js';
 import { eventually } from '../../lab/patience.js';
+import { isAlive } from '../../lab/processes/is-alive.js';
 import { fromSources } from '../../lab/processes/program.js';
 
 /** The demo has bounds of its own. This one ends a demo that hangs. */
@@ -32,11 +33,3 @@ it('the demo ends on Ctrl-C and leaves no process behind', async () => {
   expect(pids).toHaveLength(4);
   expect(pids.filter(isAlive)).toEqual([]);
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
