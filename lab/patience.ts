@@ -1,7 +1,5 @@
 import { inspect } from 'node:util';
 
-import { AcquireTimeoutError } from '../src/index.js';
-
 /** How long to wait for something that takes milliseconds when all is well, on a machine that is busy. */
 export const BUSY_MACHINE_MS = 60_000;
 
@@ -53,13 +51,16 @@ export async function eventually<T>(
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** Lets everything go on that waits for nothing but promises. */
+export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 /** Whether the promise is still open after this long. */
 export async function staysOpen(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const settled = promise.then(
+  const ended = promise.then(
     () => false,
     () => false,
   );
-  return await Promise.race([settled, pause(ms).then(() => true)]);
+  return await Promise.race([ended, pause(ms).then(() => true)]);
 }
 
 /** A promise that is awaited later: until then its rejection is no unhandled one. */
@@ -77,27 +78,6 @@ export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   }
   throw new Error('it did not reject');
 }
-
-/** Whoever queued knows its place. */
-const wasQueued = ({ place }: AcquireTimeoutError): boolean => place !== null;
-
-/**
- * The timeout of a wait that the store had answered in time. One that ends sooner knows neither its place nor who is in
- * its way: then it is begun anew, with more time.
- */
-export async function answeredTimeout(
-  wait: (timeoutMs: number) => Promise<unknown>,
-  wasAnswered: (error: AcquireTimeoutError) => boolean = wasQueued,
-): Promise<AcquireTimeoutError> {
-  for (let timeoutMs = 250; ; timeoutMs *= 4) {
-    const error = await rejection(wait(timeoutMs));
-    if (!(error instanceof AcquireTimeoutError)) throw error;
-    if (wasAnswered(error) || timeoutMs > BUSY_MACHINE_MS) return error;
-  }
-}
-
-/** For waits without a queue. */
-export const toldOfHolders = ({ holders }: AcquireTimeoutError): boolean => holders.length > 0;
 
 /** What the function throws. */
 export function thrown(run: () => unknown): unknown {

@@ -1,6 +1,8 @@
 import { MongoClient } from 'mongodb';
 import { MongoMemoryReplSet, MongoMemoryServer } from 'mongodb-memory-server';
 
+import { eventually } from '../patience.js';
+import type { See } from '../patience.js';
 import { findBinary } from './find-binary.js';
 import { killMember, type Member, watchMember } from './members.js';
 import type { MongodBinary, Say } from './mongod-binary.js';
@@ -117,14 +119,12 @@ function present(
 async function allMembersUp(uri: string): Promise<void> {
   const client = new MongoClient(uri);
   try {
-    const deadlineMs = performance.now() + launchTimeoutMs;
-    while (performance.now() < deadlineMs) {
+    const areUp = async (see: See): Promise<boolean> => {
       const status = await client.db('admin').command({ replSetGetStatus: 1 });
-      const members = status['members'] as readonly { stateStr: string }[];
-      if (members.every(({ stateStr }) => stateStr === 'PRIMARY' || stateStr === 'SECONDARY')) return;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    throw new Error(`leasehold: not all members were up within ${launchTimeoutMs / 1000} s`);
+      const members = see(status['members'] as readonly { stateStr: string }[]);
+      return members.every(({ stateStr }) => stateStr === 'PRIMARY' || stateStr === 'SECONDARY');
+    };
+    await eventually('all members are up', areUp, launchTimeoutMs);
   } finally {
     await client.close();
   }

@@ -10,7 +10,8 @@ import {
 } from '../../src/index.js';
 import type { LockHandle } from '../../src/index.js';
 import { OwnDatabase } from '../support/own-database.js';
-import { answeredTimeout, eventually, later, rejection } from '../../lab/patience.js';
+import { eventually, later, rejection } from '../../lab/patience.js';
+import { answeredTimeout } from '../support/answered-timeout.js';
 
 /** Two processes on one database. */
 class Two extends OwnDatabase {

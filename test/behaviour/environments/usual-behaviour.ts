@@ -4,7 +4,8 @@ import { expect } from 'vitest';
 import { AcquireTimeoutError } from '../../../src/index.js';
 import type { LeaseInfo, LockProvider, Wakeups, WakeupsEvent } from '../../../src/index.js';
 import { randomName } from '../../support/own-database.js';
-import { answeredTimeout, eventually, later, within } from '../../../lab/patience.js';
+import { eventually, later, within } from '../../../lab/patience.js';
+import { answeredTimeout } from '../../support/answered-timeout.js';
 
 /** Long enough not to be lost on a busy machine. */
 const LEASE_MS = 6_000;

@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { heardController } from '../../../src/lease/holding/heard-signal.js';
 import type { Hold, LockProvider } from '../../../src/index.js';
-import { eventually } from '../../../lab/patience.js';
+import { eventually, pause } from '../../../lab/patience.js';
 import { testProvider } from '../../support/test-provider.js';
 
 setFlagsFromString('--expose-gc');
@@ -34,7 +34,7 @@ function abandonedOf(locks: LockProvider): ReadonlySet<string> {
 async function collected(found: () => boolean): Promise<void> {
   await eventually('the handle is collected', async () => {
     collectGarbage();
-    await sleep(5);
+    await pause(5);
     return found();
   });
 }

@@ -6,6 +6,7 @@ import { LeaseMonitor } from '../../../src/lease/holding/lease-monitor.js';
 import { Seat } from '../../../src/lease/holding/seat.js';
 import { parseProviderOptions } from '../../../src/options/provider-options.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { settled } from '../../../lab/patience.js';
 
 const LEASE_MS = 30_000;
 const PERIOD_MS = LEASE_MS / 3;
@@ -40,8 +41,6 @@ class CountingClock implements Clock {
     await settled();
   }
 }
-
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 interface Batch {
   readonly names: readonly string[];

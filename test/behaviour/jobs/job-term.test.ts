@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { LockLostError } from '../../../src/errors.js';
 import type { ClaimAnswer } from '../../../src/schedule/job-ledger.js';
 import { fixedDelay, fixedRate } from '../../../src/schedule/schedule.js';
-import { AHEAD_MS, World, settled, taking } from './job-world.js';
+import { AHEAD_MS, World, taking } from './job-world.js';
+import { settled } from '../../../lab/patience.js';
 
 describe('a job at a fixed rate', () => {
   it('runs at each instant, the first after its initial delay', async () => {

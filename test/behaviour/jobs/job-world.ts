@@ -7,6 +7,7 @@ import type { JobParts } from '../../../src/schedule/job-term.js';
 import type { Claimed, Schedule } from '../../../src/schedule/schedule.js';
 import { ServerTime } from '../../../src/schedule/server-time.js';
 import { ManualClock } from '../../support/manual-clock.js';
+import { settled } from '../../../lab/patience.js';
 
 /** The server's time when the local clock is at 0. */
 export const AHEAD_MS = 1_000_000;
@@ -198,8 +199,6 @@ export class World {
     await settled();
   }
 }
-
-export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const inWords = (payload: object): string =>
   Object.entries(payload)

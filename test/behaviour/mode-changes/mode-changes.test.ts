@@ -1,14 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LockHandle, ModeChangedEvent, ReaderWriterHandle } from '../../../src/index.js';
-import {
-  answeredTimeout,
-  eventually,
-  later,
-  rejection,
-  staysOpen,
-  toldOfHolders,
-  within,
-} from '../../../lab/patience.js';
+import { eventually, later, rejection, staysOpen, within } from '../../../lab/patience.js';
+import { answeredTimeout, toldOfHolders } from '../../support/answered-timeout.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 

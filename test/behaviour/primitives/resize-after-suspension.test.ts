@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { whenTestEnds } from '../../support/current-test.js';
 import { testProvider } from '../../support/test-provider.js';
+import { pause } from '../../../lab/patience.js';
 
 it('a resize succeeds after a suspension in which the monotonic clock stood still', async () => {
   const { locks } = await testProvider({ storeTimeoutMs: 1_000 });
@@ -10,7 +11,7 @@ it('a resize succeeds after a suspension in which the monotonic clock stood stil
   // The server's clock runs on meanwhile, and the monotonic clock of this process does not show it.
   const now = performance.now.bind(performance);
   const suspendedMs = 1_500;
-  await new Promise((resolve) => setTimeout(resolve, suspendedMs));
+  await pause(suspendedMs);
   performance.now = () => now() - suspendedMs;
   whenTestEnds(() => {
     performance.now = now;

@@ -9,6 +9,7 @@ import type { StoredDocument } from '../../model/documents/lock-document-driver.
 import { versionOf } from '../../judge/lock-version.js';
 import { ask, cancel, enqueue, evict, extend, leave, tryOnce } from '../../model/documents/operations.js';
 import { lastTokenOf, overlapIn } from '../../judge/token-blocks.js';
+import { eventually } from '../../../lab/patience.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));
 const semaphores = new LockDocumentDriver(inject('mongoUri'), semaphoreSeats);
@@ -39,7 +40,7 @@ async function setFenceAhead(among: LockDocumentDriver, name: string): Promise<n
 
 /** Waits until the next grant cannot have the same millisecond: no document is lost and made again that quickly. */
 const nextMillisecond = async (afterMs: number): Promise<void> => {
-  await expect.poll(() => Date.now(), { interval: 1 }).toBeGreaterThan(afterMs + 1);
+  await eventually('the next millisecond', () => Date.now() > afterMs + 1);
 };
 
 const storedTypes = async (name: string): Promise<unknown> => {

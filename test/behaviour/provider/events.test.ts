@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { IsolatedEmitter } from '../../../src/isolated-emitter.js';
-import { answeredTimeout, eventually } from '../../../lab/patience.js';
+import { eventually } from '../../../lab/patience.js';
+import { answeredTimeout } from '../../support/answered-timeout.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 
 interface Events {

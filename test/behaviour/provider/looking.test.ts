@@ -10,9 +10,9 @@ import { Hold } from '../../../src/lease/holding/hold.js';
 import { LeaseHandle } from '../../../src/lease/holding/lease-handle.js';
 import { Seat } from '../../../src/lease/holding/seat.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
-import { MockQuorum, settled } from '../quorum/mock-stores.js';
+import { MockQuorum } from '../quorum/mock-stores.js';
 import { ManualClock } from '../../support/manual-clock.js';
-import { eventually } from '../../../lab/patience.js';
+import { eventually, settled } from '../../../lab/patience.js';
 import { testProvider } from '../../support/test-provider.js';
 
 const json = (object: object): unknown => JSON.parse(JSON.stringify(object));

@@ -5,7 +5,7 @@ import { IsolatedEmitter } from '../../../src/isolated-emitter.js';
 import type { LockProviderEvents } from '../../../src/events.js';
 import { UnheardFailures } from '../../../src/warnings.js';
 import { ManualClock } from '../../support/manual-clock.js';
-import { eventually, rejection } from '../../../lab/patience.js';
+import { eventually, pause, rejection } from '../../../lab/patience.js';
 import { randomName, testProvider, twoProviders } from '../../support/test-provider.js';
 
 type Warned = readonly [message: string, options: { type: string; code?: string; detail?: string }];
@@ -208,8 +208,8 @@ describe('a job', () => {
       everyMs: 50,
       run: async () => {
         runs += 1;
-        // The first run lasts past the next instants.
-        if (runs === 1) await new Promise((resolve) => setTimeout(resolve, 120));
+        // The first run goes on past the instants after it.
+        if (runs === 1) await pause(120);
         else throw new Error(`run ${String(runs)}`);
       },
     });

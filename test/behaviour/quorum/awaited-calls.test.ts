@@ -8,7 +8,8 @@ const ANSWER = '() => new Promise((resolve) => setTimeout(() => resolve(true), 2
 
 /** A program that holds an upgradeable read of stores that answer late, awaits the call, and prints that it went on. */
 const program = (call: string): string => `
-  import { MockQuorum, settled } from './test/behaviour/quorum/mock-stores.js';
+  import { settled } from './lab/patience.js';
+  import { MockQuorum } from './test/behaviour/quorum/mock-stores.js';
   const quorum = new MockQuorum();
   const lock = await quorum.lock.acquireUpgradeableRead();
   await settled();

@@ -7,7 +7,7 @@ import { Deployment } from '../../../src/quorum/deployment.js';
 import { DocumentWatch } from '../../../src/store/streams/document-watch.js';
 import { MockCollection } from '../store/mock-streams.js';
 import { ManualClock } from '../../support/manual-clock.js';
-import { settled } from './mock-stores.js';
+import { settled } from '../../../lab/patience.js';
 
 const settings = parseProviderOptions();
 

@@ -8,18 +8,8 @@ import {
 } from '../../../src/index.js';
 import { QuorumError } from '../../../src/quorum/index.js';
 import type { LeaseInfo } from '../../../src/index.js';
-import { later, rejection } from '../../../lab/patience.js';
-import {
-  MockQuorum,
-  MockSeat,
-  fails,
-  hangs,
-  holder,
-  inTime,
-  isSilent,
-  refuses,
-  settled,
-} from './mock-stores.js';
+import { later, rejection, settled } from '../../../lab/patience.js';
+import { MockQuorum, MockSeat, fails, hangs, holder, inTime, isSilent, refuses } from './mock-stores.js';
 
 const LEASE_MS = 3_000;
 const ALLOWANCE_MS = 300;

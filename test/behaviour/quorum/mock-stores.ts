@@ -14,6 +14,7 @@ import { StoreHealth } from '../../../src/quorum/store-health.js';
 import type { Seat, Store, SeatRequest } from '../../../src/quorum/store.js';
 import type { DocumentWatcher } from '../../../src/store/streams/document-watch.js';
 import { ManualClock } from '../../support/manual-clock.js';
+import { settled } from '../../../lab/patience.js';
 
 /** A seat that a test grants and ends. */
 export class MockSeat implements Seat {
@@ -280,9 +281,6 @@ export class MockQuorum {
     return this.told.map(({ event }) => event);
   }
 }
-
-/** Lets all code run that waits only for promises. */
-export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Advances the clock until the promise settles. */
 export async function inTime<T>(quorum: MockQuorum, promise: Promise<T>): Promise<T> {

@@ -14,16 +14,8 @@ import {
 import { QuorumError } from '../../../src/quorum/index.js';
 import type { LockProviderEvents, Mutex } from '../../../src/index.js';
 import { randomName } from '../../support/own-database.js';
-import {
-  answeredTimeout,
-  eventually,
-  later,
-  pause,
-  rejection,
-  staysOpen,
-  toldOfHolders,
-  within,
-} from '../../../lab/patience.js';
+import { eventually, later, pause, rejection, staysOpen, within } from '../../../lab/patience.js';
+import { answeredTimeout, toldOfHolders } from '../../support/answered-timeout.js';
 import { useThreeDeployments } from './three-deployments.js';
 
 setFlagsFromString('--expose-gc');

@@ -12,8 +12,7 @@ import { SeatHandle } from '../../../src/quorum/seat-handle.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { ManualClock } from '../../support/manual-clock.js';
 import { enqueue, leave, raiseFence } from '../../model/documents/operations.js';
-import { later, rejection } from '../../../lab/patience.js';
-import { settled } from './mock-stores.js';
+import { later, rejection, settled } from '../../../lab/patience.js';
 
 describe.each([mutexSeats, readerWriterSeats])('lifting the fence of a $kind', (seats) => {
   let driver: LockDocumentDriver;

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { QuorumError } from '../../../src/quorum/index.js';
-import { later, rejection } from '../../../lab/patience.js';
-import { MockQuorum, holder, inTime, isSilent, refuses, settled } from './mock-stores.js';
+import { later, rejection, settled } from '../../../lab/patience.js';
+import { MockQuorum, holder, inTime, isSilent, refuses } from './mock-stores.js';
 import type { MockStore } from './mock-stores.js';
 
 afterEach(() => {

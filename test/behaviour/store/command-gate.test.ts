@@ -4,7 +4,7 @@ import { systemClock } from '../../../src/clock.js';
 import { CommandGate } from '../../../src/store/command-gate.js';
 import { StoreCalls } from '../../../src/store/store-calls.js';
 import { whenTestEnds } from '../../support/current-test.js';
-import { pause, within } from '../../../lab/patience.js';
+import { pause, settled, within } from '../../../lab/patience.js';
 import { testProvider } from '../../support/test-provider.js';
 
 /** Delays every transition by this time from now on. */
@@ -15,8 +15,6 @@ function slow(db: Db, ms: number): void {
     return await command(sent, options);
   };
 }
-
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A gate, and commands that end when the test ends them. */
 function gateOf(poolSize: number) {

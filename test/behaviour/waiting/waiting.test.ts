@@ -7,7 +7,8 @@ import type { Reply } from '../../../src/protocol/replies/reply.js';
 import { Combiner } from '../../../src/store/updates/combiner.js';
 import { LockCollection } from '../../../src/store/lock-collection.js';
 import { parseProviderOptions } from '../../../src/options/provider-options.js';
-import { answeredTimeout, eventually, pause } from '../../../lab/patience.js';
+import { eventually, pause } from '../../../lab/patience.js';
+import { answeredTimeout } from '../../support/answered-timeout.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 
@@ -194,7 +195,7 @@ describe('the cost of waiting', () => {
     await eventually('the opening looks', () => waiting.every((each) => named(each, 'findAndModify') >= 2));
     for (const each of waiting) each.commands.length = 0;
     const startedMs = performance.now();
-    await new Promise((resolve) => setTimeout(resolve, 10_000));
+    await pause(10_000);
     const thirds = Math.ceil((performance.now() - startedMs) / 2_000);
     for (const each of waiting) {
       expect(named(each, 'findAndModify')).toBeLessThanOrEqual(thirds);

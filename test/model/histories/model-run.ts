@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Long } from 'mongodb';
 
@@ -19,6 +18,7 @@ import type { Event, Knowledge, PlannedOperation, When } from './planned-operati
 import { extension, transition } from '../reference/reference-model.js';
 import type { ModelDocument, Step, Stored } from '../reference/reference-model.js';
 import { mayBeSucceeded } from '../../judge/successions.js';
+import { pause } from '../../../lab/patience.js';
 
 const DAY_MS = 86_400_000;
 
@@ -203,8 +203,8 @@ export class ModelRun {
     if (this.#fence > (this.#nowMs + 1) * 1_000) return;
     await this.#driver.delete(this.#name);
     this.#model = { type: 'missing' };
-    // A new grant in the same millisecond could repeat a token. A real purge or drop takes longer.
-    await sleep(3);
+    // A new grant in the same millisecond could repeat a token; no purge or drop is over so soon.
+    await pause(3);
   }
 
   async #replaceByOtherKind(other: OtherKind, isLive: boolean): Promise<void> {

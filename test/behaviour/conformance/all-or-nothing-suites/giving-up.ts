@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 
 import { AcquireTimeoutError, LockKindMismatchError, ProviderClosedError } from '../../../../src/index.js';
 import type { CompositeHandle, LockRequest } from '../../../../src/index.js';
-import { answeredTimeout, eventually, later, rejection, within } from '../../../../lab/patience.js';
+import { eventually, later, rejection, within } from '../../../../lab/patience.js';
+import { answeredTimeout } from '../../../support/answered-timeout.js';
 import type { ModeOfWaiting } from '../adapters.js';
 import { AllOrNothingWorld, mutexes } from '../all-or-nothing-world.js';
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { answeredTimeout, rejection, staysOpen, within } from '../../../../lab/patience.js';
+import { rejection, staysOpen, within } from '../../../../lab/patience.js';
+import { answeredTimeout } from '../../../support/answered-timeout.js';
 import type { ModeOfWaiting } from '../adapters.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 

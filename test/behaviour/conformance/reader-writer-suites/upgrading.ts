@@ -3,15 +3,8 @@ import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 
 import type { ModeChangedEvent, ReaderWriterHandle } from '../../../../src/index.js';
-import {
-  answeredTimeout,
-  eventually,
-  later,
-  rejection,
-  staysOpen,
-  toldOfHolders,
-  within,
-} from '../../../../lab/patience.js';
+import { eventually, later, rejection, staysOpen, within } from '../../../../lab/patience.js';
+import { answeredTimeout, toldOfHolders } from '../../../support/answered-timeout.js';
 import type { ModeOfWaiting } from '../adapters.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import type { PermitHandle } from '../../../../src/index.js';
-import { answeredTimeout, rejection, staysOpen, within } from '../../../../lab/patience.js';
+import { rejection, staysOpen, within } from '../../../../lab/patience.js';
+import { answeredTimeout } from '../../../support/answered-timeout.js';
 import type { ModeOfWaiting } from '../adapters.js';
 import { SemaphoreWorld } from '../semaphore-world.js';
 

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 
 import { AcquireTimeoutError } from '../../../../src/index.js';
 import type { Hold } from '../../../../src/index.js';
-import { answeredTimeout, later, rejection, staysOpen, within } from '../../../../lab/patience.js';
+import { later, rejection, staysOpen, within } from '../../../../lab/patience.js';
+import { answeredTimeout } from '../../../support/answered-timeout.js';
 import { LockWorld } from '../lock-world.js';
 import type { Subject } from '../lock-world.js';
 
