@@ -6,6 +6,7 @@ import { OwnDatabase } from '../support/own-database.js';
 import { eventually, later, within } from '../../lab/patience.js';
 import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
 import type { FaultMember } from '../../lab/cluster/fault-member.js';
+import { untilWaiting } from '../support/waiters.js';
 
 /** How much later than the first plain majority write the first grant may come. */
 const MAX_LATE_MS = 2_000;
@@ -83,7 +84,7 @@ export function failovers(started: () => FaultCluster): void {
     if (here === undefined || there === undefined) throw new Error('no provider');
     const held = await here.acquireMutex('held');
     const granted = later(there.acquireMutex('held').then((hold) => ({ hold, atMs: Date.now() })));
-    await eventually('a request waits', async () => (await here.inspect('held'))?.waiters.length === 1);
+    await untilWaiting(here, 'held');
     const primary = await cluster.untilPrimary();
     primary.stop();
     const written = await firstWriteAfter(cluster, primary);
@@ -112,7 +113,7 @@ export function failovers(started: () => FaultCluster): void {
         .acquire()
         .then((hold) => ({ hold, atMs: performance.now() })),
     );
-    await eventually('a request waits', async () => (await here.inspect('short'))?.waiters.length === 1);
+    await untilWaiting(here, 'short');
 
     const primary = await cluster.untilPrimary();
     await primary.kill();

@@ -6,10 +6,11 @@ import { LockProvider } from '../../src/index.js';
 import { versionOf } from './lock-version.js';
 import { startReplicaSet } from '../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../lab/mongo-server/start.js';
-import { eventually, rejection } from '../../lab/patience.js';
+import { rejection } from '../../lab/patience.js';
 import { checkOplog } from './oplog-checker.js';
 import { oplogEnd, replay } from './oplog-replay.js';
 import type { Change, Oplog, OplogEntry } from './oplog-replay.js';
+import { untilWaiting } from '../support/waiters.js';
 
 const COLLECTION = 'distributed.locks';
 
@@ -103,7 +104,7 @@ describe('the replay of an oplog', () => {
       served.push(hold.id);
       await hold.release();
     });
-    await eventually('all wait', async () => (await locks.inspect('crowded'))?.waiters.length === 500);
+    await untilWaiting(locks, 'crowded', 500);
     const queued = await db.collection<{ _id: string }>(COLLECTION).findOne({ _id: 'crowded' });
     await holder.release();
     await Promise.all(waits);

@@ -3,8 +3,9 @@ import { inject } from 'vitest';
 import type { LockProvider, LockProviderOptions } from '../../../src/index.js';
 import { OwnDatabase, randomName } from '../../support/own-database.js';
 import type { OwnClient } from '../../support/own-database.js';
-import { eventually, later } from '../../../lab/patience.js';
+import { later } from '../../../lab/patience.js';
 import type { ModeOfWaiting } from './adapters.js';
+import { countWaiters, untilWaiting } from '../../support/waiters.js';
 
 export type Waits = readonly (() => Promise<unknown>)[];
 
@@ -58,12 +59,11 @@ export class TwoProviders implements AsyncDisposable {
 
   /** How many requests wait in this document now, as `inspect` shows. */
   async countWaitersIn(document: string): Promise<number> {
-    const snapshot = await this.here.inspect(document);
-    return snapshot?.waiters.length ?? 0;
+    return await countWaiters(this.here, document);
   }
 
   async untilWaitingIn(document: string, count: number): Promise<void> {
-    await eventually(`${count} waiting`, async (see) => see(await this.countWaitersIn(document)) === count);
+    await untilWaiting(this.here, document, count);
   }
 
   /** Starts these waits one after the other, each when the one before is in the queue of this document. */

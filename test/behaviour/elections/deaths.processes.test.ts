@@ -5,6 +5,7 @@ import { eventually, later, pause } from '../../../lab/patience.js';
 import { useProgram } from '../../support/built-program.js';
 import { CandidateWorld } from './candidate-world.js';
 import { termsOf } from './terms.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 const LEASE_MS = 2_000;
 
@@ -50,13 +51,6 @@ async function succession(world: CandidateWorld): Promise<Succession> {
   return { from, to };
 }
 
-async function untilWaiting(world: CandidateWorld, count: number): Promise<void> {
-  await eventually(`${count} waiting`, async () => {
-    const snapshot = await world.spectator.inspect(world.election);
-    return snapshot?.waiters.length === count;
-  });
-}
-
 const termsIn = (world: CandidateWorld) => world.processes.flatMap(({ lines }) => termsOf(lines));
 
 describe('a leader', () => {
@@ -68,7 +62,7 @@ describe('a leader', () => {
     const leader = await world.standing('a');
     await leader.heard('elected');
     const next = await world.standing('b');
-    await untilWaiting(world, 1);
+    await untilWaiting(world.spectator, world.election);
     await leader.heard('promised', 2);
 
     const following = later(succession(world));
@@ -89,7 +83,7 @@ describe('a leader', () => {
     const leader = await world.standing('a');
     await leader.heard('elected');
     const other = await world.standing('b');
-    await untilWaiting(world, 1);
+    await untilWaiting(world.spectator, world.election);
     await leader.heard('promised', 2);
 
     const following = later(succession(world));
@@ -116,7 +110,7 @@ describe('a leader', () => {
     const leader = await world.standing('a');
     const first = await leader.heard('elected');
     const other = await world.standing('b');
-    await untilWaiting(world, 1);
+    await untilWaiting(world.spectator, world.election);
     leader.signal('SIGSTOP');
     const stored = await eventually('the transition', async () => {
       const lease = await world.storedLease();

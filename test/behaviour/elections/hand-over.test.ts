@@ -3,6 +3,7 @@ import type { LeaderElection } from '../../../src/index.js';
 import { eventually, within } from '../../../lab/patience.js';
 import { randomName, testProvider } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 const PROVIDERS = 4;
 const CANDIDATES = 12;
@@ -95,16 +96,13 @@ describe('a hand-over', () => {
       election.on('elected', () => order.push(election.candidateId));
       await election.start();
     }
-    const untilWaiting = async (count: number): Promise<void> => {
-      await eventually('they wait', async () => (await one.locks.inspect('e'))?.waiters.length === count);
-    };
-    await untilWaiting(3);
+    await untilWaiting(one.locks, 'e', 3);
     expect(await elections[0]?.handOverTo('c')).toBe(true);
-    await untilWaiting(3);
+    await untilWaiting(one.locks, 'e', 3);
     for (let waiting = 2; waiting >= 0; waiting -= 1) {
       const leader = await eventually('a leader', () => elections.find(({ isLeader }) => isLeader));
       await leader.stop();
-      await untilWaiting(waiting);
+      await untilWaiting(one.locks, 'e', waiting);
     }
     await eventually('the last one', () => order.length === 5);
     expect(order).toEqual(['a', 'c', 'b', 'd', 'a']);

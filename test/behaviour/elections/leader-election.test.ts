@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { LeaderElection, LeaderElectionOptions, LockProvider } from '../../../src/index.js';
 import { eventually, later, pause, rejection, staysOpen, thrown, within } from '../../../lab/patience.js';
 import { twoProviders } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 /** A candidate that records its callbacks in `told`. */
 function candidate(
@@ -104,7 +105,7 @@ describe.concurrent('an election', () => {
     await a.untilElected();
     await a.resign();
     await within(10_000, 'b', b.untilElected());
-    await eventually('a waits', async () => (await one.locks.inspect('e'))?.waiters.length === 2);
+    await untilWaiting(one.locks, 'e', 2);
     await b.stop();
     await within(10_000, 'c', c.untilElected());
     await c.stop();
@@ -133,7 +134,7 @@ describe.concurrent('an election', () => {
     expect(await a.handOverTo('c')).toBe(true);
     expect(term.signal.reason).toMatchObject({ why: 'released' });
     await within(10_000, 'c', c.untilElected());
-    await eventually('a waits again', async () => (await one.locks.inspect('e'))?.waiters.length === 2);
+    await untilWaiting(one.locks, 'e', 2);
     await c.stop();
     await within(10_000, 'b', b.untilElected());
     expect(told).toEqual([
@@ -154,7 +155,7 @@ describe.concurrent('an election', () => {
           term.signal.addEventListener('abort', resolve);
         });
         await namesake.stop();
-        await eventually('it left', async () => (await one.locks.inspect('e'))?.waiters.length === 0);
+        await untilWaiting(one.locks, 'e', 0);
       },
     });
     await a.start();

@@ -5,6 +5,7 @@ import type { AuthorizingServer } from '../../../lab/mongo-server/authorizing-se
 import { OwnClient, randomName } from '../../support/own-database.js';
 import { eventually, rejection } from '../../../lab/patience.js';
 import { EXTENDED_OFTEN, expectUsualBehaviour } from './usual-behaviour.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 const COLLECTION = 'distributed.locks';
 
@@ -69,7 +70,7 @@ describe.concurrent('a client', () => {
     expect(error).toMatchObject({ code: 'UNSUPPORTED_SERVER' });
     expect((error as Error).message).toMatch(/change stream/);
     expect(String((error as Error).cause)).toMatch(/not authorized/);
-    await eventually('no waiter is left', async () => (await locks.inspect('x'))?.waiters.length === 0);
+    await untilWaiting(locks, 'x', 0);
     expect(await hold.release()).toBe(true);
   });
 

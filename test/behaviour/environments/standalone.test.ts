@@ -4,8 +4,9 @@ import { LeaseholdError } from '../../../src/index.js';
 import { startStandalone } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
-import { eventually, later, rejection, within } from '../../../lab/patience.js';
+import { later, rejection, within } from '../../../lab/patience.js';
 import { EXTENDED_OFTEN, expectOwnConcerns, expectUsualBehaviour } from './usual-behaviour.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 let server: MongoServer;
 
@@ -42,7 +43,7 @@ describe.concurrent('on a standalone server, which has no change streams', () =>
     for (let index = 0; index < 20; index += 1) {
       const locks = index % 2 === 0 ? here : there;
       waits.push(later(locks.useMutex('x', () => served.push(index))));
-      await eventually('queued', async () => (await here.inspect('x'))?.waiters.length === index + 1);
+      await untilWaiting(here, 'x', index + 1);
     }
     await hold.release();
     await within(20_000, 'all waiters are served', Promise.all(waits));
@@ -62,7 +63,7 @@ describe.concurrent('on a standalone server, which has no change streams', () =>
       expect((error as Error).message).toMatch(/change stream/);
       expect(String((error as Error).cause)).toMatch(/standalone/);
     }
-    await eventually('the queue is empty', async () => (await locks.inspect('x'))?.waiters.length === 0);
+    await untilWaiting(locks, 'x', 0);
     expect(await hold.release()).toBe(true);
     expect(await locks.tryAcquireMutex('x')).not.toBeNull();
   });

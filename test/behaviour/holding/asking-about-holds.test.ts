@@ -4,6 +4,7 @@ import type { LockHandle } from '../../../src/index.js';
 import { eventually } from '../../../lab/patience.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 const MANY = 300;
 
@@ -105,7 +106,7 @@ describe('the deletion of lock documents', () => {
         resolve();
       }),
     );
-    await eventually('a waiter', async () => (await there.locks.inspect('busy'))?.waiters.length === 1);
+    await untilWaiting(there.locks, 'busy');
     await stored.deleteMany({ purgeAt: new Date(0) });
     await busy.release();
     // The stream keeps the order, so events of the purge would have arrived before the grant.
@@ -117,7 +118,7 @@ describe('the deletion of lock documents', () => {
     const [there, here] = await twoProviders({ leaseMs: 3_000, createIndexes: false });
     const lock = await there.locks.acquireMutex('a');
     const waiting = here.locks.acquireMutex('a');
-    await eventually('a waiter', async () => (await there.locks.inspect('a'))?.waiters.length === 1);
+    await untilWaiting(there.locks, 'a');
     await there.db.collection('distributed.locks').deleteMany({});
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
-import { eventually } from '../../../lab/patience.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 const MAX_BYTES = 16 * 1_024 * 1_024;
 
@@ -41,7 +41,7 @@ describe('a lock document of the maximum size', () => {
       order.push(why);
       await lock.release();
     });
-    await eventually('three wait', async () => (await locks.inspect('a'))?.waiters.length === 3);
+    await untilWaiting(locks, 'a', 3);
     const [found] = await stored.aggregate([{ $project: { size: { $bsonSize: '$$ROOT' } } }]).toArray();
     const bytes = MAX_BYTES - Number(found?.['size']) - ROOM;
     await stored.updateOne({ _id: 'a' }, { $set: { 'queue.wfa7': filler(bytes) } });

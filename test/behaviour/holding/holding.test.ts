@@ -3,6 +3,7 @@ import { LockLostError, StoreUnavailableError } from '../../../src/index.js';
 import type { LockHandle, LockProvider } from '../../../src/index.js';
 import { eventually } from '../../../lab/patience.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 useOwnServer();
 
@@ -246,7 +247,7 @@ describe('a revocation', () => {
     const [provider, other] = await twoProviders({ leaseMs: 60_000 });
     const lock = await provider.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a', { timeoutMs: 10_000 });
-    await eventually('a waiter', async () => (await other.locks.inspect('a'))?.waiters.length === 1);
+    await untilWaiting(other.locks, 'a');
     expect(await other.locks.revoke('a', { force: true })).toMatchObject({ evicted: [lock.id] });
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);

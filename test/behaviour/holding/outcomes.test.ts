@@ -4,6 +4,7 @@ import { ProviderClosedError, StoreUnavailableError } from '../../../src/index.j
 import { eventually, later, rejection } from '../../../lab/patience.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 useOwnServer();
 
@@ -158,7 +159,7 @@ describe('closing a provider', () => {
     const lock = await one.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a');
     const rejected = expect(waiting).rejects.toThrow(ProviderClosedError);
-    await eventually('a waiter', async () => (await one.locks.inspect('a'))?.waiters.length === 1);
+    await untilWaiting(one.locks, 'a');
     let isClosed = false;
     const closing = other.locks.close().then(() => (isClosed = true));
     await rejected;

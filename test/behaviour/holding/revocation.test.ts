@@ -5,6 +5,7 @@ import type { Hold, LostEvent, ReleaseRequestedEvent } from '../../../src/index.
 import { eventually, later, rejection } from '../../../lab/patience.js';
 import { twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 const OPTIONS = { leaseMs: 3_000, createIndexes: false };
 
@@ -87,9 +88,9 @@ describe('a polite revocation', () => {
     const lock = await holder.locks.acquireMutex('a');
     const other = await revoker.locks.acquireMutex('b');
     const waiting = later(holder.locks.acquireMutex('b'));
-    await eventually('it waits', async () => (await revoker.locks.inspect('b'))?.waiters.length === 1);
-    // Far less than a third of a lease. The loop repeats a revocation that came before the stream was open.
-    await eventually('the holder is asked to release', async () => {
+    await untilWaiting(revoker.locks, 'b');
+    // Far less than a third of a lease. A revocation before the stream is open is repeated.
+    await eventually('it hears of it', async () => {
       await revoker.locks.revoke('a', { why: 'now' });
       return lock.releaseRequested.aborted;
     });

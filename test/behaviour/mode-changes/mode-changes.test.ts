@@ -4,6 +4,7 @@ import { eventually, later, rejection, staysOpen, within } from '../../../lab/pa
 import { answeredTimeout, toldOfHolders } from '../../support/answered-timeout.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 useOwnServer();
 
@@ -74,10 +75,7 @@ describe('an upgrade', () => {
     const upgrading = later(lock.upgrade({ signal: abort.signal }));
     await eventually('the upgrade waits', () => isUpgrading(one));
     const parked = other.locks.createReaderWriterLock('a').acquireRead({ timeoutMs: 20_000 });
-    await eventually(
-      'a reader is kept out',
-      async () => (await one.locks.inspect('a'))?.waiters.length === 1,
-    );
+    await untilWaiting(one.locks, 'a');
     const heal = await failCommands(one, 'alwaysOn', { failCommands: ['findAndModify'], errorCode: 189 });
     const reason = new Error('not any more');
     abort.abort(reason);

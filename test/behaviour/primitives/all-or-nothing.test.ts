@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { eventually, later, rejection, within } from '../../../lab/patience.js';
 import { twoProviders } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 describe('acquireAll that loses one lock while it waits for another', () => {
   it('acquires the lost lock again and waits for the other one in the time that is left', async () => {
@@ -8,15 +9,12 @@ describe('acquireAll that loses one lock while it waits for another', () => {
     const [a, b] = [one.locks.createMutex('a'), one.locks.createMutex('b')];
     const hold = await other.locks.acquireMutex('b');
     const waiting = one.locks.acquireAll([{ mutex: b }, { mutex: a }], { timeoutMs: 30_000 });
-    await eventually('it waits for b', async () => (await other.locks.inspect('b'))?.waiters.length === 1);
+    await untilWaiting(other.locks, 'b');
     const lost: string[] = [];
     one.locks.on('lost', ({ lockName }) => lost.push(lockName));
     await one.locks.revoke('a', { force: true });
     await eventually('it has a again', async () => (await other.locks.inspect('a'))?.holders.length === 1);
-    await eventually(
-      'it waits for b again',
-      async () => (await other.locks.inspect('b'))?.waiters.length === 1,
-    );
+    await untilWaiting(other.locks, 'b');
     expect(lost).toEqual(['a']);
     await hold.release();
     const both = await within(10_000, 'both', waiting);
@@ -30,7 +28,7 @@ describe('acquireAll that loses one lock while it waits for another', () => {
     const [a, b] = [one.locks.createMutex('a'), one.locks.createMutex('b')];
     const hold = await other.locks.acquireMutex('b');
     const waiting = later(one.locks.acquireAll([{ mutex: a }, { mutex: b }], { timeoutMs: 1_500 }));
-    await eventually('it waits for b', async () => (await other.locks.inspect('b'))?.waiters.length === 1);
+    await untilWaiting(other.locks, 'b');
     await one.locks.revoke('a', { force: true });
     expect(await rejection(waiting)).toMatchObject({ code: 'ACQUIRE_TIMEOUT', lockName: 'b' });
     expect(await other.locks.inspect('a')).toMatchObject({ holders: [], waiters: [] });
@@ -48,9 +46,9 @@ describe('acquireAll that loses one lock while it waits for another', () => {
     });
     const requests = [{ mutex: a }, { mutex: b }] as const;
     const waiting = later(one.locks.acquireAll(requests, { signal: aborting.signal }));
-    await eventually('it waits for b', async () => (await other.locks.inspect('b'))?.waiters.length === 1);
+    await untilWaiting(other.locks, 'b');
     await one.locks.revoke('a', { force: true });
     expect(await rejection(waiting)).toBe(why);
-    await eventually('it waits no more', async () => (await other.locks.inspect('b'))?.waiters.length === 0);
+    await untilWaiting(other.locks, 'b', 0);
   });
 });

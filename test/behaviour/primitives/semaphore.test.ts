@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/index.js';
-import { eventually, rejection } from '../../../lab/patience.js';
+import { rejection } from '../../../lab/patience.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 useOwnServer();
 
@@ -133,7 +134,7 @@ describe('a resize by another process', () => {
     const semaphore = one.locks.createSemaphore('s', 5, { whenLimitDiffers });
     const waiting = semaphore.acquire({ permits: 5 });
     waiting.catch(() => undefined);
-    await eventually('it waits', async () => (await other.locks.inspect('s'))?.waiters.length === 1);
+    await untilWaiting(other.locks, 's');
     return { semaphore, other: other.locks.createSemaphore('s', 5), holder, waiting };
   };
 
@@ -160,10 +161,7 @@ describe('a request inside a hold of its own chain of calls', () => {
     const semaphore = one.locks.createSemaphore('s', 3);
     const work = semaphore.use(async () => {
       const all = other.locks.createSemaphore('s', 3).acquire({ permits: 3 });
-      await eventually(
-        'a request waits for all permits',
-        async () => (await one.locks.inspect('s'))?.waiters.length === 1,
-      );
+      await untilWaiting(one.locks, 's');
       const error = await rejection(semaphore.acquire());
       return { all, error };
     });

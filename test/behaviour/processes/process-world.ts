@@ -2,6 +2,7 @@ import { inject } from 'vitest';
 
 import type { LeaseInfo, LockProvider, LockProviderOptions, Wakeups } from '../../../src/index.js';
 import { OwnDatabase, randomName } from '../../support/own-database.js';
+import { untilWaiting } from '../../support/waiters.js';
 import { eventually } from '../../../lab/patience.js';
 import { Child } from '../../../lab/processes/child.js';
 import type { HeldAs, Line, Order, WorkerTask } from './worker-lines.js';
@@ -78,10 +79,7 @@ export class ProcessWorld implements AsyncDisposable {
   }
 
   async untilWaiting(count: number): Promise<void> {
-    await eventually(`${count} waiting`, async (see) => {
-      const snapshot = see(await this.#observer.inspect(this.lockName));
-      return (snapshot?.waiters.length ?? 0) === count;
-    });
+    await untilWaiting(this.#observer, this.lockName, count);
   }
 
   /**

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { LinkedController, onAbort } from '../../../src/abort-listeners.js';
 import { eventually } from '../../../lab/patience.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
+import { countWaiters } from '../../support/waiters.js';
 
 const listenersOf = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
 
@@ -49,10 +50,7 @@ it('a signal that many requests share has one listener, and its abort ends all o
     index % 2 === 0 ? other.locks.acquireMutex('a', { signal }) : kept.acquire({ signal }),
   );
   const settled = Promise.allSettled(waits);
-  await eventually(
-    'the requests wait',
-    async () => ((await one.locks.inspect('a'))?.waiters.length ?? 0) > 0,
-  );
+  await eventually('they wait', async () => (await countWaiters(one.locks, 'a')) > 0);
   expect(listenersOf(signal)).toBe(1);
   const why = new Error('enough');
   controller.abort(why);

@@ -4,6 +4,7 @@ import type { Mutex, Semaphore } from '../../../src/index.js';
 import { eventually, later, pause, rejection, within } from '../../../lab/patience.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 /** Longer than any test, so that no seat is given back because keepMs has passed. */
 const KEEP_MS = 60_000;
@@ -77,8 +78,8 @@ describe('a kept seat', () => {
       return waiters.length === 2 && waiters[0]?.process === there.locks.processId;
     });
     const late = mutex.acquire();
-    await eventually('three wait', async () => (await here.locks.inspect('a'))?.waiters.length === 3);
-    const turns = [
+    await untilWaiting(here.locks, 'a', 3);
+    const told = [
       other.then((next) => (order.push('other'), next.release())),
       early.then((next) => (order.push('early'), next.release())),
       late.then((next) => (order.push('late'), next.release())),
@@ -129,7 +130,7 @@ describe('a kept seat', () => {
       return stale === null;
     });
     const next = later(mutex.acquire());
-    await eventually('it waits', async () => (await there.locks.inspect('a'))?.waiters.length === 1);
+    await untilWaiting(there.locks, 'a');
     expect(lost).toEqual([]);
     await hold.release();
     expect((await next).fencingToken).toBeGreaterThan(hold.fencingToken);

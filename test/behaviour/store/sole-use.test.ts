@@ -3,6 +3,7 @@ import type { LockHandle, LockProvider } from '../../../src/index.js';
 import { eventually, within } from '../../../lab/patience.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 useOwnServer();
 
@@ -78,7 +79,7 @@ describe.each(Object.keys(KINDS))('an uncontended lock, acquired as %s', (kind) 
         : kind === 'permits'
           ? other.locks.createSemaphore('a', 3).acquire({ permits: 3 })
           : other.locks.createReaderWriterLock('a').acquireWrite();
-    await eventually('a waiter', async () => (await other.locks.inspect('a'))?.waiters.length === 1);
+    await untilWaiting(other.locks, 'a');
     expect(await lock.release()).toBe(true);
     const next = await within(10_000, 'the hand-over', waiting);
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);

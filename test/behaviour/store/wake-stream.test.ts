@@ -5,6 +5,7 @@ import { byBreadth } from '../../support/breadth.js';
 import { eventually } from '../../../lab/patience.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 /** The server's cursors of this client's change stream. */
 async function streams({ client, db, appName }: TestProvider): Promise<readonly Document[]> {
@@ -65,7 +66,7 @@ describe.concurrent('the wake stream', () => {
       const lock = await one.locks.acquireMutex('a');
       const waiting = other.locks.acquireMutex('a', { timeoutMs: 15_000 });
       if (round === 0) await eventually('the stream', async () => (await streams(other)).length === 1);
-      else await eventually('a waiter', async () => (await other.locks.inspect('a'))?.waiters.length === 1);
+      else await untilWaiting(other.locks, 'a');
       const [killed] = await Promise.all([killStreams(other), lock.release()]);
       kills += killed;
       // Its place lasts a minute, so only the wake-up, or the look after the reopening, can deliver the grant.
@@ -83,7 +84,7 @@ describe.concurrent('the wake stream', () => {
     const waiting = other.locks.acquireMutex('a');
     const mine = await other.locks.acquireMutex('b');
     await eventually('the stream', async () => (await streams(other)).length === 1);
-    await eventually('a waiter', async () => (await other.locks.inspect('a'))?.waiters.length === 1);
+    await untilWaiting(other.locks, 'a');
     await one.db.collection('distributed.locks').drop();
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
@@ -100,7 +101,7 @@ describe.concurrent('the wake stream', () => {
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     const after = one.locks.acquireMutex('a', { timeoutMs: 20_000 });
-    await eventually('a waiter', async () => (await one.locks.inspect('a'))?.waiters.length === 1);
+    await untilWaiting(one.locks, 'a');
     await next.release();
     expect((await after).isHeld).toBe(true);
   });

@@ -6,6 +6,7 @@ import type { LockHandle } from '../../../src/index.js';
 import { eventually, later } from '../../../lab/patience.js';
 import { twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 const WAITERS = 1_000;
 
@@ -56,10 +57,6 @@ function* notAftersIn(stage: unknown): Generator<Date> {
   }
 }
 
-async function waiting({ locks }: TestProvider, name: string): Promise<number> {
-  return (await locks.inspect(name))?.waiters.length ?? 0;
-}
-
 const sum = (all: readonly number[]): number => all.reduce((total, each) => total + each, 0);
 
 /** Whether an update extends places. */
@@ -88,7 +85,7 @@ describe('a thousand waiters of one lock in one process', () => {
       crowd.locks.acquireMutex('a', { signal: leave.signal }).then((lock) => grants.push(lock)),
     );
     for (const wait of waits) void later(wait);
-    await eventually('all are queued', async () => (await waiting(holder, 'a')) === WAITERS);
+    await untilWaiting(holder.locks, 'a', WAITERS);
     // The other process may see the last places before this one has its answer.
     const enqueued = (): number => sum(updates.map((update) => update.enqueued));
     await eventually('all are answered', () => enqueued() >= WAITERS);
@@ -111,7 +108,7 @@ describe('a thousand waiters of one lock in one process', () => {
     const written = await writer.locks.createReaderWriterLock('a').acquireWrite();
     const lock = crowd.locks.createReaderWriterLock('a');
     const reads = Array.from({ length: WAITERS }, () => lock.acquireRead());
-    await eventually('all are queued', async () => (await waiting(writer, 'a')) === WAITERS);
+    await untilWaiting(writer.locks, 'a', WAITERS);
     const before = crowd.commands.length;
     expect(await written.release()).toBe(true);
     const handles = await Promise.all(reads);

@@ -3,6 +3,7 @@ import type { Wakeups } from '../../../src/options/provider-options.js';
 import { eventually, pause, rejection, staysOpen } from '../../../lab/patience.js';
 import { testProvider } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 /** A queue is quiet after one second, and no extension falls into a test. */
 const OPTIONS = { wakeIdleMs: 1_000, leaseMs: 120_000, createIndexes: false };
@@ -42,10 +43,7 @@ async function standBy<T>(
     const wait = acquire(provider, index);
     wait.catch(() => undefined);
     waits.push(wait);
-    await eventually(
-      `waiter ${index} in the queue`,
-      async () => (await holder.locks.inspect('a'))?.waiters.length === index + 1,
-    );
+    await untilWaiting(holder.locks, 'a', index + 1);
   }
   await eventually('every waiter has listened', () => standbys.every((each) => named(each, 'aggregate') > 0));
   await eventually('only the head listens', async () => (await streams(holder)) === 1);
@@ -99,10 +97,7 @@ describe.concurrent('processes that wait behind the head of a quiet queue', () =
       code: 'ACQUIRE_TIMEOUT',
       place: 1,
     });
-    await eventually(
-      'only the head waits',
-      async () => (await holder.locks.inspect('a'))?.waiters.length === 1,
-    );
+    await untilWaiting(holder.locks, 'a');
     for (const provider of [patient, aborted]) if (provider !== undefined) provider.commands.length = 0;
     await pause(2_500);
     expect(patient?.commands).toEqual([]);

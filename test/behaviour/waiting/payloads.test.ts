@@ -4,6 +4,7 @@ import type { LockProviderEvents } from '../../../src/index.js';
 import { eventually, later, pause } from '../../../lab/patience.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 useOwnServer();
 
@@ -27,7 +28,7 @@ describe('the events of a provider', () => {
     const [acquired, released] = [first(other, 'acquired'), first(other, 'released')];
     const askedMs = performance.now();
     const wait = later(other.locks.acquireMutex('a'));
-    await eventually('it waits', async () => (await one.locks.inspect('a'))?.waiters.length === 1);
+    await untilWaiting(one.locks, 'a');
     const waitsMs = performance.now();
     await pause(LONG_MS);
     const leastWaitedMs = performance.now() - waitsMs;

@@ -11,14 +11,9 @@ import { eventually, pause } from '../../../lab/patience.js';
 import { answeredTimeout } from '../../support/answered-timeout.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { countWaiters, untilWaiting } from '../../support/waiters.js';
 
 useOwnServer();
-
-const waiters = async ({ locks }: TestProvider, name = 'a'): Promise<number> =>
-  (await locks.inspect(name))?.waiters.length ?? 0;
-
-const queued = (provider: TestProvider, count = 1, name = 'a'): Promise<unknown> =>
-  eventually(`${String(count)} in the queue`, async () => (await waiters(provider, name)) === count);
 
 const named = (provider: TestProvider, commandName: string): number =>
   provider.commands.filter((command) => command.commandName === commandName).length;
@@ -30,7 +25,7 @@ describe('a hand-over', () => {
     const waiting = waiter.locks.acquireMutex('a');
     const opened = new Promise((resolve) => waiter.locks.once('wakeups', resolve));
     await opened;
-    await queued(waiter);
+    await untilWaiting(waiter.locks, 'a');
     // The look after the opening is the waiter's last command before its grant.
     await eventually('the look after the opening', () => named(waiter, 'findAndModify') === 2);
     holder.commands.length = 0;
@@ -56,7 +51,7 @@ describe('a hand-over', () => {
           tokens.push(fencingToken);
         }),
       );
-      await queued(one, i + 1);
+      await untilWaiting(one.locks, 'a', i + 1);
     }
     await lock.release();
     await Promise.all(all);
@@ -70,9 +65,9 @@ describe('a hand-over', () => {
     const lock = await one.locks.acquireMutex('a');
     const first = one.locks.acquireMutex('a');
     void first.catch(() => undefined);
-    await queued(one);
+    await untilWaiting(one.locks, 'a');
     const second = other.locks.acquireMutex('a');
-    await queued(one, 2);
+    await untilWaiting(one.locks, 'a', 2);
     const [{ id: firstId } = { id: '' }] = (await one.locks.inspect('a'))?.waiters ?? [];
     await one.tamper('a', { $set: { [`queue.${firstId}.expiresAt`]: new Date(0) } });
     await lock.release();
@@ -85,10 +80,10 @@ describe('a waiter', () => {
     const [one, other] = await twoProviders({ leaseMs: 4_000 });
     const lock = await one.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a');
-    await queued(one);
+    await untilWaiting(one.locks, 'a');
     const before = (await one.locks.inspect('a'))?.waiters.map(({ id }) => id);
     await one.tamper('a', { $set: { queue: {} } });
-    await queued(one);
+    await untilWaiting(one.locks, 'a');
     const after = (await one.locks.inspect('a'))?.waiters.map(({ id }) => id);
     expect(after).not.toEqual(before);
     await lock.release();
@@ -120,7 +115,7 @@ describe('a waiter', () => {
       holders: [{ process: one.locks.processId, label: 'billing', why: 'month end' }],
     });
     expect(String(error)).toContain('month end');
-    expect(await waiters(one)).toBe(0);
+    expect(await countWaiters(one.locks, 'a')).toBe(0);
   });
 
   it('leaves nothing behind when its timeout races with its grant (E6)', async () => {
@@ -162,7 +157,7 @@ describe('a waiter', () => {
       const lock = await one.locks.acquireMutex('a');
       const abort = new AbortController();
       const waiting = other.locks.acquireMutex('a', { signal: abort.signal });
-      await queued(one);
+      await untilWaiting(one.locks, 'a');
       const releasing = lock.release();
       if (round % 2 === 0) await releasing;
       abort.abort(new Error(`round ${String(round)}`));
@@ -191,7 +186,7 @@ describe('the cost of waiting', () => {
     const granted = Array.from({ length: 20 }, async (_, i) => {
       await waiting[i % 5]?.locks.useMutex('a', () => undefined);
     });
-    await queued(holder, 20);
+    await untilWaiting(holder.locks, 'a', 20);
     await eventually('the opening looks', () => waiting.every((each) => named(each, 'findAndModify') >= 2));
     for (const each of waiting) each.commands.length = 0;
     const startedMs = performance.now();

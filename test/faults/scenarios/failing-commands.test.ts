@@ -6,6 +6,7 @@ import { isLong } from '../../support/breadth.js';
 import { eventually, later, rejection, within } from '../../../lab/patience.js';
 import { failCommands, randomName, testProvider, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 // A server has one `failCommand` fail point, so the faults come one after the other.
 useOwnServer();
@@ -112,7 +113,7 @@ describe.each(TRIED)('%s', (_, { data, isKnown }) => {
       await failCommands(other, { times: 2 }, { failCommands: ['aggregate', 'hello'], ...data });
     }
     const wait = later(other.locks.acquireMutex('a'));
-    await eventually('it waits', async () => (await one.locks.inspect('a'))?.waiters.length === 1);
+    await untilWaiting(one.locks, 'a');
     const healRelease = await failCommands(one, { times: 2 }, { failCommands: ['findAndModify'], ...data });
     expect(await within(10_000, 'the release', hold.release())).toBe(true);
     await healRelease();

@@ -5,6 +5,7 @@ import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import { eventually, later, pause, within } from '../../../lab/patience.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 const COLLECTION = 'distributed.locks';
 
@@ -50,7 +51,7 @@ describe.concurrent('an index build behind a long transaction', () => {
     here.on('lost', (event) => lost.push(event));
     const holds = [await here.acquireMutex('x'), await here.createSemaphore('s', 2).acquire()];
     const wait = later(there.acquireMutex('x'));
-    await eventually('it waits', async () => (await here.inspect('x'))?.waiters.length === 1);
+    await untilWaiting(here, 'x');
     const unblock = await blockCollection(user.client, database.plain.db);
     // Longer than until the first extension.
     await pause(4_000);
@@ -68,7 +69,7 @@ describe.concurrent('an index build behind a long transaction', () => {
     const [here, there] = [database.client().provider(options), database.client().provider(options)];
     const hold = await here.acquireMutex('x');
     const wait = later(there.acquireMutex('x'));
-    await eventually('it waits', async () => (await here.inspect('x'))?.waiters.length === 1);
+    await untilWaiting(here, 'x');
     let grantedMs = 0;
     void wait.then(() => (grantedMs = performance.now()));
     const { signal } = hold;

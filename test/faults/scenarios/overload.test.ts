@@ -8,6 +8,7 @@ import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import { eventually, later, pause, within } from '../../../lab/patience.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 // A server of its own, because the test counts the conflicts of the whole server.
 let server: MongoServer;
@@ -102,7 +103,8 @@ it('with 500 waiters for one lock and 5,000 holds of one process, no extension i
   for (const hold of holds) hold.signal.addEventListener('abort', () => lost.push(hold.signal.reason));
   const options = { leaseMs: LEASE_MS, createIndexes: false };
   const crowds = Array.from({ length: WAITING_PROVIDERS }, () => database.client().provider(options));
-  const hold = await database.client().provider(options).acquireMutex('hot');
+  const holder = database.client().provider(options);
+  const hold = await holder.acquireMutex('hot');
   const leaving = new AbortController();
   setMaxListeners(0, leaving.signal);
   const waits = crowds.flatMap((locks) =>
@@ -111,8 +113,7 @@ it('with 500 waiters for one lock and 5,000 holds of one process, no extension i
     ),
   );
   const stored = db.collection<{ _id: string }>('distributed.locks');
-  const [crowd] = crowds;
-  await eventually('all of them wait', async () => (await crowd?.inspect('hot'))?.waiters.length === WAITERS);
+  await untilWaiting(holder, 'hot', WAITERS);
 
   const [size] = await stored
     .aggregate([{ $match: { _id: 'hot' } }, { $project: { bytes: { $bsonSize: '$$ROOT' } } }])

@@ -3,8 +3,9 @@ import { describe, expect, inject, it } from 'vitest';
 import { Child } from '../../../lab/processes/child.js';
 import { useProgram } from '../../support/built-program.js';
 import { OwnDatabase } from '../../support/own-database.js';
-import { eventually, later, within } from '../../../lab/patience.js';
+import { later, within } from '../../../lab/patience.js';
 import type { EndingOrder, EndingTask } from './ending-worker.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 const program = useProgram(new URL('ending-worker.ts', import.meta.url));
 
@@ -81,10 +82,8 @@ describe.concurrent('a process that holds and waits', () => {
       await worker.heard('waiting');
       const mine = (await heir.inspect('mine'))?.holders[0];
       const waits = ['mine', 'theirs'].map((name) => later(heir.acquireMutex(name)));
-      await eventually('both are waited for', async () => {
-        const counts = await Promise.all(['mine', 'theirs'].map((name) => heir.inspect(name)));
-        return counts[0]?.waiters.length === 1 && counts[1]?.waiters.length === 2;
-      });
+      await untilWaiting(heir, 'mine');
+      await untilWaiting(heir, 'theirs', 2);
       end(worker);
       expect(await within(10_000, 'its end', worker.ended)).toMatchObject(how);
       const left = (await heir.inspect('mine'))?.holders[0];
@@ -115,7 +114,7 @@ describe.concurrent('a process that holds and waits', () => {
     });
     await worker.heard('waiting');
     const wait = later(heir.acquireMutex('mine'));
-    await eventually('it is waited for', async () => (await heir.inspect('mine'))?.waiters.length === 1);
+    await untilWaiting(heir, 'mine');
     worker.signal('SIGTERM');
     await within(10_000, 'the grant', wait);
     expect(await within(10_000, 'its end', worker.ended)).toEqual({ code: 0, signal: null });

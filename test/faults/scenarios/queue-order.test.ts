@@ -5,6 +5,7 @@ import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import { eventually, later, pause, within } from '../../../lab/patience.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 let server: MongoServer;
 
@@ -79,10 +80,7 @@ describe('the death of the primary', () => {
           served[name] = grants.sort((a, b) => a.token - b.token).map(({ id }) => id);
         });
         waits.push(later(wait));
-        await eventually(
-          `${String(index)} waiting`,
-          async () => (await first.inspect(name))?.waiters.length === index,
-        );
+        await untilWaiting(first, name, index);
       }
       const ids = (await first.inspect(name))?.waiters.map(({ id }) => id) ?? [];
       expected[name] = ids;

@@ -3,6 +3,7 @@ import { expect, inject, it } from 'vitest';
 
 import { OwnDatabase } from '../../support/own-database.js';
 import { eventually, later, within } from '../../../lab/patience.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 /** A lease so long that no waiter looks during the test: a grant that no event reports is missed. */
 const OPTIONS = { leaseMs: 120_000, createIndexes: false };
@@ -20,7 +21,7 @@ it('a waiter hears of its grant even if the oplog has the update as a whole docu
   // Kept until the end, because a handle that is garbage-collected is released.
   const first = await here.acquireMutex('x');
   const wait = later(there.acquireMutex('x'));
-  await eventually('it waits', async () => (await here.inspect('x'))?.waiters.length === 1);
+  await untilWaiting(here, 'x');
   // The look after the opening of the stream is over.
   await eventually('nothing is on its way', () => waiting.count('findAndModify') === 2);
 

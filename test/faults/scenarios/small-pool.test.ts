@@ -8,6 +8,7 @@ import { whenTestEnds } from '../../support/current-test.js';
 import { eventually, later, pause, rejection, within } from '../../../lab/patience.js';
 import { failCommands, testProvider, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 useOwnServer();
 
@@ -115,7 +116,7 @@ describe('a busy pool', () => {
     const theirs = await other.locks.acquireMutex('b');
     const hold = await user.locks.acquireMutex('a');
     const wait = later(user.locks.acquireMutex('b'));
-    await eventually('it waits', async () => (await other.locks.inspect('b'))?.waiters.length === 1);
+    await untilWaiting(other.locks, 'b');
     const calm = await slowQueries(user, 150, 6);
     await pause(4_500);
     expectNoSilentLoss(hold, events);

@@ -4,6 +4,7 @@ import { describe, expect, inject, it } from 'vitest';
 import type { LockProvider } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import { eventually, later, rejection, within } from '../../../lab/patience.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 const COLLECTION = 'distributed.locks';
 const OPTIONS = { leaseMs: 3_000, createIndexes: false };
@@ -58,7 +59,7 @@ it('a validator that is added while locks are in use ends the holds at their dea
   const hold = await here.acquireMutex('x');
   const other = await here.acquireMutex('y');
   const wait = later(there.acquireMutex('x'));
-  await eventually('it waits', async () => (await here.inspect('x'))?.waiters.length === 1);
+  await untilWaiting(here, 'x');
   await db.command({ collMod: COLLECTION, validator: { invoice: { $exists: true } } });
   // A look that is refused ends the wait.
   const error = await rejection(within(10_000, 'the refusal', wait));
@@ -90,7 +91,7 @@ it('locks behave as usual in a clustered collection', async ({ skip }) => {
   const hold = await here.acquireMutex('x');
   expect(await there.tryAcquireMutex('x')).toBeNull();
   const wait = later(there.acquireMutex('x'));
-  await eventually('it waits', async () => (await here.inspect('x'))?.waiters.length === 1);
+  await untilWaiting(here, 'x');
   expect(await hold.release()).toBe(true);
   expect((await within(10_000, 'the grant', wait)).fencingToken).toBeGreaterThan(hold.fencingToken);
 });
@@ -120,7 +121,7 @@ describe.concurrent.each(CLASHING)('on %s', (_, make) => {
     expect(await there.tryAcquireMutex('invoice')).toBeNull();
     expect(await there.inspect('INVOICE')).toBeNull();
     const wait = later(there.acquireMutex('invoice'));
-    await eventually('it waits', async () => (await here.inspect('invoice'))?.waiters.length === 1);
+    await untilWaiting(here, 'invoice');
     expect(await hold.release()).toBe(true);
     expect((await within(10_000, 'the grant', wait)).isHeld).toBe(true);
   });

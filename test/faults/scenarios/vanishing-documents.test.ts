@@ -5,6 +5,7 @@ import { describe, expect, inject, it } from 'vitest';
 import type { LockHandle, LockProvider } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/own-database.js';
 import { eventually, later, within } from '../../../lab/patience.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 const COLLECTION = 'distributed.locks';
 const LIMIT = 3;
@@ -61,8 +62,8 @@ describe.concurrent('holders learn of their loss and waiters go on', () => {
     if (here === undefined || there === undefined || third === undefined) throw new Error('there are three');
     const holds = await hold(here);
     const waits = [there, third].map((locks) => later(want(locks)));
-    await eventually('they wait', async () => (await here.inspect('x'))?.waiters.length === 2);
-    // The signals are read before, so that the handles report their loss.
+    await untilWaiting(here, 'x', 2);
+    // Its signals are asked for before, so that the handles are told.
     const signals = holds.map(({ signal }) => signal);
     const startedMs = performance.now();
     await end(database.plain.db);
