@@ -7,7 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { endWithThisProcess, killProcess } from '../../lab/mongo-server/members.js';
+import { killProcess } from '../../lab/mongo-server/members.js';
+import { endWithThisProcess } from '../../lab/processes/end-with-this-process.js';
 import { sleep } from '../measure.js';
 
 const START_TIMEOUT_MS = 30_000;

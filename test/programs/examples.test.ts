@@ -73,7 +73,7 @@ test('the fenced update: the holder with the older token is refused', async () =
   ]);
 });
 
-test('each example is run here', () => {
+test('every example has a test here', () => {
   expect(readdirSync(join(ROOT, 'examples')).sort()).toEqual([
     'election-and-job.ts',
     'fenced-update.ts',

@@ -134,7 +134,7 @@ describe('ten candidates in five processes, which stop, start, are killed and ar
     const isOver = (): boolean => performance.now() >= endMs && worked() >= LEAST_TERMS;
     await Promise.all(pairs.map((pair) => pair.live(isOver)));
 
-    const last = await eventually('exactly one leader, and everybody knows it', async () => {
+    const last = await eventually('exactly one leader, which the spectator sees too', async () => {
       const leaders = (await Promise.all(pairs.map((pair) => pair.leaders()))).flat();
       const leader = await world.spectator.createLeaderElection(world.election).leader();
       return leaders.length === 1 && leader?.candidateId === leaders[0] ? leader : undefined;

@@ -46,7 +46,7 @@ describe('a candidate whose store does not answer', () => {
 });
 
 describe('a process that awaits an election', () => {
-  it('lives until what it awaits has come, and no longer', async () => {
+  it('stays alive until the awaited calls have settled, and then ends', async () => {
     const program = `
       import { MongoClient } from 'mongodb';
       import { LockProvider } from 'leasehold';

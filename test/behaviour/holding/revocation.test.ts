@@ -89,7 +89,7 @@ describe('a polite revocation', () => {
     const other = await revoker.locks.acquireMutex('b');
     const waiting = later(holder.locks.acquireMutex('b'));
     await untilWaiting(revoker.locks, 'b');
-    // Far less than a third of a lease. A revocation before the stream is open is repeated.
+    // Far less than a third of a lease. The loop repeats a revocation that came before the stream was open.
     await eventually('it hears of it', async () => {
       await revoker.locks.revoke('a', { why: 'now' });
       return lock.releaseRequested.aborted;

@@ -50,7 +50,7 @@ it('a signal that many requests share has one listener, and its abort ends all o
     index % 2 === 0 ? other.locks.acquireMutex('a', { signal }) : kept.acquire({ signal }),
   );
   const settled = Promise.allSettled(waits);
-  await eventually('they wait', async () => (await countWaiters(one.locks, 'a')) > 0);
+  await eventually('the requests wait', async () => (await countWaiters(one.locks, 'a')) > 0);
   expect(listenersOf(signal)).toBe(1);
   const why = new Error('enough');
   controller.abort(why);

@@ -208,7 +208,7 @@ describe('a job', () => {
       everyMs: 50,
       run: async () => {
         runs += 1;
-        // The first run goes on past the instants after it.
+        // The first run lasts past the next instants.
         if (runs === 1) await pause(120);
         else throw new Error(`run ${String(runs)}`);
       },

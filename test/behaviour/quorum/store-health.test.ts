@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { CorruptLockDocumentError, StoreUnavailableError } from '../../../src/errors.js';
-import { later, rejection } from '../../../lab/patience.js';
-import { MockQuorum, hangs, holder, inTime, isSilent, refuses, settled } from './mock-stores.js';
+import { later, rejection, settled } from '../../../lab/patience.js';
+import { MockQuorum, hangs, holder, inTime, isSilent, refuses } from './mock-stores.js';
 import type { MockStore } from './mock-stores.js';
 
 const serverError = (message: string, code: number): Error =>

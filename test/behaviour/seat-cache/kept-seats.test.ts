@@ -79,7 +79,7 @@ describe('a kept seat', () => {
     });
     const late = mutex.acquire();
     await untilWaiting(here.locks, 'a', 3);
-    const told = [
+    const turns = [
       other.then((next) => (order.push('other'), next.release())),
       early.then((next) => (order.push('early'), next.release())),
       late.then((next) => (order.push('late'), next.release())),

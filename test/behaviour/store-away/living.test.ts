@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { runToEnd } from '../../../lab/processes/child.js';
 import { inline } from '../../../lab/processes/program.js';
 
-/** What a process prints whose store is away for good, and which ends by itself with this exit code. */
+/** Runs a program in a process of its own, which can never reach its store. Returns what the process prints. */
 async function printed(program: string, exitCode: number): Promise<string> {
   const source = `
     import { MongoClient } from 'mongodb';

@@ -25,13 +25,13 @@ interface End {
 }
 
 const ENDS: Readonly<Record<string, End>> = {
-  'by SIGTERM, which nobody handles': {
+  'by an unhandled SIGTERM': {
     end: (worker) => {
       worker.signal('SIGTERM');
     },
     how: { code: null, signal: 'SIGTERM' },
   },
-  'by SIGINT, which nobody handles': {
+  'by an unhandled SIGINT': {
     end: (worker) => {
       worker.signal('SIGINT');
     },

@@ -63,7 +63,7 @@ describe.concurrent('holders learn of their loss and waiters go on', () => {
     const holds = await hold(here);
     const waits = [there, third].map((locks) => later(want(locks)));
     await untilWaiting(here, 'x', 2);
-    // Its signals are asked for before, so that the handles are told.
+    // The signals are read before, so that the handles report their loss.
     const signals = holds.map(({ signal }) => signal);
     const startedMs = performance.now();
     await end(database.plain.db);

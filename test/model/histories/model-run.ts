@@ -203,7 +203,7 @@ export class ModelRun {
     if (this.#fence > (this.#nowMs + 1) * 1_000) return;
     await this.#driver.delete(this.#name);
     this.#model = { type: 'missing' };
-    // A new grant in the same millisecond could repeat a token; no purge or drop is over so soon.
+    // A new grant in the same millisecond could repeat a token. A real purge or drop takes longer.
     await pause(3);
   }
 
