@@ -2,7 +2,7 @@ import type { Db, Filter } from 'mongodb';
 import { describe, expect, inject, test } from 'vitest';
 
 import type { LockProvider, ReaderWriterLock } from '../../src/index.js';
-import { OwnDatabase } from '../support/own-database.js';
+import { OwnDatabase } from '../support/test-provider.js';
 import { eventually, rejection } from '../../lab/patience.js';
 import { recipe } from './recipe.js';
 

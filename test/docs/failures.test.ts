@@ -9,7 +9,7 @@ import {
   SemaphoreLimitMismatchError,
 } from '../../src/index.js';
 import type { LockHandle } from '../../src/index.js';
-import { OwnDatabase } from '../support/own-database.js';
+import { OwnDatabase } from '../support/test-provider.js';
 import { eventually, later, rejection } from '../../lab/patience.js';
 import { answeredTimeout } from '../support/answered-timeout.js';
 

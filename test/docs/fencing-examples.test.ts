@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { fencedTransaction, fencedUpdateOne } from '../../src/index.js';
-import { OwnDatabase } from '../support/own-database.js';
+import { OwnDatabase } from '../support/test-provider.js';
 import { rejection } from '../../lab/patience.js';
 import { codeBlocks, page } from './pages.js';
 import { runProgram } from './program.js';

@@ -2,7 +2,7 @@ import type { Document } from 'mongodb';
 import { describe, expect, inject, test } from 'vitest';
 
 import type { LockHandle, LockProvider } from '../../src/index.js';
-import { OwnDatabase } from '../support/own-database.js';
+import { OwnDatabase } from '../support/test-provider.js';
 import { eventually, later } from '../../lab/patience.js';
 
 /** A lock whose requests have the names of the picture on its page, each from a process of its own. */

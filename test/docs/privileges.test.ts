@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectUsualBehaviour } from '../behaviour/environments/usual-behaviour.js';
 import { startAuthorizingServer } from '../../lab/mongo-server/authorizing-server.js';
 import type { AuthorizingServer } from '../../lab/mongo-server/authorizing-server.js';
-import { OwnClient, randomName } from '../support/own-database.js';
+import { OwnClient, randomName } from '../support/test-provider.js';
 import { rejection } from '../../lab/patience.js';
 import { markedBlock } from './pages.js';
 

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 
 import { runToEnd } from '../../lab/processes/child.js';
 import { cacheFolder, fromSources } from '../../lab/processes/program.js';
-import type { OwnDatabase } from '../support/own-database.js';
+import type { OwnDatabase } from '../support/test-provider.js';
 import { root } from './pages.js';
 
 /** Runs a program of a page in a process that has to end by itself. `mjs` has to be plain JavaScript for Node. */

@@ -2,8 +2,8 @@ import { runInNewContext } from 'node:vm';
 import { type Document, Long } from 'mongodb';
 import { describe, expect, inject, test } from 'vitest';
 
-import { OwnDatabase } from '../support/own-database.js';
-import type { OwnClient } from '../support/own-database.js';
+import { OwnDatabase } from '../support/test-provider.js';
+import type { OwnClient } from '../support/test-provider.js';
 import { eventually } from '../../lab/patience.js';
 import { markedBlock } from './pages.js';
 

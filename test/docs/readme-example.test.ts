@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest';
 
-import { OwnDatabase } from '../support/own-database.js';
+import { OwnDatabase } from '../support/test-provider.js';
 import { codeBlocks, page } from './pages.js';
 import { runProgram } from './program.js';
 

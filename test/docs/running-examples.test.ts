@@ -2,7 +2,7 @@ import { describe, expect, inject, test } from 'vitest';
 
 import { DeadlockError } from '../../src/index.js';
 import type { LockSnapshot } from '../../src/index.js';
-import { OwnDatabase } from '../support/own-database.js';
+import { OwnDatabase } from '../support/test-provider.js';
 import { rejection } from '../../lab/patience.js';
 import { codeBlocks, page } from './pages.js';
 import type { CodeBlock } from './pages.js';

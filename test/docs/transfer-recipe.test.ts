@@ -1,6 +1,6 @@
 import { describe, expect, inject, test } from 'vitest';
 
-import { OwnDatabase } from '../support/own-database.js';
+import { OwnDatabase } from '../support/test-provider.js';
 import { rejection } from '../../lab/patience.js';
 import { recipe } from './recipe.js';
 

@@ -2,7 +2,7 @@ import { MongoClient } from 'mongodb';
 import { expect, it } from 'vitest';
 
 import { LockLostError, StoreUnavailableError } from '../../src/index.js';
-import { OwnDatabase } from '../support/own-database.js';
+import { OwnDatabase } from '../support/test-provider.js';
 import { eventually, later, within } from '../../lab/patience.js';
 import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
 import type { FaultMember } from '../../lab/cluster/fault-member.js';

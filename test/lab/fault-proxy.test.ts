@@ -2,7 +2,7 @@ import { MongoClient } from 'mongodb';
 import type { ChangeStream, Collection, MongoClientOptions } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 
-import { randomName } from '../support/own-database.js';
+import { randomName } from '../support/test-provider.js';
 import { eventually, later, pause, rejection, staysOpen, within } from '../../lab/patience.js';
 import { startFaultProxy } from '../../lab/cluster/fault-proxy.js';
 import type { FaultProxy, Request } from '../../lab/cluster/fault-proxy.js';

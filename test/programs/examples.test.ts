@@ -4,7 +4,7 @@ import { expect, inject, test } from 'vitest';
 
 import { runToEnd } from '../../lab/processes/child.js';
 import { fromSources, ROOT } from '../../lab/processes/program.js';
-import { OwnDatabase } from '../support/own-database.js';
+import { OwnDatabase } from '../support/test-provider.js';
 
 /** Runs an example in this many processes at a time. Returns the output of each when all have ended by themselves. */
 async function run(example: string, processes = 1): Promise<readonly (readonly string[])[]> {

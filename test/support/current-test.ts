@@ -27,3 +27,9 @@ export function whenTestEnds(end: End): void {
   if (own === undefined) throw new Error('no test is running here');
   own.push(end);
 }
+
+/** What is returned is disposed of when the test that calls this has ended. */
+export function untilTestEnds<T extends AsyncDisposable>(resource: T): T {
+  whenTestEnds(() => resource[Symbol.asyncDispose]());
+  return resource;
+}

@@ -1,34 +1,147 @@
 import { randomBytes } from 'node:crypto';
+
 import { MongoClient } from 'mongodb';
-import type { CommandStartedEvent, Db, Document, MongoClientOptions } from 'mongodb';
+import type { CommandStartedEvent, Db, DbOptions, Document, MongoClientOptions } from 'mongodb';
 import { afterAll, beforeAll, inject } from 'vitest';
+
 import { LockProvider } from '../../src/index.js';
 import type { LockProviderOptions } from '../../src/index.js';
-import { whenTestEnds } from './current-test.js';
 import { startReplicaSet } from '../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../lab/mongo-server/start.js';
-
-/** A provider on a client of its own, both closed when the test ends. */
-export interface TestProvider {
-  readonly client: MongoClient;
-  readonly db: Db;
-  readonly locks: LockProvider;
-  readonly appName: string;
-  /** Commands of this client, without what the driver sends for itself. */
-  readonly commands: CommandStartedEvent[];
-  /** The stored documents. */
-  document(name: string): Promise<Document | null>;
-  /** Does something to a stored document behind the library's back. */
-  tamper(name: string, update: Document | Document[]): Promise<void>;
-  serverNowMs(): Promise<number>;
-}
-
-/** The events that the server answers about once a second, and the driver's own. */
-const BACKGROUND: readonly string[] = ['getMore', 'killCursors', 'endSessions'];
+import { untilTestEnds, whenTestEnds } from './current-test.js';
 
 const COLLECTION = 'distributed.locks';
 
-export const randomName = (prefix: string): string => `${prefix}-${randomBytes(4).toString('hex')}`;
+/** What the driver sends for itself, or to end what it has open. */
+const DRIVERS_OWN: ReadonlySet<string> = new Set(['endSessions', 'getMore', 'killCursors']);
+
+export const randomName = (prefix: string): string => `${prefix}-${randomBytes(6).toString('hex')}`;
+
+/** One client, the commands that it has sent, and the providers made on it. */
+export class OwnClient implements AsyncDisposable {
+  readonly appName: string;
+  readonly client: MongoClient;
+  readonly db: Db;
+  /** Everything sent so far, without what the driver sends for itself. */
+  readonly commands: CommandStartedEvent[] = [];
+  readonly #providers: LockProvider[] = [];
+
+  constructor(uri: string, database: string, options: MongoClientOptions = {}, dbOptions?: DbOptions) {
+    this.appName = options.appName ?? randomName('app');
+    this.client = new MongoClient(uri, { ...options, appName: this.appName, monitorCommands: true });
+    this.client.on('commandStarted', (event) => {
+      if (!DRIVERS_OWN.has(event.commandName)) this.commands.push(event);
+    });
+    this.db = this.client.db(database, dbOptions);
+  }
+
+  /** How many commands of this name were sent so far. */
+  count(commandName: string): number {
+    return this.commands.filter((command) => command.commandName === commandName).length;
+  }
+
+  provider(options: LockProviderOptions = {}): LockProvider {
+    const provider = new LockProvider(this.db, options);
+    this.#providers.push(provider);
+    return provider;
+  }
+
+  /** The stored document of this lock. */
+  async document(name: string): Promise<Document | null> {
+    return await this.db.collection<{ _id: string }>(COLLECTION).findOne({ _id: name });
+  }
+
+  /** Does something to a stored document behind the library's back. */
+  async tamper(name: string, update: Document | Document[]): Promise<void> {
+    const stored = this.db.collection<{ _id: string }>(COLLECTION);
+    await stored.updateOne({ _id: name }, update, { writeConcern: { w: 'majority' } });
+  }
+
+  async serverNowMs(): Promise<number> {
+    const { localTime } = await this.db.command({ hello: 1 });
+    return (localTime as Date).getTime();
+  }
+
+  /** Ends as the client of a process does that is killed: without a word to the server. */
+  async die(): Promise<void> {
+    await this.client.close();
+  }
+
+  /** What is still held is left to its lease: the database is thrown away next. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#providers.map((provider) => provider.close({ drainMs: 0 })));
+    await this.client.close();
+  }
+}
+
+/** A client with one provider. */
+export class TestProvider extends OwnClient {
+  readonly database: OwnDatabase;
+  readonly locks: LockProvider;
+
+  constructor(database: OwnDatabase, options: LockProviderOptions, clientOptions: MongoClientOptions) {
+    super(database.uri, database.name, clientOptions);
+    this.database = database;
+    this.locks = this.provider(options);
+  }
+}
+
+/** A database for one test, thrown away with everything that was opened on it. */
+export class OwnDatabase implements AsyncDisposable {
+  readonly name = randomName('leasehold-test');
+  readonly uri: string;
+  /** A plain client, to look at what is stored and to tamper with it. */
+  readonly plain: OwnClient;
+  readonly #clients: OwnClient[] = [];
+
+  constructor(uri: string = serverUri()) {
+    this.uri = uri;
+    this.plain = new OwnClient(uri, this.name);
+  }
+
+  client(options?: MongoClientOptions, dbOptions?: DbOptions): OwnClient {
+    const client = new OwnClient(this.uri, this.name, options, dbOptions);
+    this.#clients.push(client);
+    return client;
+  }
+
+  /** A provider on a client of its own, which is connected. */
+  async connected(
+    options: LockProviderOptions = {},
+    clientOptions: MongoClientOptions = {},
+  ): Promise<TestProvider> {
+    const provider = new TestProvider(this, options, clientOptions);
+    this.#clients.push(provider);
+    await provider.client.connect();
+    return provider;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client[Symbol.asyncDispose]()));
+    await this.plain.db.dropDatabase();
+    await this.plain[Symbol.asyncDispose]();
+  }
+}
+
+/** A database that is thrown away when the test ends. */
+export const ownDatabase = (): OwnDatabase => untilTestEnds(new OwnDatabase());
+
+/** A provider on a client and a database of its own, all of which end with the test. */
+export async function testProvider(
+  options?: LockProviderOptions,
+  clientOptions?: MongoClientOptions,
+): Promise<TestProvider> {
+  return await ownDatabase().connected(options, clientOptions);
+}
+
+/** Two providers that share a database, as two processes would. */
+export async function twoProviders(
+  options?: LockProviderOptions,
+  clientOptions?: MongoClientOptions,
+): Promise<readonly [TestProvider, TestProvider]> {
+  const one = await testProvider(options, clientOptions);
+  return [one, await one.database.connected(options, clientOptions)];
+}
 
 let ownServer: MongoServer | undefined;
 
@@ -48,64 +161,9 @@ export function useOwnServer(): void {
   });
 }
 
-/** The faults of a test may have cleared the pool of its own client just now. */
-async function dropByAnother(database: string): Promise<void> {
-  const client = new MongoClient(serverUri());
-  await client.db(database).dropDatabase();
-  await client.close();
-}
-
-export async function testProvider(
-  options: LockProviderOptions = {},
-  { database = randomName('test'), ...clientOptions }: MongoClientOptions & { database?: string } = {},
-): Promise<TestProvider> {
-  const appName = randomName('app');
-  const client = new MongoClient(serverUri(), {
-    appName,
-    monitorCommands: true,
-    ...clientOptions,
-  });
-  const commands: CommandStartedEvent[] = [];
-  client.on('commandStarted', (event) => {
-    if (!BACKGROUND.includes(event.commandName)) commands.push(event);
-  });
-  await client.connect();
-  const db = client.db(database);
-  const locks = new LockProvider(db, options);
-  whenTestEnds(async () => {
-    await locks.close({ drainMs: 0 });
-    await db.dropDatabase().catch(() => dropByAnother(database));
-    await client.close();
-  });
-  const stored = db.collection<{ _id: string }>(COLLECTION);
-  return {
-    client,
-    db,
-    locks,
-    appName,
-    commands,
-    document: (name) => stored.findOne({ _id: name }),
-    tamper: async (name, update) => {
-      await stored.updateOne({ _id: name }, update, { writeConcern: { w: 'majority' } });
-    },
-    serverNowMs: async () => {
-      const { localTime } = await db.command({ hello: 1 });
-      return (localTime as Date).getTime();
-    },
-  };
-}
-
-/** Two providers that share a database, as two processes would. */
-export async function twoProviders(
-  options: LockProviderOptions = {},
-): Promise<readonly [TestProvider, TestProvider]> {
-  const database = randomName('test');
-  return [await testProvider(options, { database }), await testProvider(options, { database })];
-}
-
 /** Makes commands of one client fail until the test ends, or `mode` is used up. */
 export async function failCommands(
-  { appName }: TestProvider,
+  { appName }: OwnClient,
   mode: 'alwaysOn' | { times: number },
   data: Document & { failCommands: string[] },
 ): Promise<() => Promise<void>> {

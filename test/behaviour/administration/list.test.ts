@@ -3,7 +3,7 @@ import { expect, inject, it } from 'vitest';
 
 import { CorruptLockDocumentError } from '../../../src/index.js';
 import type { StoreErrorEvent } from '../../../src/index.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 
 /** More than two pages. */
 const COUNT = 230;

@@ -1,6 +1,6 @@
 import { describe, expect, inject, it } from 'vitest';
 
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { eventually, later } from '../../../lab/patience.js';
 
 const aDate = expect.any(Date) as Date;

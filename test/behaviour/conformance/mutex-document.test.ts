@@ -1,7 +1,7 @@
 import { describe, expect, inject, it } from 'vitest';
 
 import { LockProvider } from '../../../src/index.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { eventually, later } from '../../../lab/patience.js';
 
 const DAY_MS = 86_400_000;

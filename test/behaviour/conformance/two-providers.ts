@@ -1,8 +1,8 @@
 import { inject } from 'vitest';
 
 import type { LockProvider, LockProviderOptions } from '../../../src/index.js';
-import { OwnDatabase, randomName } from '../../support/own-database.js';
-import type { OwnClient } from '../../support/own-database.js';
+import { OwnDatabase, randomName } from '../../support/test-provider.js';
+import type { OwnClient } from '../../support/test-provider.js';
 import { later } from '../../../lab/patience.js';
 import type { ModeOfWaiting } from './adapters.js';
 import { countWaiters, untilWaiting } from '../../support/waiters.js';
@@ -14,7 +14,7 @@ export type Started<W extends Waits> = { readonly [I in keyof W]: ReturnType<W[I
 
 export interface Mortal {
   readonly locks: LockProvider;
-  die(): Promise<void>;
+  readonly die: () => Promise<void>;
 }
 
 /** A database of its own with two providers, each on a client of its own, as two processes would have them. */
@@ -46,9 +46,7 @@ export class TwoProviders implements AsyncDisposable {
     const client = this.database.client();
     return {
       locks: this.provider(client, { leaseMs }),
-      die: async () => {
-        await client.client.close();
-      },
+      die: () => client.die(),
     };
   }
 

@@ -1,7 +1,7 @@
 import { inject } from 'vitest';
 import type { LockProvider, LockProviderOptions } from '../../../src/index.js';
 import type { Lease } from '../../../src/protocol/lock-document.js';
-import { OwnDatabase, randomName } from '../../support/own-database.js';
+import { OwnDatabase, randomName } from '../../support/test-provider.js';
 import { Child } from '../../../lab/processes/child.js';
 import type { CandidatesTask, Line, Order } from './candidate-lines.js';
 

@@ -3,19 +3,19 @@ import { randomFrom } from '../../../lab/random.js';
 import { byBreadth } from '../../support/breadth.js';
 import { eventually, pause } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
-import { randomName, testProvider } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { ownDatabase } from '../../support/test-provider.js';
 
 const DURATION_MS = byBreadth(4_000, 10_000);
 
 /** Each candidate starts, stops, resigns and hands over at random. */
 describe('eight candidates of three providers that start, stop, resign and hand over at random', () => {
   it('never lead at the same time, and their tokens rise; in the end exactly one leads', async () => {
-    const database = randomName('test');
+    const database = ownDatabase();
     const random = randomFrom(drawSeed('eight candidates'));
     const providers: TestProvider[] = [];
     for (let index = 0; index < 3; index += 1) {
-      providers.push(await testProvider({ leaseMs: 2_000 }, { database }));
+      providers.push(await database.connected({ leaseMs: 2_000 }));
     }
     const leading = new Set<string>();
     const tokens: number[] = [];

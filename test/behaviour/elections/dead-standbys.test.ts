@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { LeaderElection } from '../../../src/index.js';
 import { eventually, within } from '../../../lab/patience.js';
-import { randomName, testProvider } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
-import { mortal } from './mortal.js';
+import { ownDatabase } from '../../support/test-provider.js';
 
 /** The lease of the candidates that survive: long, because the machine may be busy. */
 const LEASE_MS = 30_000;
@@ -38,9 +37,9 @@ const waitingIn = async ({ locks }: TestProvider): Promise<readonly (string | un
 async function withDeadStandby(
   ...others: readonly string[]
 ): Promise<{ readonly one: TestProvider; readonly a: LeaderElection; readonly rest: LeaderElection[] }> {
-  const database = randomName('test');
-  const one = await testProvider({ leaseMs: LEASE_MS }, { database });
-  const victim = mortal(database, SHORT_MS);
+  const database = ownDatabase();
+  const one = await database.connected({ leaseMs: LEASE_MS });
+  const victim = await database.connected({ leaseMs: SHORT_MS });
   const options = { leaseMs: LEASE_MS, transitionMs: TRANSITION_MS };
   const a = one.locks.createLeaderElection('e', { candidateId: 'a', ...options });
   await a.start();
@@ -79,9 +78,9 @@ describe('a standby of an election with a transition', () => {
   });
 
   it('gets no hand-over if it dies while the work of the leader ends', async () => {
-    const database = randomName('test');
-    const one = await testProvider({ leaseMs: LEASE_MS }, { database });
-    const victim = mortal(database, SHORT_MS);
+    const database = ownDatabase();
+    const one = await database.connected({ leaseMs: LEASE_MS });
+    const victim = await database.connected({ leaseMs: SHORT_MS });
     const options = { leaseMs: LEASE_MS, transitionMs: TRANSITION_MS };
     const a = one.locks.createLeaderElection('e', {
       ...{ candidateId: 'a', ...options },
@@ -106,9 +105,9 @@ describe('a standby of an election with a transition', () => {
   });
 
   it('has a lease of leaseMs while it waits, and of leaseMs and transitionMs while it leads', async () => {
-    const database = randomName('test');
-    const one = await testProvider({ leaseMs: TERM_MS }, { database });
-    const other = await testProvider({ leaseMs: TERM_MS }, { database });
+    const database = ownDatabase();
+    const one = await database.connected({ leaseMs: TERM_MS });
+    const other = await database.connected({ leaseMs: TERM_MS });
     const options = { transitionMs: TRANSITION_MS };
     const a = one.locks.createLeaderElection('e', { candidateId: 'a', ...options });
     const b = other.locks.createLeaderElection('e', { candidateId: 'b', ...options });

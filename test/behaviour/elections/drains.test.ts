@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LeaderElection, LockHandle, LockProvider } from '../../../src/index.js';
 import { eventually, later, pause, staysOpen, within } from '../../../lab/patience.js';
-import { randomName, testProvider, twoProviders } from '../../support/test-provider.js';
+import { ownDatabase, testProvider, twoProviders } from '../../support/test-provider.js';
 
 /** So long that the test times out if only the expiry of the lease frees the seat. */
 const LEASE_MS = 600_000;
@@ -194,9 +194,9 @@ describe('a job', () => {
   it.each(['stop', 'close'] as const)(
     'frees its seat for the next leader as soon as its run has ended, after: %s',
     async (how) => {
-      const database = randomName('test');
-      const one = await testProvider({ leaseMs: LEASE_MS }, { database });
-      const other = await testProvider({ leaseMs: LEASE_MS }, { database });
+      const database = ownDatabase();
+      const one = await database.connected({ leaseMs: LEASE_MS });
+      const other = await database.connected({ leaseMs: LEASE_MS });
       const runs: string[] = [];
       const job = (locks: LockProvider, who: string): ReturnType<LockProvider['createScheduledJob']> =>
         locks.createScheduledJob('job', {

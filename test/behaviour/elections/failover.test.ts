@@ -4,7 +4,7 @@ import { LockProvider } from '../../../src/index.js';
 import type { LeaderElection } from '../../../src/index.js';
 import { startFaultCluster } from '../../../lab/cluster/fault-cluster.js';
 import type { FaultCluster } from '../../../lab/cluster/fault-cluster.js';
-import { OwnDatabase, randomName } from '../../support/own-database.js';
+import { OwnDatabase, randomName } from '../../support/test-provider.js';
 import { eventually, pause, within } from '../../../lab/patience.js';
 import { countStreams } from './streams.js';
 

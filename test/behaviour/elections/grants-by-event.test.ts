@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { eventually, later, within } from '../../../lab/patience.js';
 import { twoProviders } from '../../support/test-provider.js';
-import type { TestProvider } from '../../support/test-provider.js';
-
-const updatesOf = ({ commands }: TestProvider): number =>
-  commands.filter(({ commandName }) => commandName === 'findAndModify').length;
 
 describe.each([
   ['no transition', 0],
@@ -18,12 +14,12 @@ describe.each([
     await a.start();
     await b.start();
     // The stream is open, and the look after its opening has been answered.
-    await eventually('it listens', () => updatesOf(other) >= 2);
+    await eventually('it listens', () => other.count('findAndModify') >= 2);
     const elected = later(b.untilElected());
-    const before = updatesOf(other);
+    const before = other.count('findAndModify');
     await a.stop();
     const term = await within(10_000, 'b', elected);
-    expect(updatesOf(other) - before).toBe(0);
+    expect(other.count('findAndModify') - before).toBe(0);
     expect(term.remainingMs).toBeGreaterThan(20_000);
   });
 });
@@ -35,10 +31,10 @@ it('a standby in an election with a long transition extends its place within eac
   const b = other.locks.createLeaderElection('e', terms);
   await a.start();
   await b.start();
-  await eventually('it looks', () => updatesOf(other) >= 5);
+  await eventually('it looks', () => other.count('findAndModify') >= 5);
   const elected = later(b.untilElected());
-  const before = updatesOf(other);
+  const before = other.count('findAndModify');
   await a.stop();
   await within(10_000, 'b', elected);
-  expect(updatesOf(other) - before).toBe(0);
+  expect(other.count('findAndModify') - before).toBe(0);
 });

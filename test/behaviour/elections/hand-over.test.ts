@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LeaderElection } from '../../../src/index.js';
 import { eventually, within } from '../../../lab/patience.js';
-import { randomName, testProvider } from '../../support/test-provider.js';
+import { ownDatabase, testProvider } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
 
@@ -62,9 +62,9 @@ class Assembly {
 
 describe('a hand-over', () => {
   it('elects the named candidate and no other in between, as every observer sees', async () => {
-    const database = randomName('test');
+    const database = ownDatabase();
     const providers: TestProvider[] = [];
-    for (let index = 0; index < PROVIDERS; index += 1) providers.push(await testProvider({}, { database }));
+    for (let index = 0; index < PROVIDERS; index += 1) providers.push(await database.connected());
     const [first] = providers;
     if (first === undefined) throw new Error('no provider');
     const assembly = new Assembly(providers);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { LeaderElection, LockHandle, LockProvider } from '../../../src/index.js';
 import { eventually, later, pause, rejection, within } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
-import { randomName, testProvider } from '../../support/test-provider.js';
+import { ownDatabase, testProvider } from '../../support/test-provider.js';
 
 const untilAborted = ({ signal }: LockHandle): Promise<void> =>
   new Promise((resolve) => {
@@ -134,10 +134,10 @@ const CALLS = 5;
 describe('a candidate', () => {
   it('ends in the state that the last call asks for, whatever was called before', async () => {
     const draw = drawing(drawSeed('calls of a candidate'));
-    const database = randomName('test');
-    const standby = await testProvider({}, { database });
+    const database = ownDatabase();
+    const standby = await database.connected();
     for (let round = 0; round < ROUNDS; round += 1) {
-      const one = await testProvider({}, { database });
+      const one = await database.connected();
       const b = candidate(standby.locks, 'b', () => draw(10));
       const a = candidate(one.locks, 'a', () => draw(40));
       await b.election.start();

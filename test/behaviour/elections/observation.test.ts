@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { LeaderIterator } from '../../../src/election/leader-iterator.js';
 import type { LeaderInfo } from '../../../src/index.js';
 import { eventually, within } from '../../../lab/patience.js';
-import { randomName, testProvider, twoProviders } from '../../support/test-provider.js';
-import { mortal } from './mortal.js';
+import { ownDatabase, twoProviders } from '../../support/test-provider.js';
 import { countStreams } from './streams.js';
 
 describe.concurrent.each(['change-stream', 'polling'] as const)(
@@ -45,9 +44,9 @@ describe.concurrent.each(['change-stream', 'polling'] as const)(
     });
 
     it('sees that the lease of a silent leader has expired, although nothing is written', async () => {
-      const database = randomName('test');
-      const other = await testProvider({ wakeups, pollMs: { max: 50 } }, { database });
-      const victim = mortal(database, 1_000);
+      const database = ownDatabase();
+      const other = await database.connected({ wakeups, pollMs: { max: 50 } });
+      const victim = await database.connected({ leaseMs: 1_000 });
       const a = victim.locks.createLeaderElection('e');
       await a.start();
       await a.untilElected();
@@ -101,7 +100,7 @@ describe.concurrent('observers of one provider', () => {
     })();
     await eventually('the leader', () => seen.length === 1);
     await eventually('a stream', async () => (await countStreams(other, other.appName)) === 1);
-    const looks = (): number => other.commands.filter(({ commandName }) => commandName === 'find').length;
+    const looks = (): number => other.count('find');
     const looksBefore = looks();
     const runsBefore = runs;
     await eventually('thirty runs', () => runs >= runsBefore + 30);

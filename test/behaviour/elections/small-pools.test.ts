@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { LeaderInfo } from '../../../src/index.js';
 import { eventually, later, within } from '../../../lab/patience.js';
-import { randomName, testProvider } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 import { countStreams } from './streams.js';
+import { ownDatabase } from '../../support/test-provider.js';
 
 /** Far less than the second for which a stream occupies its connection. */
 const PROMPT_MS = 400;
@@ -24,10 +24,10 @@ describe.each([
   { maxPoolSize: 3, streams: 2 },
 ])('a candidate and an observer of one client with a pool of $maxPoolSize', ({ maxPoolSize, streams }) => {
   it(`use ${String(streams)} of its connections for streams, and leave one for everything else`, async () => {
-    const database = randomName('test');
+    const database = ownDatabase();
     const options = { leaseMs: 3_000, createIndexes: false };
-    const small = await testProvider(options, { database, maxPoolSize });
-    const other = await testProvider(options, { database });
+    const small = await database.connected(options, { maxPoolSize });
+    const other = await database.connected(options);
     const leader = other.locks.createLeaderElection('e', { candidateId: 'leader' });
     await leader.start();
     await leader.untilElected();

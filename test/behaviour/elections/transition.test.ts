@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { eventually, later, staysOpen, within } from '../../../lab/patience.js';
-import { randomName, testProvider } from '../../support/test-provider.js';
-import { mortal } from './mortal.js';
+import { ownDatabase } from '../../support/test-provider.js';
 
 describe.concurrent('after a leader went silent', () => {
   it('the next candidate leads once the lease has expired', async () => {
-    const database = randomName('test');
-    const { locks } = await testProvider({ leaseMs: 1_500 }, { database });
-    const victim = mortal(database, 1_500);
+    const database = ownDatabase();
+    const { locks } = await database.connected({ leaseMs: 1_500 });
+    const victim = await database.connected({ leaseMs: 1_500 });
     const a = victim.locks.createLeaderElection('e', { candidateId: 'a' });
     const b = locks.createLeaderElection('e', { candidateId: 'b' });
     await a.start();
@@ -20,9 +19,9 @@ describe.concurrent('after a leader went silent', () => {
   });
 
   it('only the same candidate can lead during the transition, ahead of all waiters and with a new token', async () => {
-    const database = randomName('test');
-    const { locks } = await testProvider({ leaseMs: 1_000 }, { database });
-    const victim = mortal(database, 1_000);
+    const database = ownDatabase();
+    const { locks } = await database.connected({ leaseMs: 1_000 });
+    const victim = await database.connected({ leaseMs: 1_000 });
     const transition = { transitionMs: 12_000 };
     const a = victim.locks.createLeaderElection('e', { candidateId: 'a', ...transition });
     const b = locks.createLeaderElection('e', { candidateId: 'b', ...transition });
@@ -44,9 +43,9 @@ describe.concurrent('after a leader went silent', () => {
   });
 
   it('another candidate leads once the transition is over', async () => {
-    const database = randomName('test');
-    const { locks } = await testProvider({ leaseMs: 1_000 }, { database });
-    const victim = mortal(database, 1_000);
+    const database = ownDatabase();
+    const { locks } = await database.connected({ leaseMs: 1_000 });
+    const victim = await database.connected({ leaseMs: 1_000 });
     const a = victim.locks.createLeaderElection('e', { candidateId: 'a', transitionMs: 5_000 });
     const b = locks.createLeaderElection('e', { candidateId: 'b', transitionMs: 5_000 });
     await a.start();

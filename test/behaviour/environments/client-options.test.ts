@@ -4,7 +4,7 @@ import { describe, expect, inject, it } from 'vitest';
 
 import { LockProvider } from '../../../src/index.js';
 import type { Wakeups } from '../../../src/index.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { thrown } from '../../../lab/patience.js';
 import { EXTENDED_OFTEN, expectOwnConcerns, expectUsualBehaviour } from './usual-behaviour.js';
 import type { Observed } from './usual-behaviour.js';

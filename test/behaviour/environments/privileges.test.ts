@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { startAuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
 import type { AuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
-import { OwnClient, randomName } from '../../support/own-database.js';
+import { OwnClient, randomName } from '../../support/test-provider.js';
 import { eventually, rejection } from '../../../lab/patience.js';
 import { EXTENDED_OFTEN, expectUsualBehaviour } from './usual-behaviour.js';
 import { untilWaiting } from '../../support/waiters.js';

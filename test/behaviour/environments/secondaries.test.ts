@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { EXTENDED_OFTEN, expectOwnConcerns, expectUsualBehaviour } from './usual-behaviour.js';
 
 // A client that reads from secondaries cannot even connect to a replica set without one.

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LeaseholdError } from '../../../src/index.js';
 import { startStandalone } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { later, rejection, within } from '../../../lab/patience.js';
 import { EXTENDED_OFTEN, expectOwnConcerns, expectUsualBehaviour } from './usual-behaviour.js';
 import { untilWaiting } from '../../support/waiters.js';

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 
 import { AcquireTimeoutError } from '../../../src/index.js';
 import type { LeaseInfo, LockProvider, Wakeups, WakeupsEvent } from '../../../src/index.js';
-import { randomName } from '../../support/own-database.js';
+import { randomName } from '../../support/test-provider.js';
 import { eventually, later, within } from '../../../lab/patience.js';
 import { answeredTimeout } from '../../support/answered-timeout.js';
 

@@ -2,8 +2,8 @@ import type { Collection } from 'mongodb';
 import { inject } from 'vitest';
 
 import type { LockHandle, LockProvider } from '../../../src/index.js';
-import { OwnDatabase } from '../../support/own-database.js';
-import type { OwnClient } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
+import type { OwnClient } from '../../support/test-provider.js';
 
 /** A document of the application. */
 export interface Account {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { fencedTransaction, fencedUpdateOne, StaleTokenError } from '../../../src/index.js';
 import { startAuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
-import { OwnClient, randomName } from '../../support/own-database.js';
+import { OwnClient, randomName } from '../../support/test-provider.js';
 import { rejection } from '../../../lab/patience.js';
 
 test('a user that may only find, insert and update can fence, and a stale token is refused', async () => {

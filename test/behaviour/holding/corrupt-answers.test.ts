@@ -6,7 +6,7 @@ import { legalProjection } from '../../../src/protocol/pipeline/extension.js';
 import { corruptionsOf, idleDocument, lockDocument, withValue } from '../../model/documents/corruptions.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
 import { ELECTION, MUTEX, READER_WRITER, SEMAPHORE } from '../../model/documents/lock-kinds.js';
-import { OwnDatabase, randomName } from '../../support/own-database.js';
+import { OwnDatabase, randomName } from '../../support/test-provider.js';
 import { rejection, within } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
 

@@ -2,7 +2,7 @@ import type { Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
 
 const MAX_BYTES = 16 * 1_024 * 1_024;

@@ -1,12 +1,8 @@
 import { expect, it } from 'vitest';
 import { rejection, within } from '../../../lab/patience.js';
 import { failCommands, testProvider, useOwnServer } from '../../support/test-provider.js';
-import type { TestProvider } from '../../support/test-provider.js';
 
 useOwnServer();
-
-const updatesSent = ({ commands }: TestProvider): number =>
-  commands.filter(({ commandName }) => commandName === 'findAndModify').length;
 
 it('an upgrade after a downgrade that never reached the store gets a new token, in few updates', async () => {
   const provider = await testProvider({ leaseMs: 60_000, storeTimeoutMs: 300 });
@@ -21,10 +17,10 @@ it('an upgrade after a downgrade that never reached the store gets a new token, 
 
   const upgrading = lock.upgrade({ timeoutMs: 60_000 });
   await heal();
-  const sent = updatesSent(provider);
+  const sent = provider.count('findAndModify');
   await within(20_000, 'the upgrade', upgrading);
   // The count may include repeats of the downgrade and of the upgrade that met the fault.
-  expect(updatesSent(provider) - sent).toBeLessThan(10);
+  expect(provider.count('findAndModify') - sent).toBeLessThan(10);
   expect(lock.currentMode()).toBe('write');
   expect(lock.fencingToken).toBeGreaterThan(before);
   expect(await provider.document('a')).toMatchObject({

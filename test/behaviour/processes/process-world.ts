@@ -1,7 +1,7 @@
 import { inject } from 'vitest';
 
 import type { LeaseInfo, LockProvider, LockProviderOptions, Wakeups } from '../../../src/index.js';
-import { OwnDatabase, randomName } from '../../support/own-database.js';
+import { OwnDatabase, randomName } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
 import { eventually } from '../../../lab/patience.js';
 import { Child } from '../../../lab/processes/child.js';

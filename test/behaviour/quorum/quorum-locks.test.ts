@@ -13,7 +13,7 @@ import {
 } from '../../../src/index.js';
 import { QuorumError } from '../../../src/quorum/index.js';
 import type { LockProviderEvents, Mutex } from '../../../src/index.js';
-import { randomName } from '../../support/own-database.js';
+import { randomName } from '../../support/test-provider.js';
 import { eventually, later, pause, rejection, staysOpen, within } from '../../../lab/patience.js';
 import { answeredTimeout, toldOfHolders } from '../../support/answered-timeout.js';
 import { useThreeDeployments } from './three-deployments.js';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { randomFrom } from '../../../lab/random.js';
 import type { Random } from '../../../lab/random.js';
 import { byBreadth } from '../../support/breadth.js';
-import { randomName } from '../../support/own-database.js';
+import { randomName } from '../../support/test-provider.js';
 import { pause } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
 import { beliefIn, expectDisjoint } from '../processes/beliefs.js';

@@ -4,7 +4,7 @@ import { describe, expect, inject, it } from 'vitest';
 import { AcquireTimeoutError, StoreUnavailableError } from '../../../src/index.js';
 import { QuorumError, QuorumLockProvider } from '../../../src/quorum/index.js';
 import { Door } from '../store-away/door.js';
-import { randomName } from '../../support/own-database.js';
+import { randomName } from '../../support/test-provider.js';
 import { eventually, later, rejection, staysOpen, within } from '../../../lab/patience.js';
 import { MockQuorum, hangs, holder, inTime, isSilent, refuses } from './mock-stores.js';
 import type { MockStore } from './mock-stores.js';

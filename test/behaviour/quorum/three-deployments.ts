@@ -13,7 +13,7 @@ import { Ground } from '../../../lab/cluster/ground.js';
 import { freePort, MongodProcess } from '../../../lab/cluster/mongod-process.js';
 import { whenTestEnds } from '../../support/current-test.js';
 import { findBinary } from '../../../lab/mongo-server/find-binary.js';
-import { randomName } from '../../support/own-database.js';
+import { randomName } from '../../support/test-provider.js';
 import { eventually } from '../../../lab/patience.js';
 
 const COUNT = 3;

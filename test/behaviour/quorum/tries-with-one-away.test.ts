@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 
-import { randomName } from '../../support/own-database.js';
+import { randomName } from '../../support/test-provider.js';
 import { eventually } from '../../../lab/patience.js';
 import { useThreeDeployments } from './three-deployments.js';
 

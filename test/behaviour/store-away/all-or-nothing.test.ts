@@ -3,7 +3,7 @@ import { describe, expect, inject, it } from 'vitest';
 
 import { AcquireTimeoutError, LockProvider } from '../../../src/index.js';
 import type { AcquireOptions } from '../../../src/index.js';
-import { OwnClient, OwnDatabase } from '../../support/own-database.js';
+import { OwnClient, OwnDatabase } from '../../support/test-provider.js';
 import { eventually, later, pause, rejection, within } from '../../../lab/patience.js';
 import { Door } from './door.js';
 

@@ -4,7 +4,7 @@ import { MongoClient } from 'mongodb';
 import { describe, expect, inject, it } from 'vitest';
 
 import { LockProvider, StoreUnavailableError } from '../../../src/index.js';
-import { OwnClient, randomName } from '../../support/own-database.js';
+import { OwnClient, randomName } from '../../support/test-provider.js';
 import { eventually, later, rejection, within } from '../../../lab/patience.js';
 import { Door } from './door.js';
 

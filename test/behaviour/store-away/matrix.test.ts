@@ -7,7 +7,7 @@ import { AcquireTimeoutError, LockProvider, StoreUnavailableError } from '../../
 import { QuorumLockProvider } from '../../../src/quorum/index.js';
 import type { LockHandle } from '../../../src/index.js';
 import { freePort } from '../../../lab/cluster/mongod-process.js';
-import { OwnClient, OwnDatabase, randomName } from '../../support/own-database.js';
+import { OwnClient, OwnDatabase, randomName } from '../../support/test-provider.js';
 import { eventually, later, rejection, staysOpen, within } from '../../../lab/patience.js';
 import { Door } from './door.js';
 

@@ -7,7 +7,7 @@ import { QuorumError, QuorumLockProvider } from '../../../src/quorum/index.js';
 import { outcomeOfError } from '../../../src/store/outcome.js';
 import { startAuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
 import type { AuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
-import { OwnClient, randomName } from '../../support/own-database.js';
+import { OwnClient, randomName } from '../../support/test-provider.js';
 import { rejection, within } from '../../../lab/patience.js';
 import { failCommands, testProvider, useOwnServer } from '../../support/test-provider.js';
 

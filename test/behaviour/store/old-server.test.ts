@@ -2,7 +2,7 @@ import type { Db, Document } from 'mongodb';
 import { expect, inject, it } from 'vitest';
 
 import { LockProvider, UnsupportedServerError } from '../../../src/index.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { later, rejection, within } from '../../../lab/patience.js';
 
 /** That of MongoDB 4.4. That of 5.0 is 13. */

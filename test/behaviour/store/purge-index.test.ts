@@ -11,9 +11,6 @@ import { eventually } from '../../../lab/patience.js';
 import { testProvider } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 
-const made = ({ commands }: TestProvider): number =>
-  commands.filter(({ commandName }) => commandName === 'createIndexes').length;
-
 async function purges({ db }: TestProvider): Promise<boolean> {
   const indexes = await db.collection('distributed.locks').indexes();
   return indexes.some(({ key, expireAfterSeconds }) => key['purgeAt'] === 1 && expireAfterSeconds === 0);
@@ -25,10 +22,10 @@ describe('the purge index', () => {
     const use = (locks: LockProvider): Promise<void> => locks.useMutex('a', () => undefined);
     await use(provider.locks);
     // The index is due a second after the grant. The close has to come before that.
-    const before = made(provider);
+    const before = provider.count('createIndexes');
     await provider.locks.close();
     expect(before).toBe(0);
-    expect(made(provider)).toBe(1);
+    expect(provider.count('createIndexes')).toBe(1);
     await eventually('the index exists', () => purges(provider));
   });
 
@@ -46,14 +43,14 @@ describe('the purge index', () => {
     await locks.createIndexes([{ key: { purgeAt: 1 }, name: 'in the way' }]);
 
     index.wanted();
-    expect(made(provider)).toBe(1);
+    expect(provider.count('createIndexes')).toBe(1);
     clock.advance(1_000);
     await eventually('the error is reported', () => errors.length === 1);
     await locks.dropIndex('in the way');
-    const before = made(provider);
+    const before = provider.count('createIndexes');
     index.wanted();
     clock.advance(50_000);
-    expect([made(provider), await purges(provider)]).toEqual([before, false]);
+    expect([provider.count('createIndexes'), await purges(provider)]).toEqual([before, false]);
 
     clock.advance(10_000);
     index.wanted();
@@ -63,7 +60,7 @@ describe('the purge index', () => {
     clock.advance(3_600_000);
     index.wanted();
     clock.advance(1_000);
-    expect(made(provider)).toBe(before + 1);
+    expect(provider.count('createIndexes')).toBe(before + 1);
     expect(errors).toHaveLength(1);
     collection.close();
   });

@@ -3,7 +3,7 @@ import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { byBreadth } from '../../support/breadth.js';
 import { eventually } from '../../../lab/patience.js';
-import { testProvider, twoProviders } from '../../support/test-provider.js';
+import { ownDatabase, twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
 
@@ -121,9 +121,9 @@ describe.concurrent('the wake stream', () => {
 
 describe.concurrent('polling', () => {
   it('opens no stream, and reads with read concern majority', async () => {
-    const database = (await testProvider()).db.databaseName;
-    const one = await testProvider({ wakeups: 'polling', leaseMs: 60_000 }, { database });
-    const other = await testProvider({ wakeups: 'polling', leaseMs: 60_000 }, { database });
+    const database = ownDatabase();
+    const one = await database.connected({ wakeups: 'polling', leaseMs: 60_000 });
+    const other = await database.connected({ wakeups: 'polling', leaseMs: 60_000 });
     const lock = await one.locks.acquireMutex('a');
     const waiting = other.locks.acquireMutex('a');
     const reads = () => other.commands.filter(({ commandName }) => commandName === 'find');

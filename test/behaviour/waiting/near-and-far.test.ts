@@ -10,8 +10,8 @@ const OPTIONS = { wakeIdleMs: 1_000, leaseMs: 120_000, createIndexes: false };
 
 async function providers(count: number, wakeups: 'auto' | Wakeups = 'auto') {
   const first = await testProvider({ ...OPTIONS, wakeups });
-  const database = first.db.databaseName;
-  const others = Array.from({ length: count - 1 }, () => testProvider({ ...OPTIONS, wakeups }, { database }));
+  const { database } = first;
+  const others = Array.from({ length: count - 1 }, () => database.connected({ ...OPTIONS, wakeups }));
   return [first, ...(await Promise.all(others))] as const;
 }
 
@@ -30,9 +30,6 @@ async function streams({ client, db }: TestProvider): Promise<number> {
   return (await cursors.toArray()).length;
 }
 
-const named = (provider: TestProvider, commandName: string): number =>
-  provider.commands.filter((command) => command.commandName === commandName).length;
-
 /** All providers but the first queue for the lock of the first, in order. Returns when only the head listens. */
 async function standBy<T>(
   [holder, ...standbys]: readonly [TestProvider, ...TestProvider[]],
@@ -45,7 +42,7 @@ async function standBy<T>(
     waits.push(wait);
     await untilWaiting(holder.locks, 'a', index + 1);
   }
-  await eventually('every waiter has listened', () => standbys.every((each) => named(each, 'aggregate') > 0));
+  await eventually('every waiter has listened', () => standbys.every((each) => each.count('aggregate') > 0));
   await eventually('only the head listens', async () => (await streams(holder)) === 1);
   return waits;
 }
@@ -71,9 +68,9 @@ describe.concurrent('processes that wait behind the head of a quiet queue', () =
       expect(head?.commands).toEqual([]);
       const seconds = (performance.now() - startedMs) / 1_000;
       for (const provider of far) {
-        expect(named(provider, 'find')).toBeGreaterThan(0);
-        expect(named(provider, 'find')).toBeLessThanOrEqual(seconds + 1);
-        expect(provider.commands.length).toBe(named(provider, 'find'));
+        expect(provider.count('find')).toBeGreaterThan(0);
+        expect(provider.count('find')).toBeLessThanOrEqual(seconds + 1);
+        expect(provider.commands.length).toBe(provider.count('find'));
       }
       expect(await streams(holder)).toBe(1);
       await lock.release();
@@ -143,7 +140,7 @@ describe.concurrent('processes that wait behind the head of a quiet queue', () =
     await eventually('the stream of the waiter is open', async () => (await streams(holder)) === 2);
     if (standby !== undefined) standby.commands.length = 0;
     await pause(2_500);
-    expect(standby === undefined ? -1 : named(standby, 'find')).toBe(0);
+    expect(standby === undefined ? -1 : standby.count('find')).toBe(0);
     await other.release();
     await waiting;
     await eventually('the stream of the waiter is closed', async () => (await streams(holder)) === 1);

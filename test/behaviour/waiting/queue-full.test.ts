@@ -2,7 +2,7 @@ import { describe, expect, inject, it } from 'vitest';
 
 import { QueueFullError } from '../../../src/index.js';
 import type { Hold, LockProvider } from '../../../src/index.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { eventually, later, rejection, within } from '../../../lab/patience.js';
 
 const KINDS: Readonly<Record<string, (locks: LockProvider) => Promise<Hold>>> = {

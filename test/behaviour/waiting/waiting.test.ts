@@ -9,14 +9,16 @@ import { LockCollection } from '../../../src/store/lock-collection.js';
 import { parseProviderOptions } from '../../../src/options/provider-options.js';
 import { eventually, pause } from '../../../lab/patience.js';
 import { answeredTimeout } from '../../support/answered-timeout.js';
-import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
-import type { TestProvider } from '../../support/test-provider.js';
+import {
+  failCommands,
+  ownDatabase,
+  testProvider,
+  twoProviders,
+  useOwnServer,
+} from '../../support/test-provider.js';
 import { countWaiters, untilWaiting } from '../../support/waiters.js';
 
 useOwnServer();
-
-const named = (provider: TestProvider, commandName: string): number =>
-  provider.commands.filter((command) => command.commandName === commandName).length;
 
 describe('a hand-over', () => {
   it('costs the old holder one write, and the new holder no command', async () => {
@@ -27,7 +29,7 @@ describe('a hand-over', () => {
     await opened;
     await untilWaiting(waiter.locks, 'a');
     // The look after the opening is the waiter's last command before its grant.
-    await eventually('the look after the opening', () => named(waiter, 'findAndModify') === 2);
+    await eventually('the look after the opening', () => waiter.count('findAndModify') === 2);
     holder.commands.length = 0;
     waiter.commands.length = 0;
     await lock.release();
@@ -176,9 +178,9 @@ describe('a waiter', () => {
 
 describe('the cost of waiting', () => {
   it('is at most one write per process and third of a lease, however many waiters the process has', async () => {
-    const database = (await testProvider()).db.databaseName;
+    const database = ownDatabase();
     const providers = await Promise.all(
-      Array.from({ length: 6 }, () => testProvider({ leaseMs: 6_000, wakeIdleMs: 60_000 }, { database })),
+      Array.from({ length: 6 }, () => database.connected({ leaseMs: 6_000, wakeIdleMs: 60_000 })),
     );
     const [holder, ...waiting] = providers;
     if (holder === undefined) throw new Error('no provider');
@@ -187,14 +189,14 @@ describe('the cost of waiting', () => {
       await waiting[i % 5]?.locks.useMutex('a', () => undefined);
     });
     await untilWaiting(holder.locks, 'a', 20);
-    await eventually('the opening looks', () => waiting.every((each) => named(each, 'findAndModify') >= 2));
+    await eventually('the opening looks', () => waiting.every((each) => each.count('findAndModify') >= 2));
     for (const each of waiting) each.commands.length = 0;
     const startedMs = performance.now();
     await pause(10_000);
     const thirds = Math.ceil((performance.now() - startedMs) / 2_000);
     for (const each of waiting) {
-      expect(named(each, 'findAndModify')).toBeLessThanOrEqual(thirds);
-      expect(named(each, 'find')).toBe(0);
+      expect(each.count('findAndModify')).toBeLessThanOrEqual(thirds);
+      expect(each.count('find')).toBe(0);
     }
     await lock.release();
     await Promise.all(granted);
@@ -224,7 +226,7 @@ describe('one process', () => {
     );
     expect(most).toBe(1);
     // Every hand-over is one update; the hundred requests went into few.
-    expect(named(provider, 'findAndModify')).toBeLessThanOrEqual(110);
+    expect(provider.count('findAndModify')).toBeLessThanOrEqual(110);
   });
 });
 

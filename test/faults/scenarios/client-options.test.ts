@@ -6,7 +6,7 @@ import {
   expectOwnConcerns,
   expectUsualBehaviour,
 } from '../../behaviour/environments/usual-behaviour.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 
 /** Options of a client beyond concerns and BSON: how it connects, monitors, times out and compresses. */
 const CLIENTS: Readonly<Record<string, MongoClientOptions>> = {

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { LockProvider } from '../../../src/index.js';
 import { isLong } from '../../support/breadth.js';
 import { eventually, later, rejection, within } from '../../../lab/patience.js';
-import { failCommands, randomName, testProvider, useOwnServer } from '../../support/test-provider.js';
-import type { TestProvider } from '../../support/test-provider.js';
+import { failCommands, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
 
 // A server has one `failCommand` fail point, so the faults come one after the other.
@@ -56,15 +55,7 @@ const OPTIONS = {
 };
 
 /** How long a client waits after a failed check of the server; ten seconds by default. */
-const HEARTBEAT_MS = 500;
-
-async function twoProviders(): Promise<readonly [TestProvider, TestProvider]> {
-  const client = { database: randomName('test'), heartbeatFrequencyMS: HEARTBEAT_MS };
-  return [await testProvider(OPTIONS, client), await testProvider(OPTIONS, client)];
-}
-
-const count = ({ commands }: TestProvider, name: string): number =>
-  commands.filter(({ commandName }) => commandName === name).length;
+const CLIENT = { heartbeatFrequencyMS: 500 };
 
 /** How many times an operation may be repeated in the time of one call: with pauses that begin at 5 ms and double. */
 const MOST_REPEATS = 14;
@@ -86,15 +77,15 @@ describe.each(TRIED)('%s', (_, { data, isKnown }) => {
   const isOfWrites = 'writeConcernError' in data;
 
   it('makes no wait, extension, release or stream fail if it ends, and leaves nothing behind', async () => {
-    const [one, other] = await twoProviders();
+    const [one, other] = await twoProviders(OPTIONS, CLIENT);
     const lost: unknown[] = [];
     for (const { locks } of [one, other]) locks.on('lost', (event) => lost.push(event));
     await (await one.locks.acquireMutex('warm')).release();
 
-    const before = count(one, 'findAndModify');
+    const before = one.count('findAndModify');
     const healAcquire = await failCommands(one, { times: 2 }, { failCommands: ['findAndModify'], ...data });
     const hold = await within(10_000, 'the grant', one.locks.acquireMutex('a'));
-    const sent = count(one, 'findAndModify') - before;
+    const sent = one.count('findAndModify') - before;
     expect(sent).toBeGreaterThanOrEqual(3);
     // After two silences, or on a busy machine, the request is past its not-after, and is made anew under another id.
     expect(sent).toBeLessThanOrEqual(4);
@@ -103,8 +94,8 @@ describe.each(TRIED)('%s', (_, { data, isKnown }) => {
 
     for (const name of isOfWrites ? ['update'] : ['update', 'find']) {
       const heal = await failCommands(one, { times: 2 }, { failCommands: [name], ...data });
-      const failed = count(one, name) + 2;
-      await eventually('it is extended all the same', () => count(one, name) > failed);
+      const failed = one.count(name) + 2;
+      await eventually('it is extended all the same', () => one.count(name) > failed);
       expect(hold.isHeld).toBe(true);
       await heal();
     }
@@ -125,21 +116,18 @@ describe.each(TRIED)('%s', (_, { data, isKnown }) => {
   });
 
   // After a silence the command is repeated, because an index takes longer to build than a call.
-  it.skipIf(doesNotAnswer)(
-    'makes ensureIndexes() fail with an error that says whether its command may have been applied',
-    async () => {
-      const [one] = await twoProviders();
-      const heal = await failCommands(one, { times: 1 }, { failCommands: ['createIndexes'], ...data });
-      const error = await rejection(within(10_000, 'an answer', one.locks.ensureIndexes()));
-      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcomeKnown: isKnown });
-      await heal();
-    },
-  );
+  it.skipIf(doesNotAnswer)('makes ensureIndexes() fail with an error that says whether its command may have been applied', async () => {
+    const [one] = await twoProviders(OPTIONS, CLIENT);
+    const heal = await failCommands(one, { times: 1 }, { failCommands: ['createIndexes'], ...data });
+    const error = await rejection(within(10_000, 'an answer', one.locks.ensureIndexes()));
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcomeKnown: isKnown });
+    await heal();
+  });
 
   it('makes a try fail with a typed error, after a bounded number of repeats, if it does not end', async () => {
-    const [one, other] = await twoProviders();
+    const [one, other] = await twoProviders(OPTIONS, CLIENT);
     await (await one.locks.acquireMutex('warm')).release();
-    const before = count(one, 'findAndModify');
+    const before = one.count('findAndModify');
     const heal = await failCommands(one, 'alwaysOn', { failCommands: ['findAndModify'], ...data });
     const startedMs = performance.now();
     const error = await rejection(within(10_000, 'an answer', one.locks.tryAcquireMutex('a')));
@@ -147,7 +135,7 @@ describe.each(TRIED)('%s', (_, { data, isKnown }) => {
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', lockName: 'a' });
     // The time may be over while a repeat is in flight: then nothing is known, whatever the answers before said.
     if (!isKnown) expect(error).toMatchObject({ outcomeKnown: false });
-    const sent = count(one, 'findAndModify') - before;
+    const sent = one.count('findAndModify') - before;
     expect(sent).toBeGreaterThanOrEqual(1);
     expect(sent).toBeLessThanOrEqual(doesNotAnswer ? 2 : MOST_REPEATS);
     await heal();

@@ -2,7 +2,7 @@ import { describe, expect, inject, it } from 'vitest';
 
 import { Child } from '../../../lab/processes/child.js';
 import { useProgram } from '../../support/built-program.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { later, within } from '../../../lab/patience.js';
 import type { EndingOrder, EndingTask } from './ending-worker.js';
 import { untilWaiting } from '../../support/waiters.js';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LockHandle, LockProvider } from '../../../src/index.js';
 import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { eventually, later, pause, within } from '../../../lab/patience.js';
 import { untilWaiting } from '../../support/waiters.js';
 

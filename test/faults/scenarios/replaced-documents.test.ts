@@ -1,7 +1,7 @@
 import { Long } from 'mongodb';
 import { expect, inject, it } from 'vitest';
 
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { eventually, later, within } from '../../../lab/patience.js';
 import { untilWaiting } from '../../support/waiters.js';
 

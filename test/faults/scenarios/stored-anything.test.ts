@@ -8,7 +8,7 @@ import { legalProjection } from '../../../src/protocol/pipeline/extension.js';
 import { byBreadth } from '../../support/breadth.js';
 import { lockDocument } from '../../model/documents/corruptions.js';
 import { ALL_SEATS } from '../../model/documents/lock-kinds.js';
-import { OwnDatabase, randomName } from '../../support/own-database.js';
+import { OwnDatabase, randomName } from '../../support/test-provider.js';
 import { eventually, later, within } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
 import { mutated, mutation } from './mutations.js';

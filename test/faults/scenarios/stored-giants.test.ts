@@ -7,7 +7,7 @@ import type { LockProvider } from '../../../src/index.js';
 import { idleDocument, lockDocument } from '../../model/documents/corruptions.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { startReplicaSet } from '../../../lab/mongo-server/start.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { within } from '../../../lab/patience.js';
 
 type Locks = Collection<{ _id: string }>;

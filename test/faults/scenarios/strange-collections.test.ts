@@ -2,7 +2,7 @@ import type { Db } from 'mongodb';
 import { describe, expect, inject, it } from 'vitest';
 
 import type { LockProvider } from '../../../src/index.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { eventually, later, rejection, within } from '../../../lab/patience.js';
 import { untilWaiting } from '../../support/waiters.js';
 

@@ -10,8 +10,8 @@ import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { drawSeed } from '../../support/seed.js';
 import { randomFrom } from '../../../lab/random.js';
 import type { Random } from '../../../lab/random.js';
-import { OwnDatabase } from '../../support/own-database.js';
-import type { OwnClient } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
+import type { OwnClient } from '../../support/test-provider.js';
 
 // A server of its own, because the test counts the cursors and connections of the whole server.
 let server: MongoServer;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
-import { OwnDatabase } from '../../support/own-database.js';
+import { OwnDatabase } from '../../support/test-provider.js';
 import { eventually, rejection, within } from '../../../lab/patience.js';
 
 // A server of its own, because the test counts the cursors of the whole server.
