@@ -116,13 +116,16 @@ describe.each(TRIED)('%s', (_, { data, isKnown }) => {
   });
 
   // After a silence the command is repeated, because an index takes longer to build than a call.
-  it.skipIf(doesNotAnswer)('makes ensureIndexes() fail with an error that says whether its command may have been applied', async () => {
-    const [one] = await twoProviders(OPTIONS, CLIENT);
-    const heal = await failCommands(one, { times: 1 }, { failCommands: ['createIndexes'], ...data });
-    const error = await rejection(within(10_000, 'an answer', one.locks.ensureIndexes()));
-    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcomeKnown: isKnown });
-    await heal();
-  });
+  it.skipIf(doesNotAnswer)(
+    'makes ensureIndexes() fail with an error that says whether its command may have been applied',
+    async () => {
+      const [one] = await twoProviders(OPTIONS, CLIENT);
+      const heal = await failCommands(one, { times: 1 }, { failCommands: ['createIndexes'], ...data });
+      const error = await rejection(within(10_000, 'an answer', one.locks.ensureIndexes()));
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcomeKnown: isKnown });
+      await heal();
+    },
+  );
 
   it('makes a try fail with a typed error, after a bounded number of repeats, if it does not end', async () => {
     const [one, other] = await twoProviders(OPTIONS, CLIENT);
