@@ -45,8 +45,6 @@ export type Line = { readonly atNs: string } & (
   | { readonly says: 'complains'; readonly what: string }
 );
 
-export type Says = Line['says'];
-
 /** The collection whose one document records every term, fenced by its token. */
 export const LOG = 'terms';
 

@@ -47,5 +47,3 @@ export interface Look<S extends 'look' | 'look after blocking'> {
   readonly aborted: boolean;
   readonly asserts: boolean;
 }
-
-export type Says = Line['says'];
