@@ -124,7 +124,10 @@ export class SemaphoreLimit {
     };
     const untilMs = clock.nowMs() + settings.storeTimeoutMs;
     const outcome = await settle(send, { clock, isSettled: isAnswered, untilMs });
-    if (outcome.type === 'done' && copies.mayArrive) await sleepUntil(clock, copies.overAtMs);
+    if (!copies.mayArrive) return outcome;
+    // The server may have applied an earlier copy that was not answered.
+    if (outcome.type !== 'done') return { type: 'unknown', error: outcome.error, maybeApplied: true };
+    await sleepUntil(clock, copies.overAtMs);
     return outcome;
   }
 
