@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 
-import type { Document } from 'mongodb';
-
 import type { Obstacles } from './lane.js';
 import { ProxiedConnection } from './proxied-connection.js';
+import type { Direction, Request, Slow } from './wire-traffic.js';
 import type { HeldRequest, Rules, Sender, Side, Treatment } from './proxied-connection.js';
 
 /** Whose connections: those of drivers, those that other members open, both, or those of one other member or one client. */
@@ -18,9 +17,6 @@ interface OneClient {
   /** What its driver calls itself, by `driverInfo`. */
   readonly driver: string;
 }
-/** `requests` flow to the member, `replies` back. */
-export type Direction = 'requests' | 'replies' | 'both';
-
 /** Stands before one member, so that whatever reaches it over the network can be disturbed. */
 export interface FaultProxy {
   readonly port: number;
@@ -51,19 +47,6 @@ export interface FaultProxy {
   heal(): void;
   readonly connections: { readonly clients: number; readonly members: number };
   close(): Promise<void>;
-}
-
-export interface Slow {
-  readonly latencyMs: number;
-  /** Drawn anew for each load, and added to its latency. */
-  readonly jitterMs?: () => number;
-  readonly bytesPerSecond?: number;
-}
-
-export interface Request {
-  readonly command: string;
-  readonly database: string;
-  readonly body: Document;
 }
 
 export type Match = (request: Request) => boolean;

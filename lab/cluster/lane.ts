@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-import type { Slow } from './fault-proxy.js';
+import type { Slow } from './wire-traffic.js';
 
 /** Above this much in a lane its source is not read, so that a slow or frozen receiver holds up the sender. */
 const FULL_BYTES = 4 << 20;

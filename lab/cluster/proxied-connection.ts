@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 
 import type { Document } from 'mongodb';
 
-import type { Direction, Request } from './fault-proxy.js';
+import type { Direction, Request } from './wire-traffic.js';
 import { Lane } from './lane.js';
 import type { Obstacles } from './lane.js';
 import {

@@ -1,17 +1,9 @@
 import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
 import type { Exchange, Operation } from '../../src/protocol/operation.js';
 import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from './legality.js';
-import type { Version } from './lock-version.js';
 import { heirWaiting, mayOvertake, mayHaveMadeRoom } from './successions.js';
 import { lastTokenOf, overlapIn } from './token-blocks.js';
-
-/** One update: the version before it, its operations, the server's time of it, and the version after it. */
-export interface Update {
-  readonly before: Version;
-  readonly operations: readonly Operation[];
-  readonly nowMs: number;
-  readonly after: Version;
-}
+import type { Update } from './update.js';
 
 /**
  * Judges one update by the invariants alone, without knowledge of how an update works. Throws an error that names the

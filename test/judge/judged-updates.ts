@@ -1,6 +1,6 @@
 import type { Lease, LockKind, Waiter } from '../../src/protocol/lock-document.js';
 import type { Operation } from '../../src/protocol/operation.js';
-import type { Update } from './invariants.js';
+import type { Update } from './update.js';
 import type { Version } from './lock-version.js';
 
 /** Hand-written updates for tests of the judge of updates. */

@@ -7,7 +7,8 @@ import { hasToken, lastTokenOf } from './token-blocks.js';
 import type { History } from '../faults/history.js';
 import type { Violation } from '../faults/verdict.js';
 import { replay } from './oplog-replay.js';
-import type { Change, Oplog } from './oplog-replay.js';
+import type { Oplog } from './oplog-replay.js';
+import type { Change } from './oplog-entry.js';
 import { givenIn, wrongIn } from './version-rules.js';
 import type { Step } from './version-rules.js';
 

@@ -9,7 +9,8 @@ import type { MongoServer } from '../../lab/mongo-server/start.js';
 import { rejection } from '../../lab/patience.js';
 import { checkOplog } from './oplog-checker.js';
 import { oplogEnd, replay } from './oplog-replay.js';
-import type { Change, Oplog, OplogEntry } from './oplog-replay.js';
+import type { Oplog } from './oplog-replay.js';
+import type { Change, OplogEntry } from './oplog-entry.js';
 import { untilWaiting } from '../support/waiters.js';
 
 const COLLECTION = 'distributed.locks';

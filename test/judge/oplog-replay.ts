@@ -2,6 +2,7 @@ import { BSON } from 'mongodb';
 import type { Collection, Document, FindOptions, MongoClient, Timestamp } from 'mongodb';
 
 import { eventually } from '../../lab/patience.js';
+import type { Change, OplogEntry } from './oplog-entry.js';
 import { ReplayedCollections, nameOf } from './replayed-collections.js';
 
 /** Which part of the oplog is replayed. */
@@ -14,32 +15,6 @@ export interface Oplog {
   readonly from: Timestamp;
   /** Names whose documents are tampered with on purpose: not reported, and not compared at the end. */
   readonly leaveOut?: ((name: string) => boolean) | undefined;
-}
-
-/** One version of one lock document follows another; `null` where there is none. */
-export interface Change {
-  readonly name: string;
-  readonly before: Document | null;
-  readonly after: Document | null;
-  readonly term: number;
-  readonly wallMs: number;
-  readonly ts: Timestamp;
-}
-
-/** What an entry has in common with an operation inside `applyOps`, as far as it is read. */
-export interface OplogOperation {
-  readonly op: string;
-  readonly ns: string;
-  readonly o: Document;
-  readonly o2?: Document;
-}
-
-export interface OplogEntry extends OplogOperation {
-  readonly ts: Timestamp;
-  readonly t: unknown;
-  readonly wall: Date;
-  readonly lsid?: Document;
-  readonly txnNumber?: unknown;
 }
 
 /** Longs, doubles and ints stay what they are, so that a document is stored again as it was. */

@@ -3,7 +3,7 @@ import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 
 import { thrown } from '../../lab/patience.js';
-import type { Change, OplogEntry, OplogOperation } from './oplog-replay.js';
+import type { Change, OplogEntry, OplogOperation } from './oplog-entry.js';
 import { ReplayedCollections } from './replayed-collections.js';
 
 const OWN = 'app.locks';

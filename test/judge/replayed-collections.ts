@@ -2,7 +2,7 @@ import { BSON, Double, Int32, Long } from 'mongodb';
 import type { Document } from 'mongodb';
 
 import { applyDiff } from './oplog-diff.js';
-import type { Change, OplogEntry, OplogOperation } from './oplog-replay.js';
+import type { Change, OplogEntry, OplogOperation } from './oplog-entry.js';
 
 type Documents = ReadonlyMap<string, Document>;
 

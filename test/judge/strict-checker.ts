@@ -3,7 +3,7 @@ import type { Document } from 'mongodb';
 import { readWake, tokenGivenBack } from '../../src/protocol/wake.js';
 import { versionOf } from './lock-version.js';
 import { hasToken } from './token-blocks.js';
-import type { Change } from './oplog-replay.js';
+import type { Change } from './oplog-entry.js';
 import type { Grant } from './oplog-checker.js';
 import type { History } from '../faults/history.js';
 import type { Violation } from '../faults/verdict.js';

@@ -1,6 +1,6 @@
 import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
 import type { Operation } from '../../src/protocol/operation.js';
-import type { Update } from './invariants.js';
+import type { Update } from './update.js';
 
 /** Leaders that may follow out of the order of the queue: the same candidate, and the candidate of a hand-over. */
 

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { randomName } from '../support/test-provider.js';
 import { eventually, later, pause, rejection, staysOpen, within } from '../../lab/patience.js';
 import { startFaultProxy } from '../../lab/cluster/fault-proxy.js';
-import type { FaultProxy, Request } from '../../lab/cluster/fault-proxy.js';
+import type { FaultProxy } from '../../lab/cluster/fault-proxy.js';
+import type { Request } from '../../lab/cluster/wire-traffic.js';
 
 interface Note {
   readonly _id: string;

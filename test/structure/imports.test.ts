@@ -1,61 +1,12 @@
-import { readFileSync, readdirSync } from 'node:fs';
-import { dirname, join, posix, relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-const sourceFolder = fileURLToPath(new URL('../../src', import.meta.url));
-const MAX_LINES = 300;
+import { circlesOf, inWords, isOwn, sourceFiles } from './source-files.js';
+import type { Import } from './source-files.js';
 
-interface Import {
-  /** The importing file, and its import: a path below src, or the name of a package. */
-  readonly from: string;
-  readonly to: string;
-  readonly isTypeOnly: boolean;
-  readonly exportsAll: boolean;
-}
+const MAX_LINES = 320;
 
-interface SourceFile {
-  readonly path: string;
-  readonly text: string;
-  readonly imports: readonly Import[];
-}
-
-function read(path: string): SourceFile {
-  const text = readFileSync(join(sourceFolder, path), 'utf8');
-  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
-  const found: Import[] = [];
-  const add = (specifier: ts.Node | undefined, isTypeOnly: boolean, exportsAll = false): void => {
-    if (specifier === undefined) return;
-    if (!ts.isStringLiteralLike(specifier)) throw new Error(`${path} imports what only running it tells`);
-    const { text: name } = specifier;
-    const to = name.startsWith('.') ? posix.join(dirname(path), name).replace(/\.js$/, '.ts') : name;
-    found.push({ from: path, to, isTypeOnly, exportsAll });
-  };
-  const visit = (node: ts.Node): void => {
-    if (ts.isImportDeclaration(node)) {
-      add(node.moduleSpecifier, node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword);
-    } else if (ts.isExportDeclaration(node)) {
-      const exportsAll = node.exportClause === undefined || ts.isNamespaceExport(node.exportClause);
-      add(node.moduleSpecifier, node.isTypeOnly, exportsAll);
-    } else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
-      add(node.argument.literal, true);
-    } else if (ts.isCallExpression(node) && isLoading(node.expression)) {
-      add(node.arguments[0], false);
-    }
-    ts.forEachChild(node, visit);
-  };
-  visit(source);
-  return { path, text, imports: found };
-}
-
-/** `import(…)`, `require(…)`, `createRequire(…)`. */
-const isLoading = (callee: ts.Expression): boolean =>
-  callee.kind === ts.SyntaxKind.ImportKeyword || ['require', 'createRequire'].includes(callee.getText());
-
-const files: readonly SourceFile[] = readdirSync(sourceFolder, { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.ts'))
-  .map((path) => read(relative('.', path).split(sep).join('/')));
+const files = sourceFiles('src');
 
 const imports = files.flatMap((file) => file.imports);
 
@@ -110,32 +61,12 @@ const DEPENDENCIES: readonly string[] = ['croner', 'eventemitter3'];
 const CONSTANTS = 'protocol/lock-document.ts';
 
 const layerOf = (path: string): string => path.replace(/\.ts$/, '').split('/')[0] ?? path;
-const isOwn = (path: string): boolean => path.endsWith('.ts');
 
 function isAllowed({ from, to, isTypeOnly }: Import): boolean {
   const [importer, imported] = [layerOf(from), layerOf(to)];
   if (importer === imported || EVERYWHERE.includes(imported)) return true;
   if (EVERYWHERE.includes(importer)) return imported === 'protocol' && (isTypeOnly || to === CONSTANTS);
   return LAYERS[importer]?.includes(imported) ?? false;
-}
-
-const inWords = ({ from, to }: Import): string => `${from} → ${to}`;
-
-/** The circles that a walk along the imports finds first, each as its members in order. */
-function circlesOf(arrows: readonly (readonly [string, string])[]): readonly string[] {
-  const targets = new Map<string, Set<string>>();
-  for (const [from, to] of arrows) targets.set(from, (targets.get(from) ?? new Set()).add(to));
-  const circles: string[] = [];
-  const done = new Set<string>();
-  const walk = (at: string, way: readonly string[]): void => {
-    const start = way.indexOf(at);
-    if (start >= 0) circles.push([...way.slice(start), at].join(' → '));
-    if (start >= 0 || done.has(at)) return;
-    for (const next of targets.get(at) ?? []) walk(next, [...way, at]);
-    done.add(at);
-  };
-  for (const from of targets.keys()) walk(from, []);
-  return circles;
 }
 
 describe('src', () => {

@@ -1,7 +1,8 @@
 import { pause } from '../../../lab/patience.js';
 import type { Isolation } from '../../../lab/cluster/fault-cluster.js';
 import type { FaultMember } from '../../../lab/cluster/fault-member.js';
-import type { Request, Traffic } from '../../../lab/cluster/fault-proxy.js';
+import type { Traffic } from '../../../lab/cluster/fault-proxy.js';
+import type { Request } from '../../../lab/cluster/wire-traffic.js';
 import { randomFrom } from '../../../lab/random.js';
 import { drawVictim, during, last, losePrimary } from './fault-world.js';
 import type { Fault, FaultWorld } from './fault-world.js';

@@ -8,7 +8,8 @@ import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { eventually, later, rejection } from '../../../lab/patience.js';
 import { startFaultProxy } from '../../../lab/cluster/fault-proxy.js';
-import type { FaultProxy, Holding, Request } from '../../../lab/cluster/fault-proxy.js';
+import type { FaultProxy, Holding } from '../../../lab/cluster/fault-proxy.js';
+import type { Request } from '../../../lab/cluster/wire-traffic.js';
 
 /** Far longer than the test waits for the lock to be free again. */
 const LEASE_MS = 600_000;

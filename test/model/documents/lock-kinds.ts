@@ -6,7 +6,7 @@ import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
 import { electionModel } from '../reference/election-model.js';
 import { mutexModel } from '../reference/mutex-model.js';
 import { readerWriterModel } from '../reference/reader-writer-model.js';
-import type { ModelKind } from '../reference/reference-model.js';
+import type { ModelKind } from '../reference/model-kind.js';
 import { semaphoreModel } from '../reference/semaphore-model.js';
 
 /** One kind of lock, by the pipelines and by the reference model. */

@@ -5,7 +5,8 @@ import type { StoredDocument } from './lock-document-driver.js';
 import { KINDS } from './lock-kinds.js';
 import type { TestedKind } from './lock-kinds.js';
 import { toStored } from '../reference/model-views.js';
-import type { ModelKind, Stored } from '../reference/reference-model.js';
+import type { Stored } from '../reference/reference-model.js';
+import type { ModelKind } from '../reference/model-kind.js';
 
 type Model = Extract<Stored, { readonly type: 'other-kind' }>;
 

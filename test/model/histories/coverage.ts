@@ -2,9 +2,9 @@ import type { ClaimOutcome } from '../../../src/protocol/jobs/job-claims.js';
 import type { Lease, LockKind } from '../../../src/protocol/lock-document.js';
 import type { Exchange, HandOver, Request, Resize } from '../../../src/protocol/operation.js';
 import { newcomersIn } from '../../judge/invariants.js';
-import type { Update } from '../../judge/invariants.js';
+import type { Update } from '../../judge/update.js';
 import { permitsOf } from '../../judge/legality.js';
-import type { Refusal } from '../reference/reference-model.js';
+import type { Refusal } from '../reference/model-document.js';
 
 /** An update, with what several happenings need to know of it. */
 interface Seen extends Update {

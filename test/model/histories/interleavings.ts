@@ -6,7 +6,9 @@ import { toStored } from '../reference/model-views.js';
 import { settle } from './planned-operation.js';
 import type { Event } from './planned-operation.js';
 import { transition } from '../reference/reference-model.js';
-import type { ModelDocument, ModelKind, Stored } from '../reference/reference-model.js';
+import type { Stored } from '../reference/reference-model.js';
+import type { ModelKind } from '../reference/model-kind.js';
+import type { ModelDocument } from '../reference/model-document.js';
 
 /** The events of one client, in their order. */
 export type Script = readonly Event[];

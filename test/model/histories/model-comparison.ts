@@ -8,7 +8,8 @@ import { idsOf } from '../documents/lock-document-driver.js';
 import type { StoredDocument } from '../documents/lock-document-driver.js';
 import type { TestedKind } from '../documents/lock-kinds.js';
 import { earliestInTheWay, placesIn, shownIn, toReply, toStored } from '../reference/model-views.js';
-import type { ModelDocument, Refusal, Step } from '../reference/reference-model.js';
+import type { Step } from '../reference/reference-model.js';
+import type { ModelDocument, Refusal } from '../reference/model-document.js';
 
 /** Compares what the server stored and replied with the reference model. */
 

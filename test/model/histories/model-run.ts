@@ -16,7 +16,8 @@ import type { OtherKind } from '../documents/other-kind.js';
 import { settle, whoIs } from './planned-operation.js';
 import type { Event, Knowledge, PlannedOperation, When } from './planned-operation.js';
 import { extension, transition } from '../reference/reference-model.js';
-import type { ModelDocument, Step, Stored } from '../reference/reference-model.js';
+import type { Step, Stored } from '../reference/reference-model.js';
+import type { ModelDocument } from '../reference/model-document.js';
 import { mayBeSucceeded } from '../../judge/successions.js';
 import { pause } from '../../../lab/patience.js';
 

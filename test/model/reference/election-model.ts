@@ -5,7 +5,8 @@ import type { Lease } from '../../../src/protocol/lock-document.js';
 import type { Call, Claim, Conclude, HandOver } from '../../../src/protocol/operation.js';
 import type { DraftedDocument } from './model-draft.js';
 import { mutexModel } from './mutex-model.js';
-import type { ModelKind, Queued } from './reference-model.js';
+import type { ModelKind } from './model-kind.js';
+import type { Queued } from './model-document.js';
 
 /** One seat. During the transition of its lease, only the same candidate may enter it. */
 export const electionModel: ModelKind = {

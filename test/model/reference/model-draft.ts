@@ -2,7 +2,7 @@ import type { StoredCall } from '../../../src/protocol/jobs/job-calls.js';
 import type { StoredClaim } from '../../../src/protocol/jobs/job-claims.js';
 import type { Lease, Waiter } from '../../../src/protocol/lock-document.js';
 import type { Request } from '../../../src/protocol/operation.js';
-import type { ModelDocument, Queued, Refusal } from './reference-model.js';
+import type { ModelDocument, Queued, Refusal } from './model-document.js';
 
 /** The reference model's document between two operations of one update, without expired leases and places. */
 export class DraftedDocument {

@@ -2,7 +2,7 @@ import type { Waiter } from '../../../src/protocol/lock-document.js';
 import type { Operation, Request } from '../../../src/protocol/operation.js';
 import { leasedFrom } from './model-draft.js';
 import type { DraftedDocument } from './model-draft.js';
-import type { ModelKind } from './reference-model.js';
+import type { ModelKind } from './model-kind.js';
 
 /** Applies one operation to the reference model's document, without admitting waiters. */
 export function operate(kind: ModelKind, draft: DraftedDocument, operation: Operation): void {

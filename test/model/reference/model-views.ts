@@ -1,5 +1,6 @@
 import type { Lease } from '../../../src/protocol/lock-document.js';
-import type { ModelDocument, ModelKind } from './reference-model.js';
+import type { ModelKind } from './model-kind.js';
+import type { ModelDocument } from './model-document.js';
 
 /** The document as the server stores it. */
 export function toStored(

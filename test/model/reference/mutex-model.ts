@@ -1,4 +1,4 @@
-import type { ModelKind } from './reference-model.js';
+import type { ModelKind } from './model-kind.js';
 
 /** One seat. */
 export const mutexModel: ModelKind = {

@@ -2,7 +2,7 @@ import type { Lease, Waiter } from '../../../src/protocol/lock-document.js';
 import type { Exchange } from '../../../src/protocol/operation.js';
 import { omit } from './model-draft.js';
 import type { DraftedDocument } from './model-draft.js';
-import type { ModelKind } from './reference-model.js';
+import type { ModelKind } from './model-kind.js';
 
 /** Many readers, of which one may be upgradeable, or one writer, alone. */
 export const readerWriterModel: ModelKind = {

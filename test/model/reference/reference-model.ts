@@ -1,8 +1,10 @@
 import type { StoredCall } from '../../../src/protocol/jobs/job-calls.js';
 import type { StoredClaim } from '../../../src/protocol/jobs/job-claims.js';
-import type { Lease, LockKind, Waiter } from '../../../src/protocol/lock-document.js';
-import type { Operation, OwnOperation, Request } from '../../../src/protocol/operation.js';
+import type { LockKind } from '../../../src/protocol/lock-document.js';
+import type { Operation, Request } from '../../../src/protocol/operation.js';
 import { DraftedDocument, omit } from './model-draft.js';
+import type { ModelDocument, Refusal } from './model-document.js';
+import type { ModelKind } from './model-kind.js';
 import { operate } from './model-operations.js';
 
 /**
@@ -11,50 +13,6 @@ import { operate } from './model-operations.js';
  *
  * Time is a parameter. The server's time is known only from its reply to an update, which the model then repeats.
  */
-
-/** The leases of a lock of any kind, which stores them as its holder, holders, readers or writer. */
-export interface Inside {
-  readonly leases: readonly Lease[];
-  /** The limit of a semaphore; 0 for other kinds. */
-  readonly limit: number;
-}
-
-/** The rules that differ between the kinds of locks. */
-export interface ModelKind {
-  readonly kind: LockKind;
-  /** The fields of a waiter and its lease that only this kind has. */
-  demanded(request: Request): Pick<Waiter, 'mode' | 'permits' | 'candidateId' | 'value' | 'transitionMs'>;
-  /** How much longer a grant makes the lease of a waiter. */
-  addedMs(waiter: Waiter): number;
-  /** The limit once this request is accepted; `undefined` if the limit is the reason to refuse it. */
-  limitAfter(request: Request, inside: Inside, queue: readonly Queued[]): number | undefined;
-  /** Further effects of accepting a request, before it is queued. */
-  accepted(draft: DraftedDocument, request: Request): void;
-  /** How many of the first waiters may enter now. */
-  admissible(inside: Inside, waiters: readonly Waiter[]): number;
-  /** Before waiters are admitted: a holder may get a stronger mode, or has to make room for its own candidate. */
-  promote(draft: DraftedDocument): void;
-  /** Applies an operation that only this kind has. */
-  own(draft: DraftedDocument, operation: OwnOperation): void;
-  /** The fields in which a document stores the leases. */
-  stored(document: ModelDocument): Readonly<Record<string, unknown>>;
-}
-
-export interface Queued {
-  readonly id: string;
-  readonly waiter: Waiter;
-}
-
-export interface ModelDocument extends Inside {
-  readonly fence: number;
-  /** In the order of arrival. */
-  readonly queue: readonly Queued[];
-  readonly wake: readonly string[];
-  readonly purgeAt: Date;
-  /** The claims and calls of an election, which survive any other use of the lock. */
-  readonly claims?: readonly StoredClaim[] | undefined;
-  readonly calls?: readonly StoredCall[] | undefined;
-}
 
 export type Stored =
   | { readonly type: 'missing'; readonly claims?: undefined; readonly calls?: undefined }
@@ -71,8 +29,6 @@ export type Stored =
       readonly calls?: readonly StoredCall[] | undefined;
     }
   | { readonly type: 'corrupt'; readonly claims?: undefined; readonly calls?: undefined };
-
-export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt';
 
 export interface Step {
   readonly after: Stored;

@@ -1,6 +1,7 @@
 import type { Resize } from '../../../src/protocol/operation.js';
 import type { DraftedDocument } from './model-draft.js';
-import type { Inside, ModelKind } from './reference-model.js';
+import type { ModelKind } from './model-kind.js';
+import type { Inside } from './model-document.js';
 
 /** As many permits as its limit. After a resize, more permits than that may be held. */
 export const semaphoreModel: ModelKind = {
