@@ -33,7 +33,7 @@ export async function buildMutant({ name, edits }: Mutation): Promise<BuiltProgr
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   try {
-    for (const part of ['src', 'lab', 'test/faults', 'test/support']) {
+    for (const part of ['src', 'lab', 'test/faults']) {
       await cp(join(ROOT, part), join(folder, part), { recursive: true });
     }
     for (const edit of edits) {
