@@ -1,5 +1,13 @@
 import type { LockHandle } from '../lease/holding/lock-handle.js';
-import { integer, leaseLength, oneOf, orElse, record, shortText, wrongType } from '../options/checks.js';
+import {
+  integer,
+  leaseLength,
+  oneOf,
+  orElse,
+  knownOptions,
+  shortText,
+  wrongType,
+} from '../options/checks.js';
 import { leaseTerms } from '../options/provider-options.js';
 import type { LeaseTerms, Settings } from '../options/provider-options.js';
 import type { KeysOf } from '../options/unknown-keys.js';
@@ -74,7 +82,7 @@ export function parseElectionOptions(
   processId: string,
   given?: LeaderElectionOptions,
 ): ParsedElectionOptions {
-  const options = record(given, 'createLeaderElection', ELECTION_OPTIONS);
+  const options = knownOptions(given, 'createLeaderElection', ELECTION_OPTIONS);
   const leaseMs = leaseLength('leaseMs', orElse(options.leaseMs, settings.leaseMs));
   const transitionMs = integer('transitionMs', orElse(options.transitionMs, 0), 0, MAX_LEASE_MS - leaseMs);
   return {

@@ -7,7 +7,7 @@ import { keepAlive } from '../keep-alive.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { parseDrain } from '../options/admin-options.js';
 import type { DrainOptions } from '../options/admin-options.js';
-import { record } from '../options/checks.js';
+import { knownOptions } from '../options/checks.js';
 import { storedLeaseMs } from '../options/provider-options.js';
 import { parseSignal, parseWait } from '../options/request-options.js';
 import type { Worker } from './callbacks.js';
@@ -181,7 +181,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * `next` is pending.
    */
   observe(options?: { signal?: AbortSignal | undefined }): AsyncIterable<LeaderInfo | null> {
-    const signal = parseSignal(record(options, 'observe', { signal: true }).signal);
+    const signal = parseSignal(knownOptions(options, 'observe', { signal: true }).signal);
     this.#candidate.assertOpen();
     return this.#elections.leaderWatch.observe(this.name, signal, true);
   }

@@ -3,15 +3,8 @@ import { Backoff } from '../backoff.js';
 import { systemClock } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
-import {
-  given as defined,
-  object,
-  optional,
-  orElse,
-  outOfRange,
-  record,
-  wrongType,
-} from '../options/checks.js';
+import { object, optional, orElse, outOfRange, knownOptions, wrongType } from '../options/checks.js';
+import { given as defined } from './driver-options.js';
 import type { KeysOf } from '../options/unknown-keys.js';
 import { fencesOf } from './fence.js';
 import type { Fence } from './fence.js';
@@ -97,7 +90,7 @@ export async function fencedTransaction<T>(
   work: (session: ClientSession) => Promise<T>,
   options?: FencedTransactionOptions,
 ): Promise<T> {
-  const { collectionName, databaseName, transaction } = record(options, 'fencedTransaction', OPTIONS);
+  const { collectionName, databaseName, transaction } = knownOptions(options, 'fencedTransaction', OPTIONS);
   const collection = parseName('collectionName', orElse(collectionName, 'distributed.fences'));
   if (typeof work !== 'function') throw wrongType('work', 'a function', work);
   const given = optional(databaseName, (name) => parseName('databaseName', name));

@@ -1,6 +1,6 @@
 import type { Collection, Document, Filter, FindOptions, UpdateOptions, UpdateResult } from 'mongodb';
 import { StaleTokenError } from '../errors.js';
-import { given } from '../options/checks.js';
+import { given } from './driver-options.js';
 import type { Fence } from './fence.js';
 import { notAbove } from './token-field.js';
 

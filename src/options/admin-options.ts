@@ -1,10 +1,10 @@
 import { LOCK_KINDS } from '../protocol/lock-document.js';
 import type { LockKind } from '../protocol/lock-document.js';
-import { boolean, number, oneOf, optional, orElse, record, shortText, wrongType } from './checks.js';
+import { boolean, number, oneOf, optional, orElse, knownOptions, shortText, wrongType } from './checks.js';
 import type { KeysOf } from './unknown-keys.js';
 
-/** The longest time that a close can be asked to wait. */
-const DAY_MS = 86_400_000;
+/** The longest drain. */
+const MAX_DRAIN_MS = 86_400_000;
 
 /** The default of `drainMs`. */
 export const DRAIN_MS = 5_000;
@@ -20,7 +20,7 @@ export interface DrainOptions {
  * @param of - The method that takes the options.
  */
 export const parseDrain = (of: string, given?: DrainOptions): number =>
-  number('drainMs', orElse(record(given, of, { drainMs: true }).drainMs, DRAIN_MS), 0, DAY_MS);
+  number('drainMs', orElse(knownOptions(given, of, { drainMs: true }).drainMs, DRAIN_MS), 0, MAX_DRAIN_MS);
 
 /** Options of a revocation. */
 export interface RevokeOptions {
@@ -50,7 +50,7 @@ const REVOKE_OPTIONS: KeysOf<RevokeOptions> = { id: true, why: true, force: true
 const LIST_FILTER: KeysOf<ListFilter> = { prefix: true, kind: true, heldOnly: true };
 
 export function parseRevokeOptions(given?: RevokeOptions): RevokeOptions {
-  const { id, why, force = false } = record(given, 'revoke', REVOKE_OPTIONS);
+  const { id, why, force = false } = knownOptions(given, 'revoke', REVOKE_OPTIONS);
   if (id !== undefined && typeof id !== 'string') throw wrongType('id', 'a string', id);
   return { id, why: optional(why, (text) => shortText('why', text)), force: boolean('force', force) };
 }
@@ -63,7 +63,7 @@ export interface ParsedListFilter {
 }
 
 export function parseListFilter(given?: ListFilter): ParsedListFilter {
-  const { prefix = '', kind, heldOnly = false } = record(given, 'list', LIST_FILTER, 'filter');
+  const { prefix = '', kind, heldOnly = false } = knownOptions(given, 'list', LIST_FILTER, 'filter');
   if (typeof prefix !== 'string') throw wrongType('prefix', 'a string', prefix);
   return {
     prefix,

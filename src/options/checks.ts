@@ -1,10 +1,12 @@
+// Checks of single values and of options objects. The checks throw a `TypeError` or a `RangeError` that names the option,
+// the rule and the value.
+
 import { inspect } from 'node:util';
 import { MAX_LEASE_MS, MIN_LEASE_MS } from '../protocol/lock-document.js';
 import { refuseUnknownKeys } from './unknown-keys.js';
 import type { KeysOf } from './unknown-keys.js';
 
-/** Checks of single values: each throws a `TypeError` or `RangeError` that names the option, the rule and the value. */
-
+/** The longest name, label or reason. */
 const MAX_TEXT_BYTES = 1_024;
 
 export function leaseLength(option: string, value: unknown): number {
@@ -58,7 +60,7 @@ export const orElse = <T>(value: T | undefined, otherwise: T): T => (value === u
  * @param of - The method or class that takes the options, as the caller knows it.
  * @param option - The name of the argument.
  */
-export function record<T extends object>(
+export function knownOptions<T extends object>(
   value: T | undefined,
   of: string,
   known: KeysOf<T>,
@@ -84,14 +86,6 @@ function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
   return typeof value === 'bigint' ? String(value) : inspect(value, { depth: 0 });
 }
-
-/**
- * The options that have a value. For the driver, an option that is `undefined` is given, so the default does not apply.
- */
-export const given = <T extends object>(options: T): Given<T> =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;
-
-type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 export function wrongType(option: string, rule: string, value: unknown): TypeError {
   return new TypeError(`${option} must be ${rule}, got ${shown(value)}`);

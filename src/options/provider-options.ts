@@ -12,7 +12,7 @@ import {
   optional,
   orElse,
   outOfRange,
-  record,
+  knownOptions,
   shortText,
   wrongType,
 } from './checks.js';
@@ -67,7 +67,7 @@ export interface LockProviderOptions {
   createIndexes?: boolean | undefined;
 }
 
-/** The options of a provider, with all defaults filled in. */
+/** The options of a provider, with all defaults except the two that follow from each lease (`leaseTerms`). */
 export interface Settings {
   readonly collectionName: string;
   readonly leaseMs: number;
@@ -116,14 +116,14 @@ export const PROVIDER_OPTIONS: KeysOf<LockProviderOptions> = {
 };
 
 export function parseProviderOptions(given?: LockProviderOptions): Settings {
-  return parseSettings(record(given, 'LockProvider', PROVIDER_OPTIONS));
+  return parseSettings(knownOptions(given, 'LockProvider', PROVIDER_OPTIONS));
 }
 
 /** Checks the values of options whose keys have been checked already. */
 export function parseSettings(given: LockProviderOptions): Settings {
   const { leaseMs: lease = 30_000, pollMs, wakeups = 'auto', retentionMs, ...options } = given;
   const leaseMs = leaseLength('leaseMs', lease);
-  const polls = record(pollMs, 'pollMs', { min: true, max: true }, 'pollMs');
+  const polls = knownOptions(pollMs, 'pollMs', { min: true, max: true }, 'pollMs');
   const min = number('pollMs.min', orElse(polls.min, 10), 1, DAY_MS);
   const max = number('pollMs.max', orElse(polls.max, Math.max(800, min)), min, DAY_MS);
   const settings: Settings = Object.freeze({

@@ -8,7 +8,7 @@ import {
   optional,
   orElse,
   outOfRange,
-  record,
+  knownOptions,
   shortText,
   wrongType,
 } from './checks.js';
@@ -83,14 +83,14 @@ export const parsePrimitiveOptions = (
   settings: Settings,
   of: string,
   given?: PrimitiveOptions,
-): ParsedPrimitiveOptions => primitive(settings, record(given, of, PRIMITIVE_OPTIONS));
+): ParsedPrimitiveOptions => primitive(settings, knownOptions(given, of, PRIMITIVE_OPTIONS));
 
 export function parseSemaphoreOptions(
   settings: Settings,
   of: string,
   given?: SemaphoreOptions,
 ): ParsedSemaphoreOptions {
-  const options = record(given, of, SEMAPHORE_OPTIONS);
+  const options = knownOptions(given, of, SEMAPHORE_OPTIONS);
   const whenLimitDiffers = orElse(options.whenLimitDiffers, 'throw');
   return {
     ...primitive(settings, options),
@@ -131,7 +131,7 @@ export function parseAcquireOptions(
   given: AcquireOptions | undefined,
   of: WaitingCall,
 ): ParsedAcquireOptions {
-  const { leaseMs, why, ...wait } = record(given, of, ACQUIRE_OPTIONS);
+  const { leaseMs, why, ...wait } = knownOptions(given, of, ACQUIRE_OPTIONS);
   return {
     ...parseWaitOf(wait, of),
     terms: leaseMs === undefined ? terms : leaseTerms(settings, leaseLength('leaseMs', leaseMs)),
@@ -141,7 +141,7 @@ export function parseAcquireOptions(
 
 /** An upgrade waits like a request. It keeps the lease and the `why` of its hold, so these options are only checked. */
 export function parseUpgradeOptions(given: AcquireOptions | undefined, of: WaitingCall): ParsedWait {
-  const { leaseMs, why, ...wait } = record(given, of, ACQUIRE_OPTIONS);
+  const { leaseMs, why, ...wait } = knownOptions(given, of, ACQUIRE_OPTIONS);
   optional(leaseMs, (ms) => leaseLength('leaseMs', ms));
   optional(why, (text) => shortText('why', text));
   return parseWaitOf(wait, of);
@@ -151,7 +151,7 @@ export function parseUpgradeOptions(given: AcquireOptions | undefined, of: Waiti
 type WaitOptions = Pick<AcquireOptions, 'timeoutMs' | 'signal'>;
 
 export const parseWait = (given: WaitOptions | undefined, of: WaitingCall): ParsedWait =>
-  parseWaitOf(record(given, of, { timeoutMs: true, signal: true }), of);
+  parseWaitOf(knownOptions(given, of, { timeoutMs: true, signal: true }), of);
 
 function parseWaitOf({ timeoutMs: given, signal }: WaitOptions, of: WaitingCall): ParsedWait {
   const timeoutMs = orElse(given, of.startsWith('try') ? 0 : Infinity);
@@ -182,7 +182,7 @@ export function parsePermitOptions(
   limit: number,
   of: WaitingCall,
 ): ParsedPermitOptions {
-  const { permits, ...request } = record(given, of, PERMIT_OPTIONS);
+  const { permits, ...request } = knownOptions(given, of, PERMIT_OPTIONS);
   return { permits: parsePermits(permits, limit), request };
 }
 

@@ -1,5 +1,5 @@
 import type { Db } from 'mongodb';
-import { number, optional, outOfRange, record, wrongType } from '../options/checks.js';
+import { number, optional, outOfRange, knownOptions, wrongType } from '../options/checks.js';
 import { PROVIDER_OPTIONS, parseSettings } from '../options/provider-options.js';
 import type { LeaseTerms, LockProviderOptions, Settings } from '../options/provider-options.js';
 import type { KeysOf } from '../options/unknown-keys.js';
@@ -51,7 +51,7 @@ export interface ParsedQuorumOptions {
 }
 
 export function parseQuorumOptions(given: QuorumLockProviderOptions | undefined): ParsedQuorumOptions {
-  const { minValidityMs, ...options } = record(given, 'QuorumLockProvider', QUORUM_OPTIONS);
+  const { minValidityMs, ...options } = knownOptions(given, 'QuorumLockProvider', QUORUM_OPTIONS);
   const settings = parseSettings(options);
   return { settings, minValidityMs: parseMinValidity(minValidityMs) };
 }

@@ -1,6 +1,6 @@
 import type { LeaderElection } from '../election/leader-election.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
-import { integer, oneOf, optional, orElse, record, wrongType } from '../options/checks.js';
+import { integer, oneOf, optional, orElse, knownOptions, wrongType } from '../options/checks.js';
 import type { KeysOf } from '../options/unknown-keys.js';
 import { cronSchedule } from './cron-schedule.js';
 import { fixedDelay, fixedRate } from './schedule.js';
@@ -104,7 +104,7 @@ const JOB_OPTIONS: KeysOf<ScheduledJobOptions> = {
 };
 
 export function parseJobOptions(given: ScheduledJobOptions): ParsedJobOptions {
-  const options: Partial<ScheduledJobOptions> = record(given, 'createScheduledJob', JOB_OPTIONS);
+  const options: Partial<ScheduledJobOptions> = knownOptions(given, 'createScheduledJob', JOB_OPTIONS);
   const { run } = options;
   if (typeof run !== 'function') throw wrongType('run', 'a function', run);
   return {

@@ -68,12 +68,12 @@ export function record(seats: Seats, { ids, by, why }: Revoking, forced: boolean
 export function revocationOf(revoked: unknown, token: number): Revocation | undefined {
   if (!Array.isArray(revoked)) return undefined;
   const records: readonly unknown[] = revoked;
-  const own = records.filter(isRecord).filter(({ from, to }) => from <= token && token <= to);
+  const own = records.filter(isStoredRevocation).filter(({ from, to }) => from <= token && token <= to);
   const counts = own.findLast(({ forced }) => forced) ?? own[0];
   return counts && { by: counts.by, why: counts.why };
 }
 
-function isRecord(value: unknown): value is StoredRevocation {
+function isStoredRevocation(value: unknown): value is StoredRevocation {
   if (typeof value !== 'object' || value === null) return false;
   const { from, to, by, why, forced } = value as Readonly<Record<string, unknown>>;
   return (

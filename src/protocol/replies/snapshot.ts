@@ -117,7 +117,7 @@ export function readSnapshot(
 ): LockSnapshot | null {
   const { kind, v, queue, limit } = document;
   const seats = kinds.find((candidate) => candidate.kind === kind);
-  if (seats === undefined || v !== DOCUMENT_VERSION || !isRecord(queue)) return null;
+  if (seats === undefined || v !== DOCUMENT_VERSION || !isObject(queue)) return null;
   const leases = seats.leasesIn(document);
   const waiters = Object.entries(queue);
   if (!leases.every(isLease) || !waiters.every(isWaiterEntry)) return null;
@@ -132,13 +132,13 @@ export function readSnapshot(
   };
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function isWaiterEntry(entry: [string, unknown]): entry is [string, Waiter] {
   const [, waiter] = entry;
   return (
-    isRecord(waiter) &&
+    isObject(waiter) &&
     typeof waiter['process'] === 'string' &&
     waiter['since'] instanceof Date &&
     waiter['expiresAt'] instanceof Date
