@@ -83,12 +83,12 @@ export class Engine {
     this.#room = new WaitingRoom(combiner, processId, settings.wakeIdleMs, clock, {
       onUnclaimed: (name, seats, id, leaseMs) =>
         void this.#releases.giveBack({ name, seats, id, untilMs: clock.nowMs() + leaseMs }),
-      onTold: (id) => void this.#holds.look(id),
+      onAskedToConfirm: (id) => void this.#holds.confirmLease(id),
       onOthersWait: (name) => {
         this.#seatCache.othersWait(name);
       },
       onVanished: () => {
-        this.#holds.lookAtAll();
+        this.#holds.confirmAll();
       },
     });
     this.#seatCache = new SeatCache(
@@ -98,8 +98,8 @@ export class Engine {
         report,
         closing: this.#closing.signal,
         hearingSinceMs: () => this.#room.hearingSinceMs,
-        discard: (idle) => {
-          this.#holds.discard(idle);
+        returnIdle: (idle) => {
+          this.#holds.returnIdle(idle);
         },
       },
       (isListening) => {
@@ -160,9 +160,9 @@ export class Engine {
     return await this.inspector.inspect(name);
   }
 
-  /** Checks the hold of this lease at once, because the lease was revoked. */
-  async look(id: string): Promise<void> {
-    await this.#holds.look(id);
+  /** Asks the server about this lease at once, because it was revoked. */
+  async confirmLease(id: string): Promise<void> {
+    await this.#holds.confirmLease(id);
   }
 
   async ensureIndex(): Promise<Outcome<null>> {

@@ -82,8 +82,8 @@ export class LockLostError extends LeaseholdError {
   readonly why: LossCause;
 
   /** @internal */
-  constructor(lockName: string, why: LossCause, detail: string = LOSSES[why]) {
-    super(lockName, `Lock ${quoted(lockName)} is not held any more: ${detail}`);
+  constructor(lockName: string, why: LossCause, detail = `is not held any more: ${LOSSES[why]}`) {
+    super(lockName, `Lock ${quoted(lockName)} ${detail}`);
     this.why = why;
   }
 }

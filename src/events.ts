@@ -11,7 +11,10 @@ export interface AttemptEvent {
   readonly lockName: string;
   /** The kind of the lock. */
   readonly kind: LockKind;
-  /** The attempt id. It stays the same from the queue to the release. */
+  /**
+   * The attempt id. It stays the same from the queue to the release. In the timeout of a request that never reached a
+   * store: a fresh id.
+   */
   readonly id: string;
 }
 

@@ -232,8 +232,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   async revoke(name: string, options?: RevokeOptions): Promise<RevokeResult> {
     this.#engine.assertOpen();
     const result = await this.#engine.inspector.revoke(parseName(name), parseRevokeOptions(options));
-    const looks = [...result.asked, ...result.evicted].map((id) => this.#engine.look(id));
-    await keepAlive(Promise.all(looks));
+    const confirmed = [...result.asked, ...result.evicted].map((id) => this.#engine.confirmLease(id));
+    await keepAlive(Promise.all(confirmed));
     return result;
   }
 

@@ -14,6 +14,9 @@ export interface CallLimits extends ParsedWait {
   readonly tryMs?: number | undefined;
 }
 
+/** How long the answer to a cancel is awaited once the time to wait is up. */
+export const CANCEL_GRACE_MS = 1_000;
+
 /** The end of a call from outside. */
 export type Stop =
   { readonly type: 'aborted'; readonly errorOf: () => unknown } | { readonly type: 'time up' };
@@ -27,6 +30,12 @@ export interface ScopeListener {
   readonly aborted: (errorOf: () => unknown) => void;
   /** The time is up. The call may still have to ask the server whether its grant came first, so this is no error yet. */
   readonly timeUp: () => void;
+}
+
+/** @throws The reason of the caller's signal; {@link ProviderClosedError}. */
+export function throwIfOver(lockName: string, closing: AbortSignal, signal: AbortSignal | undefined): void {
+  signal?.throwIfAborted();
+  if (closing.aborted) throw new ProviderClosedError(lockName);
 }
 
 /**
@@ -49,8 +58,7 @@ export class Scope {
 
   /** @throws The reason of the caller's signal; {@link ProviderClosedError}. */
   throwIfOver(): void {
-    this.#limits.signal?.throwIfAborted();
-    if (this.#closing.aborted) throw new ProviderClosedError(this.#lockName);
+    throwIfOver(this.#lockName, this.#closing, this.#limits.signal);
   }
 
   /**

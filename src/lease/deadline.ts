@@ -1,3 +1,6 @@
+// Lease: one request and one hold, the same for all kinds of locks: acquiring, waiting, holding, changing the mode, and
+// keeping seats. This file says until when a process relies on a lease.
+
 import { after } from '../clock.js';
 import type { Clock, Moment } from '../clock.js';
 import type { LeaseTerms } from '../options/provider-options.js';

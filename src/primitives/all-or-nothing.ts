@@ -9,15 +9,15 @@ import type { AcquireOptions, WaitingCall } from '../options/request-options.js'
 import { CompositeLeaseHandle } from './composite-handle.js';
 import type { CompositeHandle } from './composite-handle.js';
 import { parseRequests } from './lock-request.js';
-import type { LockRequest, Member } from './lock-request.js';
+import type { LockRequest, Part } from './lock-request.js';
 import type { Requester } from './requester.js';
 
 interface Taken {
-  readonly member: Member;
+  readonly part: Part;
   readonly handle: LockHandle;
 }
 
-/** How long an error waits for the releases to be answered. A timeout that is already late waits less. */
+/** How long a failed call waits for its releases, less the time by which it is past its timeout. */
 const GIVE_BACK_MS = 1_000;
 
 /**
@@ -30,18 +30,17 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
   options: AcquireOptions | undefined,
   call: WaitingCall,
 ): Promise<CompositeHandle<R>> {
-  const members = parseRequests(requester, requests);
+  const parts = parseRequests(requester, requests);
   const { clock, settings } = requester.context;
   const terms = leaseTerms(settings, settings.leaseMs);
   const { timeoutMs, signal } = parseAcquireOptions(settings, terms, options, call);
   const startedMs = clock.nowMs();
-  const acquire = async (member: Member, held: readonly LockHandle[]): Promise<LockHandle> => {
+  const acquire = async (part: Part, held: readonly LockHandle[]): Promise<LockHandle> => {
     const remainingMs = Math.max(0, startedMs + timeoutMs - clock.nowMs());
     // With a timeout of 0 it would be a single try, which waits for a silent store although the time is up.
-    if (remainingMs === 0 && timeoutMs > 0)
-      throw new AcquireTimeoutError(member.name, { waitedMs: timeoutMs });
+    if (remainingMs === 0 && timeoutMs > 0) throw new AcquireTimeoutError(part.name, { waitedMs: timeoutMs });
     return await whileHeld(held, signal, (either) =>
-      member.acquire({ ...options, signal: either, timeoutMs: remainingMs }),
+      part.acquire({ ...options, signal: either, timeoutMs: remainingMs }),
     );
   };
   /**
@@ -54,14 +53,14 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
     const lateMs = timeoutMs === 0 ? 0 : Math.max(0, clock.nowMs() - startedMs - timeoutMs);
     await within(clock, Math.max(0, GIVE_BACK_MS - lateMs), released);
   };
-  const inOrder = members.toSorted(byName);
+  const inOrder = parts.toSorted(byName);
   for (;;) {
     const taken: Taken[] = [];
     const held = (): readonly LockHandle[] => taken.map(({ handle }) => handle);
     try {
-      for (const member of inOrder) taken.push({ member, handle: await acquire(member, held()) });
+      for (const part of inOrder) taken.push({ part, handle: await acquire(part, held()) });
       for (const handle of held()) handle.assertHeld();
-      return composite<R>(members, taken);
+      return composite<R>(parts, taken);
     } catch (error) {
       await giveBack(held());
       if (!(error instanceof LockLostError)) throw error;
@@ -74,16 +73,16 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
 }
 
 /** By the code units of the names: all callers use the same order, so they never wait for each other in a circle. */
-const byName = (a: Member, b: Member): number => (a.name < b.name ? -1 : 1);
+const byName = (a: Part, b: Part): number => (a.name < b.name ? -1 : 1);
 
 function composite<R extends readonly LockRequest[]>(
-  members: readonly Member[],
+  parts: readonly Part[],
   taken: readonly Taken[],
 ): CompositeHandle<R> {
-  const handleOf = new Map(taken.map(({ member, handle }) => [member, handle]));
-  const handles = members.map((member) => handleOf.get(member));
+  const handleOf = new Map(taken.map(({ part, handle }) => [part, handle]));
+  const handles = parts.map((part) => handleOf.get(part));
   return new CompositeLeaseHandle<R>(
-    // Each member acquires what its request says, so each handle has the type that follows from the request.
+    // Each part acquires what its request says, so each handle has the type that follows from the request.
     handles as unknown as CompositeHandle<R>['handles'],
     taken.map(({ handle }) => handle),
   );
@@ -102,7 +101,7 @@ async function whileHeld<T>(
   const controller = new LinkedController(signal);
   const unwatch = held.map((handle) =>
     onEnded(handle, () => {
-      controller.abort(lossOf(handle));
+      controller.abort(lossOfHandle(handle));
     }),
   );
   try {
@@ -116,7 +115,7 @@ async function whileHeld<T>(
 const onEnded = (handle: LockHandle, callback: () => void): (() => void) =>
   handle instanceof LeaseHandle ? handle.onEnded(callback) : () => undefined;
 
-function lossOf(handle: LockHandle): unknown {
+function lossOfHandle(handle: LockHandle): unknown {
   try {
     handle.assertHeld();
     return undefined;

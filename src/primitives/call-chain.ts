@@ -5,7 +5,7 @@ import type { LockHandle } from '../lease/holding/lock-handle.js';
 /** One lock that a chain of calls holds through `use…`. `outer` is the lock that encloses it. */
 interface ChainLink {
   /** The requester of the lock: a name stands for the same lock only within one provider. */
-  readonly owner: object;
+  readonly requester: object;
   readonly lock: LockHandle;
   readonly outer: ChainLink | undefined;
   /**
@@ -22,13 +22,13 @@ const chain = new AsyncLocalStorage<ChainLink>();
  * lock.
  */
 export async function useLock<L extends LockHandle, T>(
-  owner: object,
+  requester: object,
   acquire: () => Promise<L>,
   work: (lock: L) => T | Promise<T>,
 ): Promise<T> {
   if (typeof work !== 'function') throw new TypeError(`work must be a function, got ${typeof work}`);
   const lock = await acquire();
-  const link: ChainLink = { owner, lock, outer: chain.getStore(), isOver: false };
+  const link: ChainLink = { requester, lock, outer: chain.getStore(), isOver: false };
   try {
     const result = await chain.run(link, () => work(lock));
     if (!lock.isHeld) await throwLoss(lock);
@@ -40,11 +40,11 @@ export async function useLock<L extends LockHandle, T>(
 }
 
 /** The holds of this lock that the caller's own chain of calls has. */
-export function heldByChain(owner: object, name: string): readonly LockHandle[] {
+export function heldByChain(requester: object, name: string): readonly LockHandle[] {
   const held: LockHandle[] = [];
   for (let link = chain.getStore(); link !== undefined; link = link.outer) {
     const { lock, isOver } = link;
-    if (link.owner === owner && lock.name === name && !isOver && lock.isHeld) held.push(lock);
+    if (link.requester === requester && lock.name === name && !isOver && lock.isHeld) held.push(lock);
   }
   return held;
 }

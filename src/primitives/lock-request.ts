@@ -48,7 +48,7 @@ export interface PermitRequest {
 export type LockRequest = MutexRequest | ReadRequest | WriteRequest | UpgradeableReadRequest | PermitRequest;
 
 /** One request after the checks. */
-export interface Member {
+export interface Part {
   readonly name: string;
   acquire(options: AcquireOptions): Promise<LockHandle>;
 }
@@ -77,21 +77,21 @@ const WAYS = ['mutex', 'read', 'write', 'upgradeableRead', 'semaphore'] as const
  *
  * @throws `TypeError` that names the wrong request.
  */
-export function parseRequests(requester: Requester, requests: readonly LockRequest[]): readonly Member[] {
+export function parseRequests(requester: Requester, requests: readonly LockRequest[]): readonly Part[] {
   if (!isList(requests)) throw new TypeError(`requests must be an array, got ${inspect(requests)}`);
   if (requests.length === 0) throw new TypeError('requests must name at least one lock, got an empty array');
-  const members = requests.map((request, index) => parseRequest(requester, request, index));
+  const parts = requests.map((request, index) => parseRequest(requester, request, index));
   const names = new Set<string>();
-  for (const { name } of members) {
+  for (const { name } of parts) {
     if (names.has(name)) throw new TypeError(`requests must name each lock once, got ${inspect(name)} twice`);
     names.add(name);
   }
-  return members;
+  return parts;
 }
 
 const isList = (value: unknown): boolean => Array.isArray(value);
 
-function parseRequest(requester: Requester, request: LockRequest, index: number): Member {
+function parseRequest(requester: Requester, request: LockRequest, index: number): Part {
   const at = `requests[${String(index)}]`;
   if (typeof request !== 'object' || (request as LockRequest | null) === null) {
     throw new TypeError(`${at} must be an object, got ${inspect(request)}`);
@@ -102,10 +102,10 @@ function parseRequest(requester: Requester, request: LockRequest, index: number)
     throw new TypeError(`${at} must have exactly one of ${WAYS.join(', ')}, got { ${given} }`);
   }
   refuseUnknownKeys(request, at, KEYS_OF_REQUESTS[way]);
-  return memberOf(requester, request, at);
+  return partOf(requester, request, at);
 }
 
-function memberOf(requester: Requester, request: LockRequest, at: string): Member {
+function partOf(requester: Requester, request: LockRequest, at: string): Part {
   const own = <F extends Face>(lock: unknown, face: new (...args: never[]) => F, what: string): F => {
     if (lock instanceof face && lock.belongsTo(requester)) return lock;
     throw new TypeError(`${at} must name a ${what} of this provider`);

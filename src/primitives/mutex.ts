@@ -61,7 +61,7 @@ export class MutexFace implements Mutex {
       keepMs,
       seats: mutexSeats,
       demand: () => ({}),
-      makeHandle: (hold, owner) => new LeaseHandle(hold, owner),
+      makeHandle: (hold, holds) => new LeaseHandle(hold, holds),
     };
   }
 

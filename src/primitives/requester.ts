@@ -22,7 +22,7 @@ export interface Target<H extends LockHandle> extends Wanted {
   readonly terms: LeaseTerms;
   /** How long a released seat is kept for the next caller of this process. */
   readonly keepMs?: number;
-  makeHandle(hold: Hold, owner: Holds, context: AcquisitionContext): H;
+  makeHandle(hold: Hold, holds: Holds, context: AcquisitionContext): H;
   /** Whether only the caller could end the wait, because its own chain of calls has these holds. Default: always. */
   isHopeless?(held: readonly LockHandle[]): boolean;
 }
@@ -85,8 +85,7 @@ export class Requester {
   }
 
   /**
-   * Not an async function: the stack of an error has ten lines, and each line of the library displaces one of the
-   * caller.
+   * Not an async function: each async frame costs one of the frames that `withCallerFrames` adds.
    */
   #hold(request: BegunRequest, keepMs = 0): Promise<Hold> {
     const lock = this.#seatCache.lock(request.name, request.seats, keepMs);

@@ -1,10 +1,5 @@
 import { sleepUntil } from '../clock.js';
-import {
-  CorruptLockDocumentError,
-  LockKindMismatchError,
-  ProviderClosedError,
-  StoreUnavailableError,
-} from '../errors.js';
+import { CorruptLockDocumentError, LockKindMismatchError, ProviderClosedError } from '../errors.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
 import { UnansweredCopies } from '../store/unanswered-copies.js';
 import type { WhenLimitDiffers } from '../options/request-options.js';
@@ -15,6 +10,7 @@ import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { isKnown } from '../store/outcome.js';
 import type { Outcome } from '../store/outcome.js';
 import { isAnswered, reachedTooLate, settle } from '../store/settle.js';
+import { unavailable } from '../store/unavailable.js';
 import type { Answer } from '../store/updates/combiner.js';
 
 const cameTooLate = (reply: Reply | null, limit: number, notAfter: Date): boolean =>
@@ -34,7 +30,7 @@ export class SemaphoreLimit {
   readonly #whenLimitDiffers: WhenLimitDiffers;
   #given: number;
   #known: number;
-  #hasMet = false;
+  #knowsStoredLimit = false;
 
   constructor(context: AcquisitionContext, name: string, limit: number, whenLimitDiffers: WhenLimitDiffers) {
     this.#context = context;
@@ -54,7 +50,7 @@ export class SemaphoreLimit {
    * `whenLimitDiffers` says.
    */
   demand(permits: number): Demand {
-    if (this.#hasMet) return { permits, limit: this.#known };
+    if (this.#knowsStoredLimit) return { permits, limit: this.#known };
     return {
       permits,
       limit: this.#given,
@@ -67,7 +63,7 @@ export class SemaphoreLimit {
     if (!sound || limit === undefined) return;
     this.#known = limit;
     // Keep rejecting until the stored limit matches.
-    if (this.#whenLimitDiffers !== 'throw' || limit === this.#given) this.#hasMet = true;
+    if (this.#whenLimitDiffers !== 'throw' || limit === this.#given) this.#knowsStoredLimit = true;
   }
 
   availableIn(snapshot: LockSnapshot | null): number {
@@ -86,13 +82,13 @@ export class SemaphoreLimit {
     if (closing.aborted) throw new ProviderClosedError(this.#name);
     const met = await collection.handshake();
     // The handshake only asks which server this is, so nothing was changed.
-    if (met.type !== 'done') throw new StoreUnavailableError(this.#name, true, met.error);
+    if (met.type !== 'done') throw unavailable(this.#name, true, met.error);
     const outcome = await this.#sendResize(limit);
-    if (outcome.type !== 'done') throw new StoreUnavailableError(this.#name, isKnown(outcome), outcome.error);
+    if (outcome.type !== 'done') throw unavailable(this.#name, isKnown(outcome), outcome.error);
     const { reply } = outcome.value;
     if (reply !== null) this.#throwUnlessResized(reply);
     this.#given = this.#known = limit;
-    this.#hasMet = reply !== null;
+    this.#knowsStoredLimit = reply !== null;
   }
 
   #throwUnlessResized({ sound, kind }: Reply): void {
@@ -116,7 +112,7 @@ export class SemaphoreLimit {
       const sentNotAfter = (notAfter ??= new Date(serverClock.nowMs() + settings.storeTimeoutMs));
       copies.sent(() => sentNotAfter);
       const outcome = await this.#submit(limit, sentNotAfter);
-      copies.settled(!isKnown(outcome));
+      copies.copyEnded(!isKnown(outcome));
       const isLate = outcome.type === 'done' && cameTooLate(outcome.value.reply, limit, sentNotAfter);
       if (!isLate) return outcome;
       notAfter = undefined;

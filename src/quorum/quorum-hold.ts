@@ -57,7 +57,7 @@ export class QuorumHold implements Held {
   #wasAskedToRelease = false;
   // Weak, so that a handle that nothing refers to any more can be collected and its hold released.
   #observer: WeakRef<HoldObserver> | undefined;
-  #kept: HoldObserver | undefined;
+  #strongObserver: HoldObserver | undefined;
 
   constructor(
     quorum: Quorum,
@@ -144,12 +144,12 @@ export class QuorumHold implements Held {
     this.#observer = new WeakRef(observer);
   }
 
-  keep(observer: HoldObserver): void {
-    if (this.#ended === undefined) this.#kept = observer;
+  retain(observer: HoldObserver): void {
+    if (this.#ended === undefined) this.#strongObserver = observer;
   }
 
   letGo(observer: HoldObserver): void {
-    if (this.#kept === observer) this.#kept = undefined;
+    if (this.#strongObserver === observer) this.#strongObserver = undefined;
   }
 
   onEnded(callback: () => void): () => void {
@@ -261,13 +261,13 @@ export class QuorumHold implements Held {
     if (this.#ended !== undefined || this.#wasAskedToRelease) return;
     this.#revocation ??= revocation;
     this.#wasAskedToRelease = true;
-    (this.#kept ?? this.#observer?.deref())?.releaseRequestedNow();
+    (this.#strongObserver ?? this.#observer?.deref())?.releaseRequestedNow();
     this.#quorum.report('releaseRequested', { ...this.event, ...this.#revocation });
   }
 
   #lose(why: LossCause): void {
     if (this.#ended !== undefined) return;
-    const observer = this.#kept ?? this.#observer?.deref();
+    const observer = this.#strongObserver ?? this.#observer?.deref();
     const { heldMs } = this;
     this.#end(why);
     // The code that works under the lock hears of the loss first.
@@ -280,7 +280,7 @@ export class QuorumHold implements Held {
 
   #end(why: LossCause): void {
     this.#ended = why;
-    this.#kept = undefined;
+    this.#strongObserver = undefined;
     this.#missing.end();
   }
 

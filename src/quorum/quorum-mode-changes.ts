@@ -1,6 +1,6 @@
 import { LinkedController } from '../abort-listeners.js';
 import { AcquireTimeoutError, LockModeError, ProviderClosedError } from '../errors.js';
-import { lossOf } from '../lease/holding/loss.js';
+import { lossError } from '../lease/holding/loss.js';
 import type { ParsedWait } from '../options/request-options.js';
 import type { Mode } from '../protocol/lock-document.js';
 import { QuorumError } from './quorum-error.js';
@@ -75,7 +75,7 @@ export class QuorumModeChanges {
 
   #upgradeError(failures: readonly StoreFailure[], { timeoutMs, signal }: ParsedWait): unknown {
     const ended = this.#hold.checkEnd();
-    if (ended !== undefined) return lossOf(this.#hold, ended);
+    if (ended !== undefined) return lossError(this.#hold, ended);
     if (signal?.aborted === true) return signal.reason;
     const errors = failures.map(({ error }) => error);
     const timeout = errors.find((error) => error instanceof AcquireTimeoutError);
@@ -129,7 +129,7 @@ export class QuorumModeChanges {
 
   #throwIfOver(): void {
     const ended = this.#hold.checkEnd();
-    if (ended !== undefined) throw lossOf(this.#hold, ended);
+    if (ended !== undefined) throw lossError(this.#hold, ended);
   }
 
   #illegal(detail: string): LockModeError {

@@ -1,4 +1,4 @@
-import type { HandleOwner } from '../lease/holding/lease-handle.js';
+import type { HandleHolds } from '../lease/holding/lease-handle.js';
 import type { QuorumHold } from './quorum-hold.js';
 
 /** One registry for all providers of the process: a registry that is itself collected would never call back. */
@@ -7,7 +7,7 @@ const forgottenHandles = new FinalizationRegistry<QuorumHold>((hold) => {
 });
 
 /** How the handle of a quorum hold reaches its hold. */
-export const quorumOwner: HandleOwner<QuorumHold> = {
+export const quorumOwner: HandleHolds<QuorumHold> = {
   databaseName: undefined,
   confirm: (hold) => hold.confirm(),
   release: (hold) => hold.release(),

@@ -4,8 +4,8 @@ import type { LossCause } from '../errors.js';
 import { newNonce } from '../lease/ids.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
 import type { Hold } from '../lease/holding/hold.js';
-import type { HandleOwner } from '../lease/holding/lease-handle.js';
-import { lossOf } from '../lease/holding/loss.js';
+import type { HandleHolds } from '../lease/holding/lease-handle.js';
+import { lossError } from '../lease/holding/loss.js';
 import { ModeChanges } from '../lease/mode-change/mode-changes.js';
 import { ReaderWriterLeaseHandle } from '../lease/mode-change/reader-writer-handle.js';
 import type { Revocation } from '../protocol/operation.js';
@@ -21,7 +21,7 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
   readonly #context: AcquisitionContext;
   readonly #hold: Hold;
 
-  constructor(hold: Hold, owner: HandleOwner, context: AcquisitionContext, store: number) {
+  constructor(hold: Hold, owner: HandleHolds, context: AcquisitionContext, store: number) {
     super(hold, owner, new ModeChanges(context, owner, hold));
     this.store = store;
     this.#context = context;
@@ -67,7 +67,7 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
   #throwUnlessRaised(token: number, outcome: Outcome<Answer>): void {
     const { name } = this;
     const ended = this.checkEnd();
-    if (ended !== undefined) throw lossOf(this.#hold, ended);
+    if (ended !== undefined) throw lossError(this.#hold, ended);
     if (outcome.type !== 'done') throw new StoreUnavailableError(name, isAnswered(outcome), outcome.error);
     const { reply } = outcome.value;
     const isMine = reply !== null && fateOf(reply, this.id).type === 'granted';

@@ -30,7 +30,7 @@ export interface Seat extends ReaderWriterHandle {
   readonly foundGone?: LossCause | undefined;
   /** The operator that revoked the seat, and the reason, as far as they are known. */
   readonly revocation?: Revocation | undefined;
-  /** Whether the seat is held, and for how long. Looking ends no seat and sends nothing. */
+  /** Whether the seat is held, and for how long. Reading it ends no seat and sends nothing. */
   standing(): Standing;
   /** Calls back when the seat has ended; at once if it has ended already. */
   onEnded(callback: () => void): () => void;

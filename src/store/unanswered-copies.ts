@@ -3,23 +3,24 @@ import type { ServerClock } from './server-clock.js';
 /** A margin above the known error of the estimate: the clocks may drift apart until then. */
 const ARRIVAL_SLACK_MS = 100;
 
-/** The not-after when there are no copies: always in the past. */
-const never = (): number => -Infinity;
+/** The not-after when no copy may arrive: always in the past. */
+const NO_NOT_AFTER = (): number => -Infinity;
 
-const always =
+/** A function that always returns this number. */
+const constant =
   (ms: number): (() => number) =>
   () =>
     ms;
 
 /**
  * The unanswered copies of one request. Each of them may still reach the server and take a seat or a place for a caller
- * that has gone, until the request's not-after has passed by the server's clock (E2). Users read this object when they
- * need the answer, because it may change after the request was given up.
+ * that has gone, until the request's not-after has passed by the server's clock (E2). Read it anew each
+ * time: it may change after the request was given up.
  */
 export class UnansweredCopies {
   readonly #serverClock: ServerClock;
   /** Returns the not-after in ms. A hold keeps this object, which must not keep the request longer than necessary. */
-  #notAfterMs: () => number = never;
+  #notAfterMs: () => number = NO_NOT_AFTER;
   #inFlight = 0;
   #isAnyLost = false;
 
@@ -42,11 +43,11 @@ export class UnansweredCopies {
    *
    * @param mayArrive - Whether its fate is unknown, so that it may still reach the server.
    */
-  settled(mayArrive: boolean): void {
+  copyEnded(mayArrive: boolean): void {
     this.#inFlight -= 1;
     this.#isAnyLost ||= mayArrive;
     if (this.#inFlight > 0) return;
-    this.#notAfterMs = this.#isAnyLost ? always(this.#notAfterMs()) : never;
+    this.#notAfterMs = this.#isAnyLost ? constant(this.#notAfterMs()) : NO_NOT_AFTER;
   }
 
   /** Whether a copy may still reach the server. */

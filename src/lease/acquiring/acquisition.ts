@@ -1,10 +1,13 @@
+// Acquiring: sends the request of a call and awaits its grant. An attempt is one request under one id, and the acquisition
+// is the loop over attempts.
+
 import { withCallerFrames } from '../../caller-frames.js';
 import { within } from '../../clock.js';
 import { AcquireTimeoutError, DeadlockError } from '../../errors.js';
 import type { Lease, LockKind } from '../../protocol/lock-document.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
-import { Scope } from '../../scope.js';
+import { CANCEL_GRACE_MS, Scope } from '../../scope.js';
 import type { Stop } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
 import type { Grant } from '../holding/grant.js';
@@ -15,20 +18,17 @@ import { Asking, seatOf } from './asking.js';
 import type { Asked } from './asking.js';
 import { Attempt } from './attempt.js';
 import type { BegunRequest } from './begun-request.js';
-import { CANCEL_GRACE_MS, StoreAnswers } from './store-answers.js';
+import { StoreAnswers } from './store-answers.js';
 
 type Queued = Extract<Asked, { readonly type: 'queued' }>;
 
-/** One attempt of the call, and its wait. */
-interface Try {
+/** One attempt of the call, and its wait in the waiting room. */
+interface AttemptWait {
   readonly attempt: Attempt;
   readonly wait: TurnWait;
 }
 
-/**
- * One call of acquire: asks, waits for its turn, and asks again under a new id if its place lapsed. This folder acquires
- * locks: an attempt is one request under one id, and the acquisition is the loop over attempts.
- */
+/** One call of acquire: asks, waits for its turn, and asks again under a new id if its place lapsed. */
 export class Acquisition {
   readonly #context: AcquisitionContext;
   readonly #request: BegunRequest;
@@ -36,7 +36,7 @@ export class Acquisition {
   readonly #stopped: Promise<Stop>;
   /** Resolves when the caller aborts or the provider closes, also after the time is up. */
   readonly #aborted: Promise<Stop>;
-  #current: Try;
+  #current: AttemptWait;
   #stop!: (stop: Stop) => void;
   #abort!: (stop: Stop) => void;
   #isStopped = false;
@@ -48,7 +48,7 @@ export class Acquisition {
     this.#context = context;
     this.#request = request;
     this.#answers = new StoreAnswers(context.collection);
-    this.#current = this.#newTry();
+    this.#current = this.#newAttempt();
     this.#stopped = new Promise((resolve) => {
       this.#stop = resolve;
     });
@@ -90,18 +90,18 @@ export class Acquisition {
     for (;;) {
       let grant: Grant | undefined;
       try {
-        grant = await this.#tryOnce();
+        grant = await this.#runAttempt();
         if (grant !== undefined) return grant;
       } finally {
         if (grant === undefined) this.#abandon();
       }
       // A new id: a late answer to the old attempt must not be taken for an answer to the new one.
-      this.#current = this.#newTry();
+      this.#current = this.#newAttempt();
     }
   }
 
   /** One attempt. `undefined`: its place lapsed, or its grant came too late, so it has to be made anew. */
-  async #tryOnce(): Promise<Grant | undefined> {
+  async #runAttempt(): Promise<Grant | undefined> {
     const { wait } = this.#current;
     // Registered before the request is sent: its grant may be heard before the reply (L2).
     this.#context.room.enter(wait);
@@ -111,16 +111,17 @@ export class Acquisition {
       case 'granted':
         return this.#accept(turn, this.#isTry);
       case 'busy':
-        throw this.#timeout();
+        throw this.#reportTimeout();
       case 'lapsed':
         this.#current.attempt.forget();
         return undefined;
       case 'failed':
-        throw this.#unavailable(turn.error);
+        throw this.#withdrawAndExplain(turn.error);
       case 'aborted':
         throw withCallerFrames(turn.errorOf);
       case 'time up':
-        if (this.#isTry) throw this.#unavailable(this.#answers.why(this.#context.settings.storeTimeoutMs));
+        if (this.#isTry)
+          throw this.#withdrawAndExplain(this.#answers.why(this.#context.settings.storeTimeoutMs));
         return await this.#cancel();
     }
   }
@@ -154,7 +155,11 @@ export class Acquisition {
     return await Promise.race([wait.turn, this.#stopped]);
   }
 
-  /** @param isLast - Whether a grant that came when its hold was over already is not asked for again. */
+  /**
+   * `undefined`: the deadline of the grant has passed already, so a new attempt has to be made.
+   *
+   * @param isLast - Whether no new attempt follows, so that such a grant is a timeout.
+   */
   #accept(
     { token, deadline }: Extract<Turn, { readonly type: 'granted' }>,
     isLast: boolean,
@@ -162,7 +167,7 @@ export class Acquisition {
     const { clock, room } = this.#context;
     const { attempt, wait } = this.#current;
     if (deadline.ms <= clock.nowMs()) {
-      if (isLast) throw this.#timeout();
+      if (isLast) throw this.#reportTimeout();
       return undefined;
     }
     room.leave(wait, false);
@@ -189,14 +194,14 @@ export class Acquisition {
    */
   async #cancel(): Promise<Grant | undefined> {
     const { attempt, wait } = this.#current;
-    if (!attempt.mayRemain) throw this.#timeout();
+    if (!attempt.mayBeStored) throw this.#reportTimeout();
     this.#answers.ending();
     const cancelled = within(this.#context.clock, CANCEL_GRACE_MS, this.#sendCancel(attempt));
     const first = await Promise.race([grantOrFailure(wait), cancelled, this.#aborted]);
     if (first?.type === 'granted') return this.#accept(first, true);
-    if (first?.type === 'failed') throw this.#unavailable(first.error);
+    if (first?.type === 'failed') throw this.#withdrawAndExplain(first.error);
     if (first?.type === 'aborted') throw withCallerFrames(first.errorOf);
-    throw this.#timeout(CANCEL_GRACE_MS);
+    throw this.#reportTimeout(CANCEL_GRACE_MS);
   }
 
   /** `undefined`: the grant did not come first, or the store does not answer. */
@@ -220,7 +225,7 @@ export class Acquisition {
     attempt.giveBack();
   }
 
-  #newTry(): Try {
+  #newAttempt(): AttemptWait {
     const attempt = new Attempt(this.#context, this.#request);
     const { name, seats, terms } = this.#request;
     const waiting = { name, seats, terms, id: attempt.id, hasLease: false };
@@ -241,14 +246,19 @@ export class Acquisition {
     this.#request.onReply?.(reply);
   }
 
-  #unavailable(error: unknown): unknown {
+  /** Withdraws the attempt, because only then it is known whether it may be stored, and returns the error. */
+  #withdrawAndExplain(error: unknown): unknown {
     const { attempt } = this.#current;
     attempt.withdraw();
-    return withCallerFrames(() => unavailable(this.#request.name, !attempt.mayRemain, error));
+    return withCallerFrames(() => unavailable(this.#request.name, !attempt.mayBeStored, error));
   }
 
-  /** @param boundMs - How long the last command of the wait had, if it was a cancel. */
-  #timeout(boundMs?: number): AcquireTimeoutError {
+  /**
+   * Reports the timeout, unless the call was a try, and returns its error.
+   *
+   * @param boundMs - How long the last command of the wait had, if it was a cancel.
+   */
+  #reportTimeout(boundMs?: number): AcquireTimeoutError {
     const { clock, report } = this.#context;
     const waitedMs = clock.nowMs() - this.#request.startedMs;
     const holders = this.#holders.map(describeLease);

@@ -17,7 +17,7 @@ import type { AcquisitionContext } from './acquisition-context.js';
 import type { Attempt } from './attempt.js';
 import type { BegunRequest } from './begun-request.js';
 
-/** The result of asking for one attempt. */
+/** The result of sending the request of one attempt. */
 export type Asked =
   | { readonly type: 'granted'; readonly token: number; readonly deadline: Moment }
   | { readonly type: 'queued'; readonly place: Place; readonly reply: Reply; readonly sentAt: Moment }
@@ -27,7 +27,7 @@ export type Asked =
   | { readonly type: 'lapsed' }
   | { readonly type: 'failed'; readonly error: unknown };
 
-/** Follows one attempt while it is asked for. */
+/** Hears of the answers while the request of one attempt is sent. */
 export interface AskingObserver {
   /** Whether the call still wants an answer. */
   isWanted(): boolean;
@@ -74,7 +74,7 @@ export class Asking {
     const outcome = await this.#attempt.ask(this.#takingOver);
     if (outcome.type !== 'done') return unanswered(outcome);
     const { reply } = outcome.value;
-    // An enqueue creates what is missing, so there always is a document.
+    // An enqueue or a try creates the document if it is missing, so an answer always shows one.
     if (reply === null) return { type: 'unknown', error: new Error('no document') };
     this.#observer.note(reply);
     const fate = fateOf(reply, this.#attempt.id);

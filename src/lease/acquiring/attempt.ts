@@ -9,7 +9,7 @@ import type { AcquisitionContext } from './acquisition-context.js';
 import type { BegunRequest } from './begun-request.js';
 
 /**
- * One attempt id, and what the document may hold under it. The request is built when it is first sent. A repeat sends the
+ * One attempt id, and what the document may have under it. The request is built when it is first sent. A repeat sends the
  * same request, its not-after included. Cancelling and giving back name the same id, so each may be repeated, too.
  */
 export class Attempt {
@@ -21,7 +21,7 @@ export class Attempt {
   readonly #begun: BegunRequest;
   #demand: Demand | undefined;
   #request: Request | undefined;
-  #mayRemain = false;
+  #mayBeStored = false;
   #withdraw: () => void = () => undefined;
 
   constructor(context: AcquisitionContext, begun: BegunRequest) {
@@ -31,9 +31,9 @@ export class Attempt {
     this.copies = new UnansweredCopies(context.collection.serverClock);
   }
 
-  /** Whether the document may hold this attempt: true from the first sending until a reply shows that it does not. */
-  get mayRemain(): boolean {
-    return this.#mayRemain;
+  /** Whether the document may have this attempt: true from the first sending until a reply shows that it does not. */
+  get mayBeStored(): boolean {
+    return this.#mayBeStored;
   }
 
   /** The request, as it was first sent. */
@@ -48,18 +48,18 @@ export class Attempt {
     this.#demand ??= this.#begun.demand();
     const operation = { type: this.type, id: this.id, make: () => this.request };
     const submission = this.#context.combiner.submit(name, seats, operation, { takingOver });
-    const mayHaveRemained = this.#mayRemain;
-    this.#mayRemain = true;
+    const mayHaveBeenStored = this.#mayBeStored;
+    this.#mayBeStored = true;
     this.copies.sent(() => this.request.notAfter);
     this.#withdraw = () => {
       if (!submission.withdraw()) return;
-      this.#mayRemain = mayHaveRemained;
-      this.copies.settled(false);
+      this.#mayBeStored = mayHaveBeenStored;
+      this.copies.copyEnded(false);
     };
     const outcome = await submission.outcome;
     const mayArrive = outcome.type === 'unknown' && outcome.maybeApplied;
-    this.copies.settled(mayArrive);
-    if (!mayArrive && outcome.type !== 'done') this.#mayRemain = mayHaveRemained;
+    this.copies.copyEnded(mayArrive);
+    if (!mayArrive && outcome.type !== 'done') this.#mayBeStored = mayHaveBeenStored;
     return this.#learn(outcome);
   }
 
@@ -82,9 +82,9 @@ export class Attempt {
     return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
   }
 
-  /** Removes in the background what the document holds under this id, or may still get from a late copy. */
+  /** Removes in the background what the document has under this id, or may still get from a late copy. */
   giveBack(): void {
-    if (!this.#mayRemain && !this.copies.mayArrive) return;
+    if (!this.#mayBeStored && !this.copies.mayArrive) return;
     const { name, seats, terms } = this.#begun;
     const { clock, releases, settings } = this.#context;
     const untilMs = clock.nowMs() + 2 * storedLeaseMs(terms) + settings.storeTimeoutMs;
@@ -93,7 +93,7 @@ export class Attempt {
 
   /** The place lapsed: the document has nothing of this attempt. */
   forget(): void {
-    this.#mayRemain = false;
+    this.#mayBeStored = false;
   }
 
   #learn(outcome: Outcome<Answer>): Outcome<Answer> {
@@ -101,7 +101,7 @@ export class Attempt {
     const { reply, exists } = outcome.value;
     // A corrupt document does not show whether it holds the attempt; a repaired one will.
     if (reply?.sound === false) return outcome;
-    this.#mayRemain = reply === null ? exists : fateOf(reply, this.id).type !== 'absent';
+    this.#mayBeStored = reply === null ? exists : fateOf(reply, this.id).type !== 'absent';
     return outcome;
   }
 

@@ -1,8 +1,5 @@
 import type { LockCollection } from '../../store/lock-collection.js';
 
-/** How long the answer to a cancel is awaited once the time to wait is up. */
-export const CANCEL_GRACE_MS = 1_000;
-
 /** Remembers for one call whether the store has ever answered, and why it is silent now. */
 export class StoreAnswers {
   readonly #collection: LockCollection;
@@ -27,7 +24,7 @@ export class StoreAnswers {
     this.#lastError = error;
   }
 
-  /** The wait ends with one more command. Until this command is answered, the store counts as silent. */
+  /** The last command of the wait, a cancel, is about to be sent. Until it is answered, the store counts as silent. */
   ending(): void {
     this.#isSilent = true;
   }

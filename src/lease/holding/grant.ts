@@ -15,6 +15,6 @@ export interface Grant {
   readonly demand: Demand;
   /** When this process counts the hold as lost: the lease, counted from just before the request, less the allowance. */
   readonly deadline: Moment;
-  /** The copies of the request; `undefined`: all of them are answered. */
+  /** The sendings of the request that are still unanswered; `undefined`: none. */
   readonly copies?: UnansweredCopies | undefined;
 }

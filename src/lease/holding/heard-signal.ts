@@ -4,7 +4,7 @@ import { getEventListeners } from 'node:events';
 interface Watch {
   /** How many own keys the signal had when it was made. A further key means that a signal has been derived from it. */
   readonly ownKeys: number;
-  /** The number of listeners that do not count. */
+  /** How many listeners are the library's own (`followSilently`). */
   uncounted: number;
   isHeard: boolean;
   isCheckDue: boolean;
@@ -80,7 +80,10 @@ function watched(changed: (isHeard: boolean) => void): AbortController {
   return controller;
 }
 
-/** Aborts the controller when the signal aborts. It does not count as a listener, and keeps neither of them alive. */
+/**
+ * Aborts the controller when the signal aborts. The listener for that does not make the signal heard, and keeps neither
+ * signal nor controller alive.
+ */
 export function followSilently(signal: AbortSignal, controller: AbortController): void {
   const follower = new WeakRef(controller);
   const watch = watches.get(signal);

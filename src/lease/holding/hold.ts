@@ -20,9 +20,10 @@ const MOVES: Readonly<Record<State, readonly State[]>> = {
 };
 
 /**
- * One caller's use of a seat.
+ * One caller's use of a seat, inside the library. The caller sees it through a handle, and the public interface `Hold`
+ * (lock-handle.ts) is what every handle offers.
  *
- * - `held`: only while its seat is live. → `lost`, with its seat; → `released`, by its owner.
+ * - `held`: only while its seat is live. → `lost`, with its seat; → `released`, by its caller.
  * - `lost` and `released`: final.
  */
 export class Hold implements SeatHold {
@@ -36,11 +37,12 @@ export class Hold implements SeatHold {
   #foundGone: LossCause | undefined;
   // Weak, so that a handle which no code refers to can be collected. Its lock is then released.
   #observer: WeakRef<HoldObserver> | undefined;
-  #kept: HoldObserver | undefined;
+  #strongObserver: HoldObserver | undefined;
   // Made when first used: two empty sets cost about 0.15 KB of an idle hold's 2 KB.
   #onEnded: Set<() => void> | undefined;
   #onCalled: Set<() => void> | undefined;
-  #called = '';
+  /** The nonce of the last call for a run; empty before the first. */
+  #lastCall = '';
 
   /** A caller uses the seat from now on. */
   constructor(seat: Seat) {
@@ -98,7 +100,7 @@ export class Hold implements SeatHold {
     return this.#state === 'held' ? this.seat.checkRemainingMs() : 0;
   }
 
-  /** Whether and how long the process can rely on the hold. Looking loses nothing and sends nothing. */
+  /** Whether and how long the process can rely on the hold. Reading it loses nothing and sends nothing. */
   standing(): Standing {
     return this.#state === 'held' ? this.seat.standing() : { remainingMs: 0, why: this.#ended };
   }
@@ -110,12 +112,12 @@ export class Hold implements SeatHold {
   }
 
   /** Keeps a strong reference to the observer, until `letGo` or the end of the hold. */
-  keep(observer: HoldObserver): void {
-    if (this.#state === 'held') this.#kept = observer;
+  retain(observer: HoldObserver): void {
+    if (this.#state === 'held') this.#strongObserver = observer;
   }
 
   letGo(observer: HoldObserver): void {
-    if (this.#kept === observer) this.#kept = undefined;
+    if (this.#strongObserver === observer) this.#strongObserver = undefined;
   }
 
   /** Calls back when the hold is over, or at once if it is over already. Returns a function to unsubscribe. */
@@ -131,9 +133,9 @@ export class Hold implements SeatHold {
     return () => this.#onCalled?.delete(callback);
   }
 
-  noteCall(called: string): void {
-    if (called !== this.#called) for (const callback of this.#onCalled ?? []) callback();
-    this.#called = called;
+  noteCall(nonce: string): void {
+    if (nonce !== this.#lastCall) for (const callback of this.#onCalled ?? []) callback();
+    this.#lastCall = nonce;
   }
 
   get wasAskedToRelease(): boolean {
@@ -147,7 +149,7 @@ export class Hold implements SeatHold {
 
   requestRelease(): void {
     this.#wasAskedToRelease = true;
-    (this.#kept ?? this.#observer?.deref())?.releaseRequestedNow();
+    (this.#strongObserver ?? this.#observer?.deref())?.releaseRequestedNow();
   }
 
   // ---- the end
@@ -156,7 +158,7 @@ export class Hold implements SeatHold {
     this.#end('lost', why);
   }
 
-  /** Ends the hold by its owner's will. Returns false if it was already over. */
+  /** Ends the hold because its caller wants that. Returns false if it was already over. */
   release(): boolean {
     if (this.checkEnd() !== undefined) return false;
     this.#end('released', 'released');
@@ -167,15 +169,15 @@ export class Hold implements SeatHold {
 
   /** The hold is over. Tells its handle of a loss, and then the code that listens to the end. */
   tellEnd(): void {
-    const observer = this.#kept ?? this.#observer?.deref();
-    this.#kept = undefined;
+    const observer = this.#strongObserver ?? this.#observer?.deref();
+    this.#strongObserver = undefined;
     if (this.#state === 'lost' && this.#ended !== undefined) observer?.lost(this.#ended);
     for (const callback of this.#onEnded ?? []) callback();
     this.#onEnded = undefined;
   }
 
   /** The release came too late: the server had no lease any more, for this reason. */
-  releasedTooLate(why: LossCause): void {
+  setFoundGone(why: LossCause): void {
     this.#foundGone = why;
   }
 

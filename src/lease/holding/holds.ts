@@ -1,3 +1,5 @@
+// Holding: extends leases, reports losses to handles, and gives back the seats that the process does not use any more.
+
 import { within } from '../../clock.js';
 import type { Clock } from '../../clock.js';
 import type { LossCause } from '../../errors.js';
@@ -7,12 +9,13 @@ import type { Settings } from '../../options/provider-options.js';
 import { revocationOf } from '../../protocol/pipeline/revocation.js';
 import type { Grant } from './grant.js';
 import { Hold } from './hold.js';
-import type { HandleOwner } from './lease-handle.js';
+import type { HandleHolds } from './lease-handle.js';
 import type { Confirmation } from './lease-extender.js';
 import type { LeaseMonitor } from './lease-monitor.js';
+import { NO_LEASE } from './release-queue.js';
 import type { LeaveResult, ReleaseQueue } from './release-queue.js';
 import { Seat } from './seat.js';
-import type { SeatHold, SeatKeeper, SeatOwner } from './seat.js';
+import type { SeatHold, SeatKeeper, SeatListener } from './seat.js';
 
 /** A hold whose handle was collected without a release. */
 interface Forgotten {
@@ -20,11 +23,8 @@ interface Forgotten {
   readonly hold: Hold;
 }
 
-/**
- * Everything this process holds, and how each hold ends. This folder extends leases, reports losses to handles, and
- * gives back what a process does not use any more.
- */
-export class Holds implements HandleOwner, SeatOwner {
+/** Everything this process holds, and how each hold ends. */
+export class Holds implements HandleHolds, SeatListener {
   /**
    * One registry for all providers of the process. Node 20 stops cleaning up every registry for ever if one registry is
    * itself collected just before its turn (seen with 20.20).
@@ -74,15 +74,19 @@ export class Holds implements HandleOwner, SeatOwner {
   lost(seat: Seat, holds: readonly SeatHold[], why: LossCause, mayBeStored: boolean): void {
     this.#remove(seat);
     for (const { event, heldMs } of holds) this.#report('lost', { ...event, heldMs, why });
-    // Give back a lease that no caller uses, so that the next waiter does not wait for the rest of it: the seat is lost
-    // for good. The lease of a leader stays: at its deadline its work is only told to end, and the rest of the lease is
-    // the time for that. No copy of a leader's request outlasts its lease.
     const isLeader = seat.grant.terms.transitionMs !== undefined;
-    if (mayBeStored ? !isLeader : this.#mayComeBack(seat)) void this.#giveBack(seat);
+    const mustGiveBack = mayBeStored
+      ? // No caller uses the rest of the lease, and the next waiter should not wait for it. A leader needs the rest: at its
+        // deadline its work is only told to end.
+        !isLeader
+      : // The lease is gone, but an unanswered copy of the request may still take a seat. No copy of a leader's request
+        // outlasts its lease.
+        this.#mayComeBack(seat);
+    if (mustGiveBack) void this.#giveBack(seat);
   }
 
   doubtful(seat: Seat): void {
-    void this.#monitor.ask(seat);
+    void this.#monitor.confirm(seat);
   }
 
   /** Asks the server about this hold. */
@@ -90,15 +94,15 @@ export class Holds implements HandleOwner, SeatOwner {
     return this.#confirm(seat);
   }
 
-  /** A wake-up or an operator of this process says that this lease was revoked. Asks the server about it. */
-  async look(id: string): Promise<void> {
+  /** A wake-up or an operator of this process says that this lease was revoked. Asks the server about the lease. */
+  async confirmLease(id: string): Promise<void> {
     const seat = this.#monitor.get(id);
     if (seat !== undefined) await this.#confirm(seat);
   }
 
-  /** The collection was dropped or renamed. Asks about all seats now, instead of when they are due. */
-  lookAtAll(): void {
-    this.#monitor.askAboutAll();
+  /** The collection was dropped or renamed. Confirms all seats now, instead of when they are due. */
+  confirmAll(): void {
+    this.#monitor.confirmAll();
   }
 
   async release(hold: Hold): Promise<boolean> {
@@ -111,9 +115,9 @@ export class Holds implements HandleOwner, SeatOwner {
     this.#giveUp(seat);
     const left = await this.#boundedGiveBack(seat);
     const { heldMs } = hold;
-    if (left?.token === 0) {
+    if (left?.token === NO_LEASE) {
       const why = this.#whyGone(seat, left);
-      hold.releasedTooLate(why);
+      hold.setFoundGone(why);
       this.#report('lost', { ...hold.event, heldMs, why });
       return false;
     }
@@ -122,11 +126,11 @@ export class Holds implements HandleOwner, SeatOwner {
   }
 
   /** Gives back an idle seat. */
-  discard(idle: Seat): void {
+  returnIdle(idle: Seat): void {
     if (this.#giveUp(idle)) void this.#giveBack(idle);
   }
 
-  /** The owner ends the hold, but work that began under it still runs. The seat stays taken until its lease expires. */
+  /** The caller ends the hold, but work that began under it still runs. The seat stays taken until its lease expires. */
   letExpire(hold: Hold): void {
     if (!hold.release()) return;
     this.#giveUp(hold.seat);
@@ -142,7 +146,7 @@ export class Holds implements HandleOwner, SeatOwner {
   }
 
   requestReleaseOfAll(): void {
-    for (const seat of this.#monitor.seats) {
+    for (const seat of this.#monitor.allSeats) {
       for (const { event } of seat.requestRelease()) this.#report('releaseRequested', event);
     }
   }
@@ -155,9 +159,9 @@ export class Holds implements HandleOwner, SeatOwner {
     });
   }
 
-  /** Loses all seats here and lets their leases expire, because a lock is never given away under a running owner. */
+  /** Loses all seats here and lets their leases expire, because a lock is never given away while its holder still works. */
   loseAll(): void {
-    for (const seat of this.#monitor.seats) seat.lose('provider-closed');
+    for (const seat of this.#monitor.allSeats) seat.lose('provider-closed');
   }
 
   #abandon(hold: Hold): void {
@@ -172,12 +176,12 @@ export class Holds implements HandleOwner, SeatOwner {
   #keep(seat: Seat): boolean {
     if (!seat.isIdle) return true;
     if (seat.keeper?.mayKeep(seat) !== true) return false;
-    // Before the report, because a listener may close the provider, and a close gives up idle seats.
+    // Before the report, because a listener may close the provider, and a close gives back idle seats.
     seat.keeper.keepIdle(seat);
     return true;
   }
 
-  /** The process uses the seat no more. Returns false if it is over already, or if a hold still uses it. */
+  /** Ends an idle seat, without a command. Returns false if it is over already, or if a hold still uses it. */
   #giveUp(seat: Seat): boolean {
     if (!seat.giveUp()) return false;
     this.#remove(seat);
@@ -212,7 +216,7 @@ export class Holds implements HandleOwner, SeatOwner {
   /** Asks the server about this seat. Waits no longer than `storeTimeoutMs`, as any call to the store. */
   async #confirm(seat: Seat): Promise<Confirmation> {
     const { storeTimeoutMs } = this.#settings;
-    const confirmation = await within(this.#clock, storeTimeoutMs, this.#monitor.ask(seat));
+    const confirmation = await within(this.#clock, storeTimeoutMs, this.#monitor.confirm(seat));
     if (confirmation !== undefined) return confirmation;
     return { type: 'unknown', error: new Error(`no answer within ${String(storeTimeoutMs)} ms`) };
   }

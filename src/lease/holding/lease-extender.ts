@@ -53,20 +53,20 @@ export class LeaseExtender {
   /**
    * One update and one read, bounded together.
    *
-   * @param names - The lock names of the seats, each once.
+   * @param names - The lock names of the batch, each once.
    */
-  async extend(names: readonly string[], seats: readonly Seat[], boundMs: number): Promise<Answers> {
-    const tokens = seats.map(({ storedToken }) => storedToken);
-    const read = await this.#send(names, seats, boundMs);
+  async extend(names: readonly string[], batch: readonly Seat[], boundMs: number): Promise<Answers> {
+    const tokens = batch.map(({ storedToken }) => storedToken);
+    const read = await this.#send(names, batch, boundMs);
     if (read.type !== 'done') {
       const { error } = read;
       return {
-        confirmations: seats.map(() => ({ type: 'unknown', error })),
+        confirmations: batch.map(() => ({ type: 'unknown', error })),
         isRefused: read.type === 'refused',
       };
     }
     const documents = new Map(read.value.map((document) => [document.name, document]));
-    const confirmations = seats.map((seat, index) => {
+    const confirmations = batch.map((seat, index) => {
       const { [index]: tokenThen = seat.storedToken } = tokens;
       return this.#apply(seat, tokenThen, documents.get(seat.name), read.sentAt);
     });
@@ -75,18 +75,18 @@ export class LeaseExtender {
 
   async #send(
     names: readonly string[],
-    seats: readonly Seat[],
+    batch: readonly Seat[],
     boundMs: number,
   ): Promise<Outcome<readonly DocumentRead[]>> {
-    const leaseMs = Math.max(...seats.map(({ grant }) => grant.terms.leaseMs));
-    const retentionMs = Math.max(...seats.map(({ grant }) => grant.terms.retentionMs));
-    const ids = seats.map(({ id }) => id);
-    const kinds = [...new Set(seats.map(({ grant }) => grant.seats))];
+    const leaseMs = Math.max(...batch.map(({ grant }) => grant.terms.leaseMs));
+    const retentionMs = Math.max(...batch.map(({ grant }) => grant.terms.retentionMs));
+    const ids = batch.map(({ id }) => id);
+    const kinds = [...new Set(batch.map(({ grant }) => grant.seats))];
     const endMs = this.#clock.nowMs() + boundMs;
     const pipeline = extension(kinds, ids, leaseMs, retentionMs);
     const updated = await this.#collection.updateMany(names, pipeline, boundMs);
     if (updated.type !== 'done') return updated;
-    const mayBeKept = seats.some(({ keeper }) => keeper !== undefined);
+    const mayBeKept = batch.some(({ keeper }) => keeper !== undefined);
     const projection = (mayBeKept ? keptLeasesProjection : leasesProjection)(kinds, this.#process, ids);
     // A local read: a majority has acknowledged the update, but a majority read may still show an older state.
     const leftToReadMs = Math.max(endMs - this.#clock.nowMs(), MIN_READ_MS);
@@ -110,7 +110,7 @@ export class LeaseExtender {
     return { type: 'extended' };
   }
 
-  /** An idle seat has no hold, so no event reports its extension. */
+  /** Reports the extension to each hold or, if the lease is ending, asks each hold to release. */
   #emit(seat: Seat, { ending }: Lease, { revoked }: DocumentRead): void {
     if (ending !== true) {
       for (const { event } of seat.holds) {
@@ -118,6 +118,7 @@ export class LeaseExtender {
       }
       return;
     }
+    // `{}`: revoked, by whom is not known.
     for (const { event } of seat.requestRelease(revocationOf(revoked, seat.grant.token) ?? {})) {
       this.#report('releaseRequested', { ...event, ...seat.revocation });
     }

@@ -12,7 +12,7 @@ import { heardController } from './heard-signal.js';
 import type { Hold, HoldObserver } from './hold.js';
 import type { Confirmation } from './lease-extender.js';
 import type { LockHandle } from './lock-handle.js';
-import { lossOf, requestOf } from './loss.js';
+import { lossError, requestOf } from './loss.js';
 import type { Standing } from './loss.js';
 
 /** What a handle needs of its hold, which is one lease or a majority of several. */
@@ -31,16 +31,17 @@ export interface Held {
    * confirmed.
    */
   checkRemainingMs(): number;
-  /** The state of the hold. Looking loses nothing and sends nothing. */
+  /** The state of the hold. Reading it loses nothing and sends nothing. */
   standing(): Standing;
   observe(observer: HoldObserver): void;
-  keep(observer: HoldObserver): void;
+  /** Keeps a strong reference to the observer, until `letGo` or the end of the hold. */
+  retain(observer: HoldObserver): void;
   letGo(observer: HoldObserver): void;
   onEnded(callback: () => void): () => void;
 }
 
-/** What a handle needs of its provider. */
-export interface HandleOwner<H = Hold> {
+/** The holds of a provider, as a handle needs them. */
+export interface HandleHolds<H = Hold> {
   /** The database of the lock; `undefined` for a hold in several databases. */
   readonly databaseName: string | undefined;
   confirm(hold: H): Promise<Confirmation>;
@@ -60,7 +61,7 @@ export const inFacts = ({ remainingMs, why }: Standing): object => ({
 /** The handle of a caller. The library keeps no strong reference to it, unless code listens to one of its signals. */
 export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEligibility, HoldObserver {
   readonly #hold: H;
-  readonly #owner: HandleOwner<H>;
+  readonly #holds: HandleHolds<H>;
   // Made at the first use, because most of thousands of holds need none.
   #lossSignal: AbortController | undefined;
   #requestSignal: AbortController | undefined;
@@ -68,11 +69,11 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   #heardSignals = 0;
   #released: Promise<boolean> | undefined;
 
-  constructor(hold: H, owner: HandleOwner<H>) {
+  constructor(hold: H, holds: HandleHolds<H>) {
     this.#hold = hold;
-    this.#owner = owner;
+    this.#holds = holds;
     hold.observe(this);
-    owner.track(this, hold);
+    holds.track(this, hold);
   }
 
   get name(): string {
@@ -120,7 +121,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
 
   async confirm(): Promise<void> {
     this.#throwIfOver();
-    const confirmation = await keepAlive(this.#owner.confirm(this.#hold));
+    const confirmation = await keepAlive(this.#holds.confirm(this.#hold));
     this.#throwIfOver();
     if (confirmation.type === 'unknown') {
       throw unavailable(this.name, false, confirmation.error);
@@ -128,8 +129,8 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   }
 
   release(): Promise<boolean> {
-    this.#owner.untrack(this);
-    this.#released ??= keepAlive(this.#owner.release(this.#hold));
+    this.#holds.untrack(this);
+    this.#released ??= keepAlive(this.#holds.release(this.#hold));
     return this.#released;
   }
 
@@ -139,7 +140,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
 
   /** @internal */
   get databaseName(): string | undefined {
-    return this.#owner.databaseName;
+    return this.#holds.databaseName;
   }
 
   /** @internal */
@@ -154,12 +155,12 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
     return this.#hold.onEnded(callback);
   }
 
-  /** @internal The state of the hold. Looking loses nothing and sends nothing. */
+  /** @internal The state of the hold. Reading it loses nothing and sends nothing. */
   standing(): Standing {
     return this.#hold.standing();
   }
 
-  /** @internal The facts of this instant, for logs. Looking sends nothing, not even a confirmation. */
+  /** @internal The facts of this instant, for logs. Reading them sends nothing, not even a confirmation. */
   toJSON(): object {
     const { name, grant } = this.#hold;
     const { kind } = grant.seats;
@@ -178,7 +179,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   }
 
   lost(why: LossCause): void {
-    this.#lossSignal?.abort(lossOf(this.#hold, why));
+    this.#lossSignal?.abort(lossError(this.#hold, why));
   }
 
   releaseRequestedNow(): void {
@@ -186,9 +187,9 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   }
 
   /**
-   * The library never gives up a handle, and so its lock, while work could still hear of the loss (S2). While the
+   * The library never releases the lock of a forgotten handle while work could still hear of the loss (S2). While the
    * signal is reachable, so is the handle. While the signal has a listener, or another signal is derived from it, the
-   * hold keeps the handle: a listener alone would keep neither alive. Without either, no code can hear of the loss once
+   * hold retains the handle: a listener alone would keep neither alive. Without either, no code can hear of the loss once
    * signal and handle are forgotten.
    */
   #newSignal(): AbortController {
@@ -197,7 +198,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
       if (isHeard === wasHeard) return;
       wasHeard = isHeard;
       this.#heardSignals += isHeard ? 1 : -1;
-      if (this.#heardSignals > 0) this.#hold.keep(this);
+      if (this.#heardSignals > 0) this.#hold.retain(this);
       else this.#hold.letGo(this);
     });
   }
@@ -209,11 +210,11 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   /** A fresh error, whose stack shows the caller. */
   #lossError(): LockLostError {
     const why = this.#hold.checkEnd();
-    if (why !== undefined) return lossOf(this.#hold, why);
+    if (why !== undefined) return lossError(this.#hold, why);
     return new LockLostError(
       this.name,
       'expired',
-      'the process was suspended, and its lease is being confirmed',
+      'cannot be relied on: the process was suspended, and its lease is being confirmed',
     );
   }
 }

@@ -3,8 +3,12 @@ import type { Settings } from '../../options/provider-options.js';
 import { DueQueue } from './due-queue.js';
 import type { Confirmation, LeaseExtender } from './lease-extender.js';
 import type { Seat } from './seat.js';
-import { LOST, MAX_BATCH, WatchedSeat } from './watched-seat.js';
+import { LOST, WatchedSeat } from './watched-seat.js';
 
+/** The most leases in one batch: a process may have thousands of leases of one semaphore. */
+const MAX_LEASES = 2_048;
+
+/** The most documents in one batch. */
 const MAX_DOCUMENTS = 256;
 
 /**
@@ -26,8 +30,8 @@ const SLOW_BATCH_MS = 200;
 
 /**
  * Extends every lease of one provider, in batches of documents: one update, then one read of the same documents, which
- * shows the leases of this process that are still live. A seat joins a batch when it is due, or when a caller asks
- * about it: to confirm it, because the process was suspended, or because its document may have changed.
+ * shows the leases of this process that are still live. A seat joins a batch when it is due, or when it has to be
+ * confirmed: by a call of `confirm`, because the process was suspended, or because its document may have changed.
  *
  * A seat that the read does not show is lost. A batch without an answer proves nothing: it is tried again, and its
  * seats stay until their own deadlines. Each try is bounded by a third of its shortest lease, and the next try does not
@@ -57,7 +61,7 @@ export class LeaseMonitor {
     this.#clock = clock;
   }
 
-  get seats(): readonly Seat[] {
+  get allSeats(): readonly Seat[] {
     return [...this.#watched.values()].map(({ seat }) => seat);
   }
 
@@ -90,7 +94,7 @@ export class LeaseMonitor {
    * because a batch in flight may have passed the document before the reason for this question. All questions of one
    * turn of the event loop share a batch.
    */
-  ask({ id }: Seat): Promise<Confirmation> {
+  confirm({ id }: Seat): Promise<Confirmation> {
     const watched = this.#watched.get(id);
     if (watched === undefined) return Promise.resolve(LOST);
     const answer = watched.nextAnswer();
@@ -99,7 +103,7 @@ export class LeaseMonitor {
   }
 
   /** Asks the server about all seats now, because something has happened to the whole collection. */
-  askAboutAll(): void {
+  confirmAll(): void {
     for (const watched of this.#watched.values()) this.#dueNow(watched);
   }
 
@@ -111,7 +115,7 @@ export class LeaseMonitor {
   }
 
   #dueNow(watched: WatchedSeat): void {
-    watched.isAskedFor = true;
+    watched.isToConfirm = true;
     // A seat that is in a batch, or waits for one, becomes due when that batch ends.
     if (watched.index >= 0) this.#due.set(watched, Math.min(watched.dueMs, this.#clock.nowMs()));
     if (this.#isTickQueued) return;
@@ -175,11 +179,11 @@ export class LeaseMonitor {
   #takeBatch(nowMs: number): readonly WatchedSeat[] {
     const batch: WatchedSeat[] = [];
     const names = new Set<string>();
-    let [size, documents, takesEarly] = [MAX_BATCH, this.#documentsPerBatch, false];
+    let [size, documents, takesEarly] = [MAX_LEASES, this.#documentsPerBatch, false];
     for (;;) {
       const { first: next } = this.#due;
       if (next === undefined || batch.length >= size) return batch;
-      const { seat, isAskedFor } = next;
+      const { seat, isToConfirm } = next;
       const aheadMs = takesEarly ? seat.grant.terms.extendEveryMs / 2 : 0;
       if (next.dueMs > nowMs + aheadMs) return batch;
       const waiting = this.#inFlight.get(seat.name);
@@ -193,10 +197,10 @@ export class LeaseMonitor {
       // Past the deadline, this reports the loss, even if the timer is late.
       if (!seat.checkOpen()) continue;
       if (batch.length === 0) {
-        size = next.batchSize;
+        size = Math.min(MAX_LEASES, next.batchSize);
         documents = Math.min(documents, size);
       }
-      takesEarly ||= !isAskedFor;
+      takesEarly ||= !isToConfirm;
       names.add(seat.name);
       batch.push(next);
     }
@@ -206,13 +210,13 @@ export class LeaseMonitor {
     this.#batchesInFlight += 1;
     const startedMs = this.#clock.nowMs();
     this.#startedMs = startedMs;
-    const seats = batch.map(({ seat }) => seat);
-    const names = [...new Set(seats.map(({ name }) => name))];
+    const seatsOfBatch = batch.map(({ seat }) => seat);
+    const names = [...new Set(seatsOfBatch.map(({ name }) => name))];
     for (const name of names) this.#inFlight.set(name, []);
     const pendingAnswers = batch.map((watched) => watched.sent());
-    const shortestLeaseMs = Math.min(...seats.map(({ grant }) => grant.terms.leaseMs));
+    const shortestLeaseMs = Math.min(...seatsOfBatch.map(({ grant }) => grant.terms.leaseMs));
     const boundMs = Math.min(this.#settings.storeTimeoutMs, shortestLeaseMs / 3);
-    const { confirmations, isRefused } = await this.#extender.extend(names, seats, boundMs);
+    const { confirmations, isRefused } = await this.#extender.extend(names, seatsOfBatch, boundMs);
     const tookMs = this.#clock.nowMs() - startedMs;
     this.#isServerQuick = tookMs < QUICK_BATCH_MS;
     this.#batchesInFlight -= 1;
@@ -232,6 +236,6 @@ export class LeaseMonitor {
   /** Puts a seat back into the queue after a batch, unless it is over. */
   #requeue(watched: WatchedSeat, dueMs: number): void {
     if (this.#watched.get(watched.seat.id) !== watched) return;
-    this.#due.set(watched, watched.isAskedFor ? Math.min(dueMs, this.#clock.nowMs()) : dueMs);
+    this.#due.set(watched, watched.isToConfirm ? Math.min(dueMs, this.#clock.nowMs()) : dueMs);
   }
 }

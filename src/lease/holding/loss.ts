@@ -3,7 +3,7 @@ import { quoted } from '../../error-text.js';
 import type { LossCause } from '../../errors.js';
 import type { Revocation } from '../../protocol/operation.js';
 
-/** The state of a hold at one instant. Looking at it loses nothing and sends nothing. */
+/** The state of a hold at one instant. Reading it loses nothing and sends nothing. */
 export interface Standing {
   /** How long the process can rely on the hold without another extension, in ms; 0 if it cannot. */
   readonly remainingMs: number;
@@ -21,10 +21,10 @@ const described = ({ by, why }: Revocation): string =>
   `revoked${by === undefined ? '' : ` by ${by}`}${why === undefined ? '' : ` for ${JSON.stringify(why)}`}`;
 
 /** A fresh error for a hold that is over. */
-export function lossOf({ name, revocation }: Revocable, why: LossCause): LockLostError {
+export function lossError({ name, revocation }: Revocable, why: LossCause): LockLostError {
   const isExplained = why === 'revoked' && revocation !== undefined;
   return isExplained
-    ? new LockLostError(name, why, `it was ${described(revocation)}`)
+    ? new LockLostError(name, why, `is not held any more: it was ${described(revocation)}`)
     : new LockLostError(name, why);
 }
 

@@ -1,6 +1,6 @@
 import type { Hold } from './hold.js';
 import { LeaseHandle } from './lease-handle.js';
-import type { HandleOwner } from './lease-handle.js';
+import type { HandleHolds } from './lease-handle.js';
 import type { LockHandle } from './lock-handle.js';
 
 /** Permits of a semaphore that are held together and released together. */
@@ -13,8 +13,8 @@ export interface PermitHandle extends LockHandle {
 export class PermitLeaseHandle extends LeaseHandle implements PermitHandle {
   readonly permits: number;
 
-  constructor(hold: Hold, owner: HandleOwner) {
-    super(hold, owner);
+  constructor(hold: Hold, holds: HandleHolds) {
+    super(hold, holds);
     this.permits = hold.grant.demand.permits ?? 1;
   }
 

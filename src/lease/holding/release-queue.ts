@@ -19,9 +19,12 @@ export interface Leftover {
   readonly copies?: UnansweredCopies | undefined;
 }
 
+/** The token in the answer of a leave that found no lease. */
+export const NO_LEASE = 0;
+
 /** What an answered leave found. */
 export interface LeaveResult {
-  /** The token of the removed lease; 0 if there was no lease, `undefined` if that is unknown. */
+  /** The token of the removed lease; `NO_LEASE` if there was none, `undefined` if that is unknown. */
   readonly token: number | undefined;
   /** The server's time of the leave; `undefined` if there was no document. */
   readonly nowMs: number | undefined;
@@ -109,9 +112,9 @@ export class ReleaseQueue {
     if (outcome.type !== 'done') return undefined;
     const { wake, nowMs, revoked } = outcome.value;
     // Without a word for this attempt, the document is not a lock of this kind, so the lease is not in it.
-    const token = tokenGivenBack(wake, id) ?? 0;
+    const token = tokenGivenBack(wake, id) ?? NO_LEASE;
     // An earlier leave without an answer may have removed the lease, so finding none now proves nothing.
-    return { token: token === 0 && earlier.mayHaveApplied ? undefined : token, nowMs, revoked };
+    return { token: token === NO_LEASE && earlier.mayHaveApplied ? undefined : token, nowMs, revoked };
   }
 }
 

@@ -17,12 +17,12 @@ export interface SeatHold {
   lose(why: LossCause): void;
   tellEnd(): void;
   requestRelease(): void;
-  /** The stored lease has this mark of the last call for a run of a job. */
-  noteCall(called: string): void;
+  /** The stored lease shows the nonce of the last call for a run of a job. */
+  noteCall(nonce: string): void;
 }
 
-/** Handles how seats end. */
-export interface SeatOwner {
+/** Hears how a seat ends. */
+export interface SeatListener {
   /**
    * @param holds - The holds that the loss has ended.
    * @param mayBeStored - Whether only the deadline has passed, so that the server may still have the lease.
@@ -42,8 +42,8 @@ export interface SeatKeeper {
   mayKeep(seat: Seat): boolean;
   /** Takes the idle seat. */
   keepIdle(seat: Seat): void;
-  /** Gives up the idle seat, because its release was requested. */
-  giveUp(seat: Seat): void;
+  /** Gives the idle seat back, because its release was requested. */
+  returnIdle(seat: Seat): void;
   /** The seat is given back or lost. */
   seatEnded(seat: Seat): void;
   /** Another process waits for the lock. */
@@ -66,7 +66,8 @@ const MOVES: Readonly<Record<State, readonly State[]>> = {
  * - `live`: until its deadline. Only an extension moves the deadline, and only forwards. → `lost`, when the deadline has
  *   passed or the server has said so, and with it each of its holds; → `given up`, while it is idle.
  * - `lost`: final. A later extension does not revive the seat.
- * - `given up`: final. The process does not use the lease any more: gives it back, or lets it expire.
+ * - `given up`: final. To give up a seat is to end it here; nothing is sent by that. The process does not use the lease any
+ *   more: afterwards it gives the lease back, by a command to the server, or lets it expire.
  *
  * Every question compares the clock with the deadline, so a blocked event loop cannot make a dead seat look alive
  * (E18). The timer at the deadline only reports the loss early (L4), and needs no reply from the server.
@@ -76,7 +77,7 @@ export class Seat {
   readonly clock: Clock;
   /** Set if the process may keep the seat between its callers; `undefined`: every release gives the seat back. */
   readonly keeper: SeatKeeper | undefined;
-  readonly #owner: SeatOwner;
+  readonly #listener: SeatListener;
   // A field and no StateMachine: a process has thousands of these objects.
   #state: State = 'live';
   /** Each change makes a new array. For a single hold it takes 56 bytes, a third of what a set takes. */
@@ -90,11 +91,11 @@ export class Seat {
   #wasAskedToRelease = false;
   #revocation: Revocation | undefined;
 
-  constructor(grant: Grant, clock: Clock, owner: SeatOwner, keeper?: SeatKeeper) {
+  constructor(grant: Grant, clock: Clock, listener: SeatListener, keeper?: SeatKeeper) {
     this.grant = grant;
     this.clock = clock;
     this.keeper = keeper;
-    this.#owner = owner;
+    this.#listener = listener;
     this.#storedToken = grant.token;
     this.#deadline = grant.deadline;
     this.#arm();
@@ -163,12 +164,12 @@ export class Seat {
     const { remainingMs, why } = this.standing();
     if (why === 'suspended' && !this.#isDoubted) {
       this.#isDoubted = true;
-      this.#owner.doubtful(this);
+      this.#listener.doubtful(this);
     }
     return remainingMs;
   }
 
-  /** Whether and how long the process can rely on a live seat. Looking loses nothing and sends nothing. */
+  /** Whether and how long the process can rely on a live seat. Reading it loses nothing and sends nothing. */
   standing(): Standing {
     if (!this.isOpen) return { remainingMs: 0, why: this.#causeOf('expired') };
     if (this.#isDoubtful) return { remainingMs: 0, why: 'suspended' };
@@ -227,7 +228,7 @@ export class Seat {
   }
 
   /**
-   * Asks each holder to release the lock; an idle seat is given up. Returns the holds that this call has told so.
+   * Asks each holder to release the lock; an idle seat is given back. Returns the holds that this call has asked.
    *
    * @param revocation - `undefined`: the provider is closing.
    */
@@ -237,13 +238,13 @@ export class Seat {
     if (this.#wasAskedToRelease) return NO_HOLDS;
     this.#wasAskedToRelease = true;
     const holds = this.#holds;
-    if (this.isIdle) this.keeper?.giveUp(this);
+    if (this.isIdle) this.keeper?.returnIdle(this);
     for (const hold of holds) hold.requestRelease();
     return holds;
   }
 
   /**
-   * Ends the seat and its holds against the will of their owners. A revoked lease ends by its expiry or by force; either
+   * Ends the seat and its holds against the will of their callers. A revoked lease ends by its expiry or by force; either
    * way the cause is `revoked`.
    */
   lose(cause: Exclude<LossCause, 'released' | 'revoked'>, revocation?: Revocation): void {
@@ -257,10 +258,10 @@ export class Seat {
     for (const hold of holds) hold.lose(why);
     // The code that works under the lock hears of the loss before any listener of an event.
     for (const hold of holds) hold.tellEnd();
-    this.#owner.lost(this, holds, why, cause === 'expired');
+    this.#listener.lost(this, holds, why, cause === 'expired');
   }
 
-  /** The process uses the seat no more. Returns false if the seat is over already, or if a hold still uses it. */
+  /** Ends an idle seat. Returns false if the seat is over already, or if a hold still uses it. */
   giveUp(): boolean {
     if (!this.isIdle || !this.checkOpen()) return false;
     this.#end('given up');

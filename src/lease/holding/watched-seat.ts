@@ -2,9 +2,6 @@ import type { Due } from './due-queue.js';
 import type { Confirmation } from './lease-extender.js';
 import type { Seat } from './seat.js';
 
-/** The most leases in one batch: a process may have thousands of leases of one semaphore. */
-export const MAX_BATCH = 2_048;
-
 export const LOST: Confirmation = { type: 'lost' };
 
 const MIN_RETRY_MS = 20;
@@ -29,9 +26,9 @@ export class WatchedSeat implements Due {
   dueMs: number;
   index = -1;
   /** Whether a caller has asked about this seat since the last batch with it was sent. */
-  isAskedFor = false;
+  isToConfirm = false;
   #pendingAnswer: PendingAnswer | undefined;
-  #batchSize = MAX_BATCH;
+  #batchSize = Infinity;
 
   constructor(seat: Seat) {
     this.seat = seat;
@@ -39,7 +36,7 @@ export class WatchedSeat implements Due {
   }
 
   /**
-   * The largest batch that this seat joins. Halved when a batch fails, so that one bad document costs the others
+   * The most leases in a batch that this seat joins; `Infinity`: no bound of its own. Halved when a batch fails, so that one bad document costs the others
    * little.
    */
   get batchSize(): number {
@@ -56,7 +53,7 @@ export class WatchedSeat implements Due {
   sent(): PendingAnswer | undefined {
     const pendingAnswer = this.#pendingAnswer;
     this.#pendingAnswer = undefined;
-    this.isAskedFor = false;
+    this.isToConfirm = false;
     return pendingAnswer;
   }
 
@@ -75,7 +72,7 @@ export class WatchedSeat implements Due {
       const pauseMs = Math.max(MIN_RETRY_MS, Math.min(extendEveryMs / 8, MAX_RETRY_MS));
       return nowMs + pauseMs * (0.5 + Math.random() / 2);
     }
-    this.#batchSize = MAX_BATCH;
+    this.#batchSize = Infinity;
     // Never at once, because the deadline of a revoked lease does not move.
     return Math.max(this.#nextExtensionMs(), nowMs + extendEveryMs / 2);
   }

@@ -1,3 +1,6 @@
+// Mode changes: sends numbered changes of the mode of a hold to the server. An upgrade waits for its turn as an acquire
+// does.
+
 import { within } from '../../clock.js';
 import { LockModeError, ProviderClosedError, StoreUnavailableError } from '../../errors.js';
 import type { ParsedWait } from '../../options/request-options.js';
@@ -5,16 +8,15 @@ import type { Mode } from '../../protocol/lock-document.js';
 import { unavailable } from '../../store/unavailable.js';
 import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
 import type { Hold } from '../holding/hold.js';
-import { lossOf } from '../holding/loss.js';
-import type { HandleOwner } from '../holding/lease-handle.js';
+import { lossError } from '../holding/loss.js';
+import type { HandleHolds } from '../holding/lease-handle.js';
 import { ModeExchange } from './mode-exchange.js';
 import { Upgrade } from './upgrade.js';
 
 const STRENGTH: Readonly<Record<Mode, number>> = { read: 0, upgradeable: 1, write: 2 };
 
 /**
- * The mode of one hold of a reader-writer lock, and its changes, one at a time. This folder changes modes: it sends numbered
- * changes to the server, and an upgrade waits for its turn as an acquire does.
+ * The mode of one hold of a reader-writer lock, and its changes, one at a time.
  *
  * The mode in this process is never stronger than the stored one: a downgrade takes effect here before it is sent, and an
  * upgrade takes effect here when its grant is known.
@@ -25,10 +27,10 @@ export class ModeChanges {
   readonly #exchange: ModeExchange;
   #inProgress: 'an upgrade' | 'a downgrade' | undefined;
 
-  constructor(context: AcquisitionContext, owner: HandleOwner, hold: Hold) {
+  constructor(context: AcquisitionContext, holds: HandleHolds, hold: Hold) {
     this.#context = context;
     this.#hold = hold;
-    this.#exchange = new ModeExchange(context, owner, hold);
+    this.#exchange = new ModeExchange(context, holds, hold);
   }
 
   get mode(): Mode {
@@ -74,7 +76,7 @@ export class ModeChanges {
       trouble = error;
     };
     const sent = this.#exchange.send(to, { persists: true, onTrouble }).then((changed) => {
-      if (changed.type === 'done') this.#exchange.settle(to, from, changed.lease.token);
+      if (changed.type === 'done') this.#exchange.modeKnown(to, from, changed.lease.token);
       return changed;
     });
     const changed = await within(clock, settings.storeTimeoutMs, sent);
@@ -92,7 +94,7 @@ export class ModeChanges {
 
   #throwIfOver(): void {
     const ended = this.#hold.checkEnd();
-    if (ended !== undefined) throw lossOf(this.#hold, ended);
+    if (ended !== undefined) throw lossError(this.#hold, ended);
   }
 
   #illegal(detail: string): LockModeError {

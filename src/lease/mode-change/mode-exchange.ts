@@ -8,7 +8,7 @@ import { settle } from '../../store/settle.js';
 import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
 import { deadlineOf } from '../deadline.js';
 import type { Hold } from '../holding/hold.js';
-import type { HandleOwner } from '../holding/lease-handle.js';
+import type { HandleHolds } from '../holding/lease-handle.js';
 
 /** The result of sending a change. */
 export type Changed =
@@ -40,14 +40,14 @@ export interface SendOptions {
  */
 export class ModeExchange {
   readonly #context: AcquisitionContext;
-  readonly #owner: HandleOwner;
+  readonly #holds: HandleHolds;
   readonly #hold: Hold;
   #mode: Mode;
   #change = 0;
 
-  constructor(context: AcquisitionContext, owner: HandleOwner, hold: Hold) {
+  constructor(context: AcquisitionContext, holds: HandleHolds, hold: Hold) {
     this.#context = context;
-    this.#owner = owner;
+    this.#holds = holds;
     this.#hold = hold;
     this.#mode = hold.grant.demand.mode ?? 'write';
   }
@@ -62,7 +62,7 @@ export class ModeExchange {
   }
 
   /** The server's answer to the last change shows this mode and this token. */
-  settle(mode: Mode, previousMode: Mode, token: number): void {
+  modeKnown(mode: Mode, previousMode: Mode, token: number): void {
     this.#mode = mode;
     this.#hold.changed(token);
     if (mode === previousMode) return;
@@ -101,7 +101,7 @@ export class ModeExchange {
       return { type: 'done', lease, reply, sentAt, deadline };
     }
     // Either the lease is gone, and the confirmation ends the hold, or the document is corrupt.
-    await this.#owner.confirm(this.#hold);
+    await this.#holds.confirm(this.#hold);
     if (this.#hold.checkEnd() !== undefined) return { type: 'over' };
     return reply?.sound === false ? { type: 'failed', error: new CorruptLockDocumentError(name) } : undefined;
   }

@@ -6,7 +6,7 @@ import type { Mode } from '../../protocol/lock-document.js';
 import { sharedMode } from '../holding/fencing-eligibility.js';
 import type { Hold } from '../holding/hold.js';
 import { LeaseHandle } from '../holding/lease-handle.js';
-import type { HandleOwner, Held } from '../holding/lease-handle.js';
+import type { HandleHolds, Held } from '../holding/lease-handle.js';
 import type { LockHandle } from '../holding/lock-handle.js';
 
 /**
@@ -65,8 +65,8 @@ interface Changes {
 export class ModeChangingHandle<H extends Held = Hold> extends LeaseHandle<H> implements ReaderWriterHandle {
   readonly #changes: Changes;
 
-  constructor(hold: H, owner: HandleOwner<H>, changes: Changes) {
-    super(hold, owner);
+  constructor(hold: H, holds: HandleHolds<H>, changes: Changes) {
+    super(hold, holds);
     this.#changes = changes;
   }
 

@@ -8,26 +8,26 @@ import { fateOf } from '../../protocol/replies/reply.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
-import { Scope } from '../../scope.js';
+import { CANCEL_GRACE_MS, Scope } from '../../scope.js';
 import type { Stop } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
 import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
-import { CANCEL_GRACE_MS, StoreAnswers } from '../acquiring/store-answers.js';
+import { StoreAnswers } from '../acquiring/store-answers.js';
 import type { Hold } from '../holding/hold.js';
-import { lossOf } from '../holding/loss.js';
+import { lossError } from '../holding/loss.js';
 import { TurnWait } from '../waiting/turn.js';
 import type { Turn } from '../waiting/turn.js';
 import type { ModeExchange } from './mode-exchange.js';
 
-/** The end of the call from outside; `over`: the hold was lost. */
+/** The end of the call from outside; `over`: the hold has ended. */
 type End = Stop | { readonly type: 'over' };
 
 /** The result of one request for the upgrade. */
-type Asked = Turn | { readonly type: 'busy' } | End;
+type UpgradeAsked = Turn | { readonly type: 'busy' } | End;
 
 /**
  * One call of upgrade. It waits as an acquire does, under the id of its hold, and jumps the queue. If the upgrade fails, it
- * is taken back, in the background if need be, and the hold stays as it is.
+ * is taken back, in the background if the store does not answer at once, and the hold stays upgradeable.
  */
 export class Upgrade {
   readonly #context: AcquisitionContext;
@@ -79,14 +79,14 @@ export class Upgrade {
   /** The pause between requests grows: an answer that settles nothing must not lead to a loop without a pause. */
   async #upgrade(): Promise<void> {
     for (let repeats = 0; ; repeats += 1) {
-      if (await this.#tryOnce()) return;
+      if (await this.#askOnce()) return;
       const stop = await Promise.race([BETWEEN_REPEATS.pause(this.#context.clock, repeats), this.#stopped]);
-      if (stop !== undefined) await this.#settle(stop);
+      if (stop !== undefined) await this.#applyAsked(stop);
     }
   }
 
-  /** False: the answer of a majority shows no lease, or none that waits. Asking once more tells why. */
-  async #tryOnce(): Promise<boolean> {
+  /** False: the answer shows no lease of this hold, or one that does not wait. The next answer tells why. */
+  async #askOnce(): Promise<boolean> {
     const { room } = this.#context;
     const { name, id, grant } = this.#hold;
     const { seats, terms } = grant;
@@ -96,12 +96,12 @@ export class Upgrade {
     // Registered before the request is sent: its grant may be heard before the reply (L2).
     room.enter(wait);
     const asked = await Promise.race([this.#ask(wait), this.#stopped]);
-    // A grant that comes later is not given back here: that would release the hold. The cancel takes it back.
-    room.leave(wait, true);
-    return await this.#settle(asked);
+    // Not remembered: to give back a grant that comes later would release the hold. The cancel takes it back.
+    room.leave(wait, false);
+    return await this.#applyAsked(asked);
   }
 
-  async #ask(wait: TurnWait): Promise<Asked> {
+  async #ask(wait: TurnWait): Promise<UpgradeAsked> {
     const onTrouble = (error: unknown): void => {
       this.#answers.failed(error);
     };
@@ -117,8 +117,8 @@ export class Upgrade {
   }
 
   /** Whether the hold is a write now. */
-  async #settle(asked: Asked): Promise<boolean> {
-    // Asking tells of a loss that is due.
+  async #applyAsked(asked: UpgradeAsked): Promise<boolean> {
+    // `checkEnd` loses a hold whose deadline has passed.
     if (this.#hold.checkEnd() !== undefined) throw this.#loss();
     switch (asked.type) {
       case 'granted':
@@ -126,7 +126,7 @@ export class Upgrade {
       case 'lapsed':
         return false;
       case 'busy':
-        // A try found other readers; the server has counted it, and that is all.
+        // A try found other readers. The change is settled and the token is the same.
         this.#hold.changed(this.#hold.token);
         throw this.#timeout();
       case 'failed':
@@ -136,21 +136,22 @@ export class Upgrade {
       case 'time up':
         return await this.#timeUp();
       case 'over':
-        // The hold is not over: a later change has begun, and this one counts no more.
-        return false;
+        throw new Error(
+          'unreachable: the hold has not ended, and no later change can begin during an upgrade',
+        );
     }
   }
 
   #accept(token: number, deadline: Moment): boolean {
     if (token <= this.#hold.token) return false;
     this.#hold.seat.extendTo(deadline);
-    this.#exchange.settle('write', 'upgradeable', token);
+    this.#exchange.modeKnown('write', 'upgradeable', token);
     return true;
   }
 
   // ---- the end
 
-  /** Whatever comes first, the grant or the cancel: after the cancel the hold is upgradeable. */
+  /** After the cancel the hold is upgradeable, even if the grant came before it. */
   async #timeUp(): Promise<never> {
     const { clock, report, settings } = this.#context;
     const { name, id, grant } = this.#hold;
@@ -171,7 +172,7 @@ export class Upgrade {
     return withCallerFrames(errorOf);
   }
 
-  /** Takes the upgrade back, granted or not: afterwards the hold is upgradeable and nobody waits for it. */
+  /** Takes the upgrade back, granted or not: afterwards the hold is upgradeable, and no upgrade of it is in the queue. */
   async #cancel(): Promise<void> {
     const onTrouble = (error: unknown): void => {
       this.#answers.failed(error);
@@ -179,7 +180,7 @@ export class Upgrade {
     const changed = await this.#exchange.send('upgradeable', { persists: true, onTrouble });
     if (changed.type !== 'done') return;
     this.#answers.answered();
-    this.#exchange.settle('upgradeable', 'upgradeable', changed.lease.token);
+    this.#exchange.modeKnown('upgradeable', 'upgradeable', changed.lease.token);
   }
 
   get #isTry(): boolean {
@@ -191,7 +192,7 @@ export class Upgrade {
   }
 
   #loss(): unknown {
-    return withCallerFrames(() => lossOf(this.#hold, this.#hold.checkEnd() ?? 'expired'));
+    return withCallerFrames(() => lossError(this.#hold, this.#hold.checkEnd() ?? 'expired'));
   }
 
   #timeout(): unknown {

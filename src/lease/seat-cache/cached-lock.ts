@@ -1,5 +1,6 @@
+import { withCallerFrames } from '../../caller-frames.js';
 import type { Clock, Timer } from '../../clock.js';
-import { AcquireTimeoutError, ProviderClosedError } from '../../errors.js';
+import { AcquireTimeoutError } from '../../errors.js';
 import type { Report } from '../../events.js';
 import type { ParsedAcquireOptions } from '../../options/request-options.js';
 import type { Demand } from '../../protocol/operation.js';
@@ -7,6 +8,7 @@ import type { Reply } from '../../protocol/replies/reply.js';
 import type { Seats } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
+import { throwIfOver } from '../../scope.js';
 import type { CallLimits } from '../../scope.js';
 import { newAttemptId } from '../ids.js';
 import { Hold } from '../holding/hold.js';
@@ -28,7 +30,7 @@ export interface SeatCacheContext {
   /** Since when wake-ups arrive without a gap; `Infinity` while they do not. */
   hearingSinceMs(): number;
   /** Gives back an idle seat. */
-  discard(idle: Seat): void;
+  returnIdle(idle: Seat): void;
   /** `isInUse` or `hasSeats` of this lock may have changed. */
   changed(lock: CachedLock): void;
 }
@@ -54,7 +56,7 @@ const MIN_SHARE_LEFT = 1 / 3;
  * The seats of one lock that this process keeps between its callers.
  *
  * The process passes a seat on, with the next token of its block, only while no other process waits. The first attempt
- * that has to wait behind the seat notifies this process in the same update. The process then gives up idle seats at
+ * that has to wait behind the seat notifies this process in the same update. The process then gives back idle seats at
  * once, and seats in use at their release (L3). After that every caller queues on the server, until an answer shows
  * that no other process waits.
  *
@@ -104,14 +106,13 @@ export class CachedLock implements SeatKeeper {
   }
 
   /**
-   * Returns a hold: of an idle seat at once, of a kept one after a turn in the local queue, or of a new one from the server.
+   * Returns a hold: of an idle seat, of a kept seat after a turn in the local queue, or of a seat that the server grants.
    *
    * @param ask - Asks the server; called at most once.
    */
   async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
     const { signal, keepMs } = request;
-    signal?.throwIfAborted();
-    if (this.#context.closing.aborted) throw new ProviderClosedError(this.name);
+    throwIfOver(this.name, this.#context.closing, signal);
     if (keepMs > 0) this.#keepMs = keepMs;
     const idle = this.#takeIdle(request);
     if (idle !== undefined) return new Hold(idle);
@@ -119,8 +120,8 @@ export class CachedLock implements SeatKeeper {
       this.#requestBegins();
       return await this.#sendRequest(ask);
     }
-    if (request.timeoutMs === 0) throw this.#timeout(0, this.#queue.length);
-    const hold = await this.#queue.wait(request, (place) => this.#timeout(request.timeoutMs, place));
+    if (request.timeoutMs === 0) throw this.#reportTimeout(0, this.#queue.length);
+    const hold = await this.#queue.wait(request, (place) => this.#reportTimeout(request.timeoutMs, place));
     // `sendFirst` let this request go to the server; its caller has counted the request already.
     return hold ?? (await this.#sendRequest(ask));
   }
@@ -132,24 +133,25 @@ export class CachedLock implements SeatKeeper {
     this.#holders = reply.leases.map(describeLease);
     const { waiters, ownWaiters = 0 } = reply;
     // A caller of this process waits on the server although a seat is idle here, so that seat does not fit its request.
-    if (ownWaiters > 0) this.#giveUpIdle();
+    if (ownWaiters > 0) this.#returnAllIdle();
     const isOfOthers = (lease: { readonly process: string }): boolean => lease.process !== process;
     // While another process has the only seat, newcomers behind it notify that process and not this one.
     const isBehindOthers = this.#hasOneSeat && reply.leases.some(isOfOthers);
     if (waiters > ownWaiters || isBehindOthers) this.othersWait();
     else if (reply.leases.some((lease) => !isOfOthers(lease) && (lease.keeps ?? 0) > 0)) {
-      // The request was sent before the notice that others wait, so its answer may be older than that notice.
+      // None waits, and the first attempt that has to wait behind this lease notifies this process. A notice that came
+      // after the request was sent may be newer than the answer.
       if (this.#others === 'waiting' && sinceMs < this.#othersWaitSinceMs) return;
       this.#others = 'none';
       this.#noneWaitSinceMs = sinceMs;
     }
   }
 
-  /** Another process waits. Gives up all idle seats, and sends the callers in the local queue to the server. */
+  /** Another process waits. Gives back all idle seats, and sends the callers in the local queue to the server. */
   othersWait(): void {
     this.#others = 'waiting';
     this.#othersWaitSinceMs = this.#context.clock.nowMs();
-    this.#giveUpIdle();
+    this.#returnAllIdle();
     this.#sendQueueToServer();
   }
 
@@ -170,19 +172,19 @@ export class CachedLock implements SeatKeeper {
   keepIdle(idle: Seat): void {
     if (this.#queue.handTo(idle)) return;
     if (this.#queue.length > 0) {
-      this.giveUp(idle);
+      this.returnIdle(idle);
       return;
     }
     const { clock } = this.#context;
     const timer = clock.at(clock.nowMs() + this.#keepMs, () => {
-      this.giveUp(idle);
+      this.returnIdle(idle);
     });
     this.#idle.set(idle, timer);
   }
 
-  giveUp(idle: Seat): void {
+  returnIdle(idle: Seat): void {
     this.#forget(idle);
-    this.#context.discard(idle);
+    this.#context.returnIdle(idle);
   }
 
   seatEnded(seat: Seat): void {
@@ -227,7 +229,7 @@ export class CachedLock implements SeatKeeper {
   }
 
   /**
-   * An idle seat that fits. An idle seat that does not fit blocks a try, and any request for an only seat: gives it up.
+   * An idle seat that fits. An idle seat that does not fit blocks a try, and any request for an only seat, so it is given back.
    */
   #takeIdle({ terms, demand, timeoutMs }: CachedRequest): Seat | undefined {
     for (const idle of this.#idle.keys()) {
@@ -239,7 +241,7 @@ export class CachedLock implements SeatKeeper {
         this.#forget(idle);
         return idle;
       }
-      if (this.#hasOneSeat || timeoutMs === 0) this.giveUp(idle);
+      if (this.#hasOneSeat || timeoutMs === 0) this.returnIdle(idle);
     }
     return undefined;
   }
@@ -276,8 +278,8 @@ export class CachedLock implements SeatKeeper {
     while (this.#queue.sendFirst()) this.#requestBegins();
   }
 
-  #giveUpIdle(): void {
-    for (const idle of [...this.#idle.keys()]) this.giveUp(idle);
+  #returnAllIdle(): void {
+    for (const idle of [...this.#idle.keys()]) this.returnIdle(idle);
   }
 
   #forget(idle: Seat): void {
@@ -285,11 +287,14 @@ export class CachedLock implements SeatKeeper {
     this.#idle.delete(idle);
   }
 
-  #timeout(waitedMs: number, place: number): AcquireTimeoutError {
+  /** Reports the timeout of a request that has waited, and returns its error. */
+  #reportTimeout(waitedMs: number, place: number): AcquireTimeoutError {
     if (waitedMs > 0) {
       const { kind } = this.seats;
+      // The request never reached the store, so it has no attempt id yet.
       this.#context.report('timeout', { lockName: this.name, kind, id: newAttemptId(), waitedMs });
     }
-    return new AcquireTimeoutError(this.name, { holders: this.#holders, place, waitedMs });
+    const details = { holders: this.#holders, place, waitedMs };
+    return withCallerFrames(() => new AcquireTimeoutError(this.name, details));
   }
 }

@@ -1,3 +1,4 @@
+import { withCallerFrames } from '../../caller-frames.js';
 import type { Clock } from '../../clock.js';
 import type { ParsedAcquireOptions } from '../../options/request-options.js';
 import { Scope } from '../../scope.js';
@@ -5,11 +6,15 @@ import type { CallLimits } from '../../scope.js';
 import { Hold } from '../holding/hold.js';
 import type { Seat } from '../holding/seat.js';
 
+/** How a wait in the queue ended. */
+type End =
+  /** `undefined`: the caller must ask the server itself. */
+  { readonly hold: Hold | undefined } | { readonly errorOf: () => unknown };
+
 interface LocalWaiter {
   readonly leaseMs: number;
   readonly chunk: Chunk;
-  /** `undefined` means that the caller must ask the server itself. */
-  settle(hold: Hold | undefined): void;
+  resolve(end: End): void;
 }
 
 /** The queue is split into chunks, so that counting the waiters ahead of one does not iterate over all of them. */
@@ -54,28 +59,28 @@ export class LocalQueue {
     const scope = new Scope(this.#name, this.#clock, this.#closing, request);
     scope.throwIfOver();
     const { leaseMs } = request.terms;
-    let settle!: LocalWaiter['settle'];
-    let reject!: (why: unknown) => void;
-    const settled = new Promise<Hold | undefined>((onTurn, onEnd) => {
-      settle = onTurn;
-      reject = onEnd;
+    let resolve!: LocalWaiter['resolve'];
+    const ended = new Promise<End>((onEnd) => {
+      resolve = onEnd;
     });
-    const waiter: LocalWaiter = { leaseMs, settle, chunk: this.#openChunk() };
-    const end = (why: unknown): void => {
+    const waiter: LocalWaiter = { leaseMs, resolve, chunk: this.#openChunk() };
+    const fail = (errorOf: () => unknown): void => {
       this.#remove(waiter);
-      reject(why);
+      resolve({ errorOf });
     };
     const close = scope.open({
-      aborted: (errorOf) => {
-        end(errorOf());
-      },
+      aborted: fail,
       timeUp: () => {
-        end(timeout(this.#placeOf(waiter)));
+        const place = this.#placeOf(waiter);
+        fail(() => timeout(place));
       },
     });
     this.#join(waiter);
     try {
-      return await settled;
+      const end = await ended;
+      // The error is made here, so that its stack leads to the caller.
+      if ('errorOf' in end) throw withCallerFrames(end.errorOf);
+      return end.hold;
     } finally {
       close();
     }
@@ -86,7 +91,7 @@ export class LocalQueue {
     const first = this.#first;
     if (first?.leaseMs !== seat.grant.terms.leaseMs) return false;
     this.#remove(first);
-    first.settle(new Hold(seat));
+    first.resolve({ hold: new Hold(seat) });
     return true;
   }
 
@@ -95,7 +100,7 @@ export class LocalQueue {
     const first = this.#first;
     if (first === undefined) return false;
     this.#remove(first);
-    first.settle(undefined);
+    first.resolve({ hold: undefined });
     return true;
   }
 

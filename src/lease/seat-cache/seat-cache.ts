@@ -1,12 +1,12 @@
+// Seat cache: lets the next caller of the process use a seat without a command to the server, as long as no other process
+// waits for the lock.
+
 import type { Timer } from '../../clock.js';
 import type { Seats } from '../../protocol/seats.js';
 import { CachedLock } from './cached-lock.js';
 import type { SeatCacheContext } from './cached-lock.js';
 
-/**
- * The locks whose seats this process keeps between its callers. This folder lets the next caller of the process use a
- * seat without a command to the server, as long as no other process waits for the lock.
- */
+/** The locks whose seats this process keeps between its callers. */
 export class SeatCache {
   readonly #context: SeatCacheContext;
   readonly #listen: (isListening: boolean) => void;

@@ -9,7 +9,7 @@ import { deadlineOf, leavesEnough } from '../deadline.js';
 import type { QueuePosition } from './wakeup-policy.js';
 import { LookSchedule } from './look-schedule.js';
 import type { LookLimiter } from './look-limiter.js';
-import { TrackedWait } from './tracked-wait.js';
+import { LOOK_AGAIN, TrackedWait } from './tracked-wait.js';
 import type { Wait } from './wait.js';
 
 /** Receives the changes of the waits for one lock. */
@@ -111,12 +111,12 @@ export class LockWaits {
     else this.#armSchedule();
   }
 
-  /** An event reports a grant to this attempt with this token. A token of 0 asks for a look. */
+  /** An event reports a grant to this attempt with this token. The token `LOOK_AGAIN` asks for a look. */
   woken(id: string, token: number): void {
     const tracked = this.#waits.get(id);
     if (tracked === undefined) return;
     if (!this.#queued.has(tracked)) tracked.heardEarly(token);
-    else if (token === 0) this.look();
+    else if (token === LOOK_AGAIN) this.look();
     else if (tracked.isGrantedBy(token)) this.#acceptGrant(tracked, token);
   }
 

@@ -28,7 +28,7 @@ export class Poller {
   readonly #room: WaitingRoom;
   #pauseMs: number;
   #readAtMs = -Infinity;
-  /** The mark of each lock at its last read. In far reads, a mark that is still the same means that nothing moved. */
+  /** The version stamp of each lock at its last read. In far reads, an equal stamp means that nothing has moved. */
   #marks = new Map<string, string>();
   #timer: Timer | undefined;
   #timerAtMs = Infinity;
@@ -52,7 +52,7 @@ export class Poller {
     this.#pauseMs = settings.pollMs.min;
   }
 
-  /** A wait has begun, or the wakeup mode has changed: reads soon again. */
+  /** A wait has begun, or the process has become near or far: reads soon again. */
   hurry(): void {
     this.#pauseMs = this.#settings.pollMs.min;
     if (!this.#isReading) this.#schedule();

@@ -5,10 +5,13 @@ import type { Place, Reply } from '../../protocol/replies/reply.js';
 import { deadlineBefore } from '../deadline.js';
 import type { Wait } from './wait.js';
 
+/** Stands in place of a token in a wake-up: the attempt has to look again. */
+export const LOOK_AGAIN = 0;
+
 const LONG_AGO: Moment = { ms: -Infinity, wallAheadMs: 0 };
 
 /**
- * One wait, as its process knows it: which grants are for it, and when its place in the queue ends. Replies, reads and
+ * What the process knows of one wait: which grants are for it, and when its place in the queue ends. Replies, reads and
  * events may arrive in any order.
  */
 export class TrackedWait {
@@ -36,10 +39,10 @@ export class TrackedWait {
     return token > this.#fenceWhenQueued;
   }
 
-  /** An event arrived before the reply to the attempt's own request. A token of 0 asks for a look. */
+  /** An event arrived before the reply to the attempt's own request. The token `LOOK_AGAIN` asks for a look. */
   heardEarly(token: number): void {
     this.#earlyToken = Math.max(this.#earlyToken, token);
-    this.#isLookAskedEarly ||= token === 0;
+    this.#isLookAskedEarly ||= token === LOOK_AGAIN;
   }
 
   /** The token of a grant that was reported early; `undefined`: none was, or it was for an earlier hold. */

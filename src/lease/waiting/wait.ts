@@ -3,7 +3,7 @@ import type { LeaseTerms } from '../../options/provider-options.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { Seats } from '../../protocol/seats.js';
 
-/** What an attempt tells the waiting room about itself. */
+/** One attempt that waits, as the waiting room needs to know it. */
 export interface Waiting {
   readonly name: string;
   readonly seats: Seats;
@@ -16,7 +16,7 @@ export interface Waiting {
   readonly hasLease: boolean;
 }
 
-/** One attempt that waits. Exactly one of `granted`, `lapsed` and `failed` is called, once, when its wait ends. */
+/** The same, and how it is told its end. Exactly one of `granted`, `lapsed` and `failed` is called, once, when its wait ends. */
 export interface Wait extends Waiting {
   granted(token: number, deadline: Moment): void;
   /** The place in the queue is gone. The request must start a new attempt, under a new id. */

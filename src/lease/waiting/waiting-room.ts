@@ -1,3 +1,12 @@
+// Waiting: keeps the places of waiting attempts alive, and finds out when they are granted: by the change stream, by
+// polling or by looks. One wait lives in several objects:
+//
+// - `Waiting` (wait.ts) is what the attempt says of itself; `Wait` adds how it is told its end.
+// - `TurnWait` (turn.ts) is the wait as the acquisition or the upgrade sees it: a promise of its end.
+// - `TrackedWait` (tracked-wait.ts) knows which grants are for it, and when its place ends.
+// - `LockWaits` (lock-waits.ts) has the tracked waits of one lock, sends their looks and ends them.
+// - `WaitingRoom` has the waits of all locks, passes each answer and each wake-up on, and decides whether to listen.
+
 import type { Clock, Moment, Timer } from '../../clock.js';
 import { UnsupportedServerError } from '../../errors.js';
 import type { Poll } from '../../protocol/pipeline/extension.js';
@@ -10,14 +19,15 @@ import type { Answer, Combiner } from '../../store/updates/combiner.js';
 import type { WakeListener } from '../../store/streams/wake-stream.js';
 import { EndedAttempts } from './ended-attempts.js';
 import { LockWaits } from './lock-waits.js';
+import { LOOK_AGAIN } from './tracked-wait.js';
 import type { Wait } from './wait.js';
 import { earliestEnd } from '../deadline.js';
-import { wakeupModeFor } from './wakeup-policy.js';
-import type { WakeupMode } from './wakeup-policy.js';
+import { distanceFor } from './wakeup-policy.js';
+import type { Distance } from './wakeup-policy.js';
 import { LookLimiter } from './look-limiter.js';
 
-/** The change stream, as the waiting room sees it. */
-export interface Wakeups {
+/** The change stream, as the waiting room sees it: the source of wake-ups. */
+export interface WakeSource {
   /** Since when events arrive without a gap; `Infinity` while they do not. */
   readonly openedAtMs: number;
   readonly isPolling: boolean;
@@ -27,7 +37,7 @@ export interface Wakeups {
 
 /** The poller, as the waiting room sees it: it reads where no change stream is open. */
 export interface Polls {
-  /** A wait has begun, or the wakeup mode has changed. */
+  /** A wait has begun, or the process has become near or far. */
   hurry(): void;
 }
 
@@ -35,18 +45,15 @@ export interface Polls {
 export interface UnmatchedWakeups {
   /** An attempt that ended without a lock was granted a seat. The seat must be given back. */
   onUnclaimed(name: string, seats: Seats, id: string, leaseMs: number): void;
-  /** The process should ask the server about the lease of this attempt. */
-  onTold(id: string): void;
+  /** The process has to ask the server about the lease of this attempt. */
+  onAskedToConfirm(id: string): void;
   /** Another process waits behind a seat that this process keeps, or may keep. */
   onOthersWait(name: string): void;
   /** The collection was dropped or renamed. */
   onVanished(): void;
 }
 
-/**
- * Everything this process waits for, by lock. This folder keeps the places of waiting attempts alive and finds out when
- * they are granted, by the change stream, by polling or by looks.
- */
+/** Everything this process waits for, by lock. */
 export class WaitingRoom implements WakeListener {
   readonly #combiner: Combiner;
   readonly #process: string;
@@ -57,10 +64,10 @@ export class WaitingRoom implements WakeListener {
   readonly #locks = new Map<string, LockWaits>();
   readonly #queued = new Set<string>();
   readonly #ended = new EndedAttempts();
-  #wakeups!: Wakeups;
+  #wakeups!: WakeSource;
   #polls!: Polls;
-  /** The mode that was decided last; `undefined` while nothing waits. */
-  #mode: WakeupMode | undefined;
+  /** How far the waits were from their turns when that was last decided; `undefined` while nothing waits. */
+  #distance: Distance | undefined;
   #keepsSeats = false;
   #timer: Timer | undefined;
 
@@ -79,7 +86,7 @@ export class WaitingRoom implements WakeListener {
   }
 
   /** Sets the sources of wake-ups. Both need the room, so they are made after it. */
-  wakeBy(wakeups: Wakeups, polls: Polls): void {
+  wakeBy(wakeups: WakeSource, polls: Polls): void {
     this.#wakeups = wakeups;
     this.#polls = polls;
   }
@@ -102,17 +109,17 @@ export class WaitingRoom implements WakeListener {
 
   /** Whether the poller has locks to read. */
   get isToPoll(): boolean {
-    return this.#queued.size > 0 && (this.#wakeups.isPolling || this.#mode?.type === 'far');
+    return this.#queued.size > 0 && (this.#wakeups.isPolling || this.#distance?.type === 'far');
   }
 
   /** When to read, in ms after each full second of the server's clock; `undefined`: in the poller's own pauses. */
   get phaseMs(): number | undefined {
-    return this.#wakeups.isPolling || this.#mode?.type !== 'far' ? undefined : this.#mode.phaseMs;
+    return this.#wakeups.isPolling || this.#distance?.type !== 'far' ? undefined : this.#distance.phaseMs;
   }
 
-  /** The poller has read them all. If nothing has moved, the process stops listening at once. */
+  /** The poller has read all its locks. If nothing has moved, the process stops listening at once. */
   polled(): void {
-    if (this.#mode?.type === 'far' && this.#decide()?.type === 'far') this.#wakeups.listen(false, 0);
+    if (this.#distance?.type === 'far' && this.#decide()?.type === 'far') this.#wakeups.listen(false, 0);
   }
 
   /** Registers an attempt before its request is sent, because an event may report its grant before the reply (L2). */
@@ -124,7 +131,7 @@ export class WaitingRoom implements WakeListener {
           this.#waitEnded(ended, !isGranted);
         },
         moved: () => {
-          if (this.#mode?.type !== 'near') this.#decide();
+          if (this.#distance?.type !== 'near') this.#decide();
         },
       });
       this.#locks.set(wait.name, lock);
@@ -161,9 +168,9 @@ export class WaitingRoom implements WakeListener {
     for (const word of wake) {
       const parsed = readWakeWord(this.#process, word);
       if (parsed === undefined) continue;
-      // A word without a token asks a hold about its lease. This process sent the revocation that wrote it, and asks
-      // about its own holds itself.
-      if (parsed.token !== 0 || this.#locks.get(name)?.has(parsed.id) === true) {
+      // For a hold, `LOOK_AGAIN` says that its lease was revoked. This process sent that revocation, so it has its holds
+      // confirmed anyway.
+      if (parsed.token !== LOOK_AGAIN || this.#locks.get(name)?.has(parsed.id) === true) {
         this.onWoken(name, parsed.id, parsed.token);
       }
     }
@@ -190,10 +197,10 @@ export class WaitingRoom implements WakeListener {
       return;
     }
     // An attempt that waits for an upgrade has a lease as well, and an operator may have revoked that lease.
-    if (token === 0) this.#unmatched.onTold(id);
+    if (token === LOOK_AGAIN) this.#unmatched.onAskedToConfirm(id);
     const lock = this.#locks.get(name);
     if (lock?.has(id) === true) lock.woken(id, token);
-    else if (token > 0) this.#giveBackEnded(name, id);
+    else if (token > LOOK_AGAIN) this.#giveBackEnded(name, id);
   }
 
   onOpened(): void {
@@ -258,21 +265,21 @@ export class WaitingRoom implements WakeListener {
    * A process that becomes near listens at once. A process that becomes far goes on listening until a read has shown
    * that nothing has moved: in a long queue, a waiter learns of movement only by a read.
    */
-  #decide(): WakeupMode | undefined {
+  #decide(): Distance | undefined {
     this.#timer?.cancel();
     const positions = [...this.#queued].flatMap((name) => this.#locks.get(name)?.position ?? []);
-    const mode: WakeupMode | undefined = this.#keepsSeats
+    const distance: Distance | undefined = this.#keepsSeats
       ? { type: 'near', untilMs: Infinity }
-      : wakeupModeFor(positions, this.#wakeIdleMs, this.#clock.nowMs());
-    this.#mode = mode;
-    if (mode === undefined) this.#wakeups.listen(false);
-    if (mode?.type === 'near') {
+      : distanceFor(positions, this.#wakeIdleMs, this.#clock.nowMs());
+    this.#distance = distance;
+    if (distance === undefined) this.#wakeups.listen(false);
+    if (distance?.type === 'near') {
       this.#wakeups.listen(true);
-      this.#timer = this.#clock.at(mode.untilMs, () => {
+      this.#timer = this.#clock.at(distance.untilMs, () => {
         this.#decide();
       });
     }
     if (!this.#wakeups.isPolling) this.#polls.hurry();
-    return mode;
+    return distance;
   }
 }

@@ -17,7 +17,8 @@ export interface QueuePosition {
   readonly movedAtMs: number;
 }
 
-export type WakeupMode =
+/** How far the waits of a process are from their turns. */
+export type Distance =
   /** The process listens. Decide again at `untilMs`. */
   | { readonly type: 'near'; readonly untilMs: number }
   /** The process reads its places once in every second of the server's clock, `phaseMs` after that second begins. */
@@ -29,16 +30,16 @@ const READ_EVERY_MS = 1_000;
 const STEP_MS = 8;
 
 /**
- * The mode for these waits; `undefined` if there are none.
+ * How far these waits are from their turns; `undefined` if there are none.
  *
  * Going far must not slow down a queue that moves faster than once a second: each hand-over would then take up to a
  * second. So a queue counts as quiet only after one read interval at least, even if `wakeIdleMs` is shorter.
  */
-export function wakeupModeFor(
+export function distanceFor(
   positions: readonly QueuePosition[],
   wakeIdleMs: number,
   nowMs: number,
-): WakeupMode | undefined {
+): Distance | undefined {
   const quietMs = Math.max(wakeIdleMs, READ_EVERY_MS);
   let first: QueuePosition | undefined;
   let movedAtMs = -Infinity;

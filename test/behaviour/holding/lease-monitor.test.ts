@@ -116,7 +116,7 @@ describe('the lease monitor', () => {
   it('combines all confirmations of one turn of the event loop into one batch', async () => {
     const { monitor, batches, seat } = monitored();
     const seats = names(200).map(() => seat('one semaphore'));
-    const confirmed = Promise.all(seats.map((each) => monitor.ask(each)));
+    const confirmed = Promise.all(seats.map((each) => monitor.confirm(each)));
     await settled();
     expect(batches.map((batch) => batch.seats.length)).toEqual([200]);
     await batches[0]?.answer('extended');
@@ -128,7 +128,7 @@ describe('the lease monitor', () => {
     const { clock, monitor, batches, seat } = monitored();
     const [one, other] = [seat('a'), seat('b')];
     await clock.advance(PERIOD_MS * 0.6);
-    const asked = monitor.ask(one);
+    const asked = monitor.confirm(one);
     await settled();
     expect(batches.map((batch) => batch.names)).toEqual([['a']]);
     await batches.shift()?.answer('extended');
@@ -145,9 +145,9 @@ describe('the lease monitor', () => {
     const { monitor, batches, seat } = monitored();
     const asked = seat('a');
     const answers: string[] = [];
-    void monitor.ask(asked).then(({ type }) => answers.push(`first ${type}`));
+    void monitor.confirm(asked).then(({ type }) => answers.push(`first ${type}`));
     await settled();
-    void monitor.ask(asked).then(({ type }) => answers.push(`second ${type}`));
+    void monitor.confirm(asked).then(({ type }) => answers.push(`second ${type}`));
     await settled();
     expect(batches).toHaveLength(1);
     await batches[0]?.answer('extended');
@@ -160,10 +160,10 @@ describe('the lease monitor', () => {
   it('never has one document in two batches at once, and does not delay other documents behind a stuck one (E17)', async () => {
     const { clock, monitor, batches, seat } = monitored();
     const [first, second, elsewhere] = [seat('a'), seat('a'), seat('b')];
-    void monitor.ask(first);
+    void monitor.confirm(first);
     await settled();
-    void monitor.ask(second);
-    void monitor.ask(elsewhere);
+    void monitor.confirm(second);
+    void monitor.confirm(elsewhere);
     await settled();
     expect(batches.map((batch) => batch.names)).toEqual([['a']]);
     await clock.advance(200);
@@ -207,7 +207,7 @@ describe('the lease monitor', () => {
     const quiet = seat('quiet');
     const extended: Seat[] = [];
     for (let round = 0; round < 200 && !extended.includes(quiet); round += 1) {
-      for (const each of asked) void monitor.ask(each);
+      for (const each of asked) void monitor.confirm(each);
       await clock.advance(PERIOD_MS / 100);
       const batch = batches.shift();
       extended.push(...(batch?.seats ?? []));
@@ -220,11 +220,11 @@ describe('the lease monitor', () => {
   it('answers pending confirmations when the hold ends, and when the monitor closes', async () => {
     const { monitor, batches, seat } = monitored();
     const [released, left] = [seat('a'), seat('b')];
-    const answers = [monitor.ask(released), monitor.ask(left)];
+    const answers = [monitor.confirm(released), monitor.confirm(left)];
     monitor.remove(released);
     monitor.close();
     expect(await Promise.all(answers)).toEqual([{ type: 'lost' }, { type: 'lost' }]);
-    expect(await monitor.ask(left)).toEqual({ type: 'lost' });
+    expect(await monitor.confirm(left)).toEqual({ type: 'lost' });
     await settled();
     expect(batches).toEqual([]);
   });

@@ -5,7 +5,7 @@ import { after, momentNow } from '../../../src/clock.js';
 import { StoreUnavailableError } from '../../../src/index.js';
 import type { AcquisitionContext } from '../../../src/lease/acquiring/acquisition-context.js';
 import { Hold } from '../../../src/lease/holding/hold.js';
-import type { HandleOwner } from '../../../src/lease/holding/lease-handle.js';
+import type { HandleHolds } from '../../../src/lease/holding/lease-handle.js';
 import { Seat } from '../../../src/lease/holding/seat.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import { SeatHandle } from '../../../src/quorum/seat-handle.js';
@@ -91,7 +91,7 @@ describe('a lifting that the store does not answer', () => {
     const deadline = after(momentNow(clock), 59_000);
     const grant = { name: 'm', seats: mutexSeats, id: 'w1', token: 1, terms, demand: {}, deadline };
     const leased = new Seat(grant, clock, { lost: () => undefined, doubtful: () => undefined });
-    const owner = { track: () => undefined } as unknown as HandleOwner;
+    const owner = { track: () => undefined } as unknown as HandleHolds;
     const seat = new SeatHandle(new Hold(leased), owner, context as unknown as AcquisitionContext, 0);
     const lifting = later(seat.raiseFence(9));
     for (let passedMs = 0; passedMs < 1_000; passedMs += 100) {

@@ -12,7 +12,7 @@ describe('a lock with keepMs', () => {
     const closing = new AbortController();
     const context = {
       ...{ process: 'p', clock: systemClock, report: () => undefined, closing: closing.signal },
-      ...{ hearingSinceMs: () => Infinity, discard: () => undefined },
+      ...{ hearingSinceMs: () => Infinity, returnIdle: () => undefined },
     };
     const keeping = new SeatCache(context, () => undefined);
     const terms = { leaseMs: 30_000, extendEveryMs: 10_000, clockAllowanceMs: 1_000, retentionMs: 60_000 };
@@ -26,6 +26,22 @@ describe('a lock with keepMs', () => {
     );
     await expect(refused).rejects.toThrow('aborted');
     expect(keeping.lock('a', mutexSeats, 0)).toBeUndefined();
+  });
+
+  it('times out in the queue of its process with a stack that leads to the caller', async () => {
+    const [here] = await twoProviders({ leaseMs: 60_000 });
+    const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
+    await eventually('a seat is kept', async () => {
+      const before = here.commands.length;
+      await (await mutex.acquire()).release();
+      return here.commands.length === before;
+    });
+    await using _hold = await mutex.acquire();
+    const theCaller = async (): Promise<void> => {
+      await mutex.acquire({ timeoutMs: 50 });
+    };
+    const error = await theCaller().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'ACQUIRE_TIMEOUT', stack: expect.stringContaining('theCaller') });
   });
 
   it('gives its seat back when a listener of released closes the provider', async () => {

@@ -42,7 +42,12 @@ class WaitingProcess {
       this.looks.push(name);
       return { outcome: new Promise(() => undefined), withdraw: () => false };
     };
-    const outside = { onUnclaimed: vi.fn(), onTold: vi.fn(), onOthersWait: vi.fn(), onVanished: vi.fn() };
+    const outside = {
+      onUnclaimed: vi.fn(),
+      onAskedToConfirm: vi.fn(),
+      onOthersWait: vi.fn(),
+      onVanished: vi.fn(),
+    };
     const combiner = { submit } as unknown as Combiner;
     this.room = new WaitingRoom(combiner, 'p', wakeIdleMs, clock, outside);
     const collection = {

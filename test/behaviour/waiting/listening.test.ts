@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { wakeupModeFor, untilReadMs } from '../../../src/lease/waiting/wakeup-policy.js';
+import { distanceFor, untilReadMs } from '../../../src/lease/waiting/wakeup-policy.js';
 import type { QueuePosition } from '../../../src/lease/waiting/wakeup-policy.js';
 
 const IDLE_MS = 10_000;
@@ -12,7 +12,7 @@ const standing = (place: number, movedAgoMs: number, waiters = 10): QueuePositio
   movedAtMs: NOW_MS - movedAgoMs,
 });
 
-const decide = (...standings: readonly QueuePosition[]) => wakeupModeFor(standings, IDLE_MS, NOW_MS);
+const decide = (...standings: readonly QueuePosition[]) => distanceFor(standings, IDLE_MS, NOW_MS);
 
 describe('a process', () => {
   it('listens while it is the head of a queue, however quiet that queue is', () => {
@@ -36,8 +36,8 @@ describe('a process', () => {
   });
 
   it('does not treat a queue that moves once a second as quiet, even if wakeIdleMs is 0', () => {
-    expect(wakeupModeFor([standing(1, 900)], 0, NOW_MS)).toEqual({ type: 'near', untilMs: NOW_MS + 100 });
-    expect(wakeupModeFor([standing(1, 1_000)], 0, NOW_MS)).toMatchObject({ type: 'far' });
+    expect(distanceFor([standing(1, 900)], 0, NOW_MS)).toEqual({ type: 'near', untilMs: NOW_MS + 100 });
+    expect(distanceFor([standing(1, 1_000)], 0, NOW_MS)).toMatchObject({ type: 'far' });
   });
 });
 
@@ -124,7 +124,7 @@ describe('a quiet queue that begins to move', () => {
   }
 
   function decideAt(nowMs: number, known: QueuePosition) {
-    const attention = wakeupModeFor([known], IDLE_MS, nowMs);
+    const attention = distanceFor([known], IDLE_MS, nowMs);
     if (attention === undefined) throw new Error('a waiting process has no wakeup mode');
     return attention;
   }

@@ -238,7 +238,12 @@ describe('the waiting room', () => {
     const settings = parseProviderOptions({});
     const collection = new LockCollection(db, settings, systemClock, () => undefined);
     const combiner = new Combiner(collection, 'p', systemClock, () => undefined);
-    const outside = { onUnclaimed: vi.fn(), onTold: vi.fn(), onOthersWait: vi.fn(), onVanished: vi.fn() };
+    const outside = {
+      onUnclaimed: vi.fn(),
+      onAskedToConfirm: vi.fn(),
+      onOthersWait: vi.fn(),
+      onVanished: vi.fn(),
+    };
     const waiting = new WaitingRoom(combiner, 'p', settings.wakeIdleMs, systemClock, outside);
     waiting.wakeBy({ openedAtMs: 0, isPolling: false, listen: vi.fn() }, { hurry: vi.fn() });
     const wait = {

@@ -34,7 +34,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
         file: 'lease/acquiring/acquisition.ts',
         find: "    if (first?.type === 'granted') return this.#accept(first, true);\n",
         replace:
-          "    if (first?.type === 'granted') {\n      attempt.forget();\n      throw this.#timeout();\n    }\n",
+          "    if (first?.type === 'granted') {\n      attempt.forget();\n      throw this.#reportTimeout();\n    }\n",
       },
       {
         file: 'lease/waiting/waiting-room.ts',
