@@ -43,7 +43,7 @@ export interface ReaderWriterHandle extends LockHandle {
 
   /**
    * Changes the mode from write to upgradeable or read, or from upgradeable to read. The same update admits the waiters
-   * that the weaker mode allows. The process gives up the stronger mode at the call, before the store answers.
+   * that the weaker mode allows. The process ends the stronger mode at the call, before the store answers.
    *
    * @throws `TypeError` or `RangeError` for another mode; {@link LockModeError} if the present mode is not stronger, or if
    *   another change is in progress. The mode then stays. {@link LockLostError} if the hold is over.

@@ -31,7 +31,7 @@ export class LocalQueue {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #closing: AbortSignal;
-  /** In order; none of them is empty. */
+  /** In the order of joining; none of them is empty. */
   readonly #chunks = new Set<Chunk>();
   #last: Chunk = { joined: 0, waiting: new Set() };
   #length = 0;

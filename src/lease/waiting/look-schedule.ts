@@ -1,7 +1,7 @@
 import { Backoff } from '../../backoff.js';
 import type { Clock, Timer } from '../../clock.js';
 
-/** How much later each further place looks when a lease is about to expire, and the most that a place adds. */
+/** How much later than the place before it each place looks after an expiry, and the latest look of any place. */
 const DELAY_PER_PLACE_MS = 150;
 const MAX_DELAY_MS = 2_000;
 
