@@ -1,4 +1,4 @@
-import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
+import { CorruptLockDocumentError } from '../errors.js';
 import { newNonce } from '../lease/ids.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
 import { electionSeats } from '../protocol/kinds/election-seats.js';
@@ -8,6 +8,7 @@ import type { ClaimOutcome } from '../protocol/jobs/job-claims.js';
 import type { RunOutcome } from '../protocol/operation.js';
 import { MAX_JOBS } from '../protocol/lock-document.js';
 import { answerTo } from '../protocol/wake.js';
+import { unavailable } from '../store/unavailable.js';
 import type { Answer } from '../store/updates/combiner.js';
 import type { JobReads } from './job-reads.js';
 import { claimedBy } from './schedule.js';
@@ -17,7 +18,7 @@ import { ServerTime } from './server-time.js';
 /** The answer to one sending of a claim. After `unknown` the claim may be sent again. */
 export type ClaimAnswer = Exclude<ClaimOutcome, 'full'> | 'unknown' | Error;
 
-/** Claims one instant. Every call repeats the same claim. */
+/** Sends the claim of one instant. Each call repeats the same claim. */
 export type AskForClaim = () => Promise<ClaimAnswer>;
 
 /** The purpose of a claim. */
@@ -37,16 +38,16 @@ export interface CallNumbers {
 }
 
 /** A call without an answer. It may be sent again. */
-export interface Unanswered {
+export interface UnansweredCall {
   readonly cause: unknown;
 }
 
 /**
  * - `nobody`: the election has no document, so there is no leader.
- * - `late`: the call reached the server after its time was up. It did nothing, and neither has any copy of it nor will
- *   it.
+ * - `late`: the call reached the server after its time was up. Neither it nor any copy of it has had or will have an
+ *   effect.
  */
-export type CallAnswer = CallNumbers | 'nobody' | 'late' | Unanswered | Error;
+export type CallAnswer = CallNumbers | 'nobody' | 'late' | UnansweredCall | Error;
 
 /** The state of a job when its next run is decided. */
 export interface JobState {
@@ -83,8 +84,8 @@ export class JobLedger {
   }
 
   /**
-   * A claim of this instant for the term with this attempt id. It counts only if the job has claimed nothing since
-   * `after`.
+   * Returns a function that sends a claim of this instant for the term with this attempt id; each call repeats the
+   * claim. The server applies it only if the job has claimed nothing since `after`.
    */
   claim(id: string, instantMs: number, after: Claimed | null, purpose: ClaimPurpose): AskForClaim {
     const { runs, call, anchorMs } = purpose;
@@ -171,6 +172,6 @@ export class JobLedger {
   }
 
   #unavailable(cause: unknown): Error {
-    return new StoreUnavailableError(this.#electionName, true, cause);
+    return unavailable(this.#electionName, true, cause);
   }
 }

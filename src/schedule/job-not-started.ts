@@ -1,5 +1,5 @@
 import { LeaseholdError } from '../leasehold-error.js';
-import { quoted } from '../error-text.js';
+import { quoted, seconds } from '../error-text.js';
 
 /**
  * No leader started the run that `runNow` requested. The request is over: no leader starts the run later, unless
@@ -12,7 +12,7 @@ export class JobNotStartedError extends LeaseholdError {
   /** The name of the job; `lockName` is the name of its election. */
   readonly jobName: string;
 
-  /** How long the request waited, in ms. */
+  /** How long the request waited, in whole ms. */
   readonly waitedMs: number;
 
   /** The process that led the election at the end; `null` if there was no leader, or if it could not be read. */
@@ -21,24 +21,31 @@ export class JobNotStartedError extends LeaseholdError {
   /** Since when a run of the job was going on at the end; `null` if there was none. */
   readonly runningSince: Date | null;
 
-  /** @internal */
+  /**
+   * @internal
+   * @param leader - `null`: there was none; `undefined`: it could not be read.
+   */
   constructor(
     lockName: string,
     jobName: string,
     waitedMs: number,
-    leader: string | null,
+    leader: string | null | undefined,
     runningSince: Date | null,
   ) {
-    const led = leader === null ? 'its election has no leader' : `${leader} leads its election`;
     const busy =
       runningSince === null ? '' : `, and has been running the job since ${runningSince.toISOString()}`;
     super(
       lockName,
-      `Job ${quoted(jobName)} was not started within ${(waitedMs / 1_000).toFixed(1)} s: ${led}${busy}`,
+      `Job ${quoted(jobName)} was not started within ${seconds(waitedMs)}: ${inWords(leader)}${busy}`,
     );
     this.jobName = jobName;
-    this.waitedMs = waitedMs;
-    this.leader = leader;
+    this.waitedMs = Math.floor(waitedMs);
+    this.leader = leader ?? null;
     this.runningSince = runningSince;
   }
+}
+
+function inWords(leader: string | null | undefined): string {
+  if (leader === undefined) return 'the leader of its election could not be read';
+  return leader === null ? 'its election has no leader' : `${leader} leads its election`;
 }

@@ -1,9 +1,9 @@
 import { BETWEEN_REPEATS } from '../backoff.js';
-import { ProviderClosedError, StoreUnavailableError } from '../errors.js';
+import { ProviderClosedError, StoreUnavailableError, UnsupportedServerError } from '../errors.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
 import { reachedTooLate, settle } from '../store/settle.js';
 import { JobNotStartedError } from './job-not-started.js';
-import type { CallAnswer, CallNumbers, JobLedger, Unanswered } from './job-ledger.js';
+import type { CallAnswer, CallNumbers, JobLedger, UnansweredCall } from './job-ledger.js';
 import { leaderOf, readJob } from './job-status.js';
 
 /** The parts that a request for a run works with. */
@@ -52,8 +52,8 @@ export class RunRequest {
   }
 
   /**
-   * Sends the call until it is answered or the time is up. A repeat keeps the end of the first sending, so no copy has
-   * an effect after the caller was told of the failure.
+   * Sends the call until it is answered or the time is up. A repeat keeps the `until` of the first sending, so no
+   * copy has an effect after the caller was told of the failure.
    *
    * @param isStored - Whether the call is stored already, so that its run may have been claimed.
    */
@@ -84,8 +84,8 @@ export class RunRequest {
 
   async #whyUnanswered(answer: Exclude<CallAnswer, CallNumbers>, mayBeStored: boolean): Promise<Error> {
     if (answer === 'nobody') return await this.#notStarted();
-    if (answer instanceof Error && !(answer instanceof StoreUnavailableError && mayBeStored)) return answer;
-    const cause = answer === 'late' ? reachedTooLate() : answer.cause;
+    if (answer instanceof Error && !(isRefusal(answer) && mayBeStored)) return answer;
+    const cause = answer === 'late' ? reachedTooLate() : (answer.cause ?? answer);
     return new StoreUnavailableError(this.#parts.electionName, !mayBeStored, cause);
   }
 
@@ -112,7 +112,7 @@ export class RunRequest {
       const runningSince = isRunning ? run.startedAt : null;
       return new JobNotStartedError(electionName, job, waitedMs, leader?.process ?? null, runningSince);
     } catch {
-      return new JobNotStartedError(electionName, job, waitedMs, null, null);
+      return new JobNotStartedError(electionName, job, waitedMs, undefined, null);
     }
   }
 
@@ -124,7 +124,11 @@ export class RunRequest {
 const hasNumbers = (answer: CallAnswer): answer is CallNumbers =>
   typeof answer === 'object' && 'asked' in answer;
 
-const isUnanswered = (answer: CallAnswer): answer is Unanswered =>
+/** Whether the store refused. Then an earlier copy of the call may be stored all the same. */
+const isRefusal = (error: Error): boolean =>
+  error instanceof StoreUnavailableError || error instanceof UnsupportedServerError;
+
+const isUnanswered = (answer: CallAnswer): answer is UnansweredCall =>
   typeof answer === 'object' && 'cause' in answer && !(answer instanceof Error);
 
 const isSettled = (answer: CallAnswer): boolean => hasNumbers(answer) || answer instanceof Error;

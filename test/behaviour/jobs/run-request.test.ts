@@ -3,9 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.js';
 import { StoreUnavailableError } from '../../../src/errors.js';
 import type { AcquisitionContext } from '../../../src/lease/acquiring/acquisition-context.js';
+import { JobNotStartedError } from '../../../src/schedule/job-not-started.js';
 import type { CallAnswer } from '../../../src/schedule/job-ledger.js';
 import { RunRequest } from '../../../src/schedule/run-request.js';
 import { ServerTime } from '../../../src/schedule/server-time.js';
+import type { Outcome } from '../../../src/store/outcome.js';
 import { rejection } from '../../../lab/patience.js';
 
 const lost: CallAnswer = { cause: new Error('the answer was lost') };
@@ -14,10 +16,20 @@ const refusal: CallAnswer = new StoreUnavailableError('e', true, new Error('not 
 const none: CallAnswer = { asked: 0, claimed: 0 };
 const stored: CallAnswer = { asked: 1, claimed: 0 };
 
+const silence: Outcome<[]> = { type: 'unknown', maybeApplied: false, error: new Error('no answer') };
+
+interface Circumstances {
+  readonly boundMs: number;
+  readonly claimed?: number;
+  readonly ends?: number[];
+  /** The outcome of the read that looks for the leader. */
+  readonly read?: Outcome<[]>;
+}
+
 /** A request that gets these answers in turn, and then the last one again and again. */
 function requestAnswered(
   answers: readonly CallAnswer[],
-  { boundMs, claimed, ends = [] }: { boundMs: number; claimed?: number; ends?: number[] },
+  { boundMs, claimed, ends = [], read = silence }: Circumstances,
 ): RunRequest {
   let asked = 0;
   return new RunRequest({
@@ -25,7 +37,8 @@ function requestAnswered(
       clock: systemClock,
       closing: new AbortController().signal,
       settings: { storeTimeoutMs: 20 },
-    } as AcquisitionContext,
+      collection: { read: () => Promise.resolve(read) },
+    } as unknown as AcquisitionContext,
     electionName: 'e',
     job: 'j',
     ledger: {
@@ -81,6 +94,22 @@ describe('a request for a run that the store does not answer', () => {
       lockName: 'e',
       outcomeKnown,
     });
+  });
+});
+
+describe('a request whose run no leader claims', () => {
+  const sentAt = { ms: 0, wallMs: 0, wallAheadMs: 0 };
+
+  it.each<[string, Outcome<[]>, string]>([
+    ['says that there is no leader', { type: 'done', value: [], sentAt }, 'its election has no leader'],
+    ['says that the leader is unknown', silence, 'the leader of its election could not be read'],
+  ])('%s', async (_, read, led) => {
+    const request = requestAnswered([none, stored], { boundMs: 50, claimed: 0, read });
+    const error = (await rejection(request.run())) as JobNotStartedError;
+    expect(error).toBeInstanceOf(JobNotStartedError);
+    expect(error.message).toMatch(new RegExp(`^Job "j" was not started within 0\\.\\d s: ${led}$`));
+    expect(error).toMatchObject({ leader: null, runningSince: null });
+    expect(Number.isInteger(error.waitedMs)).toBe(true);
   });
 });
 
