@@ -5,8 +5,8 @@ import type { FencingEligibility } from '../lease/holding/fencing-eligibility.js
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { wrongType } from '../options/checks.js';
 
-/** The values that a resource compares: the lock, and how new its holder is. */
-export interface Fence {
+/** The hold that a write is fenced by: the lock, and the token that the resource compares. */
+export interface FencedBy {
   readonly lockName: string;
   readonly token: number;
   /** The database of the lock document; `undefined` for a hold in several databases. */
@@ -14,13 +14,13 @@ export interface Fence {
 }
 
 /**
- * The fence of an exclusive hold at this moment; a change of mode brings another fence. The hold may be over: the
- * resource decides by the token alone.
+ * The lock and the token of an exclusive hold at this moment; a change of mode brings another token. The hold may be
+ * over: the resource decides by the token alone.
  *
  * Only a handle knows whether its hold is exclusive, so an object that does not say so is refused. If a foreign object
  * were taken for exclusive, two of them could write.
  */
-export function fenceOf(lock: LockHandle): Fence {
+export function fencedBy(lock: LockHandle): FencedBy {
   if (isObject(lock) && 'handles' in lock) {
     throw new TypeError('lock must be a LockHandle; for a CompositeHandle, pass its handles');
   }
@@ -32,12 +32,12 @@ export function fenceOf(lock: LockHandle): Fence {
 }
 
 /**
- * The fences of several holds, in the order of the names' code units. Two callers that claim the same fences in the
- * same order do not abort each other for ever.
+ * The same for several holds, in the order of the names' code units. Two callers that claim the same fence documents in
+ * the same order do not abort each other for ever.
  */
-export function fencesOf(locks: LockHandle | readonly LockHandle[]): readonly Fence[] {
+export function allFencedBy(locks: LockHandle | readonly LockHandle[]): readonly FencedBy[] {
   const all: readonly LockHandle[] = isList(locks) ? locks : [locks];
-  const fences = all.map(fenceOf).sort((a, b) => (a.lockName < b.lockName ? -1 : 1));
+  const fences = all.map(fencedBy).sort((a, b) => (a.lockName < b.lockName ? -1 : 1));
   if (fences.length === 0) throw new TypeError('lock must be at least one LockHandle, got an empty list');
   const twice = fences.find(({ lockName }, index) => lockName === fences[index + 1]?.lockName);
   if (twice !== undefined) {

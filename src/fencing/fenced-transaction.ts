@@ -6,8 +6,8 @@ import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { object, optional, orElse, outOfRange, knownOptions, wrongType } from '../options/checks.js';
 import { given as defined } from './driver-options.js';
 import type { KeysOf } from '../options/unknown-keys.js';
-import { fencesOf } from './fence.js';
-import type { Fence } from './fence.js';
+import { allFencedBy } from './fence.js';
+import type { FencedBy } from './fence.js';
 import { GuardedUpdate } from './guarded-update.js';
 import { storing } from './token-field.js';
 
@@ -91,10 +91,10 @@ export async function fencedTransaction<T>(
   options?: FencedTransactionOptions,
 ): Promise<T> {
   const { collectionName, databaseName, transaction } = knownOptions(options, 'fencedTransaction', OPTIONS);
-  const collection = parseName('collectionName', orElse(collectionName, 'distributed.fences'));
+  const collection = parseNonEmpty('collectionName', orElse(collectionName, 'distributed.fences'));
   if (typeof work !== 'function') throw wrongType('work', 'a function', work);
-  const given = optional(databaseName, (name) => parseName('databaseName', name));
-  const fences = fencesOf(lock);
+  const given = optional(databaseName, (name) => parseNonEmpty('databaseName', name));
+  const fences = allFencedBy(lock);
   const database = given ?? databaseOf(fences);
   const documents = client.db(database).collection<FenceDocument>(collection);
   let tries = 0;
@@ -113,7 +113,7 @@ export async function fencedTransaction<T>(
 }
 
 /** All processes have to agree on the fences, and they already agree on the database of the locks. */
-function databaseOf(fences: readonly Fence[]): string | undefined {
+function databaseOf(fences: readonly FencedBy[]): string | undefined {
   const names = [...new Set(fences.map(({ databaseName }) => databaseName))];
   if (names.length < 2) return names[0];
   throw new TypeError(
@@ -124,7 +124,7 @@ function databaseOf(fences: readonly Fence[]): string | undefined {
 /** After a claim, this transaction and any other that claims the same fence at the same time cannot both commit. */
 async function claim(
   documents: Collection<FenceDocument>,
-  fence: Fence,
+  fence: FencedBy,
   session: ClientSession,
 ): Promise<void> {
   const { lockName, token } = fence;
@@ -149,7 +149,7 @@ function isWithoutTransactions(error: unknown): boolean {
   );
 }
 
-function parseName(option: string, name: unknown): string {
+function parseNonEmpty(option: string, name: unknown): string {
   if (typeof name !== 'string') throw wrongType(option, 'a string', name);
   if (name === '') throw outOfRange(option, 'not empty', name);
   return name;

@@ -4,7 +4,7 @@ import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { object, wrongType } from '../options/checks.js';
 import { refuseMisspeltKeys } from '../options/unknown-keys.js';
 import type { KeysOf } from '../options/unknown-keys.js';
-import { fenceOf } from './fence.js';
+import { fencedBy } from './fence.js';
 import { GuardedUpdate } from './guarded-update.js';
 import { parseField, storing } from './token-field.js';
 
@@ -82,7 +82,7 @@ export async function fencedUpdateOne<T extends Document>(
   const { field: path, ...driverOptions } = object(options);
   refuseMisspeltKeys(object(options), 'fencedUpdateOne', OPTIONS);
   const field = parseField(path);
-  const fence = fenceOf(lock);
+  const fence = fencedBy(lock);
   if (typeof filter !== 'object' || (filter as Filter<T> | null) === null) {
     throw wrongType('filter', 'an object', filter);
   }

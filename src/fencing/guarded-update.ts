@@ -1,7 +1,7 @@
 import type { Collection, Document, Filter, FindOptions, UpdateOptions, UpdateResult } from 'mongodb';
 import { StaleTokenError } from '../errors.js';
 import { given } from './driver-options.js';
-import type { Fence } from './fence.js';
+import type { FencedBy } from './fence.js';
 import { notAbove } from './token-field.js';
 
 /**
@@ -31,7 +31,7 @@ export class GuardedUpdate<T extends Document> {
   readonly #filter: Filter<T>;
   readonly #update: Document | Document[];
   readonly #field: string;
-  readonly #fence: Fence;
+  readonly #fence: FencedBy;
   readonly #options: UpdateOptions;
 
   constructor(
@@ -39,7 +39,7 @@ export class GuardedUpdate<T extends Document> {
     filter: Filter<T>,
     update: Document | Document[],
     field: string,
-    fence: Fence,
+    fence: FencedBy,
     options: UpdateOptions,
   ) {
     this.#collection = collection;
