@@ -5,7 +5,7 @@ import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { DocumentWatch } from '../store/streams/document-watch.js';
 import type { DocumentWatcher } from '../store/streams/document-watch.js';
 import { SeatHandle } from './seat-handle.js';
-import type { Seat, Store, SeatRequest } from './store.js';
+import type { StoreSeat, Store, SeatRequest } from './store.js';
 
 /**
  * One MongoDB deployment as a store. It has its own engine, with its own lease monitor, release queue and server clock.
@@ -23,7 +23,7 @@ export class Deployment implements Store {
     this.#watch = new DocumentWatch({ collection, settings, clock, report }, settings.wakeIdleMs);
   }
 
-  async try({ name, kind, mode, terms, why }: SeatRequest): Promise<Seat> {
+  async try({ name, kind, mode, terms, why }: SeatRequest): Promise<StoreSeat> {
     const isMutex = kind === 'mutex';
     return await this.#engine.requester.acquire(
       {

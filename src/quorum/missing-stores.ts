@@ -1,6 +1,6 @@
 import type { Timer } from '../clock.js';
 import type { Quorum } from './quorum.js';
-import type { Seat, Store, SeatRequest } from './store.js';
+import type { StoreSeat, Store, SeatRequest } from './store.js';
 
 /** A hold, as this file sees it: it wants a seat in every store. */
 interface IncompleteHold {
@@ -8,7 +8,7 @@ interface IncompleteHold {
   /** The request for a missing seat; `undefined` while no seat may join. */
   checkJoinRequest(): SeatRequest | undefined;
   has(store: Store): boolean;
-  add(store: Store, seat: Seat): void;
+  add(store: Store, seat: StoreSeat): void;
 }
 
 /**
@@ -30,7 +30,7 @@ export class MissingStores {
   }
 
   /** Adds the seat to the hold when this try is granted. Until then the store is not asked again. */
-  expect(store: Store, inFlight: Promise<Seat>): void {
+  expect(store: Store, inFlight: Promise<StoreSeat>): void {
     this.#inFlight.add(store);
     void inFlight
       .then((seat) => this.#join(store, seat))
@@ -66,7 +66,7 @@ export class MissingStores {
   }
 
   /** Raises the fence of the seat and adds the seat to the hold; releases it if it may not join. */
-  async #join(store: Store, seat: Seat): Promise<void> {
+  async #join(store: Store, seat: StoreSeat): Promise<void> {
     const hold = this.#hold;
     const mayJoin = (): boolean => seat.currentMode() === hold.checkJoinRequest()?.mode && !hold.has(store);
     let fence = seat.fencingToken;

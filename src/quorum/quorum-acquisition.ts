@@ -82,7 +82,7 @@ export class QuorumAcquisition {
         this.#end(errorOf);
       },
       timeUp: () => {
-        this.#end(this.#failure());
+        this.#end(this.#reportFailure());
       },
     });
     try {
@@ -114,7 +114,7 @@ export class QuorumAcquisition {
       if (this.#rounds.obstacles.busyStores.size > 0)
         contended.add(this.#request.name, clock.nowMs() - beganMs);
       this.#roundCount += 1;
-      if (this.#isHopeless || !(await this.#mayGoOn())) return { errorOf: this.#failure() };
+      if (this.#isHopeless || !(await this.#mayGoOn())) return { errorOf: this.#reportFailure() };
       await this.#pause();
     }
   }
@@ -156,8 +156,11 @@ export class QuorumAcquisition {
     return stores.length - forGood.length < majority;
   }
 
-  /** Takes the facts of the error now, because the end of the rounds changes them. */
-  #failure(): () => LeaseholdError {
+  /**
+   * Reports a timeout as an event, and returns a function that makes the error. Takes the facts of the error now,
+   * because the end of the rounds changes them.
+   */
+  #reportFailure(): () => LeaseholdError {
     const { clock, majority, stores, report } = this.#quorum;
     const { name, kind } = this.#request;
     const { slowness } = this.#rounds;
@@ -166,7 +169,10 @@ export class QuorumAcquisition {
       return () => new QuorumError(name, stores.length, failures, slowness);
     }
     const waitedMs = clock.nowMs() - this.#limits.startedMs;
-    if (this.#limits.timeoutMs > 0) report('timeout', { lockName: name, kind, id: newAttemptId(), waitedMs });
+    if (this.#limits.timeoutMs > 0) {
+      // The event has one id, but the attempts in the stores have an id each: this one names none of them.
+      report('timeout', { lockName: name, kind, id: newAttemptId(), waitedMs });
+    }
     const silent = failures.length > 0 && {
       cause: new AggregateError(
         failures.map(({ error }) => error),

@@ -12,7 +12,7 @@ import { QuorumMembers } from './quorum-members.js';
 import { awaitQuorum, callSeats, majorityRemainingMs } from './quorum.js';
 import type { Quorum } from './quorum.js';
 import { releaseByMajority } from './seat-releases.js';
-import type { Seat, Store, SeatRequest } from './store.js';
+import type { StoreSeat, Store, SeatRequest } from './store.js';
 
 /** The id and the token of a hold. */
 export interface HoldIdentity {
@@ -63,7 +63,7 @@ export class QuorumHold implements Held {
     quorum: Quorum,
     request: SeatRequest,
     { id, token }: HoldIdentity,
-    seats: ReadonlyMap<Store, Seat>,
+    seats: ReadonlyMap<Store, StoreSeat>,
   ) {
     this.#quorum = quorum;
     this.#request = request;
@@ -131,7 +131,7 @@ export class QuorumHold implements Held {
     return this.#quorum.clock.nowMs() - this.#heldSinceMs;
   }
 
-  get seats(): readonly Seat[] {
+  get seats(): readonly StoreSeat[] {
     return this.#members.seats;
   }
 
@@ -176,12 +176,12 @@ export class QuorumHold implements Held {
     if (this.checkEnd() !== undefined) return false;
     const { clock, majority, settings, report } = this.#quorum;
     const { seats, heldMs } = this;
-    const boundMs = clock.nowMs() + settings.storeTimeoutMs;
+    const endMs = clock.nowMs() + settings.storeTimeoutMs;
     this.#end('released');
     this.#callEndListeners();
     const why = await releaseByMajority(seats, majority);
     if (why !== undefined) report('lost', { ...this.event, heldMs, why });
-    else report('released', { ...this.event, heldMs, confirmed: clock.nowMs() < boundMs });
+    else report('released', { ...this.event, heldMs, confirmed: clock.nowMs() < endMs });
     return why === undefined;
   }
 
@@ -210,16 +210,16 @@ export class QuorumHold implements Held {
   /**
    * This store has been asked for a seat. The seat joins when it is granted, or is released if it may not join then.
    */
-  expect(store: Store, inFlight: Promise<Seat>): void {
+  expect(store: Store, inFlight: Promise<StoreSeat>): void {
     this.#missing.expect(store, inFlight);
   }
 
   /** The seat becomes a member: it has the mode of the hold, and its fence is at the token. */
-  add(store: Store, seat: Seat): void {
+  add(store: Store, seat: StoreSeat): void {
     this.#members.add([[store, seat]]);
   }
 
-  #seatLost(seat: Seat): void {
+  #seatLost(seat: StoreSeat): void {
     const ended = seat.checkEnd();
     this.#revocation ??= seat.revocation;
     if (this.#members.size < this.#quorum.majority) this.#lose(ended ?? 'expired');
@@ -243,7 +243,7 @@ export class QuorumHold implements Held {
   }
 
   /** Takes over the result of a change. Only these seats have followed it: every other seat is released. */
-  setMode(mode: Mode, token: number, seats: readonly Seat[] = this.seats): void {
+  setMode(mode: Mode, token: number, seats: readonly StoreSeat[] = this.seats): void {
     const previousMode = this.#reportedMode;
     this.#mode = mode;
     this.#reportedMode = mode;

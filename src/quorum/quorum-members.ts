@@ -1,10 +1,10 @@
 import type { Revocation } from '../protocol/operation.js';
-import type { Seat, Store } from './store.js';
+import type { StoreSeat, Store } from './store.js';
 
 /** Is told what happens to the seats of a hold. */
 export interface MembersOwner {
   /** This seat was lost, so its store is no member any more. */
-  seatLost(seat: Seat): void;
+  seatLost(seat: StoreSeat): void;
   /** The holder of a seat is asked to release it. */
   releaseRequested(revocation: Revocation | undefined): void;
 }
@@ -12,13 +12,13 @@ export interface MembersOwner {
 /** The members of one hold: the stores that have a seat of it. */
 export class QuorumMembers {
   readonly #owner: MembersOwner;
-  readonly #seats = new Map<Store, Seat>();
+  readonly #seats = new Map<Store, StoreSeat>();
 
   constructor(owner: MembersOwner) {
     this.#owner = owner;
   }
 
-  get seats(): readonly Seat[] {
+  get seats(): readonly StoreSeat[] {
     return [...this.#seats.values()];
   }
 
@@ -31,14 +31,14 @@ export class QuorumMembers {
   }
 
   /** A seat may have ended already. Its owner is told so only when all of them are members. */
-  add(seats: Iterable<readonly [Store, Seat]>): void {
+  add(seats: Iterable<readonly [Store, StoreSeat]>): void {
     const added = [...seats];
     for (const [store, seat] of added) this.#seats.set(store, seat);
     for (const [store, seat] of added) this.#watch(store, seat);
   }
 
   /** Releases every seat that is not one of these. */
-  keepOnly(seats: readonly Seat[]): void {
+  keepOnly(seats: readonly StoreSeat[]): void {
     for (const [store, seat] of [...this.#seats]) {
       if (seats.includes(seat)) continue;
       this.#seats.delete(store);
@@ -51,7 +51,7 @@ export class QuorumMembers {
     for (const seat of this.#seats.values()) void seat.release();
   }
 
-  #watch(store: Store, seat: Seat): void {
+  #watch(store: Store, seat: StoreSeat): void {
     seat.onEnded(() => {
       // A seat that was released here is no member any more.
       if (this.#seats.get(store) !== seat) return;

@@ -1,7 +1,10 @@
 import type { HandleHolds } from '../lease/holding/lease-handle.js';
 import type { QuorumHold } from './quorum-hold.js';
 
-/** One registry for all providers of the process: a registry that is itself collected would never call back. */
+/**
+ * One registry for all providers of the process. Node 20 stops cleaning up every registry for ever if one registry is
+ * itself collected just before its turn (`Holds` has one, too).
+ */
 const forgottenHandles = new FinalizationRegistry<QuorumHold>((hold) => {
   hold.abandon();
 });

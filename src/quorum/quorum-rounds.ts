@@ -6,10 +6,10 @@ import { QuorumHold } from './quorum-hold.js';
 import type { HoldIdentity } from './quorum-hold.js';
 import { highestToken, majorityRemainingMs } from './quorum.js';
 import type { Quorum } from './quorum.js';
-import type { Answer, AskedStore, Granted } from './store-answer.js';
+import type { StoreAnswer, AskedStore, Granted } from './store-answer.js';
 import { grantedSeats, obstaclesOf, winOf } from './round-tally.js';
 import type { Obstacles } from './round-tally.js';
-import type { Seat, SeatRequest } from './store.js';
+import type { StoreSeat, SeatRequest } from './store.js';
 
 type State = 'closed' | 'open' | 'won';
 
@@ -155,7 +155,7 @@ export class QuorumRounds {
     );
   }
 
-  #answered(asked: AskedStore, answer: Answer): void {
+  #answered(asked: AskedStore, answer: StoreAnswer): void {
     asked.inFlight = undefined;
     asked.lastAnswer = answer;
     // After a win, the hold takes or releases a late seat. After a failed round, a late "busy" still names the holders.
@@ -241,7 +241,7 @@ export class QuorumRounds {
   }
 
   /** A store that is not counted joins the hold when it has granted a seat and the hold has raised its fence. */
-  #holdOf(identity: HoldIdentity, counted: ReadonlySet<Seat>): QuorumHold {
+  #holdOf(identity: HoldIdentity, counted: ReadonlySet<StoreSeat>): QuorumHold {
     const members = new Map([...grantedSeats(this.#stores)].filter(([, seat]) => counted.has(seat)));
     const hold = new QuorumHold(this.#quorum, this.#request, identity, members);
     for (const { store, answer, inFlight } of this.#stores) {

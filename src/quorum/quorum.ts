@@ -4,7 +4,7 @@ import type { LeaseTerms, Settings } from '../options/provider-options.js';
 import type { ContendedLocks } from './contended-locks.js';
 import type { StoreHealth } from './store-health.js';
 import type { StoreFailure } from './store-failure.js';
-import type { Seat, Store } from './store.js';
+import type { StoreSeat, Store } from './store.js';
 
 /** The stores of one provider, and what its locks share. */
 export interface Quorum {
@@ -27,25 +27,25 @@ export interface Quorum {
 
 /** A call to one seat; `done` resolves if the call succeeds. */
 export interface SeatCall {
-  readonly seat: Seat;
+  readonly seat: StoreSeat;
   readonly done: Promise<unknown>;
 }
 
 export const callSeats = (
-  seats: readonly Seat[],
-  call: (seat: Seat) => Promise<unknown>,
+  seats: readonly StoreSeat[],
+  call: (seat: StoreSeat) => Promise<unknown>,
 ): readonly SeatCall[] => seats.map((seat) => ({ seat, done: call(seat) }));
 
 export interface SettledCalls {
   /** The seats whose call has succeeded. */
-  readonly seats: readonly Seat[];
+  readonly seats: readonly StoreSeat[];
   readonly failures: readonly StoreFailure[];
 }
 
 /** Waits until so many calls have succeeded, or no longer can. A later failure is no unhandled rejection. */
 export function awaitQuorum(calls: readonly SeatCall[], needed: number): Promise<SettledCalls> {
   return new Promise((resolve) => {
-    const seats: Seat[] = [];
+    const seats: StoreSeat[] = [];
     const failures: StoreFailure[] = [];
     const resolveIfDecided = (): void => {
       if (seats.length >= needed || calls.length - failures.length < needed) {
@@ -69,7 +69,11 @@ export function awaitQuorum(calls: readonly SeatCall[], needed: number): Promise
 }
 
 /** Raises the fence of each seat to the token, unless the seat itself has a token as high. */
-export const raiseFences = (seats: readonly Seat[], token: number, needed: number): Promise<SettledCalls> =>
+export const raiseFences = (
+  seats: readonly StoreSeat[],
+  token: number,
+  needed: number,
+): Promise<SettledCalls> =>
   awaitQuorum(
     callSeats(seats, async (seat) => {
       if (seat.fencingToken < token) await seat.raiseFence(token);
@@ -77,11 +81,14 @@ export const raiseFences = (seats: readonly Seat[], token: number, needed: numbe
     needed,
   );
 
-export const highestToken = (seats: readonly Seat[]): number =>
+export const highestToken = (seats: readonly StoreSeat[]): number =>
   Math.max(...seats.map(({ fencingToken }) => fencingToken));
 
 /** How long a majority of all stores can be relied on; 0 if these seats are fewer than a majority. */
-export function majorityRemainingMs(seats: Iterable<Pick<Seat, 'remainingMs'>>, majority: number): number {
+export function majorityRemainingMs(
+  seats: Iterable<Pick<StoreSeat, 'remainingMs'>>,
+  majority: number,
+): number {
   const remaining = Array.from(seats, ({ remainingMs }) => remainingMs).sort((a, b) => b - a);
   return remaining[majority - 1] ?? 0;
 }

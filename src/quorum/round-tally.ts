@@ -3,13 +3,13 @@ import type { HoldIdentity } from './quorum-hold.js';
 import type { AskedStore } from './store-answer.js';
 import type { StoreFailure } from './store-failure.js';
 import type { StoreHealth } from './store-health.js';
-import type { Seat, Store } from './store.js';
+import type { StoreSeat, Store } from './store.js';
 
 // What the answers of all stores to one request mean together.
 
 /** The seats that make a hold. */
 export interface Win extends HoldIdentity {
-  readonly seats: readonly Seat[];
+  readonly seats: readonly StoreSeat[];
 }
 
 /** Why the last round did not win. */
@@ -25,8 +25,8 @@ export interface Obstacles {
 }
 
 /** The seats that this round has. */
-export function grantedSeats(stores: readonly AskedStore[]): ReadonlyMap<Store, Seat> {
-  const granted = new Map<Store, Seat>();
+export function grantedSeats(stores: readonly AskedStore[]): ReadonlyMap<Store, StoreSeat> {
+  const granted = new Map<Store, StoreSeat>();
   for (const { store, answer } of stores) {
     if (answer?.type === 'granted') granted.set(store, answer.seat);
   }

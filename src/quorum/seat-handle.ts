@@ -1,5 +1,5 @@
 import { within } from '../clock.js';
-import { LockLostError, StoreUnavailableError } from '../errors.js';
+import { LockLostError } from '../errors.js';
 import type { LossCause } from '../errors.js';
 import { newNonce } from '../lease/ids.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
@@ -12,11 +12,12 @@ import type { Revocation } from '../protocol/operation.js';
 import { fateOf } from '../protocol/replies/reply.js';
 import type { Outcome } from '../store/outcome.js';
 import { isAnswered, settle } from '../store/settle.js';
+import { unavailable } from '../store/unavailable.js';
 import type { Answer } from '../store/updates/combiner.js';
-import type { Seat } from './store.js';
+import type { StoreSeat } from './store.js';
 
 /** A seat in one deployment: the handle of its lease, which can also raise the fence. */
-export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
+export class SeatHandle extends ReaderWriterLeaseHandle implements StoreSeat {
   readonly store: number;
   readonly #context: AcquisitionContext;
   readonly #hold: Hold;
@@ -54,7 +55,7 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
     const settled = settle(send, { clock, isSettled, signal: over.signal });
     const outcome = await within(clock, settings.storeTimeoutMs, settled);
     over.abort();
-    if (outcome === undefined) throw new StoreUnavailableError(this.name, false, trouble);
+    if (outcome === undefined) throw unavailable(this.name, false, trouble);
     this.#throwUnlessRaised(token, outcome);
   }
 
@@ -68,7 +69,7 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements Seat {
     const { name } = this;
     const ended = this.checkEnd();
     if (ended !== undefined) throw lossError(this.#hold, ended);
-    if (outcome.type !== 'done') throw new StoreUnavailableError(name, isAnswered(outcome), outcome.error);
+    if (outcome.type !== 'done') throw unavailable(name, isAnswered(outcome), outcome.error);
     const { reply } = outcome.value;
     const isMine = reply !== null && fateOf(reply, this.id).type === 'granted';
     if (isMine && reply.fence >= token) return;

@@ -1,26 +1,26 @@
 import type { LossCause } from '../errors.js';
 import { awaitQuorum, callSeats } from './quorum.js';
-import type { Seat } from './store.js';
+import type { StoreSeat } from './store.js';
 
 /**
  * Releases the seats and resolves when a majority is released. `undefined`: a majority was held until now. Otherwise
  * the hold had been lost before, by this cause.
  */
 export async function releaseByMajority(
-  seats: readonly Seat[],
+  seats: readonly StoreSeat[],
   majority: number,
 ): Promise<LossCause | undefined> {
   const released = await awaitQuorum(callSeats(seats, releaseHeld), majority);
-  return released.seats.length >= majority ? undefined : lossOf(seats);
+  return released.seats.length >= majority ? undefined : causeOfLoss(seats);
 }
 
 /** Rejects if the seat had been lost before. */
-async function releaseHeld(seat: Seat): Promise<void> {
+async function releaseHeld(seat: StoreSeat): Promise<void> {
   if (!(await seat.release())) throw new Error('the seat had been lost before its release');
 }
 
 /** A revocation has precedence over every other cause. */
-function lossOf(seats: readonly Seat[]): LossCause {
+function causeOfLoss(seats: readonly StoreSeat[]): LossCause {
   const causes = seats.flatMap(({ foundGone }) => foundGone ?? []);
   return causes.find((why) => why === 'revoked') ?? causes[0] ?? 'evicted';
 }

@@ -1,20 +1,22 @@
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
-import type { Seat, Store } from './store.js';
+import type { StoreSeat, Store } from './store.js';
 
+/** The store has granted a seat. */
 export interface Granted {
   readonly type: 'granted';
-  readonly seat: Seat;
+  readonly seat: StoreSeat;
   readonly fence: FenceProgress;
 }
 
-export type Answer =
+/** The answer of one store to one try. */
+export type StoreAnswer =
   | Granted
   /** The lock is taken in this store. */
   | { readonly type: 'busy'; readonly holders: readonly LeaseInfo[] }
   /** The store returned an error, or nothing that says whether it granted a seat. */
   | { readonly type: 'failed'; readonly error: unknown };
 
-/** The fence of a granted seat: the token to which it is being raised, and the token that its store has confirmed. */
+/** The fence in the store of a granted seat: the token to which it is being raised, and the token that its store has confirmed. */
 interface FenceProgress {
   requested: number;
   confirmed: number;
@@ -24,11 +26,11 @@ interface FenceProgress {
 export interface AskedStore {
   readonly store: Store;
   /** The answer in this round; `undefined` until it comes. */
-  answer: Answer | undefined;
+  answer: StoreAnswer | undefined;
   /** The latest answer in any round. */
-  lastAnswer: Answer | undefined;
+  lastAnswer: StoreAnswer | undefined;
   /** The try that is in flight. */
-  inFlight: Promise<Seat> | undefined;
+  inFlight: Promise<StoreSeat> | undefined;
   /** Whether the round waits for this store: the try was sent in this round, and the store is not silent. */
   isAwaited: boolean;
 }

@@ -1,7 +1,7 @@
 import { StoreUnavailableError, UnsupportedServerError } from '../errors.js';
 import { LeaseholdError } from '../leasehold-error.js';
 import { outcomeOfError } from '../store/outcome.js';
-import type { Seat, Store, SeatRequest } from './store.js';
+import type { StoreSeat, Store, SeatRequest } from './store.js';
 
 /**
  * How the last try at a store ended.
@@ -50,7 +50,7 @@ export class StoreHealth {
    * The `try` of the store. Sends nothing once the signal has aborted. A seat that is granted after the abort is
    * returned all the same, and the caller has to release it.
    */
-  async try(store: Store, request: SeatRequest, signal: AbortSignal): Promise<Seat> {
+  async try(store: Store, request: SeatRequest, signal: AbortSignal): Promise<StoreSeat> {
     for (let probe = this.#probes.get(store); probe !== undefined; probe = this.#probes.get(store)) {
       const trouble = await probe;
       signal.throwIfAborted();
@@ -70,7 +70,7 @@ export class StoreHealth {
     return await asked;
   }
 
-  async #ask(store: Store, request: SeatRequest): Promise<Seat> {
+  async #ask(store: Store, request: SeatRequest): Promise<StoreSeat> {
     try {
       const seat = await store.try(request);
       this.#conditions.set(store, 'answering');

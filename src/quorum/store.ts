@@ -21,7 +21,7 @@ export interface SeatRequest {
  * A seat that one store has granted. The lease monitor of that store extends it; the release queue of that store
  * releases it.
  */
-export interface Seat extends ReaderWriterHandle {
+export interface StoreSeat extends ReaderWriterHandle {
   /** The index of its store in the list of stores. */
   readonly store: number;
   /** Why the seat has ended; `undefined` while it is held. Past the deadline this ends it. */
@@ -46,8 +46,8 @@ export interface Store {
   /** Its index in the list of stores. */
   readonly index: number;
   /** One try. Rejects with `AcquireTimeoutError` if the lock is busy in this store. */
-  try(request: SeatRequest): Promise<Seat>;
-  /** Returns a function that ends the watch. */
+  try(request: SeatRequest): Promise<StoreSeat>;
+  /** Calls the watcher when the document may have changed. Returns a function to unsubscribe. */
   watch(name: string, watcher: DocumentWatcher): () => void;
   inspect(name: string): Promise<LockSnapshot | null>;
   /** An error that says why there is no answer yet, as far as the driver knows. */

@@ -11,13 +11,13 @@ import { parseQuorumOptions } from '../../../src/quorum/quorum-options.js';
 import type { QuorumLockProviderOptions } from '../../../src/quorum/quorum-options.js';
 import { QuorumRequester } from '../../../src/quorum/quorum-requester.js';
 import { StoreHealth } from '../../../src/quorum/store-health.js';
-import type { Seat, Store, SeatRequest } from '../../../src/quorum/store.js';
+import type { StoreSeat, Store, SeatRequest } from '../../../src/quorum/store.js';
 import type { DocumentWatcher } from '../../../src/store/streams/document-watch.js';
 import { ManualClock } from '../../support/manual-clock.js';
 import { settled } from '../../../lab/patience.js';
 
 /** A seat that a test grants and ends. */
-export class MockSeat implements Seat {
+export class MockSeat implements StoreSeat {
   readonly name: string;
   readonly id: string;
   store = 0;
@@ -169,7 +169,7 @@ export class MockStore implements Store {
     };
   }
 
-  async try(wish: SeatRequest): Promise<Seat> {
+  async try(wish: SeatRequest): Promise<StoreSeat> {
     this.asked += 1;
     const seat = await this.says(wish);
     seat.store = this.index;
