@@ -6,7 +6,7 @@ import type { Requester, Target } from '../primitives/requester.js';
 import { electionSeats } from '../protocol/kinds/election-seats.js';
 import type { Callbacks } from './callbacks.js';
 import type { ParsedElectionOptions } from './election-options.js';
-import { HandOver } from './hand-over.js';
+import { TermHandOver } from './hand-over.js';
 import { ReturnTimer } from './return-timer.js';
 import { TermHandle } from './term-handle.js';
 import { Term } from './term.js';
@@ -94,7 +94,7 @@ export class Candidacy {
     return this.#trouble;
   }
 
-  /** Resolves when the candidacy is over. */
+  /** Resolves when the candidate is stopped, is refused a place, or its provider is closed. */
   async run(): Promise<void> {
     const { clock } = this.#requester.context;
     const { signal } = this.#stopping;
@@ -108,7 +108,7 @@ export class Candidacy {
         failedTerms = (await this.#lead(handle)) ? 0 : failedTerms + 1;
         if (failedTerms > 0) await BETWEEN_FAILED_TERMS.pause(clock, failedTerms - 1, signal);
       } catch (error) {
-        if (this.#isFinal(error)) break;
+        if (this.#endsCandidacy(error)) break;
         this.#listener.failed(error);
         await BETWEEN_REPEATS.pause(clock, failures, signal);
         failures += 1;
@@ -137,7 +137,7 @@ export class Candidacy {
     const term = this.#term;
     if (term === undefined) return false;
     const { context } = this.#requester;
-    const isPossible = await new HandOver(context, term.handle, this.#options.terms).isPossible(to);
+    const isPossible = await new TermHandOver(context, term.handle, this.#options.terms).isPossible(to);
     return isPossible && (await term.end('handed-over', drainMs, to));
   }
 
@@ -153,7 +153,7 @@ export class Candidacy {
     if (isNew) this.#listener.failed(new StoreUnavailableError(this.#target.name, false, error));
   }
 
-  #isFinal(error: unknown): boolean {
+  #endsCandidacy(error: unknown): boolean {
     if (this.#stopping.signal.aborted) return true;
     if (this.#isQueued && !(error instanceof ProviderClosedError)) return false;
     this.#rejectQueued(error);

@@ -31,17 +31,8 @@ export interface CandidateListener {
 }
 
 /**
- * The life of one candidate, start after start.
- *
- * - `stopped`: it does not stand. → `campaigning`, by `start`.
- * - `campaigning`: in the queue, or about to queue after the work of its last term or after a failed term. → `leading`,
- *   when it is elected; → `stopping`, by `stop`; → `stopped`, if it is refused a place.
- * - `leading`: in a term that has not begun to end. → `campaigning`, when the term ends other than by a stop;
- *   → `stopping`, by `stop`.
- * - `stopping`: the work of the term ends. → `stopped`. If `start` was called after the last `stop`, the next
- *   campaign follows at once.
- *
- * When calls of `start` and `stop` overlap, the last one decides.
+ * The life of one candidate, start after start. `LeaderElection` describes its states. After a `start` during
+ * `stopping`, the next campaign begins as soon as the candidate is `stopped`.
  */
 export class Candidate {
   readonly #elections: Elections;

@@ -15,7 +15,8 @@ import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 
 /**
  * Why a term ended. `stopped`: by `stop`, or because the provider was closed. `resigned`: by `resign`, by a revocation,
- * or by a release of the term itself. `handed-over`: by `handOverTo`. `lost`: because the hold was lost.
+ * by a release of the term itself, or because `onElected` failed. `handed-over`: by `handOverTo`. `lost`: because the
+ * hold was lost.
  */
 export type WhyDeposed = 'stopped' | 'resigned' | 'handed-over' | 'lost';
 

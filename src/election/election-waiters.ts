@@ -1,7 +1,13 @@
+import { withCallerFrames } from '../caller-frames.js';
 import type { Clock } from '../clock.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { ParsedWait } from '../options/request-options.js';
 import { Scope } from '../scope.js';
+
+/** The wait is over, and this makes its error. */
+interface Failed {
+  readonly errorOf: () => unknown;
+}
 
 /**
  * The calls of `untilElected` that wait for a candidate to be elected. The candidate may not even have been started.
@@ -33,11 +39,11 @@ export class ElectionWaiters {
     const scope = new Scope(this.#name, this.#clock, this.#closing, { signal, startedMs, timeoutMs });
     scope.throwIfOver();
     let end!: () => void;
-    const elected = new Promise<LockHandle>((resolve, reject) => {
+    const ended = new Promise<LockHandle | Failed>((resolve, reject) => {
       const waiting = { elected: resolve, reject };
       const close = scope.open({
         aborted: (errorOf) => {
-          waiting.reject(errorOf());
+          resolve({ errorOf });
         },
         timeUp: () => {
           void tooLate(this.#clock.nowMs() - startedMs).then(reject);
@@ -50,7 +56,10 @@ export class ElectionWaiters {
       };
     });
     try {
-      return await elected;
+      const ending = await ended;
+      // The error is made here, so that its stack leads to the caller.
+      if ('errorOf' in ending) throw withCallerFrames(ending.errorOf);
+      return ending;
     } finally {
       end();
     }

@@ -14,8 +14,8 @@ export interface Elections {
   /** The provider stops them when it closes. */
   readonly started: Set<Started>;
   /**
-   * Settle when a seat has been given back whose work outlived its drain. The provider waits for them as it does for
-   * holds.
+   * One promise for each seat whose work outlives its drain. It settles when the seat is given back. The provider waits
+   * for these promises as it does for holds.
    */
   readonly leftBehind: Set<Promise<unknown>>;
 }

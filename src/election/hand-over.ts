@@ -1,5 +1,4 @@
 import { within } from '../clock.js';
-import { StoreUnavailableError } from '../errors.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
 import { storedLeaseMs } from '../options/provider-options.js';
 import type { LeaseTerms } from '../options/provider-options.js';
@@ -8,22 +7,26 @@ import { STORED_WAITERS, all, equal, isLive, literal, filter } from '../protocol
 import type { Fields } from '../protocol/expressions.js';
 import { tokenGivenBack } from '../protocol/wake.js';
 import { isAnswered, settle } from '../store/settle.js';
+import { unavailable } from '../store/unavailable.js';
 import type { Answer } from '../store/updates/combiner.js';
 import type { TermHandle } from './term-handle.js';
 
 /** How many copies of a hand-over are sent. Without an answer to any of them, the seat is given back instead. */
 const MAX_COPIES = 5;
 
-/** Passes the seat of a term to another candidate, or leaves it to expire while work is running. */
-export class HandOver {
+/**
+ * The ends of a term other than its plain release: passes the seat to another candidate, or leaves it taken while work
+ * is running.
+ */
+export class TermHandOver {
   readonly #context: AcquisitionContext;
   readonly #term: TermHandle;
-  readonly #terms: LeaseTerms;
+  readonly #durations: LeaseTerms;
 
-  constructor(context: AcquisitionContext, term: TermHandle, terms: LeaseTerms) {
+  constructor(context: AcquisitionContext, term: TermHandle, durations: LeaseTerms) {
     this.#context = context;
     this.#term = term;
-    this.#terms = terms;
+    this.#durations = durations;
   }
 
   /**
@@ -36,7 +39,7 @@ export class HandOver {
     const isMeant = all(equal('$$this.v.candidateId', literal(candidateId)), isLive('$$this.v.expiresAt'));
     const meant: Fields = { meant: { $size: filter(STORED_WAITERS, isMeant) } };
     const outcome = await collection.read([name], meant, 'majority');
-    if (outcome.type !== 'done') throw new StoreUnavailableError(name, true, outcome.error);
+    if (outcome.type !== 'done') throw unavailable(name, true, outcome.error);
     const [document] = outcome.value as readonly { readonly meant: number }[];
     return document !== undefined && document.meant > 0;
   }
@@ -62,10 +65,10 @@ export class HandOver {
     );
     if (outcome.type === 'done' && this.#isHanded(outcome.value, candidateId)) {
       // A copy of the term's own request may still arrive, and would queue behind the new leader.
-      if (copies?.mayArrive === true) void this.leave();
+      if (copies?.mayArrive === true) void this.giveBack();
       return true;
     }
-    const left = this.leave();
+    const left = this.giveBack();
     if (!hurried.aborted) await left;
     return false;
   }
@@ -74,17 +77,17 @@ export class HandOver {
    * Stops the extensions of a term whose work outlives its drain. The `ask` marks the lease, so that the candidate
    * cannot return to the seat before the others.
    */
-  keep(): void {
+  leaveTaken(): void {
     const { name, id } = this.#term;
     this.#term.letExpire();
     void this.#context.combiner.submit(name, electionSeats, { type: 'ask', ids: [id] }).outcome;
   }
 
-  /** Gives back a seat that was kept for its work. If the store does not answer, this continues in the background. */
-  async leave(): Promise<void> {
+  /** Gives back a seat, also one that was left taken for its work. If the store does not answer, this continues in the background. */
+  async giveBack(): Promise<void> {
     const { releases, clock, settings } = this.#context;
     const { name, id, copies } = this.#term;
-    const untilMs = clock.nowMs() + storedLeaseMs(this.#terms) + settings.storeTimeoutMs;
+    const untilMs = clock.nowMs() + storedLeaseMs(this.#durations) + settings.storeTimeoutMs;
     const leaving = releases.giveBack({ name, seats: electionSeats, id, untilMs, copies });
     await within(clock, settings.storeTimeoutMs, leaving);
   }

@@ -3,8 +3,8 @@ import { AcquireTimeoutError, StoreUnavailableError } from '../errors.js';
 import type { Requester } from '../primitives/requester.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 
-/** How long a request that has timed out looks for the leader, to name it in its error. */
-const LOOK_MS = 1_000;
+/** How long a request that has timed out may take to read the leader, to name it in its error. */
+const INSPECT_MS = 1_000;
 
 /** A candidate that was not elected in time. */
 export interface LateCandidate {
@@ -19,9 +19,9 @@ export interface LateCandidate {
 export async function lateError(requester: Requester, late: LateCandidate): Promise<AcquireTimeoutError> {
   const { name, candidateId, waitedMs, trouble } = late;
   const { clock, process } = requester.context;
-  const seen = await within(clock, LOOK_MS, snapshotOf(requester, name));
+  const seen = await within(clock, INSPECT_MS, snapshotOf(requester, name));
   if (seen === undefined || seen instanceof StoreUnavailableError) {
-    const cause = trouble ?? seen?.cause ?? new Error(`no answer within ${String(LOOK_MS)} ms`);
+    const cause = trouble ?? seen?.cause ?? new Error(`no answer within ${String(INSPECT_MS)} ms`);
     return new AcquireTimeoutError(name, { waitedMs, cause });
   }
   if (seen === null || seen instanceof Error) return new AcquireTimeoutError(name, { waitedMs });

@@ -26,11 +26,13 @@ import { electionWarnings } from './unheard-errors.js';
  * Candidates queue. The first one leads until it stops, resigns, hands over or is lost. A term is a hold like any
  * other: its token fences, and its signal aborts when the term is over.
  *
- * - `stopped` → `campaigning`: by `start`.
- * - `campaigning`: in the queue, or about to queue after the work of its last term or after a failed term. → `leading`;
- *   → `stopping`.
- * - `leading` → `campaigning`: the term ends other than by a stop. → `stopping`.
- * - `stopping`: the work of the term ends. → `stopped`; → `campaigning` if `start` was called after the last `stop`.
+ * - `stopped`: it does not stand. → `campaigning`, by `start`.
+ * - `campaigning`: in the queue, or about to queue after the work of its last term or after a failed term. → `leading`,
+ *   when it is elected; → `stopping`, by `stop`; → `stopped`, if it is refused a place.
+ * - `leading`: in a term that has not begun to end. → `campaigning`, when the term ends other than by a stop;
+ *   → `stopping`, by `stop`.
+ * - `stopping`: the work of the term ends. → `stopped`; `campaigning` follows at once if `start` was called after the
+ *   last `stop`.
  *
  * When calls of `start` and `stop` overlap, the last one decides.
  */
@@ -108,7 +110,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    *
    * @throws {@link AcquireTimeoutError} at most a second after `timeoutMs`: it names the leader, or says that the store
    *   does not answer; the reason of `signal` when it aborts; {@link ProviderClosedError}; a `DOMException` named
-   *   `AbortError` when the candidate is stopped meanwhile.
+   *   `AbortError` when the candidate is stopped or refused meanwhile.
    */
   async untilElected(options?: {
     timeoutMs?: number | undefined;

@@ -1,10 +1,12 @@
-import { StoreUnavailableError, CorruptLockDocumentError } from '../errors.js';
+import { CorruptLockDocumentError } from '../errors.js';
+import type { LeaseholdError } from '../leasehold-error.js';
 import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { NOW, STORED_WAITERS, isLive, filter } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
 import { legalProjection } from '../protocol/pipeline/extension.js';
 import type { Lease, Waiter } from '../protocol/lock-document.js';
 import type { LockCollection } from '../store/lock-collection.js';
+import { unavailable } from '../store/unavailable.js';
 
 /** The leader of an election as it is stored. All times are the server's. */
 export interface LeaderInfo {
@@ -48,13 +50,13 @@ export interface LeaderRead {
 
 const PROJECTION: Fields = { now: NOW, kind: 1, holder: 1, ...legalProjection(electionSeats) };
 
-/** Reads the leaders of these elections. A missing or corrupt document has no leader. */
+/** Reads the leaders of these elections. A missing or corrupt document has no leader. Resolves with an error, if any. */
 export async function readLeaders(
   collection: LockCollection,
   names: readonly string[],
-): Promise<readonly LeaderRead[] | StoreUnavailableError> {
+): Promise<readonly LeaderRead[] | LeaseholdError> {
   const outcome = await collection.read(names, PROJECTION, 'majority');
-  if (outcome.type !== 'done') return new StoreUnavailableError(null, true, outcome.error);
+  if (outcome.type !== 'done') return unavailable(null, true, outcome.error);
   const found = new Map(outcome.value.map((document) => [document['_id'] as unknown, document as Stored]));
   return names.map((name) => leaderIn(name, found.get(name)));
 }
@@ -88,7 +90,7 @@ async function readElection(
   projection: Fields,
 ): Promise<Stored | undefined> {
   const outcome = await collection.read([name], projection, 'majority');
-  if (outcome.type !== 'done') throw new StoreUnavailableError(name, true, outcome.error);
+  if (outcome.type !== 'done') throw unavailable(name, true, outcome.error);
   const [stored] = outcome.value as readonly Stored[];
   if (stored?.kind !== electionSeats.kind) return undefined;
   if (!stored.legal) throw new CorruptLockDocumentError(name);

@@ -13,7 +13,7 @@ import { LeaderIterator } from './leader-iterator.js';
 interface Observed {
   readonly observers: Set<LeaderIterator>;
   readonly unwatch: () => void;
-  /** `undefined` before the first look. */
+  /** `undefined` before the first read. */
   leader: LeaderInfo | null | undefined;
   /** The highest token seen. A read that shows a lower one was late. */
   token: number;
@@ -23,7 +23,7 @@ interface Observed {
 
 /**
  * Finds out the leaders for all observers of one provider. One change stream over the documents of the observed
- * elections says when to look, and one read looks at all of them. While there is no stream, it looks at the pace of
+ * elections says when to read, and one read covers all of them. While there is no stream, it reads at the pace of
  * polling.
  */
 export class LeaderWatch {
@@ -33,9 +33,9 @@ export class LeaderWatch {
   readonly #closing: AbortSignal;
   readonly #watch: DocumentWatch;
   readonly #observed = new Map<string, Observed>();
-  #isLooking = false;
+  #isReading = false;
   #hasFailed = false;
-  #mustLookAgain = false;
+  #mustReadAgain = false;
   #timer: Timer | undefined;
 
   constructor(
@@ -53,7 +53,7 @@ export class LeaderWatch {
   }
 
   /**
-   * Iterates over the leaders: the present one, and then every next one that a look finds. The iteration ends when
+   * Iterates over the leaders: the present one, and then every next one that a read finds. The iteration ends when
    * either signal aborts.
    *
    * @param isAwaited - Whether a caller awaits each leader, so that the process has to stay alive.
@@ -90,7 +90,7 @@ export class LeaderWatch {
     }
     const changed = (words: readonly string[] | null): void => {
       // Jobs claim often, and only the known leader can claim.
-      if (words === null || !onlyClaims(words)) this.#look();
+      if (words === null || !onlyClaims(words)) this.#readLeaders();
     };
     this.#observed.set(name, {
       observers: new Set([observer]),
@@ -99,7 +99,7 @@ export class LeaderWatch {
       token: 0,
       endsAtMs: Infinity,
     });
-    this.#look();
+    this.#readLeaders();
   }
 
   #remove(name: string, observer: LeaderIterator): void {
@@ -111,24 +111,24 @@ export class LeaderWatch {
     if (this.#observed.size === 0) this.#timer?.cancel();
   }
 
-  // ---- looking
+  // ---- reading
 
-  #look(): void {
-    this.#mustLookAgain = this.#isLooking;
-    if (this.#isLooking || this.#observed.size === 0 || this.#closing.aborted) return;
-    this.#isLooking = true;
+  #readLeaders(): void {
+    this.#mustReadAgain = this.#isReading;
+    if (this.#isReading || this.#observed.size === 0 || this.#closing.aborted) return;
+    this.#isReading = true;
     this.#timer?.cancel();
-    void this.#lookNow().finally(() => {
-      this.#isLooking = false;
-      if (this.#mustLookAgain) this.#look();
+    void this.#readNow().finally(() => {
+      this.#isReading = false;
+      if (this.#mustReadAgain) this.#readLeaders();
       else this.#schedule();
     });
   }
 
-  async #lookNow(): Promise<void> {
+  async #readNow(): Promise<void> {
     const sentAtMs = this.#clock.nowMs();
     const reads = await readLeaders(this.#collection, [...this.#observed.keys()]);
-    // The collection reports the failure as an event. The next look comes at the pace of polling.
+    // The collection reports the failure as an event. The next read comes at the pace of polling.
     this.#hasFailed = reads instanceof Error;
     if (!(reads instanceof Error)) for (const read of reads) this.#seen(read, sentAtMs);
   }
@@ -154,7 +154,7 @@ export class LeaderWatch {
     // An empty seat never expires.
     if (dueMs === Infinity) return;
     this.#timer = this.#clock.at(dueMs, () => {
-      this.#look();
+      this.#readLeaders();
     });
   }
 }

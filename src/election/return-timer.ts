@@ -5,13 +5,13 @@ import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { MIN_LEASE_MS } from '../protocol/lock-document.js';
 import type { Reply } from '../protocol/replies/reply.js';
 
-/** Allows for the way of the reply, which makes the transition seem to begin earlier than it does. */
+/** The reply is older than it seems by its way back, so the transition would seem to begin earlier than it does. */
 const MARGIN_MS = 20;
 const RETRY_MS = 200;
 
 /**
- * A candidate that waits behind its own last term may return in the transition, before all others. No event tells it
- * that the transition begins, so the candidate looks then: any transition of the document admits it.
+ * A candidate that waits behind its own last term may return in the transition of the election, before all others. No
+ * event tells it that this time begins, so the candidate sends an update then: any update of the document admits it.
  */
 export class ReturnTimer {
   readonly #context: AcquisitionContext;
@@ -44,6 +44,7 @@ export class ReturnTimer {
 
   async #look(): Promise<void> {
     const timer = this.#timer;
+    // A look without ids: only its admission matters.
     const look = {
       type: 'extend',
       ids: [],

@@ -53,7 +53,7 @@ export class TermHandle extends LeaseHandle {
     return this.#hold.grant.copies;
   }
 
-  /** @internal Calls `callback` whenever a run of a job is requested. Returns a function that ends this. */
+  /** @internal Calls `callback` whenever a run of a job is requested. Returns a function to unsubscribe. */
   onCalled(callback: () => void): () => void {
     return this.#hold.onCalled(callback);
   }

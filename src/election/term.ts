@@ -3,7 +3,7 @@ import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.
 import { DRAIN_MS } from '../options/admin-options.js';
 import type { Callbacks } from './callbacks.js';
 import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
-import { HandOver } from './hand-over.js';
+import { TermHandOver } from './hand-over.js';
 import type { TermHandle } from './term-handle.js';
 
 /** Is told what happens to the terms of a candidate. */
@@ -20,7 +20,7 @@ export interface TermParts {
   readonly options: ParsedElectionOptions;
   readonly callbacks: Callbacks;
   readonly listener: TermListener;
-  /** The seats of work that outlives its drain: each promise settles when its seat has been given back. */
+  /** One promise for each seat whose work outlives its drain. It settles when the seat is given back. */
   readonly leftBehind: Set<Promise<unknown>>;
 }
 
@@ -43,24 +43,24 @@ export class Term {
   readonly handle: TermHandle;
   readonly #parts: TermParts;
   /** Resolves with how the term shall end; with `undefined` if the hold has ended. The first cause decides. */
-  readonly #ends: Promise<Ending | undefined>;
-  /** Resolves when the end is over, with whether the other candidate of a hand-over has the seat. */
-  readonly #over: Promise<boolean>;
+  readonly #ending: Promise<Ending | undefined>;
+  /** Resolves when the term has ended, with whether the other candidate of a hand-over has the seat. */
+  readonly #endResult: Promise<boolean>;
   /** Aborts when a later stop leaves no more time to an end that is going on already. */
   readonly #hurrying = new AbortController();
   #isEnding = false;
   #hasFailed = false;
-  #end!: (ending: Ending | undefined) => void;
-  #settle!: (isHanded: boolean) => void;
+  #beginEnd!: (ending: Ending | undefined) => void;
+  #resolveEndResult!: (isHanded: boolean) => void;
 
   constructor(parts: TermParts, handle: TermHandle) {
     this.#parts = parts;
     this.handle = handle;
-    this.#over = new Promise((resolve) => {
-      this.#settle = resolve;
+    this.#endResult = new Promise((resolve) => {
+      this.#resolveEndResult = resolve;
     });
-    this.#ends = new Promise((resolve) => {
-      this.#end = (ending) => {
+    this.#ending = new Promise((resolve) => {
+      this.#beginEnd = (ending) => {
         if (this.#isEnding) return;
         this.#isEnding = true;
         parts.listener.ending();
@@ -86,27 +86,27 @@ export class Term {
     callbacks.elected(handle, () => {
       if (options.onFailure === 'lead-on' || this.#isEnding) return;
       this.#hasFailed = true;
-      this.#end({ why: 'resigned', drainMs: DRAIN_MS, to: undefined });
+      this.#beginEnd({ why: 'resigned', drainMs: DRAIN_MS, to: undefined });
     });
-    const ending = await this.#ends;
-    this.#settle(ending === undefined ? this.#ended() : await this.#finish(ending));
+    const ending = await this.#ending;
+    this.#resolveEndResult(ending === undefined ? this.#deposeEnded() : await this.#finish(ending));
     this.#hurrying.abort();
   }
 
-  /** Ends the term. If it is ending already, waits for its end for at most `drainMs`. Resolves as `#over` does. */
+  /** Ends the term. If it is ending already, waits for its end for at most `drainMs`. Resolves as `#endResult` does. */
   async end(why: WhyDeposed, drainMs: number, to?: string): Promise<boolean> {
     if (this.#isEnding) {
-      await within(this.#parts.context.clock, drainMs, this.#over);
+      await within(this.#parts.context.clock, drainMs, this.#endResult);
       return false;
     }
-    this.#end({ why, drainMs, to });
-    return await this.#over;
+    this.#beginEnd({ why, drainMs, to });
+    return await this.#endResult;
   }
 
   /** Ends the term. If it is ending already, its work has at most `drainMs` from now on. */
   stop(drainMs: number): void {
     if (this.#isEnding) void this.#hurry(drainMs);
-    else this.#end({ why: 'stopped', drainMs, to: undefined });
+    else this.#beginEnd({ why: 'stopped', drainMs, to: undefined });
   }
 
   async #hurry(drainMs: number): Promise<void> {
@@ -119,17 +119,17 @@ export class Term {
     const { handle } = this;
     const { context, options } = this.#parts;
     handle.onEnded(() => {
-      this.#end(undefined);
+      this.#beginEnd(undefined);
     });
     handle.releaseRequested.addEventListener('abort', () => {
       // A revocation, after which nothing extends the lease. A provider that closes stops its elections itself.
       if (context.closing.aborted) return;
-      this.#end({ why: 'resigned', drainMs: options.terms.leaseMs, to: undefined });
+      this.#beginEnd({ why: 'resigned', drainMs: options.terms.leaseMs, to: undefined });
     });
   }
 
   /** The hold was lost, or was given back by something other than this end. */
-  #ended(): false {
+  #deposeEnded(): false {
     void this.#depose(this.handle.checkLost() ? 'lost' : 'resigned', () => Promise.resolve());
     return false;
   }
@@ -141,8 +141,8 @@ export class Term {
     const endMs = clock.nowMs() + drainMs;
     const isInTime = callbacks.isIdle || (await within(clock, drainMs, callbacks.idle(), signal)) === true;
     if (!isInTime) {
-      this.#handOver.keep();
-      this.#leaveBehind(this.#depose(why, () => this.#handOver.leave()));
+      this.#handOver.leaveTaken();
+      this.#leaveBehind(this.#depose(why, () => this.#handOver.giveBack()));
       return false;
     }
     const isHanded = await this.#depose(why, () => this.#giveBack(to));
@@ -172,7 +172,7 @@ export class Term {
     return vacated;
   }
 
-  get #handOver(): HandOver {
-    return new HandOver(this.#parts.context, this.handle, this.#parts.options.terms);
+  get #handOver(): TermHandOver {
+    return new TermHandOver(this.#parts.context, this.handle, this.#parts.options.terms);
   }
 }
