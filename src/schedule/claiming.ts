@@ -10,7 +10,7 @@ const ASK_AGAIN_MS = 5_000;
 /**
  * The pause after something that should not happen: a refused claim, or a store that does not tell what was claimed.
  */
-export const RETRY_MS = 200;
+export const AFTER_ANOMALY_MS = 200;
 
 /** The pause after a failure that a repeat is not likely to remove. */
 const AFTER_FAILURE_MS = 1_000;
@@ -54,7 +54,7 @@ export async function settleClaim(claiming: Claiming): Promise<Settled> {
     if (answer === 'unknown') return 'unknown';
     if (answer === 'claimed') return 'granted';
     if (answer === 'outdated' || answer === 'deposed' || answer === 'uncalled') {
-      await sleepUntil(clock, clock.nowMs() + RETRY_MS, over);
+      await sleepUntil(clock, clock.nowMs() + AFTER_ANOMALY_MS, over);
       return answer === 'outdated' && copies.isAnyUnanswered ? 'unknown' : 'refused';
     }
     if (answer === 'early') {

@@ -33,9 +33,9 @@ const PROJECTION: Fields = {
 };
 
 /**
- * Reads what is stored about the jobs of one election. Jobs that share an election look at the same moments: at the
- * beginning of a term, and when one of them is called. One read serves all jobs that look in one turn, so the cost is
- * linear in the number of jobs.
+ * Reads what is stored about the jobs of one election. Jobs that share an election read at the same moments: at the
+ * beginning of a term, and when one of them is called. One command serves all jobs that read in one turn, so the cost
+ * is linear in the number of jobs.
  */
 export class JobReads {
   readonly #collection: LockCollection;

@@ -5,7 +5,7 @@ import type { Clock, Timer } from '../clock.js';
 import { DRAIN_MS } from '../options/admin-options.js';
 
 /** How long a run may take to end after its signal has aborted: the default drain of a stop. */
-export const HUNG_AFTER_MS: number = DRAIN_MS;
+const HUNG_AFTER_MS = DRAIN_MS;
 
 /** The signal of one run, and the bound of its duration. */
 export class RunSignal {

@@ -1,4 +1,4 @@
-import { CorruptLockDocumentError, StoreUnavailableError } from '../errors.js';
+import { CorruptLockDocumentError } from '../errors.js';
 import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { NOW, hasType, filter, when } from '../protocol/expressions.js';
 import { legalProjection } from '../protocol/pipeline/extension.js';
@@ -7,6 +7,7 @@ import { isOfJob } from '../protocol/jobs/job-list.js';
 import type { RunOutcome } from '../protocol/operation.js';
 import type { Lease } from '../protocol/lock-document.js';
 import type { LockCollection } from '../store/lock-collection.js';
+import { unavailable } from '../store/unavailable.js';
 import { claimedBy } from './schedule.js';
 import type { Schedule } from './schedule.js';
 
@@ -66,7 +67,7 @@ export interface StoredJob {
 /**
  * Reads what is stored about one job; `undefined` if its election has no document.
  *
- * @throws {@link StoreUnavailableError}, {@link CorruptLockDocumentError}.
+ * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError}, {@link CorruptLockDocumentError}.
  */
 export async function readJob(
   collection: LockCollection,
@@ -82,7 +83,7 @@ export async function readJob(
     ...legalProjection(electionSeats),
   };
   const outcome = await collection.read([electionName], projection, 'majority');
-  if (outcome.type !== 'done') throw new StoreUnavailableError(electionName, true, outcome.error);
+  if (outcome.type !== 'done') throw unavailable(electionName, true, outcome.error);
   const [stored] = outcome.value as readonly unknown[] as readonly StoredJob[];
   if (stored === undefined) return undefined;
   if (stored.kind === electionSeats.kind && !stored.legal) throw new CorruptLockDocumentError(electionName);

@@ -4,7 +4,7 @@ import { sleepUntil, within } from '../clock.js';
 import type { Clock } from '../clock.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { RunOutcome } from '../protocol/operation.js';
-import { RETRY_MS } from './claiming.js';
+import { AFTER_ANOMALY_MS } from './claiming.js';
 import type { TellJob } from './job-events.js';
 import type { ClaimPurpose, JobLedger } from './job-ledger.js';
 import type { ParsedJobOptions } from './job-options.js';
@@ -26,10 +26,10 @@ export interface JobParts {
 }
 
 /**
- * A wait longer than twice this is interrupted by a look at the server's time, from which the local clock drifts away.
- * Twice, because no look may come right before an instant, which would pass during the look.
+ * A longer wait is interrupted by reads of the server's time, from which the local clock drifts away. Only a wait of
+ * more than twice this is: a read right before an instant could last beyond the instant.
  */
-const LOOK_EVERY_MS = 600_000;
+const REFRESH_EVERY_MS = 600_000;
 
 /**
  * One job during one term of the leader. It waits for the next instant, claims it and runs, until the term is over or
@@ -46,7 +46,7 @@ export class JobTerm {
   readonly #claims: TermClaims;
   /** The number of the call that waits for a run; 0: there is none. */
   #call = 0;
-  #mustLook = false;
+  #mustRefresh = false;
   #firstMs: number | null = null;
   #nextMs: number | null = null;
   /** Missed instants were claimed, and no run has started since. If claims take long, that could go on for ever. */
@@ -93,7 +93,7 @@ export class JobTerm {
 
   /** A run out of turn was requested, of this job or of another one of the election. */
   called(): void {
-    this.#mustLook = true;
+    this.#mustRefresh = true;
     this.#wait.abort();
   }
 
@@ -117,8 +117,9 @@ export class JobTerm {
 
   async #lead(): Promise<void> {
     while (!this.#isOver) {
-      let isKnown = await this.#look();
-      if (!isKnown) await sleepUntil(this.#job.clock, this.#job.clock.nowMs() + RETRY_MS, this.#over.signal);
+      let isKnown = await this.#refresh();
+      if (!isKnown)
+        await sleepUntil(this.#job.clock, this.#job.clock.nowMs() + AFTER_ANOMALY_MS, this.#over.signal);
       while (isKnown) isKnown = await this.#serve();
       this.#claims.interrupted();
       this.#hasClaimedMissed = false;
@@ -126,8 +127,8 @@ export class JobTerm {
   }
 
   /** Reads the claims and calls of the job and the server's time. */
-  async #look(): Promise<boolean> {
-    this.#mustLook = false;
+  async #refresh(): Promise<boolean> {
+    this.#mustRefresh = false;
     const state = await this.#job.ledger.read();
     if (state === undefined) return false;
     this.#claims.learn(state.claimed);
@@ -139,7 +140,7 @@ export class JobTerm {
   async #serve(): Promise<boolean> {
     if (this.#isOver) return false;
     this.#wait = new AbortController();
-    if (this.#mustLook && !(await this.#look())) return false;
+    if (this.#mustRefresh && !(await this.#refresh())) return false;
     const { schedule } = this.#job.options;
     const nowMs = this.#job.ledger.time.nowMs();
     const claimed = this.#claims.last;
@@ -154,12 +155,12 @@ export class JobTerm {
 
   async #waitFor(instantMs: number | null, nowMs: number): Promise<boolean> {
     const { clock, ledger } = this.#job;
-    if (instantMs === null || instantMs - nowMs > 2 * LOOK_EVERY_MS) {
-      await this.#sleepUntil(clock.nowMs() + LOOK_EVERY_MS);
-      return this.#mustLook;
+    if (instantMs === null || instantMs - nowMs > 2 * REFRESH_EVERY_MS) {
+      await this.#sleepUntil(clock.nowMs() + REFRESH_EVERY_MS);
+      return this.#mustRefresh;
     }
     await this.#sleepUntil(ledger.time.toLocalMs(instantMs));
-    if (this.#isOver || this.#mustLook) return !this.#isOver;
+    if (this.#isOver || this.#mustRefresh) return !this.#isOver;
     return await this.#claimAndRun(instantMs);
   }
 
@@ -195,7 +196,7 @@ export class JobTerm {
     const { tell, clock, ledger } = this.#job;
     const { run, maxRunMs } = this.#job.options;
     const conclude = (outcome: RunOutcome): void => void ledger.conclude(term.id, instantMs, outcome);
-    // While a term that its leader ends is drained, its hold is still held, but its signal has aborted.
+    // When the leader ends its term, the signal aborts first; the hold lasts until the work has ended.
     if (!term.isHeld || this.#isOver) {
       conclude('missed');
       return false;
@@ -253,7 +254,7 @@ export class JobTerm {
         // With `run-once` the newest one is left for the run that follows.
         const missed = catchesUp && all !== undefined ? this.#claims.missedUntil(all.lastMs - 1) : all;
         if (missed === undefined) return true;
-        const settled = await this.#claims.claim(missed.lastMs, missed, { isBeside: true });
+        const settled = await this.#claims.claim(missed.lastMs, missed, { isDuringRun: true });
         const { last } = this.#claims;
         if (last !== null) this.#nextMs = schedule.next(last, time.nowMs());
         return settled === 'granted' || settled === 'failed';

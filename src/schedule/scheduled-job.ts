@@ -54,7 +54,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   #activity: Activity | undefined;
   /** Whether `start` was called after the last `stop`. */
   #isWanted = false;
-  /** The last claim of the job when this process last looked; `undefined`: it could not be read. */
+  /** The last claim of the job when this process last read it; `undefined`: it could not be read. */
   #claimed: Claimed | null | undefined;
   /** The last term, which may be over. */
   #term: JobTerm | undefined;
@@ -157,7 +157,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
       if (this.#activity === activity) await this.stop({ drainMs: 0 });
       throw error;
     }
-    await this.#lookAtSeries();
+    await this.#readSeries();
   }
 
   /**
@@ -235,15 +235,15 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     forget();
   }
 
-  /** A standby is not told of the first claim of a periodic job, so it looks once a lease until there is one. */
+  /** A standby is not told of the first claim of a periodic job, so it reads the claims once a lease until there is one. */
   async #learnSeries(ending: AbortSignal): Promise<void> {
     const { clock } = this.#elections.requester.context;
     do await sleepUntil(clock, clock.nowMs() + this.election.storedLeaseMs, ending);
-    while (!ending.aborted && !this.#knowsSeries && !(await this.#lookAtSeries()));
+    while (!ending.aborted && !this.#knowsSeries && !(await this.#readSeries()));
   }
 
   /** A store that does not answer now does no harm: only `nextFireAt` needs it. */
-  async #lookAtSeries(): Promise<boolean> {
+  async #readSeries(): Promise<boolean> {
     const state = await this.#ledger.read();
     if (state !== undefined) this.#claimed = state.claimed;
     return this.#knowsSeries;

@@ -2,8 +2,11 @@ import type { Clock } from '../clock.js';
 
 /**
  * The server's time as one job uses it: the monotonic clock, and how far the server's clock is ahead of it. Every
- * answer was computed between its sending and its arrival, and so narrows the estimate. Of the possible values the
- * estimate takes the least, because a process that claims too early has to claim twice.
+ * answer was computed between its sending and its arrival, and so narrows the estimate. The estimate is the least of
+ * the possible values, because a process that claims too early has to claim twice.
+ *
+ * It differs from the `ServerClock` of the provider (store/server-clock.ts): that one takes the highest value that the
+ * last reply allows, so that a not-after which is computed from it is never too early.
  */
 export class ServerTime {
   readonly #clock: Clock;

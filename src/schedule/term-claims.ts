@@ -62,16 +62,18 @@ export class TermClaims {
   /**
    * Claims until the outcome is known, also after the term; after a stop, until its drain is over. Missed instants are
    * reported as soon as the claim is granted. If the outcome stays unknown, they are reported with the instant itself.
+   *
+   * @param purpose - `isDuringRun`: claimed while a run goes on, so it does not restart the overrun count.
    */
   async claim(
     instantMs: number,
     missed: MissedInstants | undefined,
-    purpose: Partial<ClaimPurpose> & { readonly isBeside?: boolean },
+    purpose: Partial<ClaimPurpose> & { readonly isDuringRun?: boolean },
   ): Promise<Settled> {
     const { ledger, clock, tell } = this.#job;
-    const { runs = false, call, anchorMs = instantMs, isBeside = false } = purpose;
+    const { runs = false, call, anchorMs = instantMs, isDuringRun = false } = purpose;
     const why = (missed?.firstMs ?? 0) >= this.#busySinceMs ? 'overrun' : 'no-leader';
-    if (!isBeside) this.#busySinceMs = ledger.time.nowMs();
+    if (!isDuringRun) this.#busySinceMs = ledger.time.nowMs();
     const claiming = settleClaim({
       ...{ clock, time: ledger.time, instantMs },
       ask: ledger.claim(this.#termId, instantMs, this.#last, { runs, call, anchorMs }),
