@@ -1,7 +1,7 @@
 import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
 import type { TermHandle } from './term-handle.js';
 
-/** Work that is done in every term beside `onElected`, under a name of its own. */
+/** Work that runs in every term, beside `onElected`. No two workers of a candidate have the same name. */
 export interface Worker {
   readonly name: string;
   /** Resolves when the work of this term has ended; the signal of the term tells it to end. Never rejects. */
@@ -10,8 +10,8 @@ export interface Worker {
 
 /**
  * The callbacks of one candidate. `onElected` and the workers of a term run at the same time, and `onDeposed` is called
- * when all of them have ended. The lease does not wait for any of them. An error of theirs is reported as an error
- * event.
+ * when all of them have ended. The extensions of the lease wait for none of them. An error of theirs is reported as an
+ * error event.
  */
 export class Callbacks {
   readonly #options: Pick<ParsedElectionOptions, 'onElected' | 'onDeposed'>;
@@ -19,7 +19,7 @@ export class Callbacks {
   readonly #workers = new Set<Worker>();
   /** The running work of the present term, or of the last one. */
   readonly #works = new Set<Promise<void>>();
-  /** The running work under the name of a worker, which may have been detached meanwhile. */
+  /** The running work of each worker, by its name. The worker may have been detached meanwhile. */
   readonly #going = new Map<string, Promise<unknown>>();
   #term: TermHandle | undefined;
 
@@ -36,8 +36,8 @@ export class Callbacks {
   }
 
   /**
-   * Lets the worker work in every term from now on, including the present one. Returns a function that ends this; work
-   * that is running continues until it ends.
+   * Starts the worker in every term from now on, and in the present one. Returns a function that detaches it; work that
+   * is running continues until it ends.
    *
    * @throws `TypeError` if a worker of this name is attached already.
    */

@@ -25,8 +25,8 @@ export interface CandidacyParts extends Omit<TermParts, 'context'> {
 }
 
 /**
- * How long a candidate stays away when its terms fail one after the other. While it stays away, another one leads, if
- * there is one.
+ * How long a candidate stays away when its terms fail one after the other. While it stays away, another candidate
+ * leads, if there is one.
  */
 const BETWEEN_FAILED_TERMS = new Backoff(500, 30_000);
 
@@ -94,7 +94,7 @@ export class Candidacy {
     return this.#trouble;
   }
 
-  /** Resolves when the candidate is stopped, is refused a place, or its provider is closed. */
+  /** Resolves when the candidate was stopped or refused a place, or its provider was closed. Never rejects. */
   async run(): Promise<void> {
     const { clock } = this.#requester.context;
     const { signal } = this.#stopping;

@@ -78,7 +78,7 @@ export class Candidate {
     return this.#term;
   }
 
-  /** Lets the worker work in every term. */
+  /** Starts the worker in every term. Returns a function that detaches it. */
   attach(worker: Worker): () => void {
     return this.#callbacks.attach(worker);
   }
@@ -167,7 +167,7 @@ export class Candidate {
   }
 
   #ended(): void {
-    // A call that has waited since the stop waits for the next start.
+    // A call of `untilElected` that began after the stop waits for the next start.
     if (!this.#state.is('stopping'))
       this.#waiters.fail(new DOMException('The candidate was refused', 'AbortError'));
     this.#candidacy = undefined;

@@ -30,8 +30,8 @@ export class TermHandOver {
   }
 
   /**
-   * Whether the other candidate has a live place in the queue. This is asked before the work of the term is ended for
-   * it.
+   * Whether the other candidate has a live place in the queue. The leader asks this before it tells the work of its
+   * term to end.
    */
   async isPossible(candidateId: string): Promise<boolean> {
     const { collection } = this.#context;
@@ -83,7 +83,10 @@ export class TermHandOver {
     void this.#context.combiner.submit(name, electionSeats, { type: 'ask', ids: [id] }).outcome;
   }
 
-  /** Gives back a seat, also one that was left taken for its work. If the store does not answer, this continues in the background. */
+  /**
+   * Gives back the seat, also a seat left taken for its work. If the store does not answer, this continues in the
+   * background.
+   */
   async giveBack(): Promise<void> {
     const { releases, clock, settings } = this.#context;
     const { name, id, copies } = this.#term;
@@ -93,8 +96,8 @@ export class TermHandOver {
   }
 
   /**
-   * If an earlier copy took effect, a repeat finds the candidate in the seat. Its lease must be another one: the seat
-   * may still be this term's own, and a candidate of the same name may have it.
+   * If an earlier copy took effect, a repeat finds the other candidate in the seat. The name alone does not tell: the
+   * leader may have the same name and still be in the seat. So the lease must also have another id than this term's.
    */
   #isHanded({ wake, reply }: Answer, candidateId: string): boolean {
     const { id } = this.#term;

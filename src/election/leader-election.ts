@@ -220,7 +220,10 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return storedLeaseMs(this.#options.terms);
   }
 
-  /** @internal Lets the worker work in every term. Returns what ends this; throws a `TypeError` for a name in use. */
+  /**
+   * @internal
+   * Starts the worker in every term. Returns a function that detaches it; throws a `TypeError` for a name in use.
+   */
   attach(worker: Worker): () => void {
     return this.#candidate.attach(worker);
   }

@@ -17,7 +17,7 @@ interface Observed {
   leader: LeaderInfo | null | undefined;
   /** The highest token seen. A read that shows a lower one was late. */
   token: number;
-  /** When the seat ends unless it is extended: a silent leader causes no event. */
+  /** When the lease of the leader ends unless it is extended. No event tells that, so the leader is read again then. */
   endsAtMs: number;
 }
 
@@ -89,7 +89,7 @@ export class LeaderWatch {
       return;
     }
     const changed = (words: readonly string[] | null): void => {
-      // Jobs claim often, and only the known leader can claim.
+      // Jobs claim often, and a claim does not change the leader.
       if (words === null || !onlyClaims(words)) this.#readLeaders();
     };
     this.#observed.set(name, {

@@ -14,7 +14,7 @@ export class PendingStops {
    * Resolves when the candidacy is over and the work of its terms has ended, when `drainMs` is up, or when a later stop
    * has resolved.
    *
-   * @param workEnded - Called when the candidacy is over: work may have outlived an earlier end.
+   * @param workEnded - Called when the candidacy is over. Resolves when the work that still runs then has ended.
    */
   async wait(
     drainMs: number,

@@ -25,6 +25,7 @@ export class ReturnTimer {
     this.#candidateId = candidateId;
   }
 
+  /** Sets the timer if this reply shows that the seat is that of the candidate's own last term. */
   note({ leases: [lease], nowMs }: Reply): void {
     this.cancel();
     const { candidateId, transitionMs = 0, ending = false } = lease ?? {};

@@ -36,7 +36,7 @@ export class TermHandle extends LeaseHandle {
     return super.release();
   }
 
-  /** @internal Tells the work of the term to end. The seat is still held, so that the work can. */
+  /** @internal Tells the work of the term to end. The seat stays taken, so that the work can. */
   end(): void {
     // Also aborts a signal that was not read yet: a caller that reads it later finds it aborted.
     if (!this.signal.aborted) this.lost('released');

@@ -146,7 +146,7 @@ export class Term {
       return false;
     }
     const isHanded = await this.#depose(why, () => this.#giveBack(to));
-    // `drainMs` is the time of both callbacks together.
+    // `drainMs` bounds both callbacks together.
     await within(clock, Math.max(0, endMs - clock.nowMs()), callbacks.idle(), signal);
     return isHanded;
   }

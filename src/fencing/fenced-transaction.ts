@@ -59,8 +59,8 @@ const BETWEEN_TRIES = new Backoff(10, 80);
 /**
  * Runs `work` in a transaction that cannot commit after a newer holder of the lock has had a fenced transaction.
  *
- * It guarantees that the committed ones of all fenced transactions under one lock (and the same fence collection) are
- * serial, and that none with an older token commits after one with a newer token. Before `work` is called, the
+ * It guarantees that the fenced transactions that commit under one lock (and the same fence collection) are serial, and
+ * that none with an older token commits after one with a newer token. Before `work` is called, the
  * transaction writes one fence document per lock, in the order of the locks' names. Each of these writes changes its
  * document: a write without a change would conflict with no other
  * ({@link https://jira.mongodb.org/browse/SERVER-77616 | SERVER-77616}). So everything that `work` reads through its
@@ -112,7 +112,7 @@ export async function fencedTransaction<T>(
   );
 }
 
-/** All processes have to agree on the fences, and they already agree on the database of the locks. */
+/** All processes must use the same fence documents, and they already agree on the database of the locks. */
 function databaseOf(fences: readonly FencedBy[]): string | undefined {
   const names = [...new Set(fences.map(({ databaseName }) => databaseName))];
   if (names.length < 2) return names[0];

@@ -2,7 +2,7 @@ import type { Timer } from '../clock.js';
 import type { Quorum } from './quorum.js';
 import type { StoreSeat, Store, SeatRequest } from './store.js';
 
-/** A hold, as this file sees it: it wants a seat in every store. */
+/** The part of a hold that finds and adds its missing seats. */
 interface IncompleteHold {
   readonly token: number;
   /** The request for a missing seat; `undefined` while no seat may join. */

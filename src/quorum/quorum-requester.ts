@@ -18,7 +18,7 @@ export interface QuorumTarget<H extends LockHandle> extends Omit<SeatRequest, 'w
   makeHandle(hold: QuorumHold, quorum: Quorum): H;
 }
 
-/** What all locks of a quorum share: they check options, acquire and inspect. */
+/** The part that all locks of a quorum share: it checks options, acquires and inspects. */
 export class QuorumRequester {
   readonly #quorum: Quorum;
 

@@ -99,8 +99,8 @@ export class QuorumRounds {
   }
 
   /**
-   * A round may end before a majority has said whether the lock is taken or the stores are away. This resolves when a
-   * majority has said it, or cannot. Each store settles within its own bound.
+   * Resolves when a majority of the stores has said whether the lock is taken, or cannot say it any more. A round may
+   * end before that. Each store settles within its own bound.
    */
   async answeredByMajority(): Promise<void> {
     await this.#until(() => {

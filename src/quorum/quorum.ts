@@ -6,7 +6,7 @@ import type { StoreHealth } from './store-health.js';
 import type { StoreFailure } from './store-failure.js';
 import type { StoreSeat, Store } from './store.js';
 
-/** The stores of one provider, and what its locks share. */
+/** The stores of one provider, and the other parts that its locks share. */
 export interface Quorum {
   readonly stores: readonly Store[];
   /** How many stores are more than half of them. */
@@ -19,8 +19,9 @@ export interface Quorum {
   readonly health: StoreHealth;
   readonly contended: ContendedLocks;
   /**
-   * How much of a lease must be left when a hold begins. @throws `RangeError` if no lease of these terms can have as
-   * much.
+   * How much of a lease must be left when a hold begins.
+   *
+   * @throws `RangeError` if no lease of these terms can have as much.
    */
   minValidityMs(terms: LeaseTerms): number;
 }

@@ -1,3 +1,5 @@
+// The common result of the answers of all stores to one request: a win, or its obstacles.
+
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
 import type { HoldIdentity } from './quorum-hold.js';
 import type { AskedStore } from './store-answer.js';
@@ -5,14 +7,12 @@ import type { StoreFailure } from './store-failure.js';
 import type { StoreHealth } from './store-health.js';
 import type { StoreSeat, Store } from './store.js';
 
-// What the answers of all stores to one request mean together.
-
 /** The seats that make a hold. */
 export interface Win extends HoldIdentity {
   readonly seats: readonly StoreSeat[];
 }
 
-/** Why the last round did not win. */
+/** The obstacles to a win of the last round. */
 export interface Obstacles {
   /** The stores where the lock was busy in the last round, each with its holders. */
   readonly busyStores: ReadonlyMap<Store, readonly LeaseInfo[]>;

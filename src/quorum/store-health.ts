@@ -8,13 +8,13 @@ import type { StoreSeat, Store, SeatRequest } from './store.js';
  *
  * - `answering`: it granted, was busy, or had something against this one lock.
  * - `refusing`: it refused in a way that other locks would meet as well. A refusal comes at once and grants nothing, so
- *   every request may hear its own. But such a store cannot let one of several contenders pass, and is not free.
+ *   every request may ask such a store. But the store cannot be a gate, and it does not count as free.
  * - `silent`: it did not answer.
  */
 type Condition = 'answering' | 'refusing' | 'silent';
 
 /**
- * In which condition each store is. No request waits for a silent store while others answer.
+ * The condition of each store. No request waits for a silent store while others answer.
  *
  * A try without an answer may have been granted, and the release of such a seat goes on until its lease has expired. So
  * only one request at a time probes a silent store, and the other requests wait for the result of the probe.

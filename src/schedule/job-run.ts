@@ -61,7 +61,8 @@ export interface OverrunWatch {
 }
 
 /**
- * Reports once that the run is still running, and again and again what it misses: a run that hangs must not be silent.
+ * Reports once that the run is still running, and again and again the instants that it misses: a run that hangs must not
+ * be silent.
  */
 export async function watchOverrun({
   clock,

@@ -49,7 +49,10 @@ export class JobTerm {
   #mustRefresh = false;
   #firstMs: number | null = null;
   #nextMs: number | null = null;
-  /** Missed instants were claimed, and no run has started since. If claims take long, that could go on for ever. */
+  /**
+   * Missed instants were claimed, and no run has started since. The next claim is then for a run: if claims take long,
+   * each of them would find other missed instants, and no run would ever start.
+   */
   #hasClaimedMissed = false;
   #isRunning = false;
   /** Aborts with the term, or when the job is stopped. */
@@ -98,7 +101,7 @@ export class JobTerm {
   }
 
   /**
-   * Called when the job is stopped. The present run, whose signal has aborted, has `drainMs` to end. For as long, the
+   * Called when the job is stopped. The present run, whose signal has aborted, has `drainMs` to end. Meanwhile the
    * store is asked about an open claim. Without an answer its instants are reported as missed, cause `unknown`.
    */
   async drain(drainMs: number): Promise<void> {

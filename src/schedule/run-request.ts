@@ -23,7 +23,8 @@ export interface RunRequestParts {
  * it.
  *
  * The request first reads the number of the last call, by an update. A call with a higher number was made after that,
- * by this process or another, so its run also serves this request. And a repeat of the call is not another call.
+ * by this process or another, so its run also serves this request. A repeat of a call names the same
+ * number, so it makes no other call.
  */
 export class RunRequest {
   readonly #parts: RunRequestParts;

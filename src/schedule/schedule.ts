@@ -9,8 +9,8 @@ export interface Schedule {
   next(claimed: Claimed, nowMs: number): number | null;
 
   /**
-   * The next instant as far as a process can tell that does not run the job; `null`: there is none, or only the leader
-   * knows.
+   * The next instant, as far as a process that does not run the job can tell it; `null`: there is none, or only the
+   * leader knows it.
    */
   expected(claimed: Claimed | null, nowMs: number): number | null;
 
@@ -76,8 +76,9 @@ export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
 }
 
 /**
- * `everyMs` after each run. Nothing is due before that, so no instant is missed. The end of a run may be before its
- * beginning if the server's clock was set back meanwhile, but a claim before the last one would never be granted.
+ * `everyMs` after each run. Nothing is due before that, so no instant is missed. If the server's clock was set back
+ * during a run, the run ends before its instant. The next instant then counts from that instant, because a claim before
+ * the last one is never granted.
  */
 export function fixedDelay(everyMs: number, initialDelayMs: number): Schedule {
   const next = ({ lastMs, endedMs = lastMs }: Claimed): number => Math.max(lastMs, endedMs) + everyMs;

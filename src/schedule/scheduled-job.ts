@@ -161,8 +161,8 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   /**
-   * Starts no other run, and aborts the signal of the present one, which has `drainMs` (default 5,000) to end. For as
-   * long, the store is asked about a claim that it has not answered. If the run has not ended by then, the seat of the
+   * Starts no other run, and aborts the signal of the present one, which has `drainMs` (default 5,000) to end.
+   * Meanwhile the store is asked about a claim that it has not answered. If the run has not ended by then, the seat of the
    * job's own election stays taken until the run ends or the lease is over. A shared election continues.
    *
    * @returns Resolves when that is done or `drainMs` is up; also if `start` is called meanwhile.

@@ -15,7 +15,7 @@ interface ClaimingJob {
   readonly tell: TellJob;
 }
 
-/** What one term claims, and what it knows of the claims of its job. */
+/** The claims of one term, and its knowledge of the claims of its job. */
 export class TermClaims {
   readonly #job: ClaimingJob;
   readonly #termId: string;
@@ -23,7 +23,10 @@ export class TermClaims {
   /** Aborts when the drain of a stop is over: the outcome of a claim is not asked for any more. */
   readonly #abandoned = new AbortController();
   #last: Claimed | null = null;
-  /** When the last claim began, if only its run has taken time since. Instants after that are missed by an overrun. */
+  /**
+   * When the last claim began, if nothing but its run has taken time since; otherwise infinite. Instants after that are
+   * missed by an overrun.
+   */
   #busySinceMs = Infinity;
   #claiming: Promise<unknown> | undefined;
 
@@ -49,7 +52,7 @@ export class TermClaims {
     if (this.#last !== null) this.#last = { ...this.#last, endedMs };
   }
 
-  /** Something else than a run has taken time, so an instant that was missed meanwhile is not missed by an overrun. */
+  /** Something other than a run has taken time, so an instant that was missed meanwhile is not missed by an overrun. */
   interrupted(): void {
     this.#busySinceMs = Infinity;
   }
