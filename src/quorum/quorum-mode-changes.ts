@@ -1,6 +1,7 @@
 import { LinkedController } from '../abort-listeners.js';
-import { AcquireTimeoutError, LockModeError, ProviderClosedError } from '../errors.js';
+import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
 import { lossError } from '../lease/holding/loss.js';
+import { ModeChangeGuard } from '../lease/mode-change/mode-change-guard.js';
 import type { ParsedWait } from '../options/request-options.js';
 import type { Mode } from '../protocol/lock-document.js';
 import { QuorumError } from './quorum-error.js';
@@ -8,8 +9,6 @@ import type { QuorumHold } from './quorum-hold.js';
 import { awaitQuorum, callSeats, highestToken, raiseFences } from './quorum.js';
 import type { Quorum, SeatCall } from './quorum.js';
 import type { StoreFailure } from './store-failure.js';
-
-const BY_STRENGTH: readonly Mode[] = ['read', 'upgradeable', 'write'];
 
 /**
  * The mode of one hold of a reader-writer lock, and its changes, one at a time. A change is complete when a majority of
@@ -19,11 +18,12 @@ const BY_STRENGTH: readonly Mode[] = ['read', 'upgradeable', 'write'];
 export class QuorumModeChanges {
   readonly #quorum: Quorum;
   readonly #hold: QuorumHold;
-  #inProgress: 'an upgrade' | 'a downgrade' | undefined;
+  readonly #guard: ModeChangeGuard;
 
   constructor(quorum: Quorum, hold: QuorumHold) {
     this.#quorum = quorum;
     this.#hold = hold;
+    this.#guard = new ModeChangeGuard(hold.name, () => hold.mode);
   }
 
   get mode(): Mode {
@@ -36,18 +36,17 @@ export class QuorumModeChanges {
    */
   async upgrade(wait: ParsedWait): Promise<void> {
     wait.signal?.throwIfAborted();
-    this.#throwUnlessIdle();
-    const { name, mode } = this.#hold;
-    if (mode !== 'upgradeable') throw this.#illegal('only an upgradeable read can be upgraded');
-    if (this.#quorum.closing.aborted) throw new ProviderClosedError(name);
-    this.#begin('an upgrade');
-    const decided = new LinkedController(wait.signal);
-    try {
-      await this.#upgrade(wait, decided);
-    } finally {
-      decided.unlink();
-      this.#settle();
-    }
+    this.#throwIfOver();
+    this.#guard.throwUnlessUpgradeable();
+    if (this.#quorum.closing.aborted) throw new ProviderClosedError(this.#hold.name);
+    await this.#change('an upgrade', async () => {
+      const decided = new LinkedController(wait.signal);
+      try {
+        await this.#upgrade(wait, decided);
+      } finally {
+        decided.unlink();
+      }
+    });
   }
 
   async #upgrade(wait: ParsedWait, decided: AbortController): Promise<void> {
@@ -87,53 +86,43 @@ export class QuorumModeChanges {
   }
 
   async downgrade(to: 'upgradeable' | 'read'): Promise<void> {
-    this.#throwUnlessIdle();
+    this.#throwIfOver();
+    this.#guard.throwUnlessWeaker(to);
+    await this.#change('a downgrade', () => this.#downgrade(to));
+  }
+
+  async #downgrade(to: 'upgradeable' | 'read'): Promise<void> {
     const { majority } = this.#quorum;
     const hold = this.#hold;
-    if (BY_STRENGTH.indexOf(to) >= BY_STRENGTH.indexOf(hold.mode)) {
-      throw this.#illegal(`that cannot be downgraded to ${to}`);
-    }
-    this.#begin('a downgrade');
-    try {
-      const { seats } = hold;
-      hold.weaken(to);
-      const calls = callSeats(seats, (seat) => seat.downgrade(to));
-      const { seats: followed, failures } = await awaitQuorum(calls, majority);
-      this.#throwIfOver();
-      if (followed.length < majority) throw this.#quorumError(failures);
-      const token = Math.max(hold.token, highestToken(followed));
-      const { seats: fenced, failures: unfenced } = await raiseFences(followed, token, majority);
-      this.#throwIfOver();
-      if (fenced.length < majority) throw this.#quorumError(unfenced);
-      hold.setMode(to, token);
-      this.#throwIfOver();
-    } finally {
-      this.#settle();
-    }
-  }
-
-  #begin(change: 'an upgrade' | 'a downgrade'): void {
-    this.#inProgress = change;
-    this.#hold.setChanging(true);
-  }
-
-  #settle(): void {
-    this.#inProgress = undefined;
-    this.#hold.setChanging(false);
-  }
-
-  #throwUnlessIdle(): void {
+    const { seats } = hold;
+    hold.weaken(to);
+    const calls = callSeats(seats, (seat) => seat.downgrade(to));
+    const { seats: followed, failures } = await awaitQuorum(calls, majority);
     this.#throwIfOver();
-    if (this.#inProgress !== undefined) throw this.#illegal(`${this.#inProgress} is in progress`);
+    if (followed.length < majority) throw this.#quorumError(failures);
+    const token = Math.max(hold.token, highestToken(followed));
+    const { seats: fenced, failures: unfenced } = await raiseFences(followed, token, majority);
+    this.#throwIfOver();
+    if (fenced.length < majority) throw this.#quorumError(unfenced);
+    hold.setMode(to, token);
+    this.#throwIfOver();
+  }
+
+  /** While the mode is changing, no seat joins the hold. */
+  async #change(name: 'an upgrade' | 'a downgrade', change: () => Promise<void>): Promise<void> {
+    await this.#guard.run(name, async () => {
+      this.#hold.setChanging(true);
+      try {
+        await change();
+      } finally {
+        this.#hold.setChanging(false);
+      }
+    });
   }
 
   #throwIfOver(): void {
     const ended = this.#hold.checkEnd();
     if (ended !== undefined) throw lossError(this.#hold, ended);
-  }
-
-  #illegal(detail: string): LockModeError {
-    return new LockModeError(this.#hold.name, this.#hold.mode, detail);
   }
 
   #quorumError(failures: readonly StoreFailure[]): QuorumError {

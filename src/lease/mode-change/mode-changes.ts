@@ -2,7 +2,7 @@
 // does.
 
 import { within } from '../../clock.js';
-import { LockModeError, ProviderClosedError, StoreUnavailableError } from '../../errors.js';
+import { ProviderClosedError, StoreUnavailableError } from '../../errors.js';
 import type { ParsedWait } from '../../options/request-options.js';
 import type { Mode } from '../../protocol/lock-document.js';
 import { unavailable } from '../../store/unavailable.js';
@@ -11,9 +11,8 @@ import type { Hold } from '../holding/hold.js';
 import { lossError } from '../holding/loss.js';
 import type { HandleHolds } from '../holding/lease-handle.js';
 import { ModeExchange } from './mode-exchange.js';
+import { ModeChangeGuard } from './mode-change-guard.js';
 import { Upgrade } from './upgrade.js';
-
-const STRENGTH: Readonly<Record<Mode, number>> = { read: 0, upgradeable: 1, write: 2 };
 
 /**
  * The mode of one hold of a reader-writer lock, and its changes, one at a time.
@@ -25,10 +24,11 @@ export class ModeChanges {
   readonly #context: AcquisitionContext;
   readonly #hold: Hold;
   readonly #exchange: ModeExchange;
-  #inProgress: 'an upgrade' | 'a downgrade' | undefined;
+  readonly #guard: ModeChangeGuard;
 
   constructor(context: AcquisitionContext, holds: HandleHolds, hold: Hold) {
     this.#context = context;
+    this.#guard = new ModeChangeGuard(hold.name, () => this.mode);
     this.#hold = hold;
     this.#exchange = new ModeExchange(context, holds, hold);
   }
@@ -40,15 +40,11 @@ export class ModeChanges {
   /** @throws The errors of an acquire; {@link LockModeError}, {@link LockLostError}. The mode then stays. */
   async upgrade(options: ParsedWait): Promise<void> {
     options.signal?.throwIfAborted();
-    this.#throwUnlessIdle();
-    if (this.mode !== 'upgradeable') throw this.#illegal('only an upgradeable read can be upgraded');
+    this.#throwIfOver();
+    this.#guard.throwUnlessUpgradeable();
     if (this.#context.closing.aborted) throw new ProviderClosedError(this.#hold.name);
-    this.#inProgress = 'an upgrade';
-    try {
-      await new Upgrade(this.#context, this.#hold, this.#exchange, options).run();
-    } finally {
-      this.#inProgress = undefined;
-    }
+    const upgrade = new Upgrade(this.#context, this.#hold, this.#exchange, options);
+    await this.#guard.run('an upgrade', () => upgrade.run());
   }
 
   /**
@@ -56,16 +52,11 @@ export class ModeChanges {
    *   the background.
    */
   async downgrade(to: Exclude<Mode, 'write'>): Promise<void> {
-    this.#throwUnlessIdle();
+    this.#throwIfOver();
+    this.#guard.throwUnlessWeaker(to);
     const from = this.mode;
-    if (STRENGTH[to] >= STRENGTH[from]) throw this.#illegal(`that cannot be downgraded to ${to}`);
     this.#exchange.weaken(to);
-    this.#inProgress = 'a downgrade';
-    try {
-      await this.#downgrade(to, from);
-    } finally {
-      this.#inProgress = undefined;
-    }
+    await this.#guard.run('a downgrade', () => this.#downgrade(to, from));
   }
 
   async #downgrade(to: Mode, from: Mode): Promise<void> {
@@ -87,17 +78,8 @@ export class ModeChanges {
     }
   }
 
-  #throwUnlessIdle(): void {
-    this.#throwIfOver();
-    if (this.#inProgress !== undefined) throw this.#illegal(`${this.#inProgress} is in progress`);
-  }
-
   #throwIfOver(): void {
     const ended = this.#hold.checkEnd();
     if (ended !== undefined) throw lossError(this.#hold, ended);
-  }
-
-  #illegal(detail: string): LockModeError {
-    return new LockModeError(this.#hold.name, this.mode, detail);
   }
 }
