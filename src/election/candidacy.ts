@@ -60,7 +60,7 @@ export class Candidacy {
     this.#callbacks = callbacks;
     this.#listener = listener;
     this.#termParts = { ...parts, context: requester.context };
-    const { candidateId, value, transitionMs, terms } = options;
+    const { candidateId, value, transitionMs, terms: durations } = options;
     this.#return = new ReturnTimer(requester.context, name, candidateId);
     this.queued = new Promise((resolve, reject) => {
       this.#resolveQueued = resolve;
@@ -70,7 +70,7 @@ export class Candidacy {
     this.queued.catch(() => undefined);
     this.#target = {
       name,
-      terms,
+      terms: durations,
       seats: electionSeats,
       demand: () => ({ candidateId, value, transitionMs }),
       makeHandle: (hold, holds) => new TermHandle(hold, holds, (term) => this.#release(term)),

@@ -150,7 +150,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * @returns Whether the other candidate got the seat. False without any change: this candidate does not lead, or the
    *   other one does not wait, or its place has lapsed. False after the end of the term: the other one left while the
    *   work ended, or the work took longer than `drainMs`; the first candidate in the queue is next.
-   * @throws {@link StoreUnavailableError} if the store could not say whether the other candidate waits.
+   * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the store could not say whether the other
+   *   candidate waits.
    */
   async handOverTo(candidateId: string, options?: DrainOptions): Promise<boolean> {
     const to = parseCandidateId(candidateId);

@@ -77,8 +77,8 @@ export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
 
 /**
  * `everyMs` after each run. Nothing is due before that, so no instant is missed. If the server's clock was set back
- * during a run, the run ends before its instant. The next instant then counts from that instant, because a claim before
- * the last one is never granted.
+ * during a run, the run may end before its instant by that clock. The next instant then counts from that instant,
+ * because a claim before the last one is never granted.
  */
 export function fixedDelay(everyMs: number, initialDelayMs: number): Schedule {
   const next = ({ lastMs, endedMs = lastMs }: Claimed): number => Math.max(lastMs, endedMs) + everyMs;

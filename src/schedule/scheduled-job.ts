@@ -93,7 +93,8 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
    * Reads what the job is doing and has done, with read concern majority, and computes the next instant by the schedule
    * of this object. Works in any process, also in one that has not started the job.
    *
-   * @throws {@link StoreUnavailableError}, {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
+   * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError}, {@link CorruptLockDocumentError},
+   *   {@link ProviderClosedError}.
    */
   async status(): Promise<JobStatus> {
     this.#assertOpen();
@@ -113,7 +114,8 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
    *   If the leader loses its term at that moment, the run is reported as `missed` like any other.
    * @throws {@link JobNotStartedError} if no leader claims the run in time: twice the lease and transition of the
    *   election, plus `storeTimeoutMs`. No leader claims it later. {@link StoreUnavailableError}: if `outcomeKnown` is
-   *   false, the run may still start. {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
+   *   false, the run may still start. {@link UnsupportedServerError}, {@link CorruptLockDocumentError},
+   *   {@link ProviderClosedError}.
    */
   async runNow(): Promise<void> {
     this.#assertOpen();
