@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { systemClock } from '../../../src/clock.js';
-import { StoreUnavailableError } from '../../../src/errors.js';
+import { StoreUnavailableError, UnsupportedServerError } from '../../../src/errors.js';
 import type { AcquisitionContext } from '../../../src/lease/acquiring/acquisition-context.js';
 import { JobNotStartedError } from '../../../src/schedule/job-not-started.js';
 import type { CallAnswer } from '../../../src/schedule/job-ledger.js';
@@ -13,6 +13,7 @@ import { rejection } from '../../../lab/patience.js';
 const lost: CallAnswer = { cause: new Error('the answer was lost') };
 const late: CallAnswer = 'late';
 const refusal: CallAnswer = new StoreUnavailableError('e', true, new Error('not permitted'));
+const unsupported: CallAnswer = new UnsupportedServerError('e', 'too old');
 const none: CallAnswer = { asked: 0, claimed: 0 };
 const stored: CallAnswer = { asked: 1, claimed: 0 };
 
@@ -87,6 +88,11 @@ describe('a request for a run that the store does not answer', () => {
       'may have started a run if the store refuses after it has stored the call',
       false,
       [none, stored, refusal],
+    ],
+    [
+      'may have stored its call if that is unanswered and the server then lacks what jobs need',
+      false,
+      [none, lost, unsupported],
     ],
   ])('%s', async (_, outcomeKnown, answers) => {
     expect(await answered(answers)).toMatchObject({
