@@ -35,8 +35,10 @@ export interface Timer {
   cancel(): void;
 }
 
-/** The longest delay that setTimeout accepts. A longer one fires at once (E43), so longer waits are cut into slices. */
-const MAX_DELAY_MS = 2_147_483_647;
+export const DAY_MS = 86_400_000;
+
+/** The longest delay that Node's timers accept. A longer one fires at once (E43), so longer waits are cut into slices. */
+export const MAX_TIMER_MS = 2_147_483_647;
 
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
@@ -60,7 +62,7 @@ class SystemTimer implements Timer {
   }
 
   #arm(): void {
-    const delayMs = Math.min(Math.max(Math.ceil(this.#atMs - performance.now()), 0), MAX_DELAY_MS);
+    const delayMs = Math.min(Math.max(Math.ceil(this.#atMs - performance.now()), 0), MAX_TIMER_MS);
     this.#timeout = setTimeout(() => {
       // A timer may fire up to a millisecond early by this clock, and a slice of a long wait always fires early.
       if (performance.now() < this.#atMs) this.#arm();
@@ -89,8 +91,8 @@ function atOrAborted(clock: Clock, atMs: number, signal: AbortSignal | undefined
 }
 
 /**
- * Resolves with the result of the promise, or with `undefined` if `boundMs` is up or the signal aborts first. The
- * promise continues in the background in that case.
+ * Resolves or rejects with the promise. If `boundMs` is up or the signal aborts first, resolves with `undefined`, and
+ * the promise continues in the background.
  */
 export async function within<T>(
   clock: Clock,
@@ -104,9 +106,11 @@ export async function within<T>(
       resolve(undefined);
     });
   });
-  const first = await Promise.race([promise, over]);
-  bound?.cancel();
-  return first;
+  try {
+    return await Promise.race([promise, over]);
+  } finally {
+    bound?.cancel();
+  }
 }
 
 /** Resolves when the clock has reached `atMs` or when the signal aborts. */

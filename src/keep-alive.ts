@@ -1,5 +1,4 @@
-/** The longest interval that Node accepts. Its length does not matter, only that the timer is referenced. */
-const TICK_MS = 2_147_483_647;
+import { MAX_TIMER_MS } from './clock.js';
 
 let awaitedCalls = 0;
 let ticking: NodeJS.Timeout | undefined;
@@ -11,11 +10,12 @@ let ticking: NodeJS.Timeout | undefined;
  * function, a process whose main function awaits a lock while the store is down would end with exit code 0. Neither the
  * lines after the call nor its `catch` would run.
  *
- * One timer serves all calls, so a waiter costs no more than a counter.
+ * One timer serves all calls, so a waiter costs no more than a counter. Its length does not matter, only that it is
+ * referenced.
  */
 export async function keepAlive<T>(promise: Promise<T>): Promise<T> {
   awaitedCalls += 1;
-  ticking ??= setInterval(() => undefined, TICK_MS);
+  ticking ??= setInterval(() => undefined, MAX_TIMER_MS);
   try {
     return await promise;
   } finally {

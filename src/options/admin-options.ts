@@ -1,10 +1,11 @@
+import { DAY_MS } from '../clock.js';
 import { LOCK_KINDS } from '../protocol/lock-document.js';
 import type { LockKind } from '../protocol/lock-document.js';
 import { boolean, number, oneOf, optional, orElse, knownOptions, shortText, wrongType } from './checks.js';
 import type { KeysOf } from './unknown-keys.js';
 
 /** The longest drain. */
-const MAX_DRAIN_MS = 86_400_000;
+const MAX_DRAIN_MS = DAY_MS;
 
 /** The default of `drainMs`. */
 export const DRAIN_MS = 5_000;

@@ -1,6 +1,7 @@
 // Options: their public types and defaults. A caller's options are checked once, here; the other folders get checked
 // values.
 
+import { DAY_MS } from '../clock.js';
 import { quoted } from '../error-text.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 import {
@@ -97,8 +98,6 @@ export interface LeaseTerms {
 
 /** How long a lease or a place that is stored under these terms lasts at most without an extension. */
 export const storedLeaseMs = ({ leaseMs, transitionMs = 0 }: LeaseTerms): number => leaseMs + transitionMs;
-
-const DAY_MS = 86_400_000;
 
 export const PROVIDER_OPTIONS: KeysOf<LockProviderOptions> = {
   collectionName: true,

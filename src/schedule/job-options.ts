@@ -1,3 +1,4 @@
+import { DAY_MS } from '../clock.js';
 import type { LeaderElection } from '../election/leader-election.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { integer, oneOf, optional, orElse, knownOptions, wrongType } from '../options/checks.js';
@@ -89,7 +90,7 @@ export interface ParsedJobOptions {
 }
 
 const MIN_EVERY_MS = 10;
-const MAX_EVERY_MS = 3_650 * 86_400_000;
+const MAX_EVERY_MS = 3_650 * DAY_MS;
 
 const JOB_OPTIONS: KeysOf<ScheduledJobOptions> = {
   run: true,

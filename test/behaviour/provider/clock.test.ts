@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock, within } from '../../../src/clock.js';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -29,5 +29,16 @@ describe('the system clock', () => {
     systemClock.at(systemClock.nowMs() + 10, never).cancel();
     vi.advanceTimersByTime(1_000);
     expect(never).not.toHaveBeenCalled();
+  });
+});
+
+describe('a bounded promise', () => {
+  it('that rejects leaves no timer and no listener behind', async () => {
+    const { signal } = new AbortController();
+    const forget = vi.spyOn(signal, 'removeEventListener');
+    const rejected = within(systemClock, 60_000, Promise.reject(new Error('no')), signal);
+    await expect(rejected).rejects.toThrow('no');
+    expect(vi.getTimerCount()).toBe(0);
+    expect(forget).toHaveBeenCalledOnce();
   });
 });
