@@ -6,28 +6,23 @@ import type {
   TopologyDescription,
   TopologyDescriptionChangedEvent,
 } from 'mongodb';
+import { SharedPerClient } from './shared-per-client.js';
+import type { TopologyObserver } from './shared-per-client.js';
 import { troubleOf } from './trouble.js';
 
-/** Follows one command, to tell whether it can have reached a server. */
+/** One command, followed to find out whether it can have reached a server. */
 export interface Sending {
   /** False only if no server was reachable at any time from the beginning of the call until now. */
   mayHaveBeenSent(): boolean;
 }
 
-const connections = new WeakMap<MongoClient, Connection>();
-
 /**
  * The connection of one client to its servers: what the driver's monitors know of them, and a second attempt to connect
- * after a first one that failed.
- *
- * All providers of a client share one, because Node warns of a leak at the eleventh listener.
+ * after a first one that failed. All providers of a client share one.
  */
-export class Connection {
+export class Connection implements TopologyObserver {
+  static readonly #shared = new SharedPerClient((client) => new Connection(client));
   readonly #client: MongoClient;
-  readonly #listen = (event: TopologyDescriptionChangedEvent): void => {
-    this.#changed(event);
-  };
-  #users = 0;
   /** The last description that the driver reported; `undefined` before the first one. */
   #description: TopologyDescription | undefined;
   /** How often the driver has begun to search for its servers. */
@@ -42,18 +37,15 @@ export class Connection {
 
   /** Returns the shared connection of this client. Call `leave` when it is not used any more. */
   static join(client: MongoClient): Connection {
-    const connection = connections.get(client) ?? new Connection(client);
-    connections.set(client, connection);
-    if (connection.#users === 0) client.on('topologyDescriptionChanged', connection.#listen);
-    connection.#users += 1;
-    return connection;
+    return Connection.#shared.join(client);
   }
 
   leave(): void {
-    this.#users -= 1;
-    if (this.#users > 0) return;
-    this.#client.off('topologyDescriptionChanged', this.#listen);
-    // Later changes are not reported here, so the description would become stale.
+    Connection.#shared.leave(this.#client);
+  }
+
+  /** For `SharedPerClient` only, like `changed`. */
+  forget(): void {
     this.#description = undefined;
   }
 
@@ -111,7 +103,7 @@ export class Connection {
     return this.#description === undefined || isReachable(this.#description);
   }
 
-  #changed({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
+  changed({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
     this.#description = newDescription;
     // A client that begins to search for its servers had a description without servers before.
     if (previousDescription.servers.size === 0) this.#searches += 1;

@@ -1,3 +1,5 @@
+// The store: the only folder that sends commands for locks to MongoDB.
+
 import type { ChangeStream, ClientSession, Db, Document } from 'mongodb';
 import { momentNow } from '../clock.js';
 import type { Clock } from '../clock.js';
@@ -48,7 +50,7 @@ export interface ServerKind {
 
 /**
  * The gateway to the collection of lock documents: it sets the concerns, bounds each call, and returns one of three
- * outcomes. This folder is the only one that sends commands for locks to MongoDB.
+ * outcomes.
  */
 export class LockCollection {
   readonly name: string;
@@ -162,8 +164,8 @@ export class LockCollection {
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
 
-  /** Whether `handshake` has succeeded. */
-  get isMet(): boolean {
+  /** Whether a handshake has found out the kind of the server. */
+  get isServerKnown(): boolean {
     return this.#serverKind !== undefined;
   }
 
@@ -254,14 +256,14 @@ export class LockCollection {
   }
 
   /**
-   * The error that the store has not answered within `boundMs`, or until now, with the reason if the driver knows it.
+   * The error that the store has not answered within `boundMs`, or so far, with the reason if the driver knows it.
    */
   unanswered(boundMs?: number): Error {
     return this.#calls.unanswered(boundMs);
   }
 
   /** The error as it is reported: short, and for an unauthorized user with the missing privileges. */
-  brief(error: unknown, actions: string): unknown {
-    return this.#calls.brief(error, actions);
+  shortened(error: unknown, actions: string): unknown {
+    return this.#calls.shortened(error, actions);
   }
 }

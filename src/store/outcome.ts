@@ -3,8 +3,8 @@ import type { Moment } from '../clock.js';
 /**
  * How a call to the store ended.
  *
- * - `done`: the server has applied it, and a majority has acknowledged it. `sentAt` is the moment just before sending.
- * - `refused`: the server answered no. Nothing was changed, and a repeat is of no use.
+ * - `done`: the server has answered; a write is acknowledged by a majority. `sentAt` is the moment just before sending.
+ * - `refused`: the server or the driver answered no. Nothing was changed, and a repeat is of no use.
  * - `unknown`: there is no answer, or none that can be relied on. The call may have been applied (`maybeApplied`). The
  *   caller may repeat the same request under the same id.
  */
@@ -33,7 +33,7 @@ export interface Unknown {
 export const isKnown = (outcome: Outcome<unknown>): boolean =>
   outcome.type !== 'unknown' || !outcome.maybeApplied;
 
-/** Errors of a server that changes its role, is overloaded or shuts down, and others that a later try may not meet. */
+/** Errors of a server that changes its role, is overloaded or shuts down, and others that may be over at a later try. */
 const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   6, // HostUnreachable
   7, // HostNotFound
@@ -85,10 +85,10 @@ const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([
  * Errors of the driver for an invalid call, or for a client that its owner has closed. A repeat would fail the same
  * way.
  *
- * Only a closed client raises `MongoNotConnectedError`. Two more errors of a closed client are not in the list, because
- * other clients raise them, too. `MongoTopologyClosedError` also meets every command after a first connect that failed. `MongoClientClosedError`
- * meets a command in flight, which may have been applied. After either of the two, the same command is sent once more,
- * and a closed client then raises `MongoNotConnectedError`.
+ * Only a closed client raises `MongoNotConnectedError`. Two more errors of a closed client are not in the list.
+ * `MongoTopologyClosedError` is also the error of every command after a first connect that failed, and
+ * `MongoClientClosedError` is that of a command in flight, which may have been applied. After either of the two, the same
+ * command is sent once more, and a closed client then raises `MongoNotConnectedError`.
  */
 const PERMANENT_DRIVER_ERRORS: ReadonlySet<string> = new Set([
   'MongoAPIError',
@@ -129,7 +129,7 @@ export function outcomeOfError(error: unknown): Refused | Unknown {
 /** Errors of the driver that a close of the client raises, and other events as well. */
 const CLOSING_ERRORS: ReadonlySet<string> = new Set(['MongoClientClosedError', 'MongoTopologyClosedError']);
 
-/** Whether the client may be closed, or the call invalid. The next command shows which. */
+/** Whether the driver may refuse every call from now on. The next command shows whether it does. */
 export const mayBeRefusedByDriver = (error: unknown): boolean => {
   const outcome = outcomeOfError(error);
   if (outcome.type === 'refused') return !outcome.byServer;
@@ -148,9 +148,7 @@ const NOT_IMPLEMENTED_CODES: ReadonlySet<number> = new Set([
 
 export const isNotImplemented = (error: unknown): boolean => NOT_IMPLEMENTED_CODES.has(codeOf(error) ?? 0);
 
-/**
- * Errors that every further change stream would meet as well. After any other error the process opens another stream.
- */
+/** Errors that would end every further change stream as well. After any other error the process opens another one. */
 const STREAM_REFUSAL_CODES: ReadonlySet<number> = new Set([
   9, // FailedToParse
   13, // Unauthorized
@@ -164,8 +162,8 @@ const STREAM_REFUSAL_CODES: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * Whether no change stream will ever open. The codes differ from those of a command: most errors end a stream, and
- * hardly any of them means that the next one will not open.
+ * Whether no change stream will ever open. The codes differ from those of a command, because after most errors that end
+ * a stream the next one opens.
  */
 export const isStreamRefused = (error: unknown): boolean => STREAM_REFUSAL_CODES.has(codeOf(error) ?? 0);
 

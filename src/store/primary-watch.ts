@@ -1,28 +1,25 @@
 import type { MongoClient, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
+import { SharedPerClient } from './shared-per-client.js';
+import type { TopologyObserver } from './shared-per-client.js';
 
-/** A call without an answer so far. */
-interface Call {
+/** A command without an answer so far. */
+interface AwaitedCommand {
   /** The primary that it was sent to; `null`: it waits for a primary; `undefined`: the driver has not reported one. */
   primary: string | null | undefined;
   readonly onFollowed: (error: Error) => void;
 }
 
-const watches = new WeakMap<MongoClient, PrimaryWatch>();
-
 /**
- * Ends the calls that wait for an answer from a primary that another one has replaced. A primary that stands still
+ * Ends the commands that wait for an answer from a primary that another one has replaced. A primary that stands still
  * closes no connection, and the driver goes on waiting for it, although its monitors know of the election. Without this
  * watch, the first grant after the election would come a whole `storeTimeoutMs` late (E17).
  *
- * All providers of a client share one, because Node warns of a leak at the eleventh listener.
+ * All providers of a client share one.
  */
-export class PrimaryWatch {
+export class PrimaryWatch implements TopologyObserver {
+  static readonly #shared = new SharedPerClient((client) => new PrimaryWatch(client));
   readonly #client: MongoClient;
-  readonly #calls = new Set<Call>();
-  readonly #listen = (event: TopologyDescriptionChangedEvent): void => {
-    this.#changed(event);
-  };
-  #users = 0;
+  readonly #awaited = new Set<AwaitedCommand>();
   #primary: string | null | undefined;
 
   private constructor(client: MongoClient) {
@@ -31,43 +28,40 @@ export class PrimaryWatch {
 
   /** Returns the shared watch of this client. Call `leave` when it is not used any more. */
   static join(client: MongoClient): PrimaryWatch {
-    const watch = watches.get(client) ?? new PrimaryWatch(client);
-    watches.set(client, watch);
-    if (watch.#users === 0) client.on('topologyDescriptionChanged', watch.#listen);
-    watch.#users += 1;
-    return watch;
+    return PrimaryWatch.#shared.join(client);
   }
 
   leave(): void {
-    this.#users -= 1;
-    if (this.#users > 0) return;
-    this.#client.off('topologyDescriptionChanged', this.#listen);
-    // Later changes are not reported here, so this would become stale.
+    PrimaryWatch.#shared.leave(this.#client);
+  }
+
+  /** For `SharedPerClient` only, like `changed`. */
+  forget(): void {
     this.#primary = undefined;
   }
 
   /** Calls back once when another primary replaces the present one. Returns a function to unsubscribe. */
   asking(onFollowed: (error: Error) => void): () => void {
-    const call: Call = { primary: this.#primary, onFollowed };
-    this.#calls.add(call);
-    return () => this.#calls.delete(call);
+    const command: AwaitedCommand = { primary: this.#primary, onFollowed };
+    this.#awaited.add(command);
+    return () => this.#awaited.delete(command);
   }
 
-  #changed({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
+  changed({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
     const next = primaryOf(newDescription);
     this.#primary = next;
     if (next === null) return;
     const before = primaryOf(previousDescription);
-    for (const call of this.#calls) {
-      const { primary = before } = call;
-      if (primary === null) call.primary = next;
-      else if (primary !== next) this.#followed(call, primary, next);
+    for (const command of this.#awaited) {
+      const { primary = before } = command;
+      if (primary === null) command.primary = next;
+      else if (primary !== next) this.#followed(command, primary, next);
     }
   }
 
-  #followed(call: Call, primary: string, next: string): void {
-    this.#calls.delete(call);
-    call.onFollowed(new Error(`no answer from ${primary}, and ${next} is the primary now`));
+  #followed(command: AwaitedCommand, primary: string, next: string): void {
+    this.#awaited.delete(command);
+    command.onFollowed(new Error(`no answer from ${primary}, and ${next} is the primary now`));
   }
 }
 

@@ -1,6 +1,9 @@
 import type { Clock } from '../clock.js';
 
-/** An estimate of the server's clock, from the times in its replies. */
+/**
+ * An estimate of the server's clock, from the last reply alone: never behind, and at most one round trip ahead. So a
+ * not-after is never too early. A job, which must not be early, has another estimate (schedule/server-time.ts).
+ */
 export class ServerClock {
   readonly #clock: Clock;
   #serverMs = 0;
@@ -23,7 +26,7 @@ export class ServerClock {
     return this.#roundTripMs;
   }
 
-  /** The server's time now. The estimate is at most one round trip ahead of the server's clock. */
+  /** The server's time now, at most one round trip ahead. */
   nowMs(): number {
     return this.#serverMs + this.#clock.nowMs() - (this.#sentAtMs ?? this.#clock.nowMs());
   }

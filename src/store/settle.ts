@@ -5,7 +5,7 @@ import type { Clock } from '../clock.js';
 /** When a request is settled, and when it is given up. */
 export interface Settling<A> {
   readonly clock: Clock;
-  /** Whether the answer tells the outcome. So does a refusal: nothing was changed, and a repeat is of no use. */
+  /** Whether the answer tells the outcome. A refusal does: nothing was changed, and a repeat is of no use. */
   readonly isSettled: (answer: A) => boolean;
   /** Whether the outcome is of no use any more. Asked before each pause and after it. */
   readonly isOver?: (() => boolean) | undefined;
@@ -23,10 +23,11 @@ export interface Settling<A> {
  * A repeat is safe because every copy names the same id: of an attempt, a claim, a call, a change of mode, or a token to
  * reach. The server applies the first copy that arrives. Each later copy finds the effect of the first one in the
  * document and changes nothing, and its reply shows that effect. So the answer to any copy is the answer to all of them.
+ * A resize names no id: two copies have the effect of one, because both set the same limit.
  * A request that creates something also names its not-after, so that a copy which is still on its way when the process
  * gives up has no effect later (E2).
  *
- * It ends with an answer or a refusal, at the deadline, or when the outcome is of no use any more.
+ * It ends with an answer or a refusal, at `untilMs`, or when the outcome is of no use any more.
  *
  * @param send - Sends one copy.
  * @returns The last answer. It does not tell the outcome if the request was given up.
@@ -48,5 +49,5 @@ export async function settle<A>(send: () => Promise<A>, settling: Settling<A>): 
  */
 export const reachedTooLate = (): Error => new Error('the request reached the server too late');
 
-/** Whether the outcome of a call to the store is known, or the server has refused it. */
+/** Whether the call was done or refused, so that a repeat is of no use. (`isKnown` asks what it changed.) */
 export const isAnswered = ({ type }: { readonly type: string }): boolean => type !== 'unknown';

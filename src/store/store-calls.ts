@@ -3,12 +3,12 @@ import { momentNow } from '../clock.js';
 import type { Clock, Moment, Timer } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
-import { CommandGate } from './command-gate.js';
 import { Connection } from './connection.js';
 import { codeOf, isNotImplemented, outcomeOfError } from './outcome.js';
 import type { Done, Outcome, Refused, Unknown } from './outcome.js';
 import { PrimaryWatch } from './primary-watch.js';
-import { brief } from './trouble.js';
+import { TransitionLimiter } from './transition-limiter.js';
+import { shortenedError } from './trouble.js';
 
 /** How replies are decoded, whatever the client's own BSON options are. */
 export const BSON_OPTIONS = {
@@ -28,6 +28,9 @@ const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const 
 
 const NONE: ReadonlySet<number> = new Set();
 
+/** What a command is for, as a `storeError` event says it. */
+export type Purpose = 'transition' | 'extension' | 'read' | 'index' | 'hello';
+
 /** Sends single commands to the store, each with a time bound and one of three outcomes. */
 export class StoreCalls {
   readonly #db: Db;
@@ -36,7 +39,7 @@ export class StoreCalls {
   readonly #report: Report;
   readonly #primary: PrimaryWatch;
   readonly #connection: Connection;
-  readonly #gate: CommandGate;
+  readonly #transitions: TransitionLimiter;
 
   constructor(db: Db, collectionName: string, clock: Clock, report: Report) {
     this.#db = db;
@@ -45,7 +48,7 @@ export class StoreCalls {
     this.#report = report;
     this.#primary = PrimaryWatch.join(db.client);
     this.#connection = Connection.join(db.client);
-    this.#gate = new CommandGate(db.client.options.maxPoolSize);
+    this.#transitions = new TransitionLimiter(db.client.options.maxPoolSize);
   }
 
   /** Call it after the last call to the store. */
@@ -68,9 +71,9 @@ export class StoreCalls {
   }
 
   /** The error as it is reported: short, and for an unauthorized user with the missing privileges. */
-  brief(error: unknown, actions: string): unknown {
+  shortened(error: unknown, actions: string): unknown {
     const namespace = `${this.#db.databaseName}.${this.#collectionName}`;
-    return brief(error, this.#db.client.options, { namespace, actions });
+    return shortenedError(error, this.#db.client.options, { namespace, actions });
   }
 
   /**
@@ -82,7 +85,7 @@ export class StoreCalls {
    * @param expected - The codes of expected errors, which no event reports.
    */
   async run(
-    during: string,
+    during: Purpose,
     lockName: string | null,
     make: () => Document,
     boundMs: number,
@@ -120,7 +123,7 @@ export class StoreCalls {
         return { type: 'done', value: await Promise.race([running, unanswered]), sentAt: at };
       };
       unanswered.catch(() => undefined);
-      const done = await (during === 'transition' ? this.#gate.pass(giveUp.signal, send) : send());
+      const done = await (during === 'transition' ? this.#transitions.pass(giveUp.signal, send) : send());
       throwIfReplyFailed(done.value);
       return done;
     } catch (error) {
@@ -129,12 +132,12 @@ export class StoreCalls {
         this.#report('storeError', { lockName, during, error: failure.error });
       }
       if (failure.type === 'refused') return failure;
-      // The gate never let the command through.
+      // The transition was still waiting for its turn.
       if (sentAt === undefined) return { ...failure, maybeApplied: false };
       if (sending.mayHaveBeenSent()) return failure;
       // A driver that ignores the signal would still send the command when a server appears. So the command counts as
       // not sent only if it has ended.
-      await endOfTurn();
+      await afterPendingIo();
       return { ...failure, maybeApplied: failure.maybeApplied && !hasEnded };
     } finally {
       timer?.cancel();
@@ -143,9 +146,9 @@ export class StoreCalls {
   }
 
   /** Sorts the original error, and shortens it afterwards. */
-  #failureOf(error: unknown, during: string): Refused | Unknown {
+  #failureOf(error: unknown, during: Purpose): Refused | Unknown {
     const failure = outcomeOfError(error);
-    const short = this.brief(error, during === 'index' ? 'createIndex' : 'find, insert and update');
+    const short = this.shortened(error, during === 'index' ? 'createIndex' : 'find, insert and update');
     if (failure.type === 'unknown' || !isNotImplemented(error)) return { ...failure, error: short };
     const why = short instanceof Error ? short.message : String(short);
     return {
@@ -155,7 +158,8 @@ export class StoreCalls {
   }
 }
 
-const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Resolves when the promises and the I/O events of the present turn are handled. */
+const afterPendingIo = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A command may succeed and still report a missed write concern or a document that could not be written (E16). */
 function throwIfReplyFailed(reply: Document): void {

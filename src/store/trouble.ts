@@ -43,39 +43,52 @@ const PRIVILEGES_PAGE = 'https://github.com/leasehold/leasehold/blob/main/docs/o
 /**
  * A short copy of an error of the driver or the server. A server repeats the whole command that it refuses, and a
  * driver lists everything that it knows about its servers: pages of output that hide the one sentence that matters.
+ *
+ * It keeps the fields by which `outcomeOfError` sorts, because a quorum sorts the causes of its stores' errors again.
  */
-class BriefError extends Error {
+class ShortenedError extends Error {
   readonly code?: number | string;
   readonly codeName?: string;
 
   constructor(message: string, original: DriverError) {
     super(message);
     this.name = original.name;
-    if (original.code !== undefined) this.code = original.code;
-    if (original.codeName !== undefined) this.codeName = original.codeName;
+    const { code, codeName, errorLabels, keyPattern, errorResponse } = original;
+    const collation = errorResponse?.collation;
+    Object.assign(
+      this,
+      ...[{ code }, { codeName }, { errorLabels }, { keyPattern }].filter(isGiven),
+      collation === undefined ? {} : { errorResponse: { collation } },
+    );
   }
 }
+
+const isGiven = (field: object): boolean => Object.values(field).every((value) => value !== undefined);
 
 interface DriverError extends Error {
   readonly code?: number | string;
   readonly codeName?: string;
+  readonly errorLabels?: readonly string[];
+  /** The key of the index that has the duplicate. */
+  readonly keyPattern?: object;
+  readonly errorResponse?: { readonly collation?: object };
   /** The servers as a failed server selection saw them. */
   readonly reason?: TopologyDescription;
 }
 
 /** Shortens an error: name, code and codeName stay, and the message says what is wrong or what to do. */
-export function brief(error: unknown, options: Seeds, needs: Needs): unknown {
+export function shortenedError(error: unknown, options: Seeds, needs: Needs): unknown {
   if (!(error instanceof Error)) return error;
   const original: DriverError = error;
   switch (original.name) {
     case 'MongoServerSelectionError': {
       const why = original.reason?.servers === undefined ? undefined : troubleOf(original.reason, options);
-      return new BriefError(why ?? shortened(original.message), original);
+      return new ShortenedError(why ?? shortened(original.message), original);
     }
     case 'MongoNotConnectedError':
-      return new BriefError(`the client is closed: ${original.message}`, original);
+      return new ShortenedError(`the client is closed: ${original.message}`, original);
     case 'MongoServerError':
-      return new BriefError(
+      return new ShortenedError(
         isUnauthorized(original) ? missing(needs) : shortened(original.message),
         original,
       );

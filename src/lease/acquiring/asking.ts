@@ -67,7 +67,7 @@ export class Asking {
 
   async #ask(): Promise<Asked | Unanswered> {
     const { collection } = this.#context;
-    if (!collection.isMet) {
+    if (!collection.isServerKnown) {
       const met = await collection.handshake();
       if (met.type !== 'done' || !this.#observer.isWanted()) return unanswered(met);
     }

@@ -58,7 +58,7 @@ export class DocumentWatch {
     return this.#stream.state === 'streaming' && this.#coversAll();
   }
 
-  /** Returns what ends the watch. */
+  /** Watches one document. Returns a function to unsubscribe. */
   watch(name: string, watcher: DocumentWatcher): () => void {
     const watchers = this.#watchers.get(name) ?? new Set();
     this.#watchers.set(name, watchers.add(watcher));

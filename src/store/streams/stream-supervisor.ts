@@ -1,3 +1,6 @@
+// Change streams. The supervisor owns the life of one stream; the wake stream and the document watch say what it selects
+// and who hears of its events.
+
 import type { Document } from 'mongodb';
 import type { Timer } from '../../clock.js';
 import { StateMachine } from '../../state-machine.js';
@@ -187,7 +190,7 @@ export class StreamSupervisor {
     }
     this.#discardAll();
     this.#state.to('opening');
-    const error = collection.brief(trouble, 'changeStream and find');
+    const error = collection.shortened(trouble, 'changeStream and find');
     report('storeError', { lockName: null, during: 'stream', error });
     // The event may have closed the provider, or made the last listener leave.
     if (!this.#state.is('opening')) return;

@@ -7,22 +7,22 @@ import { StreamSupervisor } from './stream-supervisor.js';
 
 /** What the wake stream tells the waits of its process. */
 export interface WakeListener {
-  /** This attempt was granted with this token; token 0: look again. */
+  /** A word names this attempt, with the token of its grant, `LOOK_AGAIN` or `OTHERS_WAIT`. */
   onWoken(name: string, id: string, token: number): void;
-  /** The stream has been (re)opened: what happened before is not known. */
-  onOpened(): void;
+  /** Events may have been missed: look at every lock. */
+  onGap(): void;
   /** There is no stream, for now or for good: the process has to poll for its waiters. */
-  onBlind(): void;
+  onNoStream(): void;
   /** The collection was dropped or renamed: any document may be gone. */
-  onVanished(): void;
-  /** The driver refuses every call: each wait should send its request again, and fail by the answer. */
+  onCollectionGone(): void;
+  /** The driver may refuse every call: each wait should send its request again, and fail by the answer. */
   refusedByDriver(): void;
   /** The option `wakeups` demands a stream, and there is none. */
-  impossible(error: unknown): void;
+  streamRequiredButRefused(error: unknown): void;
 }
 
-/** From the second failure in a row on, waits are polled for until a stream is open again. */
-const BLIND_AFTER_FAILURES = 2;
+/** From the second failure in a row on, the process polls for its waits until a stream is open again. */
+const POLLING_AFTER_FAILURES = 2;
 
 /** The one change stream of a provider, filtered by the server to the words that name its process. */
 export class WakeStream {
@@ -43,37 +43,37 @@ export class WakeStream {
       opened: () => {
         if (!isAnnounced) report('wakeups', { mode: 'change-stream', why: 'the change stream is open' });
         isAnnounced = true;
-        listener.onOpened();
+        listener.onGap();
       },
       event: this.#dispatch.bind(this),
       lost: (error) => {
-        if (this.isPolling) listener.onBlind();
+        if (this.isPolling) listener.onNoStream();
         if (mayBeRefusedByDriver(error)) listener.refusedByDriver();
       },
       refused: (error, by) => {
         if (settings.wakeups === 'change-stream') {
-          listener.impossible(error);
+          listener.streamRequiredButRefused(error);
           return;
         }
         report('wakeups', { mode: 'polling', why: error instanceof Error ? error.message : String(error) });
-        listener.onBlind();
-        if (by !== 'settings') listener.onOpened();
+        listener.onNoStream();
+        if (by !== 'settings') listener.onGap();
       },
     });
   }
 
-  /** Whether grants have to be looked for, because no event will tell of them. */
+  /** Whether the process has to poll for grants, because no event will report them. */
   get isPolling(): boolean {
     const { state, failures } = this.#stream;
-    return state === 'refused' || (state === 'opening' && failures >= BLIND_AFTER_FAILURES);
+    return state === 'refused' || (state === 'opening' && failures >= POLLING_AFTER_FAILURES);
   }
 
-  /** Since when events reach us without a gap; infinitely late if they do not. */
-  get openedAtMs(): number {
+  /** Since when events arrive without a gap; `Infinity` while none arrive. */
+  get gaplessSinceMs(): number {
     return this.#stream.openedAtMs;
   }
 
-  /** Says whether anybody listens. The stream opens at once, and closes so long after. */
+  /** Opens the stream at once, or closes it after `lingerMs`. */
   listen(listening: boolean, lingerMs: number = this.#wakeIdleMs): void {
     if (listening) this.#stream.join();
     else this.#stream.leave(lingerMs);
@@ -89,7 +89,7 @@ export class WakeStream {
       readonly documentKey?: { readonly _id: string };
       readonly wake?: unknown;
     };
-    if (documentKey === undefined) this.#listener.onVanished();
+    if (documentKey === undefined) this.#listener.onCollectionGone();
     for (const word of readWake(wake)) {
       const told = readWakeWord(this.#process, word);
       if (told !== undefined && documentKey !== undefined) {

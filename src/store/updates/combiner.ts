@@ -1,7 +1,9 @@
+// Updates: the operations of this process on lock documents, combined and sent.
+
 import { endOfTurn } from '../../clock.js';
 import type { Clock, Moment } from '../../clock.js';
 import type { Fields } from '../../protocol/expressions.js';
-import type { Seats } from '../../protocol/seats.js';
+import type { SeatRules } from '../../protocol/seats.js';
 import {
   LEAVE_PROJECTION,
   REVOKED_PROJECTION,
@@ -27,8 +29,6 @@ import { concernsOperations, refusalFor } from './refusal.js';
 export interface Answer {
   readonly wake: readonly string[];
   readonly reply: Reply | null;
-  /** False if there is no document and no operation of the update could create one. */
-  readonly exists: boolean;
   /** The server's time of the update; `undefined` if there is no document. */
   readonly nowMs: number | undefined;
   /** The stored records of revocations, unchecked, if the update contained a leave; `revocationOf` reads them. */
@@ -37,6 +37,7 @@ export interface Answer {
 
 /** One submitted operation. */
 export interface Submission {
+  /** Never settles if the operation was taken back. */
   readonly outcome: Promise<Outcome<Answer>>;
   /** Takes the operation back. Returns true if it was not sent and never will be. */
   withdraw(): boolean;
@@ -58,8 +59,7 @@ type Batch = readonly [Pending, ...Pending[]];
 /**
  * Keeps one update in flight per document and process. Operations that arrive in the meantime go together into the next
  * updates, in the order of their lane (flat combining). So a hundred local callers cost a few writes, and a hot
- * document has at most one writer per process, because conflicting writers stall the whole server (E24). This folder
- * builds and sends the updates of lock documents.
+ * document has at most one writer per process, because conflicting writers stall the whole server (E24).
  *
  * If the server refuses an update because of what one of its operations would do, the combiner sends it again in
  * smaller parts until that operation is alone. No other operation fails with it.
@@ -87,7 +87,7 @@ export class Combiner {
 
   submit(
     name: string,
-    seats: Seats,
+    seats: SeatRules,
     operation: Operation | UnsentRequest,
     { takingOver = false }: SubmitOptions = {},
   ): Submission {
@@ -167,7 +167,7 @@ export class Combiner {
     }
   }
 
-  #projection(seats: Seats, operations: readonly Operation[]): Fields {
+  #projection(seats: SeatRules, operations: readonly Operation[]): Fields {
     // The reply to a look, too, shows a process that keeps seats of this lock whether others wait.
     const mayKeep = operations.some(
       (operation) => !('request' in operation) || operation.request.keeps !== undefined,
@@ -181,7 +181,11 @@ export class Combiner {
   }
 
   /** The fast path, if no other process is likely to use the lock. */
-  #fastPath(name: string, seats: Seats, [operation, ...others]: readonly Operation[]): FastPath | undefined {
+  #fastPath(
+    name: string,
+    seats: SeatRules,
+    [operation, ...others]: readonly Operation[],
+  ): FastPath | undefined {
     if (operation === undefined) return undefined;
     const isLikely = this.#hint.expect(name, operation, this.#clock.nowMs());
     return isLikely && others.length === 0 ? fastPath(seats, operation) : undefined;
@@ -202,22 +206,22 @@ export class Combiner {
     if (fast === undefined) return undefined;
     const { reply, wake, nowMs } = fast;
     if (nowMs !== undefined) this.#collection.serverClock.learn(nowMs, sentAt.ms);
-    return { wake, reply, exists: true, nowMs };
+    return { wake, reply, nowMs };
   }
 
   #read(
-    seats: Seats,
+    seats: SeatRules,
     operations: readonly Operation[],
     { value, sentAt }: Done<Readonly<Record<string, unknown>> | null>,
     onlyLeaves: boolean,
   ): Answer {
-    if (value === null) return { wake: [], reply: null, exists: false, nowMs: undefined };
+    if (value === null) return { wake: [], reply: null, nowMs: undefined };
     const nowMs = timeOf(value);
     if (nowMs !== undefined) this.#collection.serverClock.learn(nowMs, sentAt.ms);
     const { revoked } = value;
-    if (onlyLeaves) return { wake: readWake(value['wake']), reply: null, exists: true, nowMs, revoked };
+    if (onlyLeaves) return { wake: readWake(value['wake']), reply: null, nowMs, revoked };
     const reply = judged(seats, operations, readReply(seats, value), value);
-    return { wake: reply.wake, reply, exists: true, nowMs, revoked };
+    return { wake: reply.wake, reply, nowMs, revoked };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Operation, Request } from '../../protocol/operation.js';
-import type { Seats } from '../../protocol/seats.js';
+import type { SeatRules } from '../../protocol/seats.js';
 
 /** A request that is made only when it is sent, because its not-after counts from then. */
 export interface UnsentRequest {
@@ -11,7 +11,7 @@ export interface UnsentRequest {
 
 /** One operation that waits for an update of its lock. */
 export interface QueuedOperation {
-  readonly seats: Seats;
+  readonly seats: SeatRules;
   readonly operation: Operation | UnsentRequest;
   /** Whether to take over an idle document of another kind first. */
   readonly takingOver: boolean;
@@ -40,10 +40,6 @@ export class Lane<T extends QueuedOperation> {
   readonly #idsInOrder = new Map<string, number>();
   #maxBatch = MAX_OPERATIONS;
 
-  get isEmpty(): boolean {
-    return this.#urgent.size === 0 && this.#inOrder.size === 0;
-  }
-
   add(queued: T): void {
     const ids = idsOf(queued.operation);
     if (!keepsOrder(queued) && !ids.some((id) => this.#idsInOrder.has(id))) {
@@ -63,7 +59,8 @@ export class Lane<T extends QueuedOperation> {
   take(): readonly T[] {
     const taken: T[] = [];
     this.#takeFrom(this.#urgent, taken);
-    // After a refusal, urgent operations go alone, so that a request that may be its cause does not delay them.
+    // While updates are small, after a refusal or a slow one, urgent operations go alone: a request that may be the cause
+    // does not delay them.
     const isAlone = taken.length > 0 && this.#maxBatch < MAX_OPERATIONS;
     if (this.#urgent.size === 0 && !isAlone) this.#takeFrom(this.#inOrder, taken);
     return taken;
@@ -119,7 +116,8 @@ export class Lane<T extends QueuedOperation> {
 }
 
 /**
- * A resize must follow earlier requests that set another limit, and a hand-over must follow the request of its heir.
+ * A resize must follow earlier requests that set another limit, and a hand-over must follow the request of the candidate
+ * it names.
  */
 const keepsOrder = ({ operation: { type } }: QueuedOperation): boolean =>
   type === 'enqueue' || type === 'try' || type === 'resize' || type === 'handOver';

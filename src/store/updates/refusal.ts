@@ -10,7 +10,7 @@ const TOO_LARGE_CODES: ReadonlySet<number> = new Set([
   17_420, // the document of an upsert
 ]);
 
-/** Errors that every operation on the collection would meet. */
+/** Errors that every operation on the collection would cause. */
 const GENERAL_CODES: ReadonlySet<number> = new Set([
   13, // Unauthorized
   18, // AuthenticationFailed
@@ -31,8 +31,8 @@ export const concernsOperations = (outcome: Outcome<unknown>): boolean =>
   outcome.type === 'refused' && outcome.byServer && !GENERAL_CODES.has(codeOf(outcome.error) ?? 0);
 
 /**
- * The refusal as the caller of one operation sees it. A document without room for another member is a full queue. A look
- * has room for its word again as soon as a member leaves, so it may be repeated.
+ * The refusal as the caller of one operation sees it. If the document is too large for one more member, the queue is
+ * full. If it is too large for the word of a look, the look may be repeated: there is room when a member leaves.
  */
 export function refusalFor(name: string, operation: Operation, refused: Refused): Refused | Unknown {
   if (!isTooLarge(refused.error)) return refused;

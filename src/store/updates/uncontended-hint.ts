@@ -50,7 +50,7 @@ export class UncontendedHint {
     if (reply === null || operation === undefined || others.length > 0 || !('request' in operation)) return;
     const [lease] = reply.leases;
     const isAlone =
-      reply.sound && reply.seated === 1 && reply.waiters === 0 && lease?.id === operation.request.id;
+      reply.isWellFormed && reply.seated === 1 && reply.waiters === 0 && lease?.id === operation.request.id;
     if (isAlone) this.#remember(name, { type: 'alone', id: lease.id, sinceMs: nowMs });
   }
 

@@ -24,11 +24,11 @@ async function openStream() {
   const ignored = (): void => undefined;
   const stream = new WakeStream({ collection, settings, clock, report }, 'host:1:a', {
     onWoken: (_, id) => woken.push(id),
-    onOpened: () => (seen.opened += 1),
-    onBlind: ignored,
-    onVanished: ignored,
+    onGap: () => (seen.opened += 1),
+    onNoStream: ignored,
+    onCollectionGone: ignored,
     refusedByDriver: ignored,
-    impossible: ignored,
+    streamRequiredButRefused: ignored,
   });
   whenTestEnds(async () => {
     await stream.close();

@@ -42,14 +42,17 @@ function laneOf(...asked: readonly Named[]): Lane<Named> {
   return lane;
 }
 
+/** The updates of all operations in the lane. */
+function* updatesOf(lane: Lane<Named>): Iterable<readonly Named[]> {
+  for (let taken = lane.take(); taken.length > 0; taken = lane.take()) yield taken;
+}
+
 const names = (taken: readonly Named[]): readonly string[] => taken.map(({ name }) => name);
 
 describe('the lane of a lock', () => {
   it('sends a release and a look ahead of thousands of requests, and the requests in their order', () => {
     const requests = Array.from({ length: 3_000 }, (_, index) => enqueue(`w${String(index)}`));
-    const lane = laneOf(...requests, leave('held'), look('a', 'b'));
-    const batches: (readonly string[])[] = [];
-    while (!lane.isEmpty) batches.push(names(lane.take()));
+    const batches = [...updatesOf(laneOf(...requests, leave('held'), look('a', 'b')))].map(names);
     expect(batches[0]?.slice(0, 2)).toEqual(['leave held', 'look a,b']);
     expect(batches.flat().slice(2)).toEqual(names(requests));
     expect(batches).toHaveLength(Math.ceil(3_002 / MAX_OPERATIONS));
@@ -71,9 +74,7 @@ describe('the lane of a lock', () => {
 
   it('puts operations on different kinds of lock into different updates', () => {
     const lane = laneOf(enqueue('a'), enqueue('b', semaphoreSeats), leave('c', semaphoreSeats), leave('d'));
-    const batches: (readonly string[])[] = [];
-    while (!lane.isEmpty) batches.push(names(lane.take()));
-    expect(batches).toEqual([['leave c'], ['leave d', 'enqueue a'], ['enqueue b']]);
+    expect([...updatesOf(lane)].map(names)).toEqual([['leave c'], ['leave d', 'enqueue a'], ['enqueue b']]);
   });
 
   it('splits a refused update until the refused operation is alone, and sends a release in between', () => {
@@ -81,8 +82,7 @@ describe('the lane of a lock', () => {
     const lane = laneOf(...requests);
     const [sent, alone]: [string[], string[]] = [[], []];
     let updates = 0;
-    while (!lane.isEmpty) {
-      const taken = lane.take();
+    for (const taken of updatesOf(lane)) {
       updates += 1;
       if (!taken.some(({ name }) => name === 'enqueue w70')) {
         sent.push(...names(taken));
@@ -123,7 +123,8 @@ describe('the lane of a lock', () => {
     for (let round = 0; round < 300; round += 1) {
       const lane = new Lane<Named>();
       const [submitted, sent]: [Named[], Named[]] = [[], []];
-      for (let step = 0; step < 60 || !lane.isEmpty; step += 1) {
+      for (let step = 0, isEmpty = false; step < 60 || !isEmpty; step += 1) {
+        isEmpty = false;
         const id = `w${String(upTo(5))}`;
         const choice = step < 60 ? upTo(9) : 9;
         if (choice < 7) {
@@ -136,6 +137,7 @@ describe('the lane of a lock', () => {
           if (asked !== undefined && lane.withdraw(asked)) some.splice(index, 1);
         } else {
           const taken = lane.take();
+          isEmpty = taken.length === 0;
           if (taken.length > 1 && upTo(3) === 0) lane.refused(taken);
           else {
             sent.push(...taken);

@@ -39,7 +39,7 @@ export class MockCollection {
     return await Promise.resolve({ type: 'done', value: { hasChangeStreams: true } });
   }
 
-  brief(error: unknown): unknown {
+  shortened(error: unknown): unknown {
     return error;
   }
 

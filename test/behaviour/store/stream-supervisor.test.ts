@@ -16,11 +16,11 @@ const OWNERS: Readonly<Record<string, (context: StreamContext) => () => void>> =
   'a wake stream': (context) => {
     const stream = new WakeStream(context, 'host:1:a', {
       onWoken: ignored,
-      onOpened: ignored,
-      onBlind: ignored,
-      onVanished: ignored,
+      onGap: ignored,
+      onNoStream: ignored,
+      onCollectionGone: ignored,
       refusedByDriver: ignored,
-      impossible: ignored,
+      streamRequiredButRefused: ignored,
     });
     stream.listen(true);
     return () => {

@@ -1,7 +1,7 @@
 import type { Db, Document, RunCommandOptions } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.js';
-import { CommandGate } from '../../../src/store/command-gate.js';
+import { TransitionLimiter } from '../../../src/store/transition-limiter.js';
 import { StoreCalls } from '../../../src/store/store-calls.js';
 import { whenTestEnds } from '../../support/current-test.js';
 import { pause, settled, within } from '../../../lab/patience.js';
@@ -18,7 +18,7 @@ function slow(db: Db, ms: number): void {
 
 /** A gate, and commands that end when the test ends them. */
 function gateOf(poolSize: number) {
-  const gate = new CommandGate(poolSize);
+  const gate = new TransitionLimiter(poolSize);
   const sent: number[] = [];
   const ends: (() => void)[] = [];
   const pass = (number: number, signal = new AbortController().signal): Promise<void> =>

@@ -1,4 +1,4 @@
-/** How many connections of the pool transitions leave free for other commands. */
+/** How many connections of the client's pool stay free for other commands. */
 const RESERVED = 1;
 
 /**
@@ -6,7 +6,7 @@ const RESERVED = 1;
  * transitions wait here and not in the pool, which serves its queue first come, first served. There, thousands of
  * requests and looks would delay the extensions until leases expire. No other command waits here.
  */
-export class CommandGate {
+export class TransitionLimiter {
   readonly #limit: number;
   readonly #waiting = new Set<() => void>();
   #inFlight = 0;
