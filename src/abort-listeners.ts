@@ -7,11 +7,11 @@ interface Listeners {
 const listenersOf = new WeakMap<AbortSignal, Listeners>();
 
 /**
- * Calls `callback` once when the signal aborts; never for a signal that has aborted already. Returns a function that
- * removes the callback.
+ * Calls `callback` once when the signal aborts; never for a signal that has aborted already. Returns a function to
+ * unsubscribe.
  *
- * The library puts one listener on a signal, however many requests use the signal: Node reports the eleventh listener
- * of a signal as a leak.
+ * The library puts one listener on a caller's signal, however many requests use the signal: Node reports the eleventh
+ * listener of a signal as a leak.
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined || signal.aborted) return () => undefined;
@@ -43,10 +43,10 @@ function listenTo(signal: AbortSignal): Listeners {
 }
 
 /**
- * A controller whose signal also aborts with the first of the sources, for the same reason.
+ * A controller whose signal also aborts with the first source, and takes over its `reason`.
  *
- * `AbortSignal.any` cannot be taken back: what listens to the derived signal would live as long as the sources, which
- * may outlive many calls.
+ * `AbortSignal.any` has no `unlink`: the listeners of its signal would live as long as the sources, which may outlive
+ * many calls.
  */
 export class LinkedController extends AbortController {
   readonly #links: readonly (() => void)[];

@@ -23,7 +23,7 @@ import { Requester } from './primitives/requester.js';
 import { electionSeats } from './protocol/kinds/election-seats.js';
 import { mutexSeats } from './protocol/kinds/mutex-seats.js';
 import { readerWriterSeats } from './protocol/kinds/reader-writer-seats.js';
-import type { Seats } from './protocol/seats.js';
+import type { SeatRules } from './protocol/seats.js';
 import { semaphoreSeats } from './protocol/kinds/semaphore-seats.js';
 import type { LockSnapshot } from './protocol/replies/snapshot.js';
 import { Combiner } from './store/updates/combiner.js';
@@ -33,10 +33,13 @@ import { PurgeIndex } from './store/purge-index.js';
 import { WakeStream } from './store/streams/wake-stream.js';
 
 /** The kinds of lock that a document may hold. */
-const KINDS: readonly Seats[] = [mutexSeats, readerWriterSeats, semaphoreSeats, electionSeats];
+const KINDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSeats, electionSeats];
 
-/** The kinds that differ in how they store leases: an election stores its leader where a mutex stores its holder. */
-const PLACES_OF_LEASES: readonly Seats[] = [mutexSeats, readerWriterSeats, semaphoreSeats];
+/**
+ * One kind for each set of fields that has leases, so that a read finds each lease once: an election stores its leader
+ * in the field of a mutex.
+ */
+const KINDS_BY_LEASE_FIELDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSeats];
 
 /** The parts behind one provider: creates them, connects them and ends them. */
 export class Engine {
@@ -87,7 +90,7 @@ export class Engine {
       onOthersWait: (name) => {
         this.#seatCache.othersWait(name);
       },
-      onVanished: () => {
+      onCollectionGone: () => {
         this.#holds.confirmAll();
       },
     });
@@ -97,16 +100,23 @@ export class Engine {
         clock,
         report,
         closing: this.#closing.signal,
-        hearingSinceMs: () => this.#room.hearingSinceMs,
+        gaplessSinceMs: () => this.#room.gaplessSinceMs,
         returnIdle: (idle) => {
           this.#holds.returnIdle(idle);
         },
       },
-      (isListening) => {
-        this.#room.keeping(isListening);
+      (hasKeptSeats) => {
+        this.#room.keeping(hasKeptSeats);
       },
     );
-    this.#poller = new Poller(this.#collection, PLACES_OF_LEASES, processId, settings, clock, this.#room);
+    this.#poller = new Poller(
+      this.#collection,
+      KINDS_BY_LEASE_FIELDS,
+      processId,
+      settings,
+      clock,
+      this.#room,
+    );
     this.#wakeStream = new WakeStream(
       { collection: this.#collection, settings, clock, report },
       processId,

@@ -7,7 +7,7 @@ export const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 /** A name between quotation marks, cut if it is long. */
 export const quoted = (name: string): string => JSON.stringify(shortened(name));
 
-/** A server repeats a refused command in its message, which may fill pages. The `cause` keeps the whole text. */
+/** Cuts a long message: a server repeats the whole command that it refuses in its message, which may fill pages. */
 export const shortened = (message: string): string =>
   message.length > 200 ? `${message.slice(0, 200)}…` : message;
 

@@ -2,7 +2,7 @@ import { quoted } from './error-text.js';
 import type { LossCause } from './errors.js';
 import type { Wakeups } from './options/provider-options.js';
 import type { LockKind, Mode } from './protocol/lock-document.js';
-import { brief, isOfClosedClient } from './warnings.js';
+import { isOfClosedClient, oneLine } from './warnings.js';
 import type { FailureWarning } from './warnings.js';
 
 /** The fields of every event about one attempt or hold. */
@@ -40,7 +40,10 @@ export interface ExtendedEvent extends AttemptEvent {
   readonly remainingMs: number;
 }
 
-/** The owner released the hold. If `confirmed` is false, the store has not answered, and the release is repeated. */
+/**
+ * The owner released the hold. If `confirmed` is false, it is not known that the store removed the lease: it has not
+ * answered reliably, or the lease is left to expire, as that of a leader is.
+ */
 export interface ReleasedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
@@ -106,15 +109,15 @@ export interface WakeupsEvent {
 export interface StoreErrorEvent {
   /** The lock that the command was about; `null` if it was not about one lock. */
   readonly lockName: string | null;
-  /** What the library was doing: `transition`, `extension`, `read`, `list`, `index` or `stream`. */
+  /** What the library was doing: `transition`, `extension`, `read`, `list`, `index`, `stream` or `hello` (the handshake). */
   readonly during: string;
-  /** The error of the driver or the server. */
+  /** What went wrong: an error of this library, or of the driver or the server, shortened. */
   readonly error: unknown;
 }
 
 /** The index for purging could not be created. Locks work without it, but unused documents stay. */
 export interface IndexErrorEvent {
-  /** The error of the driver or the server. */
+  /** What went wrong: an error of this library, or of the driver or the server, shortened. */
   readonly error: unknown;
 }
 
@@ -165,7 +168,7 @@ export const PROVIDER_WARNINGS: {
       // No call waits for these alone, and a program may close its client before the provider.
       if ((during === 'stream' || during === 'index') && isOfClosedClient(error)) return null;
       const about = lockName === null ? '' : ` of lock ${quoted(lockName)}`;
-      return `The store failed or did not answer during ${during}${about}: ${brief(error)}`;
+      return `The store failed or did not answer during ${during}${about}: ${oneLine(error)}`;
     },
   },
 };

@@ -24,8 +24,8 @@ export type Stop =
 /** How one call hears that it has to end. */
 export interface ScopeListener {
   /**
-   * The caller aborted, or the provider closes. `errorOf` makes the error: call it where the caller awaits, so that the
-   * stack leads to the caller.
+   * The caller aborted, or the provider closes. `errorOf` creates the error: call it in a function that the caller
+   * awaits, if there is one, so that the stack leads to the caller.
    */
   readonly aborted: (errorOf: () => unknown) => void;
   /** The time is up. The call may still have to ask the server whether its grant came first, so this is no error yet. */
@@ -62,9 +62,9 @@ export class Scope {
   }
 
   /**
-   * Listens until the returned function is called. An abort that came before is not told: call `throwIfOver` first.
+   * Begins to listen. An abort that came before is not reported: call `throwIfOver` first.
    *
-   * @returns Ends the listening. A signal may outlive many calls, and must not keep their listeners.
+   * @returns A function to unsubscribe. A signal may outlive many calls, and must not keep their listeners.
    */
   open({ aborted, timeUp }: ScopeListener): () => void {
     const { signal, startedMs, timeoutMs, tryMs = 0 } = this.#limits;
@@ -75,6 +75,7 @@ export class Scope {
     const onClosing = (): void => {
       aborted(() => new ProviderClosedError(this.#lockName));
     };
+    // `closing` is the library's own signal, without a limit of listeners.
     this.#closing.addEventListener('abort', onClosing, { once: true });
     const timer = boundMs < Infinity ? this.#clock.at(startedMs + boundMs, timeUp) : undefined;
     return () => {

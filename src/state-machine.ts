@@ -1,7 +1,12 @@
 /** The states to which each state may change. */
 export type Moves<S extends string> = Readonly<Record<S, readonly S[]>>;
 
-/** The state of one object. Only a legal move changes it: every other one is a bug of the library, and throws. */
+/** Throws if the move is not one of `moves`. Every such move is a bug of the library. */
+export function assertMove<S extends string>(moves: Moves<S>, from: S, to: S): void {
+  if (!moves[from].includes(to)) throw new Error(`no move from ${from} to ${to}`);
+}
+
+/** The state of one object, changed only by the moves that it was given. */
 export class StateMachine<S extends string> {
   readonly #moves: Moves<S>;
   #now: S;
@@ -20,7 +25,7 @@ export class StateMachine<S extends string> {
   }
 
   to(state: S): void {
-    if (!this.#moves[this.#now].includes(state)) throw new Error(`no move from ${this.#now} to ${state}`);
+    assertMove(this.#moves, this.#now, state);
     this.#now = state;
   }
 }

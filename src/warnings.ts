@@ -69,7 +69,7 @@ export class UnheardFailures<Events extends object> {
 
 /** Warns that a listener threw an error, or that the promise of a listener rejected. */
 export function warnOfListener(event: string, error: unknown): void {
-  const detail = stackOf(error) ?? brief(error);
+  const detail = stackOf(error) ?? oneLine(error);
   warn(`A listener of the event "${event}" failed: ${detail}`, { type: 'LeaseholdListenerWarning' });
 }
 
@@ -97,7 +97,7 @@ export const isOfClosedClient = (error: unknown): boolean =>
   error instanceof Error && CLOSED_CLIENT_ERRORS.has(error.name);
 
 /** Shows an error in one line. Any value can be thrown, even one that throws when it is inspected. */
-export function brief(error: unknown): string {
+export function oneLine(error: unknown): string {
   const shown = safely(() =>
     error instanceof Error
       ? `${error.name}: ${error.message}`

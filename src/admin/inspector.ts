@@ -6,8 +6,9 @@ import { keepAlive } from '../keep-alive.js';
 import type { ParsedListFilter, RevokeOptions } from '../options/admin-options.js';
 import { NOW } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
-import { legalProjection } from '../protocol/pipeline/extension.js';
-import type { Seats } from '../protocol/seats.js';
+import { wellFormedProjection } from '../protocol/pipeline/verdict.js';
+import { idsToldToLook } from '../protocol/wake.js';
+import type { SeatRules } from '../protocol/seats.js';
 import { readSnapshot } from '../protocol/replies/snapshot.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Combiner } from '../store/updates/combiner.js';
@@ -32,7 +33,7 @@ const PAGE_SIZE = 100;
 export class Inspector {
   readonly #collection: LockCollection;
   readonly #combiner: Combiner;
-  readonly #kinds: readonly Seats[];
+  readonly #kinds: readonly SeatRules[];
   readonly #report: Report;
   readonly #by: string;
   readonly #whole: Fields;
@@ -41,7 +42,7 @@ export class Inspector {
   constructor(
     collection: LockCollection,
     combiner: Combiner,
-    kinds: readonly Seats[],
+    kinds: readonly SeatRules[],
     report: Report,
     by: string,
   ) {
@@ -50,7 +51,7 @@ export class Inspector {
     this.#collection = collection;
     this.#combiner = combiner;
     this.#kinds = kinds;
-    this.#whole = { now: NOW, document: '$$ROOT', ...legalProjection(...kinds) };
+    this.#whole = { now: NOW, document: '$$ROOT', ...wellFormedProjection(...kinds) };
   }
 
   async inspect(name: string): Promise<LockSnapshot | null> {
@@ -101,19 +102,19 @@ export class Inspector {
     const operation = { type: force ? 'evict' : 'ask', ids, by: this.#by, why } as const;
     const outcome = await keepAlive(this.#combiner.submit(name, seats, operation).outcome);
     if (outcome.type !== 'done') throw unavailable(name, isKnown(outcome), outcome.error);
-    const named = new Set(outcome.value.wake.map((word) => /([^:]+):0$/.exec(word)?.[1]));
+    const named = idsToldToLook(outcome.value.wake);
     const told = ids.filter((each) => named.has(each));
     const gone = ids.filter((each) => !named.has(each));
     return force ? { asked: [], gone, evicted: told } : { asked: told, gone, evicted: [] };
   }
 
   #read(name: string, found: Readonly<Record<string, unknown>>): LockSnapshot {
-    const { now, legal, document } = found as {
+    const { now, isWellFormed, document } = found as {
       now: Date;
-      legal: boolean;
+      isWellFormed: boolean;
       document: Readonly<Record<string, unknown>>;
     };
-    const snapshot = legal ? readSnapshot(this.#kinds, name, document, now) : null;
+    const snapshot = isWellFormed ? readSnapshot(this.#kinds, name, document, now) : null;
     if (snapshot === null) throw new CorruptLockDocumentError(name);
     return snapshot;
   }

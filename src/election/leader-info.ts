@@ -3,7 +3,7 @@ import type { LeaseholdError } from '../leasehold-error.js';
 import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { NOW, STORED_WAITERS, isLive, filter } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
-import { legalProjection } from '../protocol/pipeline/extension.js';
+import { wellFormedProjection } from '../protocol/pipeline/verdict.js';
 import type { Lease, Waiter } from '../protocol/lock-document.js';
 import type { LockCollection } from '../store/lock-collection.js';
 import { unavailable } from '../store/unavailable.js';
@@ -48,7 +48,7 @@ export interface LeaderRead {
   readonly leftMs: number;
 }
 
-const PROJECTION: Fields = { now: NOW, kind: 1, holder: 1, ...legalProjection(electionSeats) };
+const PROJECTION: Fields = { now: NOW, kind: 1, holder: 1, ...wellFormedProjection(electionSeats) };
 
 /** Reads the leaders of these elections. A missing or corrupt document has no leader. Resolves with an error, if any. */
 export async function readLeaders(
@@ -93,14 +93,14 @@ async function readElection(
   if (outcome.type !== 'done') throw unavailable(name, true, outcome.error);
   const [stored] = outcome.value as readonly Stored[];
   if (stored?.kind !== electionSeats.kind) return undefined;
-  if (!stored.legal) throw new CorruptLockDocumentError(name);
+  if (!stored.isWellFormed) throw new CorruptLockDocumentError(name);
   return stored;
 }
 
 interface Stored {
   readonly now: Date;
   readonly kind: unknown;
-  readonly legal: boolean;
+  readonly isWellFormed: boolean;
   readonly holder: Lease | null;
   readonly standbys?: readonly Waiter[];
 }
@@ -108,7 +108,7 @@ interface Stored {
 const NOBODY = { leader: null, leftMs: Infinity };
 
 function leaderIn(name: string, stored: Stored | undefined): LeaderRead {
-  if (stored?.legal !== true || stored.holder === null) return { name, ...NOBODY };
+  if (stored?.isWellFormed !== true || stored.holder === null) return { name, ...NOBODY };
   const { now, holder } = stored;
   const leftMs = holder.expiresAt.getTime() - now.getTime();
   return leftMs > 0 ? { name, leader: describeLeader(holder), leftMs } : { name, ...NOBODY };

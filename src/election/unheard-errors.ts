@@ -1,12 +1,12 @@
 import { quoted } from '../error-text.js';
-import { brief } from '../warnings.js';
+import { oneLine } from '../warnings.js';
 import type { FailureWarnings } from '../warnings.js';
 
 /** The process warnings for the errors of a candidate of this election. */
 export const electionWarnings = (name: string): FailureWarnings<{ error: [unknown] }> => ({
   error: {
     code: 'LEASEHOLD_ELECTION_ERROR',
-    message: (error) => `Election ${quoted(name)}: a callback or a request failed: ${brief(error)}`,
+    message: (error) => `Election ${quoted(name)}: a callback or a request failed: ${oneLine(error)}`,
     errorOf: (error) => error,
   },
 });

@@ -15,7 +15,7 @@ import type { Answer } from '../store/updates/combiner.js';
 
 const cameTooLate = (reply: Reply | null, limit: number, notAfter: Date): boolean =>
   reply !== null &&
-  reply.sound &&
+  reply.isWellFormed &&
   reply.kind === 'semaphore' &&
   reply.limit !== limit &&
   reply.nowMs > notAfter.getTime();
@@ -59,8 +59,8 @@ export class SemaphoreLimit {
     };
   }
 
-  note({ sound, limit }: Reply): void {
-    if (!sound || limit === undefined) return;
+  note({ isWellFormed, limit }: Reply): void {
+    if (!isWellFormed || limit === undefined) return;
     this.#known = limit;
     // Keep rejecting until the stored limit matches.
     if (this.#whenLimitDiffers !== 'throw' || limit === this.#given) this.#knowsStoredLimit = true;
@@ -91,8 +91,8 @@ export class SemaphoreLimit {
     this.#knowsStoredLimit = reply !== null;
   }
 
-  #throwUnlessResized({ sound, kind }: Reply): void {
-    if (!sound) throw new CorruptLockDocumentError(this.#name);
+  #throwUnlessResized({ isWellFormed, kind }: Reply): void {
+    if (!isWellFormed) throw new CorruptLockDocumentError(this.#name);
     if (kind !== 'semaphore') throw new LockKindMismatchError(this.#name, 'semaphore', kind);
     // Otherwise the limit was set, although the reply may show the limit of another resize that came right after it.
   }

@@ -92,6 +92,11 @@ export const leaseFromNow = (expiresAt: Expression, leaseMs: Expression): Expres
  */
 export const CLOCK_TOKEN: Expression = { $multiply: [{ $toLong: NOW }, 1_000] };
 
+/** The token of the next grant, above the fence and above the clock. `offset` is added if one update grants several. */
+export const nextToken = (...offset: readonly Expression[]): Expression => ({
+  $add: [{ $max: ['$fence', CLOCK_TOKEN] }, ...offset, 1],
+});
+
 /** The stored queue as an array of `{ k: attempt id, v: waiter }`; empty if the stored value is no object. */
 export const STORED_WAITERS: Expression = when(hasType('$queue', 'object'), { $objectToArray: '$queue' }, []);
 
@@ -108,13 +113,18 @@ export const at = (array: Expression, index: Expression): Expression => ({ $arra
 
 export const indexesOf = (array: Expression): Expression => ({ $range: [0, { $size: array }] });
 
-/** The fields that all kinds of locks share, and their types, as pairs for `match`. */
-export const COMMON_SHAPE: readonly (readonly [Expression, Expression])[] = [
+/** The fields that all kinds of locks share, except the queue, and their types, as pairs for `match`. */
+export const SHAPE_BESIDE_QUEUE: readonly (readonly [Expression, Expression])[] = [
   ['$v', DOCUMENT_VERSION],
   [typeOf('$fence'), 'long'],
-  [typeOf('$queue'), 'object'],
   [typeOf('$wake'), 'string'],
   [typeOf('$purgeAt'), 'date'],
+];
+
+/** The same with the queue. */
+export const COMMON_SHAPE: readonly (readonly [Expression, Expression])[] = [
+  ...SHAPE_BESIDE_QUEUE,
+  [typeOf('$queue'), 'object'],
 ];
 
 /** Tokens are exact only below 2^53. */

@@ -1,7 +1,8 @@
-/**
- * This folder says what is stored for a lock, and which updates may change it: pure values, without driver and clock.
- * This file has the shape of the document. Its fields, its rules and the invariants S1 to R2 are in docs/protocol.md.
- */
+// The protocol: what is stored for a lock, and which updates may change it. These are pure values, without driver and
+// clock. This file has the shape of the document; docs/protocol.md describes its fields and rules.
+//
+// Comments cite some facts by number: docs/protocol.md lists the invariants (S1, L3 …) and the cases (E1, E2 …), and
+// docs/guarantees.md lists the bounds (B1 …).
 
 /**
  * The use of a lock. The kind is stored with the lock. Only an idle lock can change its kind: a request for
@@ -30,11 +31,11 @@ export const MAX_JOBS = 1_000;
 /** The upper bound of a semaphore's limit, and of the permits of one request. */
 export const MAX_LIMIT = 2_147_483_647;
 
-/** The most tokens that one grant reserves. The clock, below which no token falls, rises by as many in 1 ms. */
+/** The most tokens that one grant reserves: 1,000 tokens take up one millisecond of `CLOCK_TOKEN`. */
 export const MAX_KEEPS = 1_000;
 
 /** The fields that a waiter and its lease have in common. */
-export interface Member {
+export interface EntryFields {
   readonly process: string;
   readonly leaseMs: number;
   readonly expiresAt: Date;
@@ -46,7 +47,7 @@ export interface Member {
   readonly permits?: number;
   /**
    * How many tokens the grant reserves beyond its own. If it is above 0, the process may keep the seat between its
-   * callers, and a request that has to wait names the lease in `wake`.
+   * callers, and the transition of a request that has to wait names the lease in `wake`.
    */
   readonly keeps?: number;
   /** Election only. */
@@ -57,7 +58,7 @@ export interface Member {
 }
 
 /** The stored record of a taken seat. The time of the last extension is not stored: it is `expiresAt − leaseMs`. */
-export interface Lease extends Member {
+export interface Lease extends EntryFields {
   readonly id: string;
   readonly token: number;
   readonly acquiredAt: Date;
@@ -86,6 +87,6 @@ export const countedLeftMs = ({ expiresAt, leaseMs, transitionMs = 0 }: Lease, n
   leftMs(expiresAt, nowMs, leaseMs) - transitionMs;
 
 /** A place in the queue, stored under its attempt id. It has a lease of its own, so that a dead waiter lapses (E5). */
-export interface Waiter extends Member {
+export interface Waiter extends EntryFields {
   readonly since: Date;
 }

@@ -3,14 +3,15 @@ import type { LockKind } from './lock-document.js';
 import type { Operation, OwnOperation, Request } from './operation.js';
 
 /**
- * The differences between the kinds of locks: how leases are stored, and how many of the first waiters may enter.
+ * The rules of one kind of lock: how leases are stored, and how many of the first waiters may enter. (A seat itself is
+ * a place for one lease.)
  *
  * Everything else of a transition (expiry, queue, tokens, wake-ups, purging) is the same for all kinds, and the shared
  * code never asks for the kind. A new kind of lock adds one object of this shape and a class for its callers.
  *
  * The same paths (`$holder` …) read the stored document and, between the stages of a transition, the state.
  */
-export interface Seats {
+export interface SeatRules {
   readonly kind: LockKind;
 
   /** Whether a process can keep a seat between its callers. */
@@ -31,10 +32,10 @@ export interface Seats {
   /** The seat fields of a vacant lock that these operations create. */
   vacant(operations: readonly Operation[]): Fields;
 
-  /** Whether the stored seat fields have the right types and ranges. It never fails, whatever is stored. */
+  /** Whether the stored seat fields are well-formed: right types and ranges. It never fails, whatever is stored. */
   readonly wellFormed: Expression;
 
-  /** Whether the waiter `$$this.v` has the fields that these seats compute with. */
+  /** Conditions on the waiter `$$this.v`: it has the fields that this kind computes with. */
   readonly isWaiter: readonly Expression[];
 
   /** The seat fields of `$was` without the expired leases. */
@@ -43,7 +44,7 @@ export interface Seats {
   /** Fields that follow from other fields. Every transition writes them anew. */
   readonly derived: Fields;
 
-  /** The leases of a stored document as an array. It is an array even if the document is malformed. */
+  /** The leases of a stored document as an array. It is an array even if the document is corrupt. */
   readonly stored: Expression;
 
   /** The values that are stored in place of leases, unchecked. */
@@ -103,7 +104,7 @@ export interface Seats {
   /** The seat fields with these leases marked as ending, for this reason. */
   markEnding(ids: readonly string[], why: string | undefined): Fields;
 
-  /** The fast paths of a lock that nobody else uses. */
+  /** The fast paths of a lock that no other process uses. */
   readonly uncontended: Uncontended;
 
   /** The stages of an operation that only one kind has; none if it is an operation of another kind. */

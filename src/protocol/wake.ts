@@ -1,6 +1,12 @@
 import { all, bind, filter, when } from './expressions.js';
 import type { Expression } from './expressions.js';
 
+/** Stands in place of a token: the attempt has to look again. */
+export const LOOK_AGAIN = 0;
+
+/** Stands in place of a token: a waiter is behind a lease that may be kept. */
+export const OTHERS_WAIT = -1;
+
 /**
  * The words of `wake`, each preceded by a space. They say what the last update of the document did:
  *
@@ -51,7 +57,7 @@ export const grantedOne = (leases: Expression): Expression => appendWords('$wake
 
 /** `wake` with “look again” for each of these leases that meets the condition on `$$this`. */
 export const holdersTold = (leases: Expression, cond: Expression): Expression =>
-  wakeWith(filter(leases, cond), ['$$this.process', ':', '$$this.id', ':0']);
+  wakeWith(filter(leases, cond), ['$$this.process', ':', '$$this.id', `:${String(LOOK_AGAIN)}`]);
 
 /**
  * If the condition holds: `wake` with “a waiter is behind this lease” for the keepers among these, but not for `but`.
@@ -63,15 +69,20 @@ export const keepersTold = (
 ): Expression => {
   const keepers = filter(leases, all({ $gt: ['$$this.keeps', 0] }, { $ne: ['$$this.process', but] }));
   // Outside the filter, so that the server evaluates the condition once and not for each of hundreds of leases.
-  return wakeWith(when(condition, keepers, []), ['$$this.process', ':', '$$this.id', ':-1']);
+  return wakeWith(when(condition, keepers, []), [
+    '$$this.process',
+    ':',
+    '$$this.id',
+    `:${String(OTHERS_WAIT)}`,
+  ]);
 };
 
 /** The same as `holdersTold`, for waiters as `{ k: attempt id, v: waiter }`. */
 export const waitersTold = (waiters: Expression, cond: Expression): Expression =>
-  wakeWith(filter(waiters, cond), ['$$this.v.process', ':', '$$this.k', ':0']);
+  wakeWith(filter(waiters, cond), ['$$this.v.process', ':', '$$this.k', `:${String(LOOK_AGAIN)}`]);
 
 /** `wake` with the departure of this attempt. */
-export const left = (id: string, token: Expression, wake: Expression = '$wake'): Expression => ({
+export const departed = (id: string, token: Expression, wake: Expression = '$wake'): Expression => ({
   $concat: [wake, ` -${id}:`, { $toString: token }],
 });
 
@@ -87,15 +98,18 @@ export const answered = (nonce: string, outcome: Expression): Expression => ({
 export const readWake = (wake: unknown): readonly string[] =>
   typeof wake === 'string' ? wake.split(' ').filter((word) => word !== '') : [];
 
-/** Stands in place of a token: a waiter is behind a lease that may be kept. */
-export const OTHERS_WAIT = -1;
-
-/** The attempt of this process that a word of `wake` names, and the token; 0 and −1 have the meanings above. */
+/** The attempt of this process that a word of `wake` names, and its token, `LOOK_AGAIN` or `OTHERS_WAIT`. */
 export function readWakeWord(process: string, word: string): { id: string; token: number } | undefined {
   if (!word.startsWith(`${process}:`)) return undefined;
   const [id = '', token = ''] = word.slice(process.length + 1).split(':');
   return { id, token: Number(token) };
 }
+
+/** The attempts, of any process, that these words tell to look again. */
+export const idsToldToLook = (wake: readonly string[]): ReadonlySet<string> =>
+  new Set(wake.flatMap((word) => TOLD_TO_LOOK.exec(word)?.[1] ?? []));
+
+const TOLD_TO_LOOK = new RegExp(`:([^:]+):${String(LOOK_AGAIN)}$`);
 
 /** The token of the lease that a `leave` gave back: 0 if it found no lease, `undefined` if it was not applied. */
 export function tokenGivenBack(wake: readonly string[], id: string): number | undefined {

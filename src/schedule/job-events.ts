@@ -1,5 +1,5 @@
 import { quoted } from '../error-text.js';
-import { brief } from '../warnings.js';
+import { oneLine } from '../warnings.js';
 import type { FailureWarnings } from '../warnings.js';
 
 /** A run begins. */
@@ -86,7 +86,7 @@ export const jobWarnings = (name: string): FailureWarnings<ScheduledJobEvents> =
   failed: {
     code: 'LEASEHOLD_JOB_FAILED',
     message: ({ firedAt, error }) =>
-      `Job ${quoted(name)}: the run of ${firedAt.toISOString()} failed: ${brief(error)}`,
+      `Job ${quoted(name)}: the run of ${firedAt.toISOString()} failed: ${oneLine(error)}`,
     errorOf: ({ error }) => error,
   },
   missed: {

@@ -3,7 +3,7 @@ import type { LeaderElection } from '../election/leader-election.js';
 import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { NOW, hasType, when } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
-import { legalProjection } from '../protocol/pipeline/extension.js';
+import { wellFormedProjection } from '../protocol/pipeline/verdict.js';
 import { PENDING_CALLS } from '../protocol/jobs/job-calls.js';
 import type { StoredCall } from '../protocol/jobs/job-calls.js';
 import type { StoredClaim } from '../protocol/jobs/job-claims.js';
@@ -20,7 +20,7 @@ export interface JobsRead {
 
 interface Stored {
   readonly now: Date;
-  readonly legal: boolean;
+  readonly isWellFormed: boolean;
   readonly claims: readonly StoredClaim[];
   readonly calls: readonly StoredCall[];
 }
@@ -29,7 +29,7 @@ const PROJECTION: Fields = {
   now: NOW,
   claims: when(hasType('$claims', 'array'), '$claims', []),
   calls: PENDING_CALLS,
-  ...legalProjection(electionSeats),
+  ...wellFormedProjection(electionSeats),
 };
 
 /**
@@ -64,7 +64,7 @@ export class JobReads {
     if (outcome.type !== 'done') return undefined;
     const [document] = outcome.value as readonly unknown[] as readonly Stored[];
     if (document === undefined) return null;
-    if (!document.legal) return undefined;
+    if (!document.isWellFormed) return undefined;
     return {
       nowMs: document.now.getTime(),
       sentAtMs: outcome.sentAt.ms,

@@ -1,7 +1,7 @@
 import { CorruptLockDocumentError } from '../errors.js';
 import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { NOW, hasType, filter, when } from '../protocol/expressions.js';
-import { legalProjection } from '../protocol/pipeline/extension.js';
+import { wellFormedProjection } from '../protocol/pipeline/verdict.js';
 import type { StoredClaim, StoredRun } from '../protocol/jobs/job-claims.js';
 import { isOfJob } from '../protocol/jobs/job-list.js';
 import type { RunOutcome } from '../protocol/operation.js';
@@ -59,7 +59,7 @@ export interface JobRunner {
 export interface StoredJob {
   readonly now: Date;
   readonly kind: unknown;
-  readonly legal: boolean;
+  readonly isWellFormed: boolean;
   readonly holder: Lease | null;
   readonly claims: readonly StoredClaim[];
 }
@@ -80,13 +80,14 @@ export async function readJob(
     kind: 1,
     holder: 1,
     claims: when(hasType('$claims', 'array'), ofJob, []),
-    ...legalProjection(electionSeats),
+    ...wellFormedProjection(electionSeats),
   };
   const outcome = await collection.read([electionName], projection, 'majority');
   if (outcome.type !== 'done') throw unavailable(electionName, true, outcome.error);
   const [stored] = outcome.value as readonly unknown[] as readonly StoredJob[];
   if (stored === undefined) return undefined;
-  if (stored.kind === electionSeats.kind && !stored.legal) throw new CorruptLockDocumentError(electionName);
+  if (stored.kind === electionSeats.kind && !stored.isWellFormed)
+    throw new CorruptLockDocumentError(electionName);
   return { stored, sentAtMs: outcome.sentAt.ms };
 }
 

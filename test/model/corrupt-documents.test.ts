@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { extension, keptLeasesProjection, pollProjection } from '../../src/protocol/pipeline/extension.js';
+import { extension, keptLeasesProjection } from '../../src/protocol/pipeline/extension.js';
+import { pollProjection } from '../../src/protocol/pipeline/polls.js';
 import type { LockKind } from '../../src/protocol/lock-document.js';
 import { fateOf, refusalOf } from '../../src/protocol/replies/reply.js';
 import { byBreadth } from '../support/breadth.js';
@@ -18,7 +19,7 @@ import {
   ALL_SEATS,
   ELECTION,
   MUTEX,
-  PLACES_OF_LEASES,
+  KINDS_BY_LEASE_FIELDS,
   READER_WRITER,
   SEMAPHORE,
 } from './documents/lock-kinds.js';
@@ -113,12 +114,12 @@ describe.each([
     const { modifiedCount } = await driver.collection.updateMany({ _id: { $in: names } }, [...pipeline]);
     expect(modifiedCount).toBe(2);
     const found = await driver.collection
-      .find({ _id: { $in: names } }, { projection: pollProjection(PLACES_OF_LEASES, 'p0') })
+      .find({ _id: { $in: names } }, { projection: pollProjection(KINDS_BY_LEASE_FIELDS, 'p0') })
       .toArray();
     expect(found).toHaveLength(names.length);
     const ofKept = driver.collection.find(
       { _id: { $in: names } },
-      { projection: keptLeasesProjection(PLACES_OF_LEASES, 'p0') },
+      { projection: keptLeasesProjection(KINDS_BY_LEASE_FIELDS, 'p0') },
     );
     expect(await ofKept.toArray()).toHaveLength(names.length);
     for (const name of good) {
@@ -140,7 +141,7 @@ describe.each([
         const { reply } = await driver.apply(name, operations, { takingOver });
         for (const operation of operations) await driver.sendShort(name, operation);
         await driver.extend(name, ['wh'], 30_000, 0);
-        if (!reply.sound || reply.seated === 0)
+        if (!reply.isWellFormed || reply.seated === 0)
           failures.push(`${words}, ${operations.map(({ type }) => type).join()}`);
       },
     );

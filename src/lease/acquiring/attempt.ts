@@ -98,10 +98,10 @@ export class Attempt {
 
   #learn(outcome: Outcome<Answer>): Outcome<Answer> {
     if (outcome.type !== 'done') return outcome;
-    const { reply, exists } = outcome.value;
+    const { reply } = outcome.value;
     // A corrupt document does not show whether it holds the attempt; a repaired one will.
-    if (reply?.sound === false) return outcome;
-    this.#mayBeStored = reply === null ? exists : fateOf(reply, this.id).type !== 'absent';
+    if (reply?.isWellFormed === false) return outcome;
+    this.#mayBeStored = reply !== null && fateOf(reply, this.id).type !== 'absent';
     return outcome;
   }
 

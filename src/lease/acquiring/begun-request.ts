@@ -1,14 +1,14 @@
 import type { ParsedAcquireOptions } from '../../options/request-options.js';
 import type { Demand } from '../../protocol/operation.js';
 import type { Reply } from '../../protocol/replies/reply.js';
-import type { Seats } from '../../protocol/seats.js';
+import type { SeatRules } from '../../protocol/seats.js';
 import type { CallLimits } from '../../scope.js';
 import type { SeatKeeper } from '../holding/seat.js';
 
 /** One lock as its primitive asks for it, the same for each request of that primitive. */
 export interface Wanted {
   readonly name: string;
-  readonly seats: Seats;
+  readonly seats: SeatRules;
   /** How much of the lock. Called once for each attempt: an earlier one may have learned the limit of a semaphore. */
   demand(): Demand;
   /** Called with every reply that shows the lock. */

@@ -1,13 +1,13 @@
 import type { Moment } from '../../clock.js';
 import type { LeaseTerms } from '../../options/provider-options.js';
 import type { Demand } from '../../protocol/operation.js';
-import type { Seats } from '../../protocol/seats.js';
+import type { SeatRules } from '../../protocol/seats.js';
 import type { UnansweredCopies } from '../../store/unanswered-copies.js';
 
 /** What a process learns of one grant. */
 export interface Grant {
   readonly name: string;
-  readonly seats: Seats;
+  readonly seats: SeatRules;
   readonly id: string;
   readonly token: number;
   readonly terms: LeaseTerms;

@@ -1,6 +1,8 @@
 import type { LossCause } from '../../errors.js';
 import type { AttemptEvent } from '../../events.js';
 import type { Revocation } from '../../protocol/operation.js';
+import { assertMove } from '../../state-machine.js';
+import type { Moves } from '../../state-machine.js';
 import type { Grant } from './grant.js';
 import type { Standing } from './loss.js';
 import type { Seat, SeatHold } from './seat.js';
@@ -13,7 +15,7 @@ export interface HoldObserver {
 
 type State = 'held' | 'lost' | 'released';
 
-const MOVES: Readonly<Record<State, readonly State[]>> = {
+const MOVES: Moves<State> = {
   held: ['lost', 'released'],
   lost: [],
   released: [],
@@ -187,7 +189,7 @@ export class Hold implements SeatHold {
   }
 
   #end(state: 'lost' | 'released', why: LossCause): void {
-    if (!MOVES[this.#state].includes(state)) throw new Error(`no move from ${this.#state} to ${state}`);
+    assertMove(MOVES, this.#state, state);
     this.#state = state;
     this.#ended = why;
   }

@@ -1,7 +1,7 @@
 import { BETWEEN_REPEATS, Backoff } from '../../backoff.js';
 import type { Clock } from '../../clock.js';
 import { sleepUntil } from '../../clock.js';
-import type { Seats } from '../../protocol/seats.js';
+import type { SeatRules } from '../../protocol/seats.js';
 import { tokenGivenBack } from '../../protocol/wake.js';
 import type { Outcome } from '../../store/outcome.js';
 import { settle } from '../../store/settle.js';
@@ -11,7 +11,7 @@ import type { UnansweredCopies } from '../../store/unanswered-copies.js';
 /** A seat or a place that this process may have and does not want. */
 export interface Leftover {
   readonly name: string;
-  readonly seats: Seats;
+  readonly seats: SeatRules;
   readonly id: string;
   /** When the lease or place has surely expired, so that giving it back is pointless. */
   readonly untilMs: number;

@@ -3,6 +3,8 @@ import type { LossCause } from '../../errors.js';
 import type { AttemptEvent } from '../../events.js';
 import type { Lease } from '../../protocol/lock-document.js';
 import type { Revocation } from '../../protocol/operation.js';
+import { assertMove } from '../../state-machine.js';
+import type { Moves } from '../../state-machine.js';
 import type { Grant } from './grant.js';
 import type { Standing } from './loss.js';
 
@@ -54,7 +56,7 @@ const NO_HOLDS: readonly SeatHold[] = [];
 
 type State = 'live' | 'lost' | 'given up';
 
-const MOVES: Readonly<Record<State, readonly State[]>> = {
+const MOVES: Moves<State> = {
   live: ['lost', 'given up'],
   lost: [],
   'given up': [],
@@ -66,8 +68,7 @@ const MOVES: Readonly<Record<State, readonly State[]>> = {
  * - `live`: until its deadline. Only an extension moves the deadline, and only forwards. → `lost`, when the deadline has
  *   passed or the server has said so, and with it each of its holds; → `given up`, while it is idle.
  * - `lost`: final. A later extension does not revive the seat.
- * - `given up`: final. To give up a seat is to end it here; nothing is sent by that. The process does not use the lease any
- *   more: afterwards it gives the lease back, by a command to the server, or lets it expire.
+ * - `given up`: final. This sends nothing. The process then gives the lease back by a command, or lets it expire.
  *
  * Every question compares the clock with the deadline, so a blocked event loop cannot make a dead seat look alive
  * (E18). The timer at the deadline only reports the loss early (L4), and needs no reply from the server.
@@ -229,8 +230,7 @@ export class Seat {
 
   /**
    * Asks each holder to release the lock; an idle seat is given back. Returns the holds that this call has asked.
-   *
-   * @param revocation - `undefined`: the provider is closing.
+   * Without a `revocation`, the provider is closing.
    */
   requestRelease(revocation?: Revocation): readonly SeatHold[] {
     if (this.#state !== 'live') return NO_HOLDS;
@@ -274,7 +274,7 @@ export class Seat {
   }
 
   #end(state: 'lost' | 'given up'): void {
-    if (!MOVES[this.#state].includes(state)) throw new Error(`no move from ${this.#state} to ${state}`);
+    assertMove(MOVES, this.#state, state);
     this.#state = state;
     this.#timer?.cancel();
     this.#timer = undefined;

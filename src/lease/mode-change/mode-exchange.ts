@@ -96,13 +96,15 @@ export class ModeExchange {
   async #read({ value: { reply }, sentAt }: Done<Answer>, change: number): Promise<Changed | undefined> {
     const { id, name, grant } = this.#hold;
     const lease = reply?.leases.find((candidate) => candidate.id === id);
-    if (reply?.sound === true && lease?.change === change) {
+    if (reply?.isWellFormed === true && lease?.change === change) {
       const deadline = deadlineOf(lease, reply.nowMs, sentAt, grant.terms);
       return { type: 'done', lease, reply, sentAt, deadline };
     }
     // Either the lease is gone, and the confirmation ends the hold, or the document is corrupt.
     await this.#holds.confirm(this.#hold);
     if (this.#hold.checkEnd() !== undefined) return { type: 'over' };
-    return reply?.sound === false ? { type: 'failed', error: new CorruptLockDocumentError(name) } : undefined;
+    return reply?.isWellFormed === false
+      ? { type: 'failed', error: new CorruptLockDocumentError(name) }
+      : undefined;
   }
 }

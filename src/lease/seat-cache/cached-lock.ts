@@ -5,7 +5,7 @@ import type { Report } from '../../events.js';
 import type { ParsedAcquireOptions } from '../../options/request-options.js';
 import type { Demand } from '../../protocol/operation.js';
 import type { Reply } from '../../protocol/replies/reply.js';
-import type { Seats } from '../../protocol/seats.js';
+import type { SeatRules } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import { throwIfOver } from '../../scope.js';
@@ -27,8 +27,8 @@ export interface SeatCacheContext {
   readonly clock: Clock;
   readonly report: Report;
   readonly closing: AbortSignal;
-  /** Since when wake-ups arrive without a gap; `Infinity` while they do not. */
-  hearingSinceMs(): number;
+  /** Since when events arrive without a gap; `Infinity` while none arrive. */
+  gaplessSinceMs(): number;
   /** Gives back an idle seat. */
   returnIdle(idle: Seat): void;
   /** `isInUse` or `hasSeats` of this lock may have changed. */
@@ -65,7 +65,7 @@ const MIN_SHARE_LEFT = 1 / 3;
  */
 export class CachedLock implements SeatKeeper {
   readonly name: string;
-  readonly seats: Seats;
+  readonly seats: SeatRules;
   readonly #context: SeatCacheContext;
   readonly #queue: LocalQueue;
   readonly #idle = new Map<Seat, Timer>();
@@ -80,7 +80,7 @@ export class CachedLock implements SeatKeeper {
   #keepMs = 0;
   #holders: readonly LeaseInfo[] = [];
 
-  constructor(name: string, seats: Seats, context: SeatCacheContext) {
+  constructor(name: string, seats: SeatRules, context: SeatCacheContext) {
     this.name = name;
     this.seats = seats;
     this.#context = context;
@@ -128,7 +128,7 @@ export class CachedLock implements SeatKeeper {
 
   /** Takes what an answer shows of the lock. The request for it was sent at `sinceMs`. */
   note(reply: Reply, sinceMs: number): void {
-    if (!reply.sound) return;
+    if (!reply.isWellFormed) return;
     const { process } = this.#context;
     this.#holders = reply.leases.map(describeLease);
     const { waiters, ownWaiters = 0 } = reply;
@@ -202,7 +202,7 @@ export class CachedLock implements SeatKeeper {
 
   /** Whether no other process waits. False after a gap in the wake-ups, because a newcomer may have come unnoticed. */
   get #isUncontended(): boolean {
-    return this.#others === 'none' && this.#context.hearingSinceMs() <= this.#noneWaitSinceMs;
+    return this.#others === 'none' && this.#context.gaplessSinceMs() <= this.#noneWaitSinceMs;
   }
 
   /** Whether this seat may pass to the next caller in this process. */

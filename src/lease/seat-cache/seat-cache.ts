@@ -2,7 +2,7 @@
 // waits for the lock.
 
 import type { Timer } from '../../clock.js';
-import type { Seats } from '../../protocol/seats.js';
+import type { SeatRules } from '../../protocol/seats.js';
 import { CachedLock } from './cached-lock.js';
 import type { SeatCacheContext } from './cached-lock.js';
 
@@ -26,7 +26,7 @@ export class SeatCache {
   }
 
   /** The lock to acquire through; `undefined` if none of its seats is kept, or is to be kept. */
-  lock(name: string, seats: Seats, keepMs: number): CachedLock | undefined {
+  lock(name: string, seats: SeatRules, keepMs: number): CachedLock | undefined {
     const key = keyOf(seats.kind, name);
     const known = this.#locks.get(key);
     if (known !== undefined || keepMs === 0) return known;

@@ -1,11 +1,11 @@
-import type { Seats } from '../../protocol/seats.js';
+import type { SeatRules } from '../../protocol/seats.js';
 
 /** The most attempts that are remembered; the oldest is forgotten first. */
 const MAX_REMEMBERED = 4_096;
 
 /** What is needed to give back the seat of an attempt. */
 interface Ended {
-  readonly seats: Seats;
+  readonly seats: SeatRules;
   readonly leaseMs: number;
 }
 

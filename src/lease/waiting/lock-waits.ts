@@ -9,7 +9,8 @@ import { deadlineOf, leavesEnough } from '../deadline.js';
 import type { QueuePosition } from './wakeup-policy.js';
 import { LookSchedule } from './look-schedule.js';
 import type { LookLimiter } from './look-limiter.js';
-import { LOOK_AGAIN, TrackedWait } from './tracked-wait.js';
+import { LOOK_AGAIN } from '../../protocol/wake.js';
+import { TrackedWait } from './tracked-wait.js';
 import type { Wait } from './wait.js';
 
 /** Receives the changes of the waits for one lock. */
@@ -250,7 +251,7 @@ export class LockWaits {
     }
     this.#lookSchedule.answered();
     const { reply } = outcome.value;
-    if (reply?.sound === false) {
+    if (reply?.isWellFormed === false) {
       this.fail(new CorruptLockDocumentError(this.name), asked);
       return;
     }

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../clock.js';
 import type { Settings } from '../../options/provider-options.js';
-import { MARK_PROJECTION, pollProjection, readMark, readPoll } from '../../protocol/pipeline/extension.js';
-import type { Seats } from '../../protocol/seats.js';
+import { MARK_PROJECTION, pollProjection, readMark, readPoll } from '../../protocol/pipeline/polls.js';
+import type { SeatRules } from '../../protocol/seats.js';
 import type { LockCollection } from '../../store/lock-collection.js';
 import type { Refused, Unknown } from '../../store/outcome.js';
 import { untilReadMs } from './wakeup-policy.js';
@@ -21,7 +21,7 @@ const GROWTH = 1.6;
  */
 export class Poller {
   readonly #collection: LockCollection;
-  readonly #kinds: readonly Seats[];
+  readonly #kinds: readonly SeatRules[];
   readonly #process: string;
   readonly #settings: Settings;
   readonly #clock: Clock;
@@ -37,7 +37,7 @@ export class Poller {
 
   constructor(
     collection: LockCollection,
-    kinds: readonly Seats[],
+    kinds: readonly SeatRules[],
     process: string,
     settings: Settings,
     clock: Clock,

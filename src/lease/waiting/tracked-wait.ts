@@ -2,11 +2,9 @@ import { after } from '../../clock.js';
 import type { Moment } from '../../clock.js';
 import { leftMs } from '../../protocol/lock-document.js';
 import type { Place, Reply } from '../../protocol/replies/reply.js';
+import { LOOK_AGAIN } from '../../protocol/wake.js';
 import { deadlineBefore } from '../deadline.js';
 import type { Wait } from './wait.js';
-
-/** Stands in place of a token in a wake-up: the attempt has to look again. */
-export const LOOK_AGAIN = 0;
 
 const LONG_AGO: Moment = { ms: -Infinity, wallAheadMs: 0 };
 

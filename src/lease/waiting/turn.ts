@@ -1,7 +1,7 @@
 import type { Moment } from '../../clock.js';
 import type { LeaseTerms } from '../../options/provider-options.js';
 import type { Reply } from '../../protocol/replies/reply.js';
-import type { Seats } from '../../protocol/seats.js';
+import type { SeatRules } from '../../protocol/seats.js';
 import type { Wait, Waiting } from './wait.js';
 
 /** How the wait of one attempt ended. */
@@ -14,7 +14,7 @@ export type Turn =
 /** The wait of one attempt in the waiting room, as a promise of its end. */
 export class TurnWait implements Wait {
   readonly name: string;
-  readonly seats: Seats;
+  readonly seats: SeatRules;
   readonly id: string;
   readonly terms: LeaseTerms;
   readonly hasLease: boolean;

@@ -1,12 +1,12 @@
 import type { Moment } from '../../clock.js';
 import type { LeaseTerms } from '../../options/provider-options.js';
 import type { Reply } from '../../protocol/replies/reply.js';
-import type { Seats } from '../../protocol/seats.js';
+import type { SeatRules } from '../../protocol/seats.js';
 
 /** One attempt that waits, as the waiting room needs to know it. */
 export interface Waiting {
   readonly name: string;
-  readonly seats: Seats;
+  readonly seats: SeatRules;
   readonly id: string;
   readonly terms: LeaseTerms;
   /**

@@ -9,17 +9,16 @@
 
 import type { Clock, Moment, Timer } from '../../clock.js';
 import { UnsupportedServerError } from '../../errors.js';
-import type { Poll } from '../../protocol/pipeline/extension.js';
+import type { Poll } from '../../protocol/pipeline/polls.js';
 import { storedLeaseMs } from '../../options/provider-options.js';
 import type { Lease } from '../../protocol/lock-document.js';
-import { OTHERS_WAIT, readWakeWord } from '../../protocol/wake.js';
+import { LOOK_AGAIN, OTHERS_WAIT, readWakeWord } from '../../protocol/wake.js';
 import type { Place, Reply } from '../../protocol/replies/reply.js';
-import type { Seats } from '../../protocol/seats.js';
+import type { SeatRules } from '../../protocol/seats.js';
 import type { Answer, Combiner } from '../../store/updates/combiner.js';
 import type { WakeListener } from '../../store/streams/wake-stream.js';
 import { EndedAttempts } from './ended-attempts.js';
 import { LockWaits } from './lock-waits.js';
-import { LOOK_AGAIN } from './tracked-wait.js';
 import type { Wait } from './wait.js';
 import { earliestEnd } from '../deadline.js';
 import { distanceFor } from './wakeup-policy.js';
@@ -29,7 +28,7 @@ import { LookLimiter } from './look-limiter.js';
 /** The change stream, as the waiting room sees it: the source of wake-ups. */
 export interface WakeSource {
   /** Since when events arrive without a gap; `Infinity` while they do not. */
-  readonly openedAtMs: number;
+  readonly gaplessSinceMs: number;
   readonly isPolling: boolean;
   /** Opens the stream, or lets it close after `lingerMs`. */
   listen(listening: boolean, lingerMs?: number): void;
@@ -44,13 +43,13 @@ export interface Polls {
 /** Handles the wake-ups that match no current wait. */
 export interface UnmatchedWakeups {
   /** An attempt that ended without a lock was granted a seat. The seat must be given back. */
-  onUnclaimed(name: string, seats: Seats, id: string, leaseMs: number): void;
+  onUnclaimed(name: string, seats: SeatRules, id: string, leaseMs: number): void;
   /** The process has to ask the server about the lease of this attempt. */
   onAskedToConfirm(id: string): void;
   /** Another process waits behind a seat that this process keeps, or may keep. */
   onOthersWait(name: string): void;
   /** The collection was dropped or renamed. */
-  onVanished(): void;
+  onCollectionGone(): void;
 }
 
 /** Everything this process waits for, by lock. */
@@ -97,9 +96,9 @@ export class WaitingRoom implements WakeListener {
     this.#decide();
   }
 
-  /** Since when wake-ups arrive without a gap; `Infinity` while they do not. */
-  get hearingSinceMs(): number {
-    return this.#wakeups.openedAtMs;
+  /** Since when events arrive without a gap; `Infinity` while none arrive. */
+  get gaplessSinceMs(): number {
+    return this.#wakeups.gaplessSinceMs;
   }
 
   /** The locks that the poller must read: those that an attempt is queued for, while no stream reports their grants. */
@@ -155,8 +154,8 @@ export class WaitingRoom implements WakeListener {
     if (lock?.has(id) !== true) return;
     // The request was sent before the stream opened, and answered after its opening look, which did not include it. No
     // event has reported what happened in between.
-    const { openedAtMs } = this.#wakeups;
-    const isBetween = sentAt.ms < openedAtMs && openedAtMs < Infinity;
+    const { gaplessSinceMs } = this.#wakeups;
+    const isBetween = sentAt.ms < gaplessSinceMs && gaplessSinceMs < Infinity;
     this.#queued.add(name);
     lock.queued(id, place, reply, sentAt, isBetween);
     if (this.#wakeups.isPolling) this.#polls.hurry();
@@ -164,7 +163,7 @@ export class WaitingRoom implements WakeListener {
 
   /** Applies the answer to any update of this process: it may show grants to other waits. */
   answered(name: string, { reply, wake }: Answer, sentAt: Moment): void {
-    if (reply?.sound === true) this.#leasesSeen(name, reply.leases, reply.nowMs, sentAt);
+    if (reply?.isWellFormed === true) this.#leasesSeen(name, reply.leases, reply.nowMs, sentAt);
     for (const word of wake) {
       const parsed = readWakeWord(this.#process, word);
       if (parsed === undefined) continue;
@@ -203,24 +202,24 @@ export class WaitingRoom implements WakeListener {
     else if (token > LOOK_AGAIN) this.#giveBackEnded(name, id);
   }
 
-  onOpened(): void {
+  onGap(): void {
     for (const lock of this.#locks.values()) lock.look();
   }
 
-  onBlind(): void {
+  onNoStream(): void {
     this.#polls.hurry();
   }
 
-  onVanished(): void {
-    this.#unmatched.onVanished();
-    this.onOpened();
+  onCollectionGone(): void {
+    this.#unmatched.onCollectionGone();
+    this.onGap();
   }
 
   refusedByDriver(): void {
-    this.onOpened();
+    this.onGap();
   }
 
-  impossible(error: unknown): void {
+  streamRequiredButRefused(error: unknown): void {
     const why = error instanceof Error ? error.message : String(error);
     const detail = `The option wakeups: 'change-stream' needs a change stream, and none can be opened: ${why}`;
     for (const lock of [...this.#locks.values()]) {

@@ -13,7 +13,7 @@ import {
   when,
 } from '../expressions.js';
 import type { Expression, Stage } from '../expressions.js';
-import { isOfJob, isSoundList, ownEntry, storedList, withEntry } from './job-list.js';
+import { isOfJob, isWellFormedList, ownEntry, storedList, withEntry } from './job-list.js';
 import { MAX_JOBS } from '../lock-document.js';
 import type { Call } from '../operation.js';
 import { answered, holdersTold } from '../wake.js';
@@ -25,8 +25,8 @@ import { answered, holdersTold } from '../wake.js';
  * call is pending until a claim takes it, or until its time is up by the server's clock. A new call in the meantime
  * only prolongs the pending one.
  *
- * The calls are not a part of the claims: a job may be called before its first claim, and older releases would
- * take a claim without an instant for corrupt.
+ * The calls are not a part of the claims: a job may be called before its first claim, and for older releases a claim
+ * without an instant makes the document corrupt.
  */
 export interface StoredCall {
   readonly job: string;
@@ -49,12 +49,12 @@ const IS_CALL: Expression = all(
   { $gte: ['$$this.asked', '$$this.claimed'] },
 );
 
-export const hasSoundCalls: Expression = isSoundList('calls', IS_CALL);
+export const hasWellFormedCalls: Expression = isWellFormedList('calls', IS_CALL);
 
 const isPending = (at: string): Expression =>
   all({ $gt: [`${at}.asked`, `${at}.claimed`] }, { $gt: [`${at}.until`, NOW] });
 
-/** Whether this call is pending. No call of an illegal document is. */
+/** Whether this call is pending. No call of a corrupt document is. */
 export const isCallPending = (job: string, call: number): Expression =>
   not(
     equal(
@@ -66,7 +66,7 @@ export const isCallPending = (job: string, call: number): Expression =>
     ),
   );
 
-/** The calls after this one has been claimed. */
+/** The list `calls`, with this call marked as claimed. */
 export const withCallClaimed = (job: string, call: number): Expression => ({
   $map: {
     input: storedList('calls'),

@@ -13,9 +13,9 @@ import {
   typeOf,
   when,
 } from '../expressions.js';
-import { hasSoundCalls, isCallPending, withCallClaimed } from './job-calls.js';
+import { hasWellFormedCalls, isCallPending, withCallClaimed } from './job-calls.js';
 import type { Expression, Fields, Stage } from '../expressions.js';
-import { isOfJob, isSoundList, ownEntry, storedList, withEntry } from './job-list.js';
+import { isOfJob, isWellFormedList, ownEntry, storedList, withEntry } from './job-list.js';
 import { MAX_JOBS } from '../lock-document.js';
 import type { Claim, Conclude, RunOutcome } from '../operation.js';
 import { answered } from '../wake.js';
@@ -98,7 +98,7 @@ const IS_CLAIM: Expression = all(
 );
 
 /** Whether the stored claims and calls are well-formed. It never fails, whatever is stored. */
-export const hasSoundJobs: Expression = all(isSoundList('claims', IS_CLAIM), hasSoundCalls);
+export const hasWellFormedJobs: Expression = all(isWellFormedList('claims', IS_CLAIM), hasWellFormedCalls);
 
 /** Whether the term of this attempt goes on by the server's clock, its transition excluded, and is not ending. */
 const isTermOf = (id: string): Expression =>

@@ -1,15 +1,16 @@
+// Jobs: what an election stores of its jobs: two lists with one entry per job, of claims and of calls.
+
 import { all, any, equal, hasType, literal, not, filter, when } from '../expressions.js';
 import type { Expression } from '../expressions.js';
 
 /**
- * This folder has what an election stores of its jobs: two lists with one entry per job, of claims and of calls. A list
- * is missing before its first entry. It is an array, because a job name may have characters that a field name may not
- * have.
+ * The name of a list, which is a field of the document. A list is missing before its first entry. It is an array,
+ * because a job name may have characters that a field name may not have.
  */
 export type JobList = 'claims' | 'calls';
 
-/** Whether each value of the stored list is an entry, and no job has two. It never fails, whatever is stored. */
-export const isSoundList = (list: JobList, isEntry: Expression): Expression =>
+/** Whether the stored list has only entries, and no two of the same job. It never fails, whatever is stored. */
+export const isWellFormedList = (list: JobList, isEntry: Expression): Expression =>
   any(
     hasType(`$${list}`, 'missing'),
     all(
@@ -25,7 +26,7 @@ export const isOfJob = (job: string): Expression => equal('$$this.job', literal(
 /** The stored list; empty if it is missing. */
 export const storedList = (list: JobList): Expression => ({ $ifNull: [`$was.${list}`, []] });
 
-/** An array with the entry of this job, or without one. It is empty if the document is illegal. */
+/** An array with the entry of this job, or without one. It is empty if the document is corrupt. */
 export const ownEntry = (list: JobList, job: string): Expression =>
   filter(when('$ok', storedList(list), []), isOfJob(job));
 

@@ -1,13 +1,13 @@
 import { NOW, all, any, equal, hasType, idText, isIn, literal, not, filter, when } from '../expressions.js';
 import type { Expression, Stage } from '../expressions.js';
 import { call } from '../jobs/job-calls.js';
-import { claim, conclude, hasSoundJobs } from '../jobs/job-claims.js';
+import { claim, conclude, hasWellFormedJobs } from '../jobs/job-claims.js';
 import { leaseSlot } from './lease-slot.js';
 import { MAX_LEASE_MS } from '../lock-document.js';
 import { mutexSeats } from './mutex-seats.js';
 import type { HandOver } from '../operation.js';
-import type { Seats } from '../seats.js';
-import { left } from '../wake.js';
+import type { SeatRules } from '../seats.js';
+import { departed } from '../wake.js';
 
 const holder = leaseSlot('holder');
 
@@ -41,14 +41,14 @@ const standingAs = (candidateId: Expression): Expression =>
  * enter; it jumps the queue and gets a new term. The lease of a waiter has no transition, so that a dead waiter lapses
  * one lease after its last look. The grant adds the transition.
  */
-export const electionSeats: Seats = {
+export const electionSeats: SeatRules = {
   ...mutexSeats,
   kind: 'election',
   mayKeep: false,
   mayOvertake: true,
   ownFields: ['candidateId', 'value', 'transitionMs'],
   lengthenedBy: 'transitionMs',
-  wellFormed: all(any(holder.isEmpty, all(holder.wellFormed, isCandidate('$holder'))), hasSoundJobs),
+  wellFormed: all(any(holder.isEmpty, all(holder.wellFormed, isCandidate('$holder'))), hasWellFormedJobs),
   isWaiter: [isCandidate('$$this.v'), hasRoomForTransition],
   entering: {
     $slice: [when(holder.isEmpty, '$queue', when(isInTransition, standingAs('$holder.candidateId'), [])), 1],
@@ -58,7 +58,7 @@ export const electionSeats: Seats = {
     value: literal(value),
     transitionMs,
   }),
-  uncontended: { ...mutexSeats.uncontended, conditions: () => [hasSoundJobs] },
+  uncontended: { ...mutexSeats.uncontended, conditions: () => [hasWellFormedJobs] },
   own: (operation) => {
     switch (operation.type) {
       case 'handOver':
@@ -89,7 +89,7 @@ function handOver({ id, candidateId }: HandOver): readonly Stage[] {
           { $concatArrays: ['$named', filter('$queue', not(isIn('$$this.k', '$named.k')))] },
           '$queue',
         ),
-        wake: left(id, when(isHanded, '$holder.token', 0)),
+        wake: departed(id, when(isHanded, '$holder.token', 0)),
       },
     },
   ];

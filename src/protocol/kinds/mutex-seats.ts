@@ -1,14 +1,13 @@
+// Kinds: the differences between the kinds of locks, one object of the shape of `SeatRules` for each.
+
 import { typeOf, when } from '../expressions.js';
 import { leaseSlot } from './lease-slot.js';
-import type { Seats } from '../seats.js';
+import type { SeatRules } from '../seats.js';
 
 const holder = leaseSlot('holder');
 
-/**
- * This folder has what differs between the kinds of locks: one object of the shape of `Seats` for each. The mutex has
- * one seat: `holder` is a lease or null, and the first waiter enters when it is null.
- */
-export const mutexSeats: Seats = {
+/** One seat: `holder` is a lease or null, and the first waiter enters when it is null. */
+export const mutexSeats: SeatRules = {
   kind: 'mutex',
   mayKeep: true,
   entersOne: true,

@@ -1,5 +1,4 @@
 import {
-  CLOCK_TOKEN,
   all,
   any,
   bind,
@@ -8,6 +7,7 @@ import {
   idText,
   isIn,
   merge,
+  nextToken,
   not,
   filter,
   typeOf,
@@ -18,7 +18,7 @@ import { arrayOf, leaseList, readShownList } from './lease-list.js';
 import { leaseSlot } from './lease-slot.js';
 import type { Mode } from '../lock-document.js';
 import type { Exchange, Request } from '../operation.js';
-import type { Seats } from '../seats.js';
+import type { SeatRules } from '../seats.js';
 import { firstTokenAt } from '../stored-lease.js';
 
 const READ_MODES: readonly Mode[] = ['read', 'upgradeable'];
@@ -46,7 +46,6 @@ const hasOneUpgradeableAtMost: Expression = {
   $lte: [{ $size: filter('$readers', equal('$$this.mode', 'upgradeable')) }, 1],
 };
 
-/** Whether there is only one reader. */
 const isAlone: Expression = equal({ $size: '$readers' }, 1);
 
 /**
@@ -87,7 +86,7 @@ const entering: Expression = when(
 );
 
 /** Any number of readers, at most one of them upgradeable, or one writer alone. */
-export const readerWriterSeats: Seats = {
+export const readerWriterSeats: SeatRules = {
   kind: 'reader-writer',
   mayKeep: false,
   entersOne: false,
@@ -177,8 +176,6 @@ function hasRoomFor({ mode }: Request): Expression {
   }
 }
 
-const NEXT_TOKEN: Expression = { $add: [{ $max: ['$fence', CLOCK_TOKEN] }, 1] };
-
 /** Whether the exchange concerns the lease at this path, which has seen no change with this number or a later one. */
 const isTarget = (at: string, { id, change }: Exchange): Expression =>
   all(equal(`${at}.id`, idText(id)), { $lt: [{ $ifNull: [`${at}.change`, 0] }, change] });
@@ -200,7 +197,7 @@ function upgrade(exchange: Exchange): readonly Stage[] {
   const { change, waits, knownToken = 0 } = exchange;
   const upgrading = waits ? true : isAlone;
   // A token above the known one comes from an earlier upgrade. An event may tell of the same grant, so the token stays.
-  const token = when({ $lte: ['$writer.token', knownToken] }, NEXT_TOKEN, '$writer.token');
+  const token = when({ $lte: ['$writer.token', knownToken] }, nextToken(), '$writer.token');
   return [
     {
       $set: {
@@ -219,7 +216,7 @@ function upgrade(exchange: Exchange): readonly Stage[] {
 }
 
 function downgrade(exchange: Exchange, to: Mode): readonly Stage[] {
-  const token = NEXT_TOKEN;
+  const token = nextToken();
   const weaker = { mode: to, upgrading: false };
   const isWriter = isTarget('$writer', exchange);
   const changed = { change: exchange.change, ...weaker, token, ...rememberedAt('$writer') };

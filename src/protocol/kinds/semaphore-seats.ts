@@ -3,7 +3,7 @@ import type { Expression, Stage } from '../expressions.js';
 import { arrayOf, leaseList, readShownList } from './lease-list.js';
 import { MAX_LIMIT } from '../lock-document.js';
 import type { Operation, Request } from '../operation.js';
-import type { Seats } from '../seats.js';
+import type { SeatRules } from '../seats.js';
 import { keepersTold, waitersTold } from '../wake.js';
 
 const holders = leaseList('holders');
@@ -34,14 +34,14 @@ const fitting: Expression = bind(
         counted: {
           $reduce: {
             input: { $slice: ['$queue.v.permits', '$$free'] },
-            initialValue: { fitting: 0, left: '$$free' },
+            initialValue: { fitting: 0, remaining: '$$free' },
             in: when(
-              { $lte: ['$$this', '$$value.left'] },
+              { $lte: ['$$this', '$$value.remaining'] },
               {
                 fitting: { $add: ['$$value.fitting', 1] },
-                left: { $subtract: ['$$value.left', '$$this'] },
+                remaining: { $subtract: ['$$value.remaining', '$$this'] },
               },
-              { fitting: '$$value.fitting', left: -1 },
+              { fitting: '$$value.fitting', remaining: -1 },
             ),
           },
         },
@@ -52,7 +52,7 @@ const fitting: Expression = bind(
 );
 
 /** A list of holders. No grant makes their permits exceed the limit. The head of the queue enters when it fits. */
-export const semaphoreSeats: Seats = {
+export const semaphoreSeats: SeatRules = {
   kind: 'semaphore',
   mayKeep: true,
   entersOne: false,

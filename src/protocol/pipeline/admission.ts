@@ -1,9 +1,10 @@
-import { CLOCK_TOKEN, NOW, all, at, bind, indexesOf, isIn, not, filter } from '../expressions.js';
+import { NOW, all, at, bind, indexesOf, isIn, nextToken, not, filter } from '../expressions.js';
 import type { Expression, Fields, Stage } from '../expressions.js';
 import type { Operation } from '../operation.js';
-import type { Seats } from '../seats.js';
+import type { SeatRules } from '../seats.js';
 import { granted, grantedOne, keepersTold } from '../wake.js';
 
+/** The greatest count that `$slice` accepts. */
 const EVERYTHING = 2_147_483_647;
 
 /** The fields that a lease takes over from its waiter, in every kind of lock. */
@@ -18,7 +19,7 @@ const mostKept = (path: string): Expression => ({ $ifNull: [{ $max: path }, 0] }
 const STRIDE: Expression = { $add: [mostKept('$entering.v.keeps'), 1] };
 
 /** The value of this field in the lease of a waiter. */
-const lengthened = ({ lengthenedBy }: Seats, field: 'leaseMs' | 'expiresAt'): Expression => {
+const lengthened = ({ lengthenedBy }: SeatRules, field: 'leaseMs' | 'expiresAt'): Expression => {
   const path = `$$this.v.${field}`;
   return lengthenedBy === null ? path : { $add: [path, `$$this.v.${lengthenedBy}`] };
 };
@@ -28,7 +29,7 @@ const lengthened = ({ lengthenedBy }: Seats, field: 'leaseMs' | 'expiresAt'): Ex
  * waiter sends no look, so its grant ends when its place would have lapsed (E5). In an election the transition comes
  * after that expiry, and the leader does not rely on it.
  */
-export function admit(seats: Seats, requested: readonly string[]): readonly Stage[] {
+export function admit(seats: SeatRules, requested: readonly string[]): readonly Stage[] {
   // Field by field, because a strict API version 1 has no `$unsetField`. A field that the waiter lacks is not in the
   // lease.
   const taken = [...TAKEN_OVER, ...(seats.mayKeep ? ['keeps'] : []), ...seats.ownFields].map(
@@ -39,7 +40,7 @@ export function admit(seats: Seats, requested: readonly string[]): readonly Stag
     ...Object.fromEntries(taken),
     leaseMs: lengthened(seats, 'leaseMs'),
     expiresAt: lengthened(seats, 'expiresAt'),
-    token: { $add: [{ $max: ['$fence', CLOCK_TOKEN] }, ...index, 1] },
+    token: nextToken(...index),
     acquiredAt: NOW,
   });
   // An attempt that this update itself has queued learns of its grant from the reply, or from the reply to a repeat. An
@@ -47,18 +48,19 @@ export function admit(seats: Seats, requested: readonly string[]): readonly Stag
   // awaits its reply (E2).
   const learnsFromReply = all(isIn('$$this.k', requested), not(isIn('$$this.k', '$before.k')));
   const fromQueue: Expression = { $slice: ['$entering', seats.enteringFromQueue] };
-  const told: Fields = requested.length === 0 ? {} : { told: filter(fromQueue, learnsFromReply) };
+  const learning: Fields = requested.length === 0 ? {} : { learning: filter(fromQueue, learnsFromReply) };
   const leases = seats.entersOne
     ? { $map: { input: '$entering', in: leaseAt([]) } }
     : inOrder(leaseAt([seats.mayKeep ? { $multiply: ['$$index', '$$stride'] } : '$$index']));
   const lastToken: Expression = { $last: '$granted.token' };
-  const toName = requested.length === 0 ? '$granted' : filter('$granted', not(isIn('$$this.id', '$told.k')));
+  const toName =
+    requested.length === 0 ? '$granted' : filter('$granted', not(isIn('$$this.id', '$learning.k')));
   return [
     { $set: { entering: seats.entering } },
     {
       $set: {
         granted: seats.mayKeep && !seats.entersOne ? bind({ stride: STRIDE }, leases) : leases,
-        ...told,
+        ...learning,
       },
     },
     {
@@ -86,7 +88,7 @@ const inOrder = (lease: Expression): Expression => ({
 });
 
 /** A request that has to wait names the keepers in `wake`, so that they give back the seats that they do not use. */
-export function tellKeepers(seats: Seats, operation: Operation): readonly Stage[] {
+export function tellKeepers(seats: SeatRules, operation: Operation): readonly Stage[] {
   if (!seats.mayKeep || !('request' in operation)) return [];
   const { id, process, notAfter } = operation.request;
   const hasToWait = all(not(seats.isHeldBy(id)), { $lte: [NOW, notAfter] });

@@ -18,13 +18,13 @@ import {
 } from '../expressions.js';
 import type { Expression, Fields, Stage } from '../expressions.js';
 import type { Operation, RaiseFence, Request } from '../operation.js';
-import type { Seats } from '../seats.js';
+import type { SeatRules } from '../seats.js';
 import { isOneOf } from '../stored-lease.js';
-import { holdersTold, left, looked } from '../wake.js';
-import { record } from './revocation.js';
+import { holdersTold, departed, looked } from '../wake.js';
+import { recordRevocation } from './revocation.js';
 
 /** What one operation changes in the state of a transition. The admission of waiters follows. */
-export function operate(seats: Seats, operation: Operation): readonly Stage[] {
+export function operate(seats: SeatRules, operation: Operation): readonly Stage[] {
   switch (operation.type) {
     case 'enqueue':
       return enqueue(seats, operation.request, []);
@@ -41,13 +41,13 @@ export function operate(seats: Seats, operation: Operation): readonly Stage[] {
       return [{ $set: extend(seats, operation.ids, operation.nonce) }];
     case 'ask': {
       const { ids, why } = operation;
-      const marked = { ...seats.markEnding(ids, why), wake: tell(seats, ids) };
-      return [...record(seats, operation, false), { $set: marked }];
+      const asked = { ...seats.markEnding(ids, why), wake: tell(seats, ids) };
+      return [...recordRevocation(seats, operation, false), { $set: asked }];
     }
     case 'evict': {
       const { ids } = operation;
       const emptied = { ...seats.evict(ids), wake: tell(seats, ids) };
-      return [...record(seats, operation, true), { $set: emptied }];
+      return [...recordRevocation(seats, operation, true), { $set: emptied }];
     }
     case 'raiseFence':
       return [{ $set: raiseFence(seats, operation) }];
@@ -69,7 +69,7 @@ const queueWithout = (id: string): Expression => filter('$queue', { $ne: ['$$thi
  * Puts the request at the end of the queue. The queue stays as it is if the id is known already, the request comes
  * after its not-after, the lock is full, or a condition of its kind or of this call is not met.
  */
-function enqueue(seats: Seats, request: Request, conditions: readonly Expression[]): readonly Stage[] {
+function enqueue(seats: SeatRules, request: Request, conditions: readonly Expression[]): readonly Stage[] {
   const { id, notAfter, maxMembers } = request;
   const members: Expression = { $add: [{ $size: '$queue' }, seats.count] };
   const isAccepted = all(
@@ -93,7 +93,7 @@ function enqueue(seats: Seats, request: Request, conditions: readonly Expression
   return [{ $set: { isAccepted } }, ...before, queueIf('$isAccepted')];
 }
 
-function waiterOf(seats: Seats, request: Request): Fields {
+function waiterOf(seats: SeatRules, request: Request): Fields {
   const { process, leaseMs, label, why, keeps } = request;
   return {
     process,
@@ -111,14 +111,14 @@ function waiterOf(seats: Seats, request: Request): Fields {
  * The word in `wake` tells the process which lease it gave back. It also makes the update a real write: even an
  * isolated old primary acknowledges an update that changes nothing.
  */
-const leave = (seats: Seats, id: string): Fields => ({
+const leave = (seats: SeatRules, id: string): Fields => ({
   ...seats.vacate(id),
   queue: queueWithout(id),
-  wake: left(id, seats.tokenOf(id)),
+  wake: departed(id, seats.tokenOf(id)),
 });
 
 /** Extends leases and places in the queue. An attempt that has neither stays absent. */
-function extend(seats: Seats, ids: readonly string[], nonce: string): Fields {
+function extend(seats: SeatRules, ids: readonly string[], nonce: string): Fields {
   const [id, ...others] = ids;
   const queue =
     id !== undefined && others.length === 0
@@ -148,11 +148,11 @@ const queueWithExtended = (ids: readonly string[]): Expression =>
   );
 
 /** The reply shows the lease and the fence, and so whether the fence was raised. */
-const raiseFence = (seats: Seats, { id, token, nonce }: RaiseFence): Fields => ({
+const raiseFence = (seats: SeatRules, { id, token, nonce }: RaiseFence): Fields => ({
   fence: when(seats.isHeldBy(id), { $max: ['$fence', { $toLong: token }] }, '$fence'),
   wake: looked(nonce),
 });
 
 /** `wake` with “look again” for each of these leases. */
-const tell = (seats: Seats, ids: readonly string[]): Expression =>
+const tell = (seats: SeatRules, ids: readonly string[]): Expression =>
   holdersTold(seats.leases, isOneOf('$$this', ids));

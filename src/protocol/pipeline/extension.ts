@@ -1,8 +1,8 @@
-import { NOW, STORED_WAITERS, all, any, bind, equal, isLive, merge, filter, when } from '../expressions.js';
+import { NOW, STORED_WAITERS, all, equal, isLive, merge, filter, when } from '../expressions.js';
 import type { Expression, Fields, Stage } from '../expressions.js';
 import type { Lease } from '../lock-document.js';
 import { REVOKED_PROJECTION, isLease } from '../replies/reply.js';
-import type { Seats } from '../seats.js';
+import type { SeatRules } from '../seats.js';
 import { isOneOf } from '../stored-lease.js';
 import { purgeAfter } from './purging.js';
 import { isWellFormed } from './verdict.js';
@@ -11,14 +11,14 @@ import { isWellFormed } from './verdict.js';
  * The pipeline that extends the leases of one process in a batch of documents, each by its own stored `leaseMs`.
  *
  * It is no transition: it drops and admits nobody. It empties `wake`: small documents are logged whole, so the change
- * stream would show the last wake-up again. It raises `purgeAt`, because a hold may outlast it. Malformed documents
- * stay as they are: an expression that fails on one document would stop the batch.
+ * stream would show the last wake-up again. It raises `purgeAt`, because a hold may outlast it. Corrupt documents stay
+ * as they are: an expression that fails on one document would stop the batch.
  *
  * @param kinds - The seats of each kind of lock in the batch.
  * @param leaseMs - The longest lease among `ids`.
  */
 export function extension(
-  kinds: readonly Seats[],
+  kinds: readonly SeatRules[],
   ids: readonly string[],
   leaseMs: number,
   retentionMs: number,
@@ -46,18 +46,6 @@ export interface LeasesRead {
   readonly revoked: unknown;
 }
 
-/** One document, as a poll shows it. */
-export interface Poll extends LeasesRead {
-  /** The attempts of this process in the queue, in their order. */
-  readonly waiting: readonly string[];
-  /** The place of the first of them: 0 for the head, −1 if there is none. */
-  readonly place: number;
-  /** The number of all waiters, of this process and others. */
-  readonly waiters: number;
-  /** See `readMark`. */
-  readonly mark: string;
-}
-
 export function readLeases(document: Readonly<Record<string, unknown>>): LeasesRead {
   const { _id, now, leases, othersWait, revoked } = document as {
     _id: string;
@@ -69,20 +57,6 @@ export function readLeases(document: Readonly<Record<string, unknown>>): LeasesR
   const mine = leases.filter(isLease);
   return { name: _id, nowMs: now.getTime(), leases: mine, othersWait: othersWait === true, revoked };
 }
-
-export function readPoll(document: Readonly<Record<string, unknown>>): Poll {
-  const { queue } = document as { queue: Pick<Poll, 'waiting' | 'place' | 'waiters'> };
-  return { ...readLeases(document), ...queue, mark: readMark(document) };
-}
-
-/** A cheap version stamp: it changes with every grant, and whenever a smaller limit removes a waiter. */
-export const readMark = ({ fence, limit }: Readonly<Record<string, unknown>>): string =>
-  `${String(fence)} ${String(limit)}`;
-
-/** The projection of a verdict: whether the document is legal for one of these kinds. */
-export const legalProjection = (...kinds: readonly Seats[]): Fields => ({
-  legal: any(...kinds.map((seats) => isWellFormed(seats))),
-});
 
 /** The fields that a process computes with. Texts are left out: thousands of leases would not fit into one answer. */
 const FIELDS_READ: readonly (keyof Lease)[] = [
@@ -98,7 +72,7 @@ const fieldsRead: Expression = Object.fromEntries(FIELDS_READ.map((field) => [fi
  * @param ids - Show these leases only; `undefined`: all leases of the process.
  */
 export const leasesProjection = (
-  kinds: readonly Seats[],
+  kinds: readonly SeatRules[],
   process: string,
   ids?: readonly string[],
 ): Fields => ({
@@ -121,7 +95,7 @@ export const leasesProjection = (
 
 /** The same for seats that may be kept: it also shows whether a waiter of another process is in the queue. */
 export const keptLeasesProjection = (
-  kinds: readonly Seats[],
+  kinds: readonly SeatRules[],
   process: string,
   ids?: readonly string[],
 ): Fields => ({
@@ -132,21 +106,4 @@ export const keptLeasesProjection = (
       [],
     ],
   },
-});
-
-/** The projection of a mark. Its plain fields cost the server half of a poll of a hundred waiters. */
-export const MARK_PROJECTION: Fields = { fence: 1, limit: 1 };
-
-/** The projection of a poll: it also shows which attempts of this process wait, and the place of the first of them. */
-export const pollProjection = (kinds: readonly Seats[], process: string): Fields => ({
-  ...leasesProjection(kinds, process),
-  ...MARK_PROJECTION,
-  queue: bind(
-    { all: STORED_WAITERS },
-    {
-      waiting: { $map: { input: filter('$$all', equal('$$this.v.process', process)), in: '$$this.k' } },
-      place: { $indexOfArray: ['$$all.v.process', process] },
-      waiters: { $size: '$$all' },
-    },
-  ),
 });

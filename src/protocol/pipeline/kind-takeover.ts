@@ -16,10 +16,10 @@ import {
   when,
 } from '../expressions.js';
 import type { Expression, Stage } from '../expressions.js';
-import { hasSoundJobs } from '../jobs/job-claims.js';
+import { hasWellFormedJobs } from '../jobs/job-claims.js';
 import { LOCK_KINDS } from '../lock-document.js';
 import type { Operation } from '../operation.js';
-import type { Seats } from '../seats.js';
+import type { SeatRules } from '../seats.js';
 
 const SEAT_FIELDS = ['holder', 'readers', 'writer', 'writerWaiting', 'holders', 'limit'] as const;
 
@@ -46,7 +46,7 @@ const isShapedLikeALock: Expression = all(
   isAbsentOr('$writer', 'object'),
   isAbsentOr('$readers', 'array'),
   isAbsentOr('$holders', 'array'),
-  hasSoundJobs,
+  hasWellFormedJobs,
 );
 
 /** The leases and waiters of a document of any kind. */
@@ -66,7 +66,7 @@ const hasExpired: Expression = all(hasType('$$this.expiresAt', 'date'), not(isLi
 const isIdle: Expression = equal(filter(MEMBERS, not(hasExpired)), []);
 
 /** Turns an idle lock of another kind into a vacant one of this kind. Its fence stays, so tokens go on rising (S3). */
-export function takeOverKind(seats: Seats, operations: readonly Operation[]): Stage {
+export function takeOverKind(seats: SeatRules, operations: readonly Operation[]): Stage {
   const otherKinds = LOCK_KINDS.filter((kind) => kind !== seats.kind);
   const withoutSeats = {
     $arrayToObject: filter({ $objectToArray: '$$ROOT' }, not(isIn('$$this.k', SEAT_FIELDS))),

@@ -12,8 +12,8 @@ const marginOf = (fence: Expression): Expression => ({
 });
 
 /**
- * The date from which a document may be purged. The document is needed for `ms` from now. A stored date that covers
- * this stays, so that the index is rarely touched. Otherwise the date rises, with a margin of at least half a day.
+ * The date from which a document may be purged. The document is needed for `ms` from now. A stored date late enough is
+ * kept, so that the index is rarely touched. Otherwise the date rises, with a margin of at least half a day.
  */
 export const purgeAfter = (ms: number, purgeAt: Expression, fence: Expression): Expression =>
   bind(

@@ -1,7 +1,7 @@
 import { NOW, all, bind, equal, hasType, literal, match, filter, typeOf, when } from '../expressions.js';
 import type { Expression, Stage } from '../expressions.js';
 import type { Revocation, Revoking } from '../operation.js';
-import type { Seats } from '../seats.js';
+import type { SeatRules } from '../seats.js';
 import { firstTokenAt, isOneOf } from '../stored-lease.js';
 
 /**
@@ -21,6 +21,8 @@ interface StoredRevocation {
   readonly by: string;
   readonly why?: string;
   readonly forced: boolean;
+  /** The latest expiry of the revoked leases. A later revocation drops the record after it. */
+  readonly until: Date;
 }
 
 /** With more revocations than this within one lease, the reason of the oldest one is lost. */
@@ -37,7 +39,11 @@ const IS_CURRENT: Expression = all(
 );
 
 /** Records the revocation of these leases. It comes before the stages that mark or evict them. */
-export function record(seats: Seats, { ids, by, why }: Revoking, forced: boolean): readonly Stage[] {
+export function recordRevocation(
+  seats: SeatRules,
+  { ids, by, why }: Revoking,
+  forced: boolean,
+): readonly Stage[] {
   if (by === undefined) return [];
   const entry: Expression = {
     from: { $min: '$$tokens' },
@@ -73,7 +79,8 @@ export function revocationOf(revoked: unknown, token: number): Revocation | unde
   return counts && { by: counts.by, why: counts.why };
 }
 
-function isStoredRevocation(value: unknown): value is StoredRevocation {
+/** `until` is not checked: only the server uses it. */
+function isStoredRevocation(value: unknown): value is Omit<StoredRevocation, 'until'> {
   if (typeof value !== 'object' || value === null) return false;
   const { from, to, by, why, forced } = value as Readonly<Record<string, unknown>>;
   return (

@@ -1,8 +1,10 @@
+// Pipelines: the updates of lock documents, and the projections that judge, extend and poll them.
+
 import { NOW, STORED_WAITERS, any, bind, equal, filter, isLive, merge, when } from '../expressions.js';
 import type { Expression, Fields, Stage } from '../expressions.js';
 import { DOCUMENT_VERSION } from '../lock-document.js';
 import type { Operation } from '../operation.js';
-import type { Seats } from '../seats.js';
+import type { SeatRules } from '../seats.js';
 import { admit, tellKeepers } from './admission.js';
 import { operate } from './effects.js';
 import { takeOverKind } from './kind-takeover.js';
@@ -10,8 +12,7 @@ import { purgeAfter } from './purging.js';
 import { isWellFormed } from './verdict.js';
 
 /**
- * This folder builds the updates of lock documents and the projections of their replies. This function builds the
- * pipeline of one transition: expire once → operate and admit for each operation → publish once.
+ * Builds the pipeline of one transition: expire once → operate and admit for each operation → publish once.
  *
  * Between the stages the document is a state: `was` is the stored document, `ok` says whether it may be changed, and
  * `before` is its queue as an array. Beside them are the fence, the seats, the present queue as an array, and the new
@@ -22,7 +23,7 @@ import { isWellFormed } from './verdict.js';
  *   update, after it has found such a document: its expressions would make every transition more expensive.
  */
 export function transition(
-  seats: Seats,
+  seats: SeatRules,
   operations: readonly Operation[],
   { takingOver = false }: { readonly takingOver?: boolean } = {},
 ): readonly Stage[] {
@@ -48,12 +49,12 @@ export const mayCreate = (operations: readonly Operation[]): boolean =>
 const isNew: Expression = equal('$$ROOT', { _id: '$_id' });
 
 /** Makes the state out of the document, and drops every expired lease and waiter. */
-function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[] {
+function expire(seats: SeatRules, operations: readonly Operation[]): readonly Stage[] {
   const mayBeNew = mayCreate(operations);
   const taken: Fields = {
     was: '$$ROOT',
     before: '$$before',
-    legal: isWellFormed(seats, '$$before'),
+    isWellFormed: isWellFormed(seats, '$$before'),
     ...(mayBeNew ? { new: isNew } : {}),
   };
   // With hundreds of waiters, each filter costs as much as a plain update, and so does making an array of them.
@@ -62,10 +63,10 @@ function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[
     { $replaceWith: bind({ before: STORED_WAITERS }, taken) },
     {
       $set: {
-        ok: mayBeNew ? any('$legal', '$new') : '$legal',
-        fence: when('$legal', '$was.fence', { $toLong: 0 }),
+        ok: mayBeNew ? any('$isWellFormed', '$new') : '$isWellFormed',
+        fence: when('$isWellFormed', '$was.fence', { $toLong: 0 }),
         ...liveSeats(seats, operations),
-        before: when('$legal', '$before', []),
+        before: when('$isWellFormed', '$before', []),
         wake: '',
       },
     },
@@ -73,12 +74,12 @@ function expire(seats: Seats, operations: readonly Operation[]): readonly Stage[
   ];
 }
 
-/** The seat fields with the live leases. An illegal document counts as vacant: no stage could trust its types. */
-function liveSeats(seats: Seats, operations: readonly Operation[]): Fields {
+/** The seat fields with the live leases. A corrupt document counts as vacant: no stage could trust its types. */
+function liveSeats(seats: SeatRules, operations: readonly Operation[]): Fields {
   const vacant = seats.vacant(operations);
   const live = Object.entries(seats.live);
   return Object.fromEntries(
-    live.map(([field, value]) => [field, when('$legal', value, vacant[field] ?? null)]),
+    live.map(([field, value]) => [field, when('$isWellFormed', value, vacant[field] ?? null)]),
   );
 }
 
@@ -86,7 +87,7 @@ function liveSeats(seats: Seats, operations: readonly Operation[]): Fields {
  * Makes the document out of the state. `purgeAt` only rises. It covers each lease that these operations may have given;
  * the stored value covers the leases that were there before (E11).
  */
-function publish(seats: Seats, operations: readonly Operation[]): Stage {
+function publish(seats: SeatRules, operations: readonly Operation[]): Stage {
   const lifetimesMs = operations.flatMap(lifetimeMs);
   const purgeAt: Fields =
     lifetimesMs.length === 0

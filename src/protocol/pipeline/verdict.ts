@@ -15,16 +15,27 @@ import type { Expression, Fields } from '../expressions.js';
 import { MAX_KEEPS, MAX_LEASE_MS, MIN_LEASE_MS } from '../lock-document.js';
 import type { Operation } from '../operation.js';
 import type { Reply } from '../replies/reply.js';
-import type { Seats, StoredFields } from '../seats.js';
+import type { SeatRules, StoredFields } from '../seats.js';
 
-/** Whether the stored document is legal for these seats. It never fails, whatever is stored. */
-export const isWellFormed = (seats: Seats, waiters: Expression = { $objectToArray: '$queue' }): Expression =>
+/**
+ * Whether the stored document is well-formed for this kind of lock. It never fails, whatever is stored. A document that
+ * is well-formed for no kind is corrupt.
+ */
+export const isWellFormed = (
+  seats: SeatRules,
+  waiters: Expression = { $objectToArray: '$queue' },
+): Expression =>
   all(
     match([['$kind', seats.kind], ...COMMON_SHAPE]),
     ...FENCE_IN_RANGE,
     seats.wellFormed,
     equal(filter(waiters, not(all(...isWaiter(seats)))), []),
   );
+
+/** The projection of `isWellFormed` for one of these kinds. */
+export const wellFormedProjection = (...kinds: readonly SeatRules[]): Fields => ({
+  isWellFormed: any(...kinds.map((seats) => isWellFormed(seats))),
+});
 
 /** The fields that transitions compute with. A missing field is out of range, by the order of BSON types. */
 const IS_WAITER: readonly Expression[] = [
@@ -37,7 +48,7 @@ const IS_WAITER: readonly Expression[] = [
   { $lte: ['$$this.v.leaseMs', MAX_LEASE_MS] },
 ];
 
-const isWaiter = (seats: Seats): readonly Expression[] => [
+const isWaiter = (seats: SeatRules): readonly Expression[] => [
   ...IS_WAITER,
   ...(seats.mayKeep ? [KEEPS_IN_RANGE] : []),
   ...seats.isWaiter,
@@ -54,33 +65,33 @@ const KEEPS_IN_RANGE: Expression = any(
 );
 
 /**
- * The projection of the verdict: whether the document of a reply is legal. Only the server can tell: it sees fields
- * that a reply does not show, and types that the driver does not keep apart. Nothing is believed of an unsound reply,
- * and its request fails.
+ * The projection of the verdict: whether the document of a reply is well-formed. Only the server can tell: it sees
+ * fields that a reply does not show, and types that the driver does not keep apart. The process uses nothing of a reply
+ * from a corrupt document, and the request fails.
  *
- * An operation with a nonce needs no verdict: an update leaves an illegal document untouched, so the nonce in `wake`
- * proves that the document was legal.
+ * An operation with a nonce needs no verdict: an update leaves a corrupt document untouched, so the nonce in `wake`
+ * proves that the document was well-formed.
  */
-export function verdictProjection(seats: Seats, operations: readonly Operation[]): Fields {
+export function verdictProjection(seats: SeatRules, operations: readonly Operation[]): Fields {
   if (nonceOf(seats, operations) !== undefined) return {};
   const isOfAnotherKind = not(equal('$kind', seats.kind));
-  return { legal: any(isOfAnotherKind, ...justQueued(operations), isWellFormed(seats)) };
+  return { isWellFormed: any(isOfAnotherKind, ...justQueued(operations), isWellFormed(seats)) };
 }
 
-/** The reply, marked as unsound if the document is not legal. A document of another kind is not judged. */
+/** The reply, with the server's verdict on its document. A document of another kind is not judged. */
 export function judged(
-  seats: Seats,
+  seats: SeatRules,
   operations: readonly Operation[],
   reply: Reply,
-  { kind, legal }: StoredFields,
+  { kind, isWellFormed: verdict }: StoredFields,
 ): Reply {
   const nonce = nonceOf(seats, operations);
-  const isLegal = nonce === undefined ? legal === true : shows(reply.wake, nonce);
-  return isLegal || kind !== seats.kind ? reply : { ...reply, sound: false };
+  const isProven = nonce === undefined ? verdict === true : shows(reply.wake, nonce);
+  return isProven || kind !== seats.kind ? reply : { ...reply, isWellFormed: false };
 }
 
-/** A nonce that a legal document shows after these operations. An operation of another kind of lock leaves none. */
-function nonceOf(seats: Seats, operations: readonly Operation[]): string | undefined {
+/** A nonce that a well-formed document shows after these operations. An operation of another kind of lock leaves none. */
+function nonceOf(seats: SeatRules, operations: readonly Operation[]): string | undefined {
   for (const operation of operations) {
     if (!('nonce' in operation)) continue;
     const isOfAnyKind = operation.type === 'extend' || operation.type === 'raiseFence';
@@ -93,7 +104,10 @@ function nonceOf(seats: Seats, operations: readonly Operation[]): string | undef
 const shows = (wake: readonly string[], nonce: string): boolean =>
   wake.some((word) => word === `~${nonce}` || word.startsWith(`+${nonce}:`));
 
-/** A request that this very update has queued proves it too, and spares the check of every waiter of a long queue. */
+/**
+ * A request that this very update has queued also proves that the document is well-formed, and spares the check of every
+ * waiter of a long queue.
+ */
 function justQueued(operations: readonly Operation[]): readonly Expression[] {
   const [first] = operations.flatMap((operation) => ('request' in operation ? [operation.request.id] : []));
   // Only an id of the form that this library draws can be part of a path (E25).

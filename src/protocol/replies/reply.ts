@@ -1,3 +1,5 @@
+// Replies: what the server returns, read: the reply to a transition, and whole documents for `inspect` and `list`.
+
 import {
   NOW,
   STORED_WAITERS,
@@ -14,7 +16,7 @@ import type { Expression, Fields } from '../expressions.js';
 import { DOCUMENT_VERSION, LOCK_KINDS } from '../lock-document.js';
 import type { Lease, LockKind } from '../lock-document.js';
 import type { Request } from '../operation.js';
-import type { Seats, StoredFields } from '../seats.js';
+import type { SeatRules, StoredFields } from '../seats.js';
 import { readWake } from '../wake.js';
 
 /** One place of this process in the queue. */
@@ -25,15 +27,12 @@ export interface Place {
   readonly place: number;
 }
 
-/**
- * This folder reads what the server returns: the reply to a transition, and whole documents for `inspect` and `list`. A
- * reply shows what a transition has left behind, as far as it concerns this process. Its times are the server's, in ms.
- */
+/** What a transition has left behind, as far as it concerns this process. Its times are the server's, in ms. */
 export interface Reply {
   readonly nowMs: number;
   readonly kind: LockKind;
-  /** False: the document is not legal, by what the reply shows (`readReply`) or by the server's verdict (`judged`). */
-  readonly sound: boolean;
+  /** False: the document is corrupt, by what the reply shows (`readReply`) or by the server's verdict (`judged`). */
+  readonly isWellFormed: boolean;
   readonly fence: number;
   readonly wake: readonly string[];
   /** The leases of the attempts concerned, and a few others. */
@@ -70,7 +69,7 @@ export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 
  *
  * @param counted - Count the waiters of this process: a keeper has to know whether other processes wait.
  */
-export function replyProjection(seats: Seats, ids: readonly string[], counted?: string): Fields {
+export function replyProjection(seats: SeatRules, ids: readonly string[], counted?: string): Fields {
   const [id] = ids;
   // Only an id of the form that this library draws can be part of a path (E25).
   const isOnlyOne = ids.length === 1 && id !== undefined && /^w[0-9a-f]+$/.test(id);
@@ -139,7 +138,7 @@ interface Projected extends Readonly<Record<string, unknown>> {
   };
 }
 
-export function readReply(seats: Seats, document: StoredFields): Reply {
+export function readReply(seats: SeatRules, document: StoredFields): Reply {
   const { now, kind, v, fence, wake, queue } = document as Projected;
   const nowMs = now.getTime();
   // These seats cannot judge the leases of another kind.
@@ -147,7 +146,7 @@ export function readReply(seats: Seats, document: StoredFields): Reply {
   const leases = shown.leases.filter(isLease);
   const { count = leases.length, earliest, limit } = shown;
   const expiries = [queue.earliest, earliest, ...leases.map(({ expiresAt }) => expiresAt)].filter(isDate);
-  const sound =
+  const isWellFormed =
     v === DOCUMENT_VERSION &&
     isKind(kind) &&
     Number.isSafeInteger(fence) &&
@@ -158,7 +157,7 @@ export function readReply(seats: Seats, document: StoredFields): Reply {
   return {
     nowMs,
     kind: isKind(kind) ? kind : seats.kind,
-    sound,
+    isWellFormed,
     fence: Number(fence),
     wake: readWake(wake),
     leases,
@@ -191,8 +190,8 @@ const placesById = new ById<Place>();
 
 /** The state of this attempt in the reply. An upgrade that waits counts as queued at place 0. */
 export function fateOf(reply: Reply, id: string): Fate {
-  // Nothing that a corrupt document shows is believed.
-  if (!reply.sound) return { type: 'absent' };
+  // What a corrupt document shows is not used.
+  if (!reply.isWellFormed) return { type: 'absent' };
   const lease = leasesById.find(reply.leases, id);
   if (lease !== undefined && lease.expiresAt.getTime() > reply.nowMs) {
     const { expiresAt, upgrading } = lease;
@@ -206,8 +205,13 @@ export function fateOf(reply: Reply, id: string): Fate {
 }
 
 /** Why the request has neither a seat nor a place, as far as the reply shows. */
-export function refusalOf(reply: Reply, seats: Seats, type: 'enqueue' | 'try', request: Request): Refusal {
-  if (!reply.sound) return 'corrupt';
+export function refusalOf(
+  reply: Reply,
+  seats: SeatRules,
+  type: 'enqueue' | 'try',
+  request: Request,
+): Refusal {
+  if (!reply.isWellFormed) return 'corrupt';
   if (reply.kind !== seats.kind) return 'other-kind';
   if (reply.nowMs > request.notAfter.getTime()) return 'late';
   if (isOverLimit(reply, request)) return 'other-limit';

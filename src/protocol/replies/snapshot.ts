@@ -1,7 +1,7 @@
 import { DOCUMENT_VERSION } from '../lock-document.js';
 import type { Lease, LockKind, Mode, Waiter } from '../lock-document.js';
 import { isLease } from './reply.js';
-import type { Seats } from '../seats.js';
+import type { SeatRules } from '../seats.js';
 
 /** One live lease as it is stored. All dates are by the server's clock. */
 export interface LeaseInfo {
@@ -110,7 +110,7 @@ export const describeWaiter = (id: string, waiter: Waiter): WaiterInfo => ({
 
 /** Reads a stored document; `null` if it is corrupt or of an unknown kind or version. */
 export function readSnapshot(
-  kinds: readonly Seats[],
+  kinds: readonly SeatRules[],
   name: string,
   document: Readonly<Record<string, unknown>>,
   asOf: Date,

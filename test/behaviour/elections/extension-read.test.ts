@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { leasesProjection, readLeases } from '../../../src/protocol/pipeline/extension.js';
 import { countedLeftMs } from '../../../src/protocol/lock-document.js';
-import { PLACES_OF_LEASES } from '../../model/documents/lock-kinds.js';
+import { KINDS_BY_LEASE_FIELDS } from '../../model/documents/lock-kinds.js';
 import { testProvider } from '../../support/test-provider.js';
 
 describe('the read that follows an extension of a term', () => {
@@ -12,7 +12,7 @@ describe('the read that follows an extension of a term', () => {
     const election = locks.createLeaderElection('e', { transitionMs });
     await election.start();
     await election.untilElected();
-    const projection = leasesProjection(PLACES_OF_LEASES, locks.processId);
+    const projection = leasesProjection(KINDS_BY_LEASE_FIELDS, locks.processId);
     const found = await db
       .collection<{ _id: string }>('distributed.locks')
       .findOne({ _id: 'e' }, { projection });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Double, Int32, Long } from 'mongodb';
 import { describe, expect, inject, it } from 'vitest';
 import type { LockProvider, Semaphore } from '../../../src/index.js';
-import { legalProjection } from '../../../src/protocol/pipeline/extension.js';
+import { wellFormedProjection } from '../../../src/protocol/pipeline/verdict.js';
 import { corruptionsOf, idleDocument, lockDocument, withValue } from '../../model/documents/corruptions.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
 import { ELECTION, MUTEX, READER_WRITER, SEMAPHORE } from '../../model/documents/lock-kinds.js';
@@ -76,9 +76,9 @@ describe.each([
       async ({ path, value, words }, make, [what, call]) => {
         const name = randomName('lock');
         await stored.insertOne(withValue(make(kind, name), path, value));
-        const found = await stored.findOne({ _id: name }, { projection: legalProjection(seats) });
+        const found = await stored.findOne({ _id: name }, { projection: wellFormedProjection(seats) });
         // Some values that corrupt a document with holders or waiters are harmless in an idle one.
-        if (found?.['legal'] === true) return;
+        if (found?.['isWellFormed'] === true) return;
         const asked = within(20_000, what, call(locks, name));
         expect(await rejection(asked), `${words}: ${what}`).toMatchObject(CORRUPT);
       },

@@ -1,17 +1,12 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import {
-  extension,
-  leasesProjection,
-  pollProjection,
-  readLeases,
-  readPoll,
-} from '../../../src/protocol/pipeline/extension.js';
+import { extension, leasesProjection, readLeases } from '../../../src/protocol/pipeline/extension.js';
+import { pollProjection, readPoll } from '../../../src/protocol/pipeline/polls.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import { transition } from '../../../src/protocol/pipeline/transition.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { versionOf } from '../../judge/lock-version.js';
-import { ALL_SEATS, KINDS, PLACES_OF_LEASES, READER_WRITER } from '../../model/documents/lock-kinds.js';
+import { ALL_SEATS, KINDS, KINDS_BY_LEASE_FIELDS, READER_WRITER } from '../../model/documents/lock-kinds.js';
 import { LEASE_MS, NONCE, RETENTION_MS, enqueue, extend } from '../../model/documents/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));
@@ -135,7 +130,7 @@ describe('extending by the batch', () => {
       ...extension(ALL_SEATS, ['wh'], LEASE_MS, RETENTION_MS),
     ]);
     const found = await readers.collection
-      .find({ _id: { $in: names } }, { projection: leasesProjection(PLACES_OF_LEASES, 'p0') })
+      .find({ _id: { $in: names } }, { projection: leasesProjection(KINDS_BY_LEASE_FIELDS, 'p0') })
       .sort({ _id: 1 })
       .toArray();
     const leases = found.map((document) => readLeases(document).leases);
@@ -175,7 +170,7 @@ describe('extending by the batch', () => {
 
 describe('a poll', () => {
   const poll = async (name: string, process: string) => {
-    const projection = pollProjection(PLACES_OF_LEASES, process);
+    const projection = pollProjection(KINDS_BY_LEASE_FIELDS, process);
     const found = await driver.collection.findOne({ _id: name }, { projection });
     if (found === null) throw new Error(`there is no document ${name}`);
     return readPoll(found);

@@ -9,7 +9,7 @@ import type { Operation, Request } from '../../../src/protocol/operation.js';
 import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
 import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
-import { PLACES_OF_LEASES } from '../../model/documents/lock-kinds.js';
+import { KINDS_BY_LEASE_FIELDS } from '../../model/documents/lock-kinds.js';
 import { versionOf } from '../../judge/lock-version.js';
 import {
   NONCE,
@@ -171,7 +171,7 @@ describe('a keeper is sent no wake-up', () => {
 
 describe('the read after an extension', () => {
   const look = async (name: string, process: string): Promise<boolean> => {
-    const projection = keptLeasesProjection(PLACES_OF_LEASES, process);
+    const projection = keptLeasesProjection(KINDS_BY_LEASE_FIELDS, process);
     const found = await driver.collection.findOne({ _id: name }, { projection });
     if (found === null) throw new Error(`there is no document ${name}`);
     return readLeases(found).othersWait;
@@ -201,7 +201,7 @@ describe('the read after an extension', () => {
     await driver.apply(name, [enqueue('w1', another)]);
     const found = await driver.collection.findOne(
       { _id: name },
-      { projection: leasesProjection(PLACES_OF_LEASES, 'p0') },
+      { projection: leasesProjection(KINDS_BY_LEASE_FIELDS, 'p0') },
     );
     expect(readLeases(found ?? {})).toMatchObject({ othersWait: false, leases: [{ id: 'wh' }] });
     await driver.tamper(name, { $set: { queue: 7 } });

@@ -13,7 +13,7 @@ describe('a lock with keepMs', () => {
     const closing = new AbortController();
     const context = {
       ...{ process: 'p', clock: systemClock, report: () => undefined, closing: closing.signal },
-      ...{ hearingSinceMs: () => Infinity, returnIdle: () => undefined },
+      ...{ gaplessSinceMs: () => Infinity, returnIdle: () => undefined },
     };
     const keeping = new SeatCache(context, () => undefined);
     const terms = { leaseMs: 30_000, extendEveryMs: 10_000, clockAllowanceMs: 1_000, retentionMs: 60_000 };

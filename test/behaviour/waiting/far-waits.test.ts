@@ -46,7 +46,7 @@ class WaitingProcess {
       onUnclaimed: vi.fn(),
       onAskedToConfirm: vi.fn(),
       onOthersWait: vi.fn(),
-      onVanished: vi.fn(),
+      onCollectionGone: vi.fn(),
     };
     const combiner = { submit } as unknown as Combiner;
     this.room = new WaitingRoom(combiner, 'p', wakeIdleMs, clock, outside);
@@ -61,7 +61,7 @@ class WaitingProcess {
       this.isListening = isListening;
     };
     const wakeups = {
-      openedAtMs: 0,
+      gaplessSinceMs: 0,
       listen,
       get isPolling() {
         return isPolling();

@@ -242,10 +242,10 @@ describe('the waiting room', () => {
       onUnclaimed: vi.fn(),
       onAskedToConfirm: vi.fn(),
       onOthersWait: vi.fn(),
-      onVanished: vi.fn(),
+      onCollectionGone: vi.fn(),
     };
     const waiting = new WaitingRoom(combiner, 'p', settings.wakeIdleMs, systemClock, outside);
-    waiting.wakeBy({ openedAtMs: 0, isPolling: false, listen: vi.fn() }, { hurry: vi.fn() });
+    waiting.wakeBy({ gaplessSinceMs: 0, isPolling: false, listen: vi.fn() }, { hurry: vi.fn() });
     const wait = {
       name: 'a',
       seats: mutexSeats,
@@ -265,7 +265,7 @@ describe('the waiting room', () => {
   const reply: Reply = {
     nowMs,
     kind: 'mutex',
-    sound: true,
+    isWellFormed: true,
     fence: 50,
     wake: [],
     leases: [],

@@ -125,8 +125,8 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'protocol/kinds/semaphore-seats.ts',
-        find: "{ fitting: '$$value.fitting', left: -1 },",
-        replace: "{ fitting: '$$value.fitting', left: '$$value.left' },",
+        find: "{ fitting: '$$value.fitting', remaining: -1 },",
+        replace: "{ fitting: '$$value.fitting', remaining: '$$value.remaining' },",
       },
     ],
     trial: 'nothing happens',

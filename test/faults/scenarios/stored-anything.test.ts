@@ -4,7 +4,7 @@ import { describe, expect, inject, it } from 'vitest';
 
 import { LeaseholdError } from '../../../src/index.js';
 import type { Hold, LockHandle, LockProvider, ReaderWriterHandle } from '../../../src/index.js';
-import { legalProjection } from '../../../src/protocol/pipeline/extension.js';
+import { wellFormedProjection } from '../../../src/protocol/pipeline/verdict.js';
 import { byBreadth } from '../../support/breadth.js';
 import { lockDocument } from '../../model/documents/corruptions.js';
 import { ALL_SEATS } from '../../model/documents/lock-kinds.js';
@@ -130,8 +130,8 @@ describe.concurrent.each(['mutex', 'reader-writer', 'semaphore'] as const)(
       };
       const isLegal = async (name: string): Promise<boolean> => {
         for (const seats of ALL_SEATS) {
-          const found = await stored.findOne({ _id: name }, { projection: legalProjection(seats) });
-          if ((found as Json | null)?.['legal'] === true) return true;
+          const found = await stored.findOne({ _id: name }, { projection: wellFormedProjection(seats) });
+          if ((found as Json | null)?.['isWellFormed'] === true) return true;
         }
         return false;
       };

@@ -3,12 +3,13 @@ import { BSON, MongoClient } from 'mongodb';
 import type { Collection, Db, Document } from 'mongodb';
 
 import type { Fields, Stage } from '../../../src/protocol/expressions.js';
-import { extension, legalProjection } from '../../../src/protocol/pipeline/extension.js';
+import { extension } from '../../../src/protocol/pipeline/extension.js';
+import { wellFormedProjection } from '../../../src/protocol/pipeline/verdict.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import type { Operation } from '../../../src/protocol/operation.js';
 import { readReply, replyProjection } from '../../../src/protocol/replies/reply.js';
 import type { Reply } from '../../../src/protocol/replies/reply.js';
-import type { Seats } from '../../../src/protocol/seats.js';
+import type { SeatRules } from '../../../src/protocol/seats.js';
 import { fastPath } from '../../../src/protocol/pipeline/fast-path.js';
 import type { FastPathAnswer } from '../../../src/protocol/pipeline/fast-path.js';
 import { mayCreate, transition } from '../../../src/protocol/pipeline/transition.js';
@@ -54,10 +55,10 @@ interface LockStub extends Document {
 export class LockDocumentDriver implements AsyncDisposable {
   readonly #client: MongoClient;
   readonly #db: Db;
-  readonly #seats: Seats;
+  readonly #seats: SeatRules;
   #names = 0;
 
-  constructor(uri: string, seats: Seats = mutexSeats) {
+  constructor(uri: string, seats: SeatRules = mutexSeats) {
     this.#seats = seats;
     this.#client = new MongoClient(uri, { w: 1, journal: false, maxPoolSize: 16 });
     this.#db = this.#client.db(`pipelines-${randomBytes(6).toString('hex')}`);
@@ -119,7 +120,7 @@ export class LockDocumentDriver implements AsyncDisposable {
     ids: readonly string[],
     leaseMs: number,
     retentionMs: number,
-    kinds: readonly Seats[] = ALL_SEATS,
+    kinds: readonly SeatRules[] = ALL_SEATS,
   ): Promise<{ readonly nowMs: number; readonly stored: StoredDocument } | null> {
     const pipeline = extension(kinds, ids, leaseMs, retentionMs);
     const value = await this.#update(name, pipeline, { now: '$$NOW' }, false);
@@ -186,8 +187,11 @@ export class LockDocumentDriver implements AsyncDisposable {
 
   /** Whether the server finds the document legal. */
   async isLegal(name: string): Promise<boolean> {
-    const found = await this.collection.findOne({ _id: name }, { projection: legalProjection(this.#seats) });
-    return found?.['legal'] === true;
+    const found = await this.collection.findOne(
+      { _id: name },
+      { projection: wellFormedProjection(this.#seats) },
+    );
+    return found?.['isWellFormed'] === true;
   }
 
   /** The stored document as readable text, with the hash of its bytes. */

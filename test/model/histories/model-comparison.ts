@@ -40,7 +40,7 @@ export function compareReply(
   asker: Asker,
 ): void {
   const { after } = step;
-  assert.equal(reply.sound, true);
+  assert.equal(reply.isWellFormed, true);
   assert.equal(reply.kind, after.type === 'other-kind' ? after.kind : kind.model.kind);
   if (after.type === 'lock') {
     const { fence, wake, waiters, seated, limit } = reply;

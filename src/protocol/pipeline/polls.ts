@@ -1,0 +1,43 @@
+import { STORED_WAITERS, bind, equal, filter } from '../expressions.js';
+import type { Fields } from '../expressions.js';
+import type { SeatRules } from '../seats.js';
+import { leasesProjection, readLeases } from './extension.js';
+import type { LeasesRead } from './extension.js';
+
+/** One document, as a poll shows it. */
+export interface Poll extends LeasesRead {
+  /** The attempts of this process in the queue, in their order. */
+  readonly waiting: readonly string[];
+  /** The place of the first of them: 0 for the head, −1 if there is none. */
+  readonly place: number;
+  /** The number of all waiters, of this process and others. */
+  readonly waiters: number;
+  /** See `readMark`. */
+  readonly mark: string;
+}
+
+/** The projection of a mark. A read of these two fields costs the server half of a poll of a hundred waiters. */
+export const MARK_PROJECTION: Fields = { fence: 1, limit: 1 };
+
+/** The projection of a poll: it also shows which attempts of this process wait, and the place of the first of them. */
+export const pollProjection = (kinds: readonly SeatRules[], process: string): Fields => ({
+  ...leasesProjection(kinds, process),
+  ...MARK_PROJECTION,
+  queue: bind(
+    { all: STORED_WAITERS },
+    {
+      waiting: { $map: { input: filter('$$all', equal('$$this.v.process', process)), in: '$$this.k' } },
+      place: { $indexOfArray: ['$$all.v.process', process] },
+      waiters: { $size: '$$all' },
+    },
+  ),
+});
+
+export function readPoll(document: Readonly<Record<string, unknown>>): Poll {
+  const { queue } = document as { queue: Pick<Poll, 'waiting' | 'place' | 'waiters'> };
+  return { ...readLeases(document), ...queue, mark: readMark(document) };
+}
+
+/** The mark of a lock: a version stamp that changes with every grant, and whenever a smaller limit removes a waiter. */
+export const readMark = ({ fence, limit }: Readonly<Record<string, unknown>>): string =>
+  `${String(fence)} ${String(limit)}`;
