@@ -47,7 +47,7 @@ export interface SeatRules {
   /** The leases of a stored document as an array. It is an array even if the document is corrupt. */
   readonly stored: Expression;
 
-  /** The values that are stored in place of leases, unchecked. */
+  /** The stored values where leases should be, unchecked. */
   leasesIn(document: StoredFields): readonly unknown[];
 
   /** The projection of a reply: the leases of these attempts, a few others, and the counts over all leases. */

@@ -60,7 +60,8 @@ export const holdersTold = (leases: Expression, cond: Expression): Expression =>
   wakeWith(filter(leases, cond), ['$$this.process', ':', '$$this.id', `:${String(LOOK_AGAIN)}`]);
 
 /**
- * If the condition holds: `wake` with “a waiter is behind this lease” for the keepers among these, but not for `but`.
+ * If the condition holds: `wake` with “a waiter is behind this lease” for each of these leases that may be kept, except
+ * those of the process `but`.
  */
 export const keepersTold = (
   leases: Expression,

@@ -78,8 +78,8 @@ export class StoreCalls {
 
   /**
    * Runs one command, bounded by a timer of the library: a driver waits for ever for a stopped primary (socketTimeoutMS
-   * is 0 by default), and `maxTimeMS` alone bounds only a server that runs. The call also ends when another primary
-   * replaces the present one. A transition first waits for its turn; that wait counts towards the bound.
+   * is 0 by default), and only a server that runs keeps to `maxTimeMS`. The call also ends when another primary replaces
+   * the present one. A transition first waits for its turn; that wait counts towards the bound.
    *
    * @param make - Makes the command just before it is sent, because times in it are counted from then.
    * @param expected - The codes of expected errors, which no event reports.

@@ -100,6 +100,6 @@ export function shortenedError(error: unknown, options: Seeds, needs: Needs): un
 const missing = ({ namespace, actions }: Needs): string =>
   `not authorized: needs ${actions} on ${namespace}; see ${PRIVILEGES_PAGE}`;
 
-/** As several servers put it: 13 is Unauthorized, and 8000 is what Atlas answers to most commands that it forbids. */
+/** Code 13 is Unauthorized. Atlas answers 8000 to most commands that it forbids, among other errors. */
 const isUnauthorized = ({ code, message }: DriverError): boolean =>
   code === 13 || (code === 8000 && /not (authorized|allowed)/i.test(message));

@@ -2,8 +2,8 @@ import type { Document } from 'mongodb';
 import type { Outcome } from './outcome.js';
 
 /**
- * Reads the named documents, however large they are. The server silently cuts an answer at 16 MB. So documents count as
- * missing only after a read that asked for nothing but them has shown none of them.
+ * Reads the named documents, however large they are. The server silently cuts an answer at 16 MB, so the documents that
+ * it did not show are read again. They count as missing if a read of them alone shows none.
  */
 export async function readWhole(
   names: readonly string[],

@@ -21,7 +21,7 @@ const isCandidate = (at: string): Expression =>
     { $lte: [`${at}.transitionMs`, MAX_LEASE_MS] },
   );
 
-/** Otherwise a grant would make a lease longer than `MAX_LEASE_MS`, and the document corrupt. */
+/** Whether a grant makes a lease of at most `MAX_LEASE_MS`. A longer one would make the document corrupt. */
 const hasRoomForTransition: Expression = {
   $lte: [{ $add: ['$$this.v.leaseMs', '$$this.v.transitionMs'] }, MAX_LEASE_MS],
 };

@@ -97,7 +97,7 @@ function entering(seats: SeatRules, request: Request): FastPath {
 function readTaken(seats: SeatRules, document: StoredFields, id: string): FastPathAnswer | undefined {
   const { now, fence, limit } = document;
   const [lease, ...others] = seats.leasesIn(document);
-  // Believed only if this very update granted the lease: an isolated old primary may show the effect of an earlier one.
+  // It counts only if this very update granted the lease: an isolated old primary may show the effect of an earlier one.
   const isTaken =
     isLease(lease) &&
     others.length === 0 &&

@@ -4,28 +4,27 @@ import { WAKE_OF_EVENT } from './stream-cursor.js';
 import type { StreamContext } from './stream-cursor.js';
 import { StreamSupervisor } from './stream-supervisor.js';
 
-/** Hears when one document changes. */
+/** Listens to the changes of one document. */
 export interface DocumentWatcher {
-  /** The document has changed, and says this in `wake`; `null`: what has happened is not known. */
+  /** The document has changed, with these words in `wake`; `null`: it may have changed, or is gone. */
   changed(words: readonly string[] | null): void;
 }
 
 /**
- * Tells of every change of a few documents, by one change stream over them. When the stream breaks, every watcher is
- * told that what has happened meanwhile is not known (E13). While there is no stream, no watcher is told anything, and
+ * Reports every change of a few documents, by one change stream over them. When the stream breaks, every watcher gets
+ * `changed(null)`, because events may have been missed (E13). While there is no stream, no watcher is called, and
  * `isStreaming` is false.
  *
  * A new name makes the supervisor open a wider stream beside the open one, so the watchers of the older names notice
  * nothing. One stream is opened at a time; names that come meanwhile wait for the next. When the wider stream replaces
- * the older one, a change that the older one was about to tell of may be lost: to keep it until the wider one has caught
- * up would take one more connection for a second or two. So watchers look by themselves once in a while, or when they
- * are told of the new name.
+ * the older one, a change that the older one has not reported yet may be lost: to keep the older one until the wider one
+ * has caught up would take one more connection for a second or two. So watchers also look by themselves once in a while.
  */
 export class DocumentWatch {
   readonly #lingerMs: number;
   readonly #watchers = new Map<string, Set<DocumentWatcher>>();
   readonly #stream: StreamSupervisor;
-  /** The names that the open cursor tells of, and those of the cursor that is being opened. */
+  /** The names that the open cursor selects, and those of the cursor that is being opened. */
   #covered: ReadonlySet<string> = new Set();
   #asked: ReadonlySet<string> = new Set();
 
@@ -53,7 +52,7 @@ export class DocumentWatch {
     });
   }
 
-  /** Whether watchers are told of the changes of all that is watched. */
+  /** Whether the changes of all watched documents are reported. */
   get isStreaming(): boolean {
     return this.#stream.state === 'streaming' && this.#coversAll();
   }

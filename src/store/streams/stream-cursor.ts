@@ -53,7 +53,7 @@ export class StreamCursor {
       this.#giveUpAfter(AWAIT_MS + settings.storeTimeoutMs, 'fell silent');
       listener.answered(this);
     };
-    // The driver reports by this event only answers without events. A busy stream may give none for a long time.
+    // The driver emits this event only at answers without changes, and a busy stream may have none for a long time.
     stream.on('resumeTokenChanged', onAnswer);
     stream.on('error', onTrouble);
     // A primary that stands still says nothing, and the driver waits for it (E17).

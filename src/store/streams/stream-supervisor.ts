@@ -29,9 +29,9 @@ export type RefusedBy = 'settings' | 'handshake' | 'stream';
 export interface StreamOwner {
   /** What the next cursor selects. */
   pipeline(): Document[];
-  /** Whether the open cursor tells of everything that is wanted. If not, a wider one is opened beside it. */
+  /** Whether the open cursor selects every event that is wanted. If not, a wider one is opened beside it. */
   isEnough(): boolean;
-  /** A cursor has answered for the first time. `isWider`: it replaces one that has told of its events until now. */
+  /** A cursor has answered for the first time. `isWider`: it replaces a cursor that was open until now. */
   opened(isWider: boolean): void;
   event(event: Document): void;
   /** The stream broke, and events may be missed. The next opening follows after a pause. */
@@ -51,10 +51,10 @@ const MOVES: Moves<State> = {
 };
 
 /**
- * Owns the life of one change stream: opens it, opens it afresh after any trouble, closes it when nobody needs it. A
- * stream is never resumed, because a resume token can age out (E13): the owner looks for what it missed. Once a cursor
- * has been sent, its opening goes on although nobody listens any more: short waits must not open one stream after the
- * other.
+ * Owns the life of one change stream: opens it, opens it afresh after any trouble, and closes it when no code listens
+ * any more. A stream is never resumed, because a resume token can age out (E13): the owner looks for what it missed.
+ * Once the command that opens a cursor has been sent, the opening goes on although no code listens any more: short waits
+ * must not open one stream after the other.
  *
  * - `idle`: nothing is open. → `opening`, when somebody listens.
  * - `opening`: a handshake, a cursor without an answer, or a pause before them. → `streaming`, at the first answer;

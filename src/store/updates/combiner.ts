@@ -108,7 +108,7 @@ export class Combiner {
 
   async #run(name: string, lane: Lane<Pending>): Promise<void> {
     for (;;) {
-      // Callers that the last update settled submit more in the same turn; that joins the next update.
+      // Callers whose operations the last update settled may submit more in this turn: these join the next update.
       await endOfTurn();
       const taken = lane.take();
       const [first, ...others] = taken;

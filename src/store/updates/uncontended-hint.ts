@@ -15,7 +15,7 @@ const MAX_REMEMBERED = 4_096;
 const ALONE_FOR_MS = 5;
 
 /**
- * Guesses which locks no other process uses at this moment, so that the fast path of a transition is worth trying.
+ * Guesses which locks no other process uses at this moment, so that it is worth trying the fast path.
  *
  * A fast path that does not apply changes nothing and costs one more round trip. So the guess is made only where a
  * wrong one costs little: not for a hold that has lasted a while, because others may wait for its end by now, and never
