@@ -1,4 +1,4 @@
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { OwnDatabase } from '../support/test-provider.js';
 import { eventually, later, rejection } from '../../lab/patience.js';
@@ -77,7 +77,7 @@ const settled = (weather: Weather, holders: number, waiters: number): Promise<un
 
 describe('the client of the API in docs/semaphore.md', () => {
   test('makes five calls at once in all processes together, and never more', async () => {
-    await using weather = new Weather(inject('mongoUri'));
+    await using weather = new Weather();
     const answers = weather.forecasts(15);
 
     for (let waiting = 10; waiting > 0; waiting -= 1) {
@@ -96,7 +96,7 @@ describe('the client of the API in docs/semaphore.md', () => {
   });
 
   test('begins no sixth call within the second of five calls, even if these end early or fail', async () => {
-    await using weather = new Weather(inject('mongoUri'));
+    await using weather = new Weather();
     const answers = weather.forecasts(15);
     await settled(weather, 5, 10);
     const [first, ...others] = weather.begun;

@@ -1,5 +1,5 @@
 import type { Db, Filter } from 'mongodb';
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { LockProvider, ReaderWriterLock } from '../../src/index.js';
 import { OwnDatabase } from '../support/test-provider.js';
@@ -99,7 +99,7 @@ function priceOf(shown: readonly Product[]): number | string {
 
 describe('the catalogue of docs/reader-writer-lock.md', () => {
   test('is fetched once even if all instances find it out of date, and the others show the older edition meanwhile', async () => {
-    await using shop = new Shop(inject('mongoUri'));
+    await using shop = new Shop();
     await shop.instance()('2026-03-01');
     const shown: (number | string)[] = [];
     const fetching = async (): Promise<void> => {
@@ -118,7 +118,7 @@ describe('the catalogue of docs/reader-writer-lock.md', () => {
   });
 
   test('is not fetched again by an instance that found it out of date and came after the builder', async () => {
-    await using shop = new Shop(inject('mongoUri'));
+    await using shop = new Shop();
     const builder = shop.instance();
     await builder('2026-03-01');
     const late = shop.instance({
@@ -132,7 +132,7 @@ describe('the catalogue of docs/reader-writer-lock.md', () => {
   });
 
   test('is complete for a reader that reads while the next edition is published', async () => {
-    await using shop = new Shop(inject('mongoUri'));
+    await using shop = new Shop();
     const builder = shop.instance();
     await builder('2026-03-01');
     let built: Promise<readonly Product[]> | undefined;
@@ -151,7 +151,7 @@ describe('the catalogue of docs/reader-writer-lock.md', () => {
   });
 
   test('is complete, and never goes back, for readers that ask again and again while it is rebuilt', async () => {
-    await using shop = new Shop(inject('mongoUri'));
+    await using shop = new Shop();
     const [builder, ...readers] = [shop.instance(), shop.instance(), shop.instance()];
     await builder('2026-03-01');
     let isOver = false;
@@ -174,7 +174,7 @@ describe('the catalogue of docs/reader-writer-lock.md', () => {
   });
 
   test('stays as it is if a builder comes too late', async () => {
-    await using shop = new Shop(inject('mongoUri'));
+    await using shop = new Shop();
     const instance = shop.instance();
     await instance('2026-03-01');
     await shop.claimAsLaterHolder();

@@ -1,4 +1,4 @@
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import {
   AcquireTimeoutError,
@@ -18,10 +18,6 @@ class Two extends OwnDatabase {
   readonly #own = this.client();
   readonly here = this.#own.provider();
   readonly there = this.client().provider();
-
-  constructor() {
-    super(inject('mongoUri'));
-  }
 
   /** The commands that this process has sent. */
   get sent(): number {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { fencedTransaction, fencedUpdateOne } from '../../src/index.js';
 import { OwnDatabase } from '../support/test-provider.js';
@@ -44,7 +44,7 @@ const token = expect.any(Number) as unknown;
 
 describe('the examples of docs/fencing.md', () => {
   test('include a program that refuses the stale writer, runs unchanged, and ends', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const { stdout, stderr } = await runProgram(example('new LockProvider'), database);
     // Nothing but the warning that the first hold was lost, for which the program has no listener.
     expect(stderr).toMatch(
@@ -57,19 +57,19 @@ describe('the examples of docs/fencing.md', () => {
   });
 
   test('store the token with a new document', async () => {
-    await using surroundings = new Surroundings(inject('mongoUri'));
+    await using surroundings = new Surroundings();
     await surroundings.run(`db.collection<Invoice>('invoices')`);
     expect(await surroundings.stored('invoices')).toEqual([{ _id: '42', paid: true, fencingToken: token }]);
   });
 
   test('claim before they read', async () => {
-    await using surroundings = new Surroundings(inject('mongoUri'));
+    await using surroundings = new Surroundings();
     await surroundings.run(`locks.useMutex('stock:lamp'`);
     expect(await surroundings.stored('stock')).toEqual([{ _id: 'lamp', pieces: 7, fencingToken: token }]);
   });
 
   test('write the fence and the sum of many documents in one transaction', async () => {
-    await using surroundings = new Surroundings(inject('mongoUri'));
+    await using surroundings = new Surroundings();
     await surroundings.plain.db.collection('cities').insertMany([{ people: 3 }, { people: 4 }]);
     await surroundings.run('await fencedTransaction(');
     expect(await surroundings.stored('totals')).toEqual([{ _id: 'all', people: 7 }]);

@@ -1,5 +1,5 @@
 import type { Document } from 'mongodb';
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { LockHandle, LockProvider } from '../../src/index.js';
 import { OwnDatabase } from '../support/test-provider.js';
@@ -13,7 +13,7 @@ class Picture<H extends LockHandle> extends OwnDatabase {
   readonly #handles = new Map<string, H>();
 
   constructor(name: string) {
-    super(inject('mongoUri'));
+    super();
     this.#name = name;
     this.#look = this.client().provider();
   }
@@ -145,7 +145,7 @@ describe('the picture in the docs', () => {
   });
 
   test('shows two transfers in docs/all-or-nothing.md as they are', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const [first, second, somebody] = [1, 2, 3].map(() => database.client().provider());
     if (first === undefined || second === undefined || somebody === undefined) throw new Error();
     const seen = async (account: string): Promise<readonly unknown[]> => {

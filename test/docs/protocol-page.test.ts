@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { type Document, Long } from 'mongodb';
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { OwnDatabase } from '../support/test-provider.js';
 import type { OwnClient } from '../support/test-provider.js';
@@ -95,7 +95,7 @@ function sumsOf({ fence, holder, purgeAt }: Document): object {
 
 describe('docs/protocol.md', () => {
   test('prints the command that an acquire of a free lock sends', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const billing = database.client();
     await using lock = await billing
       .provider({ label: 'billing' })
@@ -110,7 +110,7 @@ describe('docs/protocol.md', () => {
   });
 
   test('prints the document that is stored after an acquire', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider({ label: 'billing' });
     await using lock = await locks.createMutex(NAME).acquire({ why: 'charge' });
 
@@ -122,7 +122,7 @@ describe('docs/protocol.md', () => {
   });
 
   test('prints the document with a holder and a waiter', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider({ label: 'billing' });
     await using lock = await locks.createMutex(NAME).acquire({ why: 'charge' });
     const waiting = database.client().provider().createMutex(NAME).acquire();

@@ -1,11 +1,11 @@
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { OwnDatabase } from '../support/test-provider.js';
 import { codeBlocks, page } from './pages.js';
 import { runProgram } from './program.js';
 
 test('the first example of the README is plain JavaScript, runs unchanged, charges an invoice only once at a time, and ends', async () => {
-  await using database = new OwnDatabase(inject('mongoUri'));
+  await using database = new OwnDatabase();
   const [example] = codeBlocks(page('README.md'), 'js');
   const { stdout, stderr } = await runProgram(example?.code ?? '', database, 'mjs');
 

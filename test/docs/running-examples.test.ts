@@ -1,4 +1,4 @@
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { DeadlockError } from '../../src/index.js';
 import type { LockSnapshot } from '../../src/index.js';
@@ -59,7 +59,7 @@ describe('an example that consists of statements', () => {
   test.each(examples.map((example) => ({ path: example.page.path, line: example.line, example })))(
     'at line $line of $path does what it says, and leaves nothing held',
     async ({ example }) => {
-      await using surroundings = new Surroundings(inject('mongoUri'));
+      await using surroundings = new Surroundings();
       if (example.code.includes('// DeadlockError')) {
         expect(await rejection(surroundings.run(example))).toBeInstanceOf(DeadlockError);
       } else {

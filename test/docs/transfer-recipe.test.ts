@@ -1,4 +1,4 @@
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { OwnDatabase } from '../support/test-provider.js';
 import { rejection } from '../../lab/patience.js';
@@ -36,7 +36,7 @@ class Bank extends OwnDatabase {
 
 describe('the money transfer of docs/mutex.md', () => {
   test('keeps the limit even if several transfers come at once', async () => {
-    await using bank = new Bank(inject('mongoUri'));
+    await using bank = new Bank();
     await bank.open();
     const ends = await Promise.allSettled(
       Array.from({ length: 5 }, () => bank.transfer('a', 'b', 30_000, 'monday')),
@@ -46,7 +46,7 @@ describe('the money transfer of docs/mutex.md', () => {
   });
 
   test('refuses a holder with an old token, and changes nothing', async () => {
-    await using bank = new Bank(inject('mongoUri'));
+    await using bank = new Bank();
     await bank.open();
     await bank.claimAsLaterHolder();
     expect(await rejection(bank.transfer('a', 'b', 100, 'monday'))).toMatchObject({ code: 11_000 });

@@ -1,4 +1,4 @@
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { OwnDatabase } from '../support/test-provider.js';
 import { rejection } from '../../lab/patience.js';
@@ -42,7 +42,7 @@ class Bank extends OwnDatabase {
 
 describe('the transfer of docs/all-or-nothing.md', () => {
   test('neither deadlocks nor loses money, even if many transfers go in both directions at once', async () => {
-    await using bank = new Bank(inject('mongoUri'));
+    await using bank = new Bank();
     await bank.open({ a: 50_000, b: 50_000 });
     const instances = [bank.instance(), bank.instance(), bank.instance()];
     const transfers = instances.flatMap((transfer) =>
@@ -57,7 +57,7 @@ describe('the transfer of docs/all-or-nothing.md', () => {
   });
 
   test('does not let an account fall below zero, even if several transfers take from it at once', async () => {
-    await using bank = new Bank(inject('mongoUri'));
+    await using bank = new Bank();
     await bank.open({ a: 50_000, b: 0, c: 0, d: 0 });
     const transfers = ['b', 'c', 'd'].map((to) => bank.instance()('a', to, 30_000));
     const ends = await Promise.allSettled(transfers);
@@ -67,7 +67,7 @@ describe('the transfer of docs/all-or-nothing.md', () => {
   });
 
   test('does not let an account rise above its maximum, even if several transfers give to it at once', async () => {
-    await using bank = new Bank(inject('mongoUri'));
+    await using bank = new Bank();
     await bank.open({ a: 60_000, b: 60_000, c: 60_000, d: 0 });
     const transfers = ['a', 'b', 'c'].map((from) => bank.instance()(from, 'd', 60_000));
     const ends = await Promise.allSettled(transfers);
@@ -76,8 +76,8 @@ describe('the transfer of docs/all-or-nothing.md', () => {
     expect(await bank.balances()).toMatchObject({ d: 60_000 });
   });
 
-  test.each(['a', 'b'])('changes nothing if its token for account %s is old', async (account) => {
-    await using bank = new Bank(inject('mongoUri'));
+  test.each(['a', 'b'])('changes nothing where it is out of date for account %s', async (account) => {
+    await using bank = new Bank();
     await bank.open({ a: 50_000, b: 50_000 });
     await bank.claimAsLaterHolder(account);
     expect(await rejection(bank.instance()('a', 'b', 100))).toMatchObject({ code: 11_000 });
@@ -85,7 +85,7 @@ describe('the transfer of docs/all-or-nothing.md', () => {
   });
 
   test('refuses a transfer from an account to itself', async () => {
-    await using bank = new Bank(inject('mongoUri'));
+    await using bank = new Bank();
     expect(await rejection(bank.instance()('a', 'a', 100))).toBeInstanceOf(TypeError);
   });
 });

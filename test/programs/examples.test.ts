@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { runToEnd } from '../../lab/processes/child.js';
 import { fromSources, ROOT } from '../../lab/processes/program.js';
@@ -8,7 +8,7 @@ import { OwnDatabase } from '../support/test-provider.js';
 
 /** Runs an example in this many processes at a time. Returns the output of each when all have ended by themselves. */
 async function run(example: string, processes = 1): Promise<readonly (readonly string[])[]> {
-  await using database = new OwnDatabase(inject('mongoUri'));
+  await using database = new OwnDatabase();
   return await Promise.all(
     Array.from({ length: processes }, async () => {
       const { stdout, stderr } = await runToEnd(fromSources(`examples/${example}.ts`), {

@@ -1,5 +1,5 @@
 import type { Document } from 'mongodb';
-import { expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 import { CorruptLockDocumentError } from '../../../src/index.js';
 import type { StoreErrorEvent } from '../../../src/index.js';
@@ -19,7 +19,7 @@ async function listed(snapshots: AsyncIterable<{ readonly name: string }>): Prom
 }
 
 it('list() returns each lock with the prefix once, in order and over pages, and reports a corrupt one', async () => {
-  await using database = new OwnDatabase(inject('mongoUri'));
+  await using database = new OwnDatabase();
   const own = database.client();
   const locks = own.provider({ createIndexes: false });
   const hold = await locks.acquireMutex(nameOf(0));

@@ -1,4 +1,4 @@
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { OwnDatabase } from '../../support/test-provider.js';
 import { eventually, later } from '../../../lab/patience.js';
@@ -42,7 +42,7 @@ function documentsOf(database: OwnDatabase): {
 
 describe.concurrent('the document of a reader-writer lock', () => {
   it('has its readers with their modes, and exactly the fields of the protocol with their types', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider({ label: 'tester', createIndexes: false });
     const lock = locks.createReaderWriterLock('x');
     const reader = await lock.acquireRead({ why: 'to see', leaseMs: 5_000 });
@@ -74,7 +74,7 @@ describe.concurrent('the document of a reader-writer lock', () => {
   });
 
   it('has its writer in a separate field, shows that a writer waits, and keeps the order and modes of the queue', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider({ createIndexes: false });
     const lock = locks.createReaderWriterLock('x');
     const ids: string[] = [];
@@ -106,7 +106,7 @@ describe.concurrent('the document of a reader-writer lock', () => {
   });
 
   it('numbers the mode changes of a lease, marks a waiting upgrade, and stays after the release', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider({ createIndexes: false });
     const lock = locks.createReaderWriterLock('x');
     const { read } = documentsOf(database);
@@ -141,7 +141,7 @@ describe.concurrent('the document of a reader-writer lock', () => {
 
 describe.concurrent('the document of a semaphore', () => {
   it('has its limit, its holders with their permits, and exactly the fields of the protocol', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider({ createIndexes: false });
     const semaphore = locks.createSemaphore('x', 5);
     const two = await semaphore.acquire({ permits: 2, why: 'to see', leaseMs: 5_000 });
@@ -165,7 +165,7 @@ describe.concurrent('the document of a semaphore', () => {
   });
 
   it('stores the permits that each waiter asks for, and keeps the limit after the last release', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider({ createIndexes: false });
     const semaphore = locks.createSemaphore('x', 5);
     const { read } = documentsOf(database);

@@ -1,4 +1,4 @@
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { LockProvider } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/test-provider.js';
@@ -55,7 +55,7 @@ function documentsOf(database: OwnDatabase): {
 
 describe.concurrent('the document of a mutex', () => {
   it('has its holder, and exactly the fields of the protocol with their types', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider({ label: 'tester', createIndexes: false });
     const { read, typesOf } = documentsOf(database);
     const hold = await locks.acquireMutex('x', { why: 'to see', leaseMs: 5_000 });
@@ -94,7 +94,7 @@ describe.concurrent('the document of a mutex', () => {
   });
 
   it('has no label and no reason if none was given', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider({ createIndexes: false });
     await locks.acquireMutex('x');
     const { holder } = await documentsOf(database).read('x');
@@ -103,7 +103,7 @@ describe.concurrent('the document of a mutex', () => {
   });
 
   it('has its waiters by attempt id, in the order of arrival', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider({ createIndexes: false });
     const ids: string[] = [];
     locks.on('waiting', ({ id }) => ids.push(id));
@@ -125,7 +125,7 @@ describe.concurrent('the document of a mutex', () => {
   });
 
   it('stays after the release, with its fence', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider({ createIndexes: false });
     const hold = await locks.acquireMutex('x');
     await hold.release();
@@ -136,7 +136,7 @@ describe.concurrent('the document of a mutex', () => {
   });
 
   it('names the grant of the last update: process, attempt and token', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const here = database.client().provider({ createIndexes: false });
     // A polling provider only reads; a look by an update would replace `wake`.
     const there = database.client().provider({ wakeups: 'polling', createIndexes: false });
@@ -155,7 +155,7 @@ describe.concurrent('the document of a mutex', () => {
   });
 
   it('is kept for the retention time after its last lease, and half a day to a day more', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider({ retentionMs: 3 * DAY_MS, createIndexes: false });
     const { read } = documentsOf(database);
     const expectKept = async (name: string, keptMs: number): Promise<void> => {
@@ -179,7 +179,7 @@ describe.concurrent('the document of a mutex', () => {
   });
 
   it('is shown by inspect()', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks: LockProvider = database.client().provider({ label: 'me', createIndexes: false });
     expect(await locks.inspect('x')).toBeNull();
     const hold = await locks.acquireMutex('x', { why: 'to see', leaseMs: 5_000 });

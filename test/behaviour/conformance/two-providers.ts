@@ -1,5 +1,3 @@
-import { inject } from 'vitest';
-
 import type { LockProvider, LockProviderOptions } from '../../../src/index.js';
 import { OwnDatabase, randomName } from '../../support/test-provider.js';
 import type { OwnClient } from '../../support/test-provider.js';
@@ -19,7 +17,7 @@ export interface Mortal {
 
 /** A database of its own with two providers, each on a client of its own, as two processes would have them. */
 export class TwoProviders implements AsyncDisposable {
-  readonly database = new OwnDatabase(inject('mongoUri'));
+  readonly database = new OwnDatabase();
   readonly hereClient: OwnClient;
   readonly thereClient: OwnClient;
   readonly here: LockProvider;

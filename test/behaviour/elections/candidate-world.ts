@@ -1,4 +1,3 @@
-import { inject } from 'vitest';
 import type { LockProvider, LockProviderOptions } from '../../../src/index.js';
 import type { Lease } from '../../../src/protocol/lock-document.js';
 import { OwnDatabase, randomName } from '../../support/test-provider.js';
@@ -15,7 +14,7 @@ export type CandidateProcess = Child<Order, Line>;
 /** One election with several processes of candidates. This process only observes it. */
 export class CandidateWorld implements AsyncDisposable {
   readonly election = randomName('election');
-  readonly database = new OwnDatabase(inject('mongoUri'));
+  readonly database = new OwnDatabase();
   readonly spectator: LockProvider = this.database.client().provider({ createIndexes: false });
   readonly #program: { readonly path: string };
   readonly #conduct: Conduct;

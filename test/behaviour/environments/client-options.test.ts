@@ -1,6 +1,6 @@
 import type { DbOptions, MongoClientOptions } from 'mongodb';
 import { ReadConcern, ServerApiVersion } from 'mongodb';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { LockProvider } from '../../../src/index.js';
 import type { Wakeups } from '../../../src/index.js';
@@ -45,7 +45,7 @@ async function expectUsual(
   clientOptions: MongoClientOptions,
   dbOptions?: DbOptions,
 ): Promise<Observed> {
-  await using database = new OwnDatabase(inject('mongoUri'));
+  await using database = new OwnDatabase();
   const [here, there] = [
     database.client(clientOptions, dbOptions),
     database.client(clientOptions, dbOptions),
@@ -77,7 +77,7 @@ describe.concurrent('locks behave the same on', () => {
 
 describe('a provider that demands a change stream', () => {
   it('is rejected at construction if the pool has room for one connection only', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const { db, commands } = database.client({ maxPoolSize: 1 });
     const error = thrown(() => new LockProvider(db, { wakeups: 'change-stream' }));
     expect(error).toBeInstanceOf(RangeError);

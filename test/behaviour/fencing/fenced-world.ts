@@ -1,5 +1,4 @@
 import type { Collection } from 'mongodb';
-import { inject } from 'vitest';
 
 import type { LockHandle, LockProvider } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/test-provider.js';
@@ -20,7 +19,7 @@ export class FencedWorld extends OwnDatabase {
   readonly locks: LockProvider;
   readonly accounts: Collection<Account>;
 
-  constructor(uri: string = inject('mongoUri')) {
+  constructor(uri?: string) {
     super(uri);
     this.own = this.client();
     this.locks = this.own.provider();

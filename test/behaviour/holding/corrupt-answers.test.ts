@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Double, Int32, Long } from 'mongodb';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { LockProvider, Semaphore } from '../../../src/index.js';
 import { wellFormedProjection } from '../../../src/protocol/pipeline/verdict.js';
 import { corruptionsOf, idleDocument, lockDocument, withValue } from '../../model/documents/corruptions.js';
@@ -63,9 +63,9 @@ describe.each([
   ['reader-writer', READER_WRITER],
   ['semaphore', SEMAPHORE],
   ['election', ELECTION],
-] as const)('a corrupt %s document', (kind, { seats }) => {
+] as const)('a corrupt document of a %s', (kind, { seats }) => {
   it('makes every call fail with CORRUPT_LOCK_DOCUMENT, whichever part of it is corrupt', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const locks = database.client().provider(OPTIONS);
     const stored = database.plain.db.collection<StoredDocument>('distributed.locks');
     const calls: readonly (readonly [string, Call])[] = Object.entries(CALLS[kind]);
@@ -88,8 +88,8 @@ describe.each([
 });
 
 describe('a semaphore', () => {
-  it.each([-1, 0, NaN, 2.5])('rejects every call if the stored limit is %s', async (limit) => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+  it.each([-1, 0, NaN, 2.5])('learns nothing from a stored limit of %s', async (limit) => {
+    await using database = new OwnDatabase();
     const locks = database.client().provider(OPTIONS);
     const stored = database.plain.db.collection<StoredDocument>('distributed.locks');
     await stored.insertOne(withValue(idleDocument('semaphore', 's'), 'limit', new Double(limit)));
@@ -112,10 +112,10 @@ describe('a semaphore', () => {
 
   it.each([
     ['negative permits', { permits: new Int32(-1) }],
-    ['permits that are not a number', { permits: new Double(NaN) }],
-    ['a token that is not a long', { token: new Double(5_000_000) }],
-  ])('is reported as corrupt, and not as busy, if a lease has %s', async (_, corrupt) => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    ['permits that are no number', { permits: new Double(NaN) }],
+    ['a token that is no long', { token: new Double(5_000_000) }],
+  ])('with holders of %s is no busy one', async (_, corrupt) => {
+    await using database = new OwnDatabase();
     const locks = database.client().provider(OPTIONS);
     const stored = database.plain.db.collection<StoredDocument>('distributed.locks');
     const healthy = lockDocument('semaphore', 's');

@@ -1,5 +1,3 @@
-import { inject } from 'vitest';
-
 import type { LeaseInfo, LockProvider, LockProviderOptions, Wakeups } from '../../../src/index.js';
 import { OwnDatabase, randomName } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
@@ -37,7 +35,7 @@ export type WorkerProcess = Child<Order, Line>;
 /** One lock, providers of this process, and workers in processes of their own. */
 export class ProcessWorld implements AsyncDisposable {
   readonly lockName = randomName('lock');
-  readonly #database = new OwnDatabase(inject('mongoUri'));
+  readonly #database = new OwnDatabase();
   readonly #options: LockProviderOptions;
   readonly #workers: WorkerProcess[] = [];
   readonly #observer: LockProvider;

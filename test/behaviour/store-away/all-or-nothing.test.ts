@@ -16,7 +16,7 @@ async function whileSilent(
   run: (taking: Promise<unknown>) => Promise<void>,
 ): Promise<void> {
   await using door = await (await Door.to(inject('mongoUri'))).open();
-  await using database = new OwnDatabase(inject('mongoUri'));
+  await using database = new OwnDatabase();
   await using own = new OwnClient(door.uri, database.name);
   const other = database.plain.provider();
   const here = own.provider({ createIndexes: false });
@@ -65,7 +65,7 @@ describe.concurrent('acquireAll, after the store has stopped answering,', () => 
 
 describe('a try of several locks on a slow store', () => {
   it('releases the locks that it took before it returns null', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const other = database.plain.provider({ createIndexes: false });
     const { db } = database.client();
     const here = new LockProvider(db, { createIndexes: false });

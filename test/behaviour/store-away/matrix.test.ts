@@ -193,7 +193,7 @@ async function queuedBehind(
   request: Request,
 ): Promise<void> {
   await using door = await (await Door.to(inject('mongoUri'))).open();
-  await using database = new OwnDatabase(inject('mongoUri'));
+  await using database = new OwnDatabase();
   await using own = new OwnClient(door.uri, database.name, {
     serverSelectionTimeoutMS: 250,
     heartbeatFrequencyMS: 500,

@@ -1,5 +1,5 @@
 import type { Db, Document } from 'mongodb';
-import { expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 import { LockProvider, UnsupportedServerError } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/test-provider.js';
@@ -25,7 +25,7 @@ function agedBy(db: Db, maxWireVersion: number): Db {
 it.each(['auto', 'change-stream', 'polling'] as const)(
   'on a server older than MongoDB 5.0, a request fails with an error that names 5.0, and sends no update (wakeups: %s)',
   async (wakeups) => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const own = database.client();
     const options = { wakeups, createIndexes: false };
     const old = new LockProvider(agedBy(own.db, OLD_WIRE_VERSION), options);

@@ -1,4 +1,4 @@
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { QueueFullError } from '../../../src/index.js';
 import type { Hold, LockProvider } from '../../../src/index.js';
@@ -15,7 +15,7 @@ describe.concurrent.each(Object.entries(KINDS))(
   'a %s with as many members as maxMembers allows',
   (_, acquire) => {
     it('rejects another request at once with a QueueFullError, and accepts one when a member has left', async () => {
-      await using database = new OwnDatabase(inject('mongoUri'));
+      await using database = new OwnDatabase();
       const options = { maxMembers: 3, createIndexes: false };
       const [here, there] = [database.client().provider(options), database.client().provider(options)];
       const membersOf = async (): Promise<number> => {

@@ -1,5 +1,5 @@
 import type { MongoClientOptions } from 'mongodb';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import {
   EXTENDED_OFTEN,
@@ -37,7 +37,7 @@ const CLIENTS: Readonly<Record<string, MongoClientOptions>> = {
 
 describe.concurrent('locks behave the same on a client with', () => {
   it.each(Object.entries(CLIENTS))('%s', async (_, options) => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const [here, there] = [database.client(options), database.client(options)];
     const { storeErrors } = await expectUsualBehaviour(
       here.provider(EXTENDED_OFTEN),

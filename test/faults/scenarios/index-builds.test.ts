@@ -1,5 +1,5 @@
 import type { ClientSession, Db, Document, MongoClient } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
@@ -43,7 +43,7 @@ async function blockCollection(client: MongoClient, db: Db): Promise<() => Promi
 
 describe.concurrent('an index build behind a long transaction', () => {
   it('ends no hold if it is over within a lease', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     await using user = database.client();
     const options = { leaseMs: 9_000, createIndexes: false };
     const [here, there] = [database.client().provider(options), database.client().provider(options)];
@@ -63,7 +63,7 @@ describe.concurrent('an index build behind a long transaction', () => {
   });
 
   it('ends the hold at its deadline if it takes longer than a lease, and then one request is granted', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     await using user = database.client();
     const options = { leaseMs: 2_000, storeTimeoutMs: 1_000, createIndexes: false };
     const [here, there] = [database.client().provider(options), database.client().provider(options)];
@@ -113,7 +113,7 @@ describe('the purge index', () => {
   it.concurrent.each(Object.entries(WAYS))(
     'causes one event and no failure if an operator has created it %s',
     async (_, make) => {
-      await using database = new OwnDatabase(inject('mongoUri'));
+      await using database = new OwnDatabase();
       await make(database.plain.db);
       const locks = database.client().provider({ leaseMs: 6_000 });
       const errors: unknown[] = [];

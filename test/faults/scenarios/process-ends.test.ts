@@ -1,4 +1,4 @@
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { Child } from '../../../lab/processes/child.js';
 import { useProgram } from '../../support/built-program.js';
@@ -67,7 +67,7 @@ describe.concurrent('a process that holds and waits', () => {
   it.each(Object.entries(ENDS))(
     'blocks its locks for no longer than its lease after it has ended %s',
     async (_, { end, how }) => {
-      await using database = new OwnDatabase(inject('mongoUri'));
+      await using database = new OwnDatabase();
       const [holder, heir] = [0, 1].map(() =>
         database.client().provider({ leaseMs: 60_000, createIndexes: false }),
       );
@@ -103,7 +103,7 @@ describe.concurrent('a process that holds and waits', () => {
   );
 
   it('blocks no lock after it has closed its provider on SIGTERM', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const heir = database.client().provider({ leaseMs: 60_000, createIndexes: false });
     const theirs = await heir.acquireMutex('theirs');
     await using worker = start({

@@ -1,5 +1,5 @@
 import { Long } from 'mongodb';
-import { expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 import { OwnDatabase } from '../../support/test-provider.js';
 import { eventually, later, within } from '../../../lab/patience.js';
@@ -15,7 +15,7 @@ interface Stored {
 }
 
 it('a waiter hears of its grant even if the oplog has the update as a whole document (E13)', async () => {
-  await using database = new OwnDatabase(inject('mongoUri'));
+  await using database = new OwnDatabase();
   const waiting = database.client();
   const [here, there] = [database.client().provider(OPTIONS), waiting.provider(OPTIONS)];
   // Kept until the end, because a handle that is garbage-collected is released.

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Collection } from 'mongodb';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { LeaseholdError } from '../../../src/index.js';
 import type { Hold, LockHandle, LockProvider, ReaderWriterHandle } from '../../../src/index.js';
@@ -120,7 +120,7 @@ describe.concurrent.each(['mutex', 'reader-writer', 'semaphore'] as const)(
   'a randomly changed %s document',
   (kind) => {
     it('makes every call end with a typed error or with a result that a legal document allows', async () => {
-      await using database = new OwnDatabase(inject('mongoUri'));
+      await using database = new OwnDatabase();
       const options = { leaseMs: 6_000, storeTimeoutMs: 2_000, createIndexes: false };
       const [here, there] = [database.client().provider(options), database.client().provider(options)];
       const stored: Locks = database.plain.db.collection('distributed.locks');

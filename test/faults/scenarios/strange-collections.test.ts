@@ -1,5 +1,5 @@
 import type { Db } from 'mongodb';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import type { LockProvider } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/test-provider.js';
@@ -35,7 +35,7 @@ const REFUSED: readonly (readonly [string, RegExp, (db: Db) => Promise<unknown>]
 
 describe.concurrent.each(REFUSED)('on %s', (_, cause, make) => {
   it('every request is refused at once with a typed error that names the cause', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     await make(database.plain.db);
     const locks = database.client().provider(OPTIONS);
     const events: unknown[] = [];
@@ -53,7 +53,7 @@ describe.concurrent.each(REFUSED)('on %s', (_, cause, make) => {
 });
 
 it('a validator that is added while locks are in use ends the holds at their deadlines, and grants go on once it is removed', async () => {
-  await using database = new OwnDatabase(inject('mongoUri'));
+  await using database = new OwnDatabase();
   const { db } = database.plain;
   const [here, there] = [database.client().provider(OPTIONS), database.client().provider(OPTIONS)];
   const hold = await here.acquireMutex('x');
@@ -80,7 +80,7 @@ it('a validator that is added while locks are in use ends the holds at their dea
 });
 
 it('locks behave as usual in a clustered collection', async ({ skip }) => {
-  await using database = new OwnDatabase(inject('mongoUri'));
+  await using database = new OwnDatabase();
   const { versionArray } = (await database.plain.db.admin().serverInfo()) as { versionArray?: number[] };
   const [major = 0, minor = 0] = versionArray ?? [];
   skip(major < 5 || (major === 5 && minor < 3), 'clustered collections came with MongoDB 5.3');
@@ -114,7 +114,7 @@ const CLASHING: readonly (readonly [string, (db: Db) => Promise<unknown>])[] = [
 
 describe.concurrent.each(CLASHING)('on %s', (_, make) => {
   it('locks of a single name work', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     await make(database.plain.db);
     const [here, there] = [database.client().provider(OPTIONS), database.client().provider(OPTIONS)];
     const hold = await here.acquireMutex('invoice');
@@ -129,7 +129,7 @@ describe.concurrent.each(CLASHING)('on %s', (_, make) => {
   it.each(Object.entries(ASKS).filter(([what]) => what.endsWith('Mutex')))(
     'a lock that cannot be stored beside another one is refused with a typed error that names the cause: %s',
     async (what, ask) => {
-      await using database = new OwnDatabase(inject('mongoUri'));
+      await using database = new OwnDatabase();
       await make(database.plain.db);
       const locks = database.client().provider(OPTIONS);
       const hold = await locks.acquireMutex('invoice');
@@ -143,7 +143,7 @@ describe.concurrent.each(CLASHING)('on %s', (_, make) => {
 
 describe('on a capped collection, which deletes old documents', () => {
   it('no request is granted, and the error names the cause (S2)', async () => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     await database.plain.db.createCollection(COLLECTION, { capped: true, size: 4_096, max: 1 });
     const locks = database.client().provider(OPTIONS);
     for (const [what, ask] of Object.entries(ASKS)) {

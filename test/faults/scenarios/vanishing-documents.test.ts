@@ -1,6 +1,6 @@
 import { Long } from 'mongodb';
 import type { Db } from 'mongodb';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import type { LockHandle, LockProvider } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/test-provider.js';
@@ -56,7 +56,7 @@ const CASES = Object.entries(KINDS).flatMap(([kind, how]) =>
 
 describe.concurrent('holders learn of their loss and waiters go on', () => {
   it.each(CASES)('for a %s when %s', async (_, __, { hold, want }, end) => {
-    await using database = new OwnDatabase(inject('mongoUri'));
+    await using database = new OwnDatabase();
     const options = { leaseMs: LEASE_MS, createIndexes: false };
     const [here, there, third] = [0, 1, 2].map(() => database.client().provider(options));
     if (here === undefined || there === undefined || third === undefined) throw new Error('there are three');
