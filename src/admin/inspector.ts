@@ -16,9 +16,9 @@ import type { LockCollection } from '../store/lock-collection.js';
 import { isKnown } from '../store/outcome.js';
 import { unavailable } from '../store/unavailable.js';
 
-/** What a revocation did: attempt ids, sorted into the holds that were asked, those already gone, and those evicted. */
+/** The result of a revocation: three lists of attempt ids. */
 export interface RevokeResult {
-  /** The holders that were asked to release. */
+  /** The holds whose holders were asked to release. */
   readonly asked: string[];
   /** The holds that had ended before the revocation. */
   readonly gone: string[];
@@ -26,7 +26,10 @@ export interface RevokeResult {
   readonly evicted: string[];
 }
 
-/** Lock documents may be large, and a caller may stop early. The server may cut a page shorter still, at 16 MB. */
+/**
+ * The number of lock documents that are read at once. It is small, because lock documents may be large and a caller may
+ * stop early. The server returns fewer if they exceed 16 MB.
+ */
 const PAGE_SIZE = 100;
 
 /** Reads locks for operators, and revokes holds. */
@@ -93,8 +96,8 @@ export class Inspector {
   async revoke(name: string, { id, why, force = false }: RevokeOptions): Promise<RevokeResult> {
     const snapshot = await this.inspect(name);
     const held = (snapshot?.holders ?? []).map((holder) => holder.id);
-    // An id that the document does not have stands for no lease. It must not reach a pipeline, where the server could
-    // read it as a path (E25).
+    // An id that the document does not have names no lease. Such an id must not reach a pipeline, where the server
+    // could take it for a path (E25).
     const ids = id === undefined ? held : held.filter((each) => each === id);
     const absent = id !== undefined && ids.length === 0 ? [id] : [];
     const seats = this.#kinds.find(({ kind }) => kind === snapshot?.kind);

@@ -10,8 +10,8 @@ export interface Worker {
 
 /**
  * The callbacks of one candidate. `onElected` and the workers of a term run at the same time, and `onDeposed` is called
- * when all of them have ended. The extensions of the lease wait for none of them. An error of theirs is reported as an
- * error event.
+ * when all of them have ended. The lease is extended without waiting for any of this work. An error of a callback is
+ * reported as an error event.
  */
 export class Callbacks {
   readonly #options: Pick<ParsedElectionOptions, 'onElected' | 'onDeposed'>;
@@ -36,8 +36,8 @@ export class Callbacks {
   }
 
   /**
-   * Starts the worker in every term from now on, and in the present one. Returns a function that detaches it; work that
-   * is running continues until it ends.
+   * Starts the worker in every term from now on, and in the present one. Returns a function that detaches the worker;
+   * its running work continues until it ends.
    *
    * @throws `TypeError` if a worker of this name is attached already.
    */
@@ -76,8 +76,8 @@ export class Callbacks {
   }
 
   /**
-   * Calls `onDeposed` when the work of the term has ended, and then `vacate`, which does not wait for the end of
-   * `onDeposed` and never rejects. If no work is running, both are called before this returns.
+   * Calls `onDeposed` when the work of the term has ended, and calls `vacate` right after that, without waiting for the
+   * end of `onDeposed`. `vacate` never rejects. If no work is running, both functions are called before this returns.
    *
    * @returns Resolves with the result of `vacate`.
    */
@@ -117,7 +117,7 @@ export class Callbacks {
     await work;
   }
 
-  /** Work that returns no promise is over when this returns. */
+  /** Starts the work. Work that returns no promise is over when this method returns. */
   #begin(work: () => unknown, onError = this.#onError): Promise<void> | undefined {
     try {
       const result = work();
@@ -134,6 +134,6 @@ export class Callbacks {
   }
 }
 
-/** Also a promise of another library, which may start its work only when its result is asked for. */
+/** Also true for a promise of another library, which may start its work only when `then` is called. */
 const isPromise = (result: unknown): result is PromiseLike<unknown> =>
   typeof (result as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function';

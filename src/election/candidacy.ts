@@ -25,14 +25,14 @@ export interface CandidacyParts extends Omit<TermParts, 'context'> {
 }
 
 /**
- * How long a candidate stays away when its terms fail one after the other. While it stays away, another candidate
+ * The pauses before a candidate queues again when its terms fail one after the other. In a pause, another candidate
  * leads, if there is one.
  */
 const BETWEEN_FAILED_TERMS = new Backoff(500, 30_000);
 
 /**
  * One candidate from its start to its stop: it queues, leads, and queues again. It does not queue while work of its
- * last term is running: if elected, it could do nothing, and would keep out candidates that can.
+ * last term is running: if it were elected then, it could not begin its work, and would keep out candidates that can.
  */
 export class Candidacy {
   /**
@@ -66,7 +66,7 @@ export class Candidacy {
       this.#resolveQueued = resolve;
       this.#rejectQueued = reject;
     });
-    // A caller that starts a candidate may not wait for it.
+    // Perhaps nothing waits for `queued`. Its rejection is then no unhandled one.
     this.queued.catch(() => undefined);
     this.#target = {
       name,
@@ -88,13 +88,16 @@ export class Candidacy {
   }
 
   /**
-   * Why the store does not answer the request of this candidate; `undefined` if the store answered the last request.
+   * The reason why the store does not answer the request of this candidate; `undefined` if it answered the last one.
    */
   get trouble(): unknown {
     return this.#trouble;
   }
 
-  /** Resolves when the candidate was stopped or refused a place, or its provider was closed. Never rejects. */
+  /**
+   * Resolves when the candidate was stopped, when it was refused a place, or when its provider was closed. Never
+   * rejects.
+   */
   async run(): Promise<void> {
     const { clock } = this.#requester.context;
     const { signal } = this.#stopping;
@@ -146,7 +149,9 @@ export class Candidacy {
     this.#resolveQueued();
   }
 
-  /** Reports a silent store once, until it answers again: a request is repeated several times a second. */
+  /**
+   * Reports a silent store only once until it answers again, because the request is repeated several times a second.
+   */
   #troubled(error: unknown): void {
     const isNew = this.#trouble === undefined;
     this.#trouble = error;
@@ -171,7 +176,7 @@ export class Candidacy {
   /** Resolves with false if `onElected` failed and the term was given up for that reason. */
   async #lead(handle: TermHandle): Promise<boolean> {
     this.#queuedNow();
-    // The term was granted in the very turn of the stop, so it is not reported.
+    // The term was granted in the very turn of the stop. It is given back, and not reported.
     if (this.#stopping.signal.aborted) {
       await handle.giveBack();
       return true;

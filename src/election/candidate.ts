@@ -73,12 +73,12 @@ export class Candidate {
     return this.#state.now;
   }
 
-  /** The term, while the candidate leads. */
+  /** The present term; `null` while the candidate does not lead. */
   get term(): LockHandle | null {
     return this.#term;
   }
 
-  /** Starts the worker in every term. Returns a function that detaches it. */
+  /** Starts the worker in every term. Returns a function that detaches the worker. */
   attach(worker: Worker): () => void {
     return this.#callbacks.attach(worker);
   }
@@ -92,7 +92,7 @@ export class Candidate {
   async #start(): Promise<void> {
     while (this.#state.is('stopping')) await this.#stopped;
     this.assertOpen();
-    // `stop` was called after this start.
+    // `stop` was called after this `start`, and decides.
     if (!this.#isWanted) return;
     if (this.#state.is('stopped')) this.#begin();
     await this.#candidacy?.queued;
@@ -140,7 +140,7 @@ export class Candidate {
     const { requester, leftBehind } = this.#elections;
     const listener = {
       elected: (term: LockHandle) => {
-        // The term may be granted in the turn of the stop.
+        // If the term is granted in the very turn of the stop, the state is `stopping` and stays so.
         if (this.#state.is('campaigning')) this.#state.to('leading');
         this.#term = term;
         this.#waiters.elected(term);
@@ -167,7 +167,7 @@ export class Candidate {
   }
 
   #ended(): void {
-    // A call of `untilElected` that began after the stop waits for the next start.
+    // After a stop, the calls of `untilElected` that remain began after it: they wait for the next start.
     if (!this.#state.is('stopping'))
       this.#waiters.fail(new DOMException('The candidate was refused', 'AbortError'));
     this.#candidacy = undefined;

@@ -9,8 +9,8 @@ export interface LeaderElectionEvents {
   /** This candidate is the leader no more. */
   deposed: [DeposedEvent];
   /**
-   * The present leader, and then each next one; `null` if there is none. Emitted while the candidate is started and the
-   * event has a listener.
+   * The present leader, and then each next leader; `null` if there is none. Emitted while the candidate is started and
+   * this event has a listener.
    */
   leader: [LeaderInfo | null];
   /** A callback or a request failed, or the store does not answer a request. The candidate continues. */

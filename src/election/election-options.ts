@@ -35,14 +35,14 @@ export interface LeaderElectionOptions {
   /** The lease of a term and of a place in the queue, in ms. Default: that of the provider. */
   leaseMs?: number | undefined;
   /**
-   * How long only the same candidate may return, for a new term, after the lease of a silent leader has ended. In ms:
-   * an integer from 0 (default); at most 24 h together with the lease.
+   * The time, in ms, after the lease of a silent leader has ended, in which only that candidate may lead again, in a
+   * new term. An integer from 0 (default); at most 24 h together with the lease.
    */
   transitionMs?: number | undefined;
   /**
    * What the candidate does when `onElected` throws or rejects. `resign` (default): it gives up the term, so that
    * another candidate leads, and queues again after a pause that grows from half a second to half a minute. `lead-on`:
-   * it continues to lead. Both emit an `error` event.
+   * it continues to lead. In both cases an `error` event is emitted.
    */
   onFailure?: OnFailure | undefined;
   /**
@@ -51,8 +51,8 @@ export interface LeaderElectionOptions {
    */
   onElected?: ((term: LockHandle) => unknown) | undefined;
   /**
-   * Ends a term. It is called when `onElected` and the runs of the jobs have ended. The seat is given back after the
-   * call.
+   * Ends a term. It is called when `onElected` and the runs of the jobs have ended. The seat is given back right after
+   * the call, without waiting for a promise that it returns.
    */
   onDeposed?: ((term: LockHandle, why: WhyDeposed) => unknown) | undefined;
 }
@@ -104,8 +104,8 @@ export function parseCandidateId(given: unknown): string {
 }
 
 /**
- * The document of an election also outlives the transition, by no less than the document of any lock outlives its
- * lease.
+ * The retention is counted from the end of the lease, so the transition is added to it. What remains after the
+ * transition is at least the usual retention, and at least twice the lease and the transition.
  */
 function electionTerms(settings: Settings, leaseMs: number, transitionMs: number): LeaseTerms {
   const terms = leaseTerms(settings, leaseMs);

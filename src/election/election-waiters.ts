@@ -4,7 +4,7 @@ import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { ParsedWait } from '../options/request-options.js';
 import { Scope } from '../scope.js';
 
-/** The wait is over, and this makes its error. */
+/** The wait has failed; `errorOf` makes its error. */
 interface Failed {
   readonly errorOf: () => unknown;
 }
@@ -29,7 +29,8 @@ export class ElectionWaiters {
 
   /**
    * Resolves with the next term; rejects when the time is up or the signal aborts first. When the time is up, `tooLate`
-   * takes a moment to find out which candidate leads. A term that begins in this moment is still returned.
+   * makes the error, and first takes a moment to find out which candidate leads. A term of this candidate that begins
+   * in this moment is still returned.
    */
   async wait(
     { timeoutMs, signal }: ParsedWait,

@@ -11,11 +11,11 @@ export interface Started {
 export interface Elections {
   readonly requester: Requester;
   readonly leaderWatch: LeaderWatch;
-  /** The provider stops them when it closes. */
+  /** The started candidates and jobs. The provider stops them when it closes. */
   readonly started: Set<Started>;
   /**
-   * One promise for each seat whose work outlives its drain. It settles when the seat is given back. The provider waits
-   * for these promises as it does for holds.
+   * One promise for each seat whose work outlives its drain. The promise settles when the seat is given back. A
+   * provider that closes waits for these promises as it does for holds.
    */
   readonly leftBehind: Set<Promise<unknown>>;
 }

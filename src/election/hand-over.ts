@@ -11,12 +11,12 @@ import { unavailable } from '../store/unavailable.js';
 import type { Answer } from '../store/updates/combiner.js';
 import type { TermHandle } from './term-handle.js';
 
-/** How many copies of a hand-over are sent. Without an answer to any of them, the seat is given back instead. */
+/** The most copies of a hand-over that are sent. If none of them is answered, the seat is given back instead. */
 const MAX_COPIES = 5;
 
 /**
- * The ends of a term other than its plain release: passes the seat to another candidate, or leaves it taken while work
- * is running.
+ * The ends of a term other than its plain release: the leader gives the seat to another candidate, or leaves the seat
+ * taken while work is running.
  */
 export class TermHandOver {
   readonly #context: AcquisitionContext;
@@ -45,9 +45,10 @@ export class TermHandOver {
   }
 
   /**
-   * Gives the seat to the other candidate if it still waits, and otherwise to the first waiter.
+   * Gives the seat to the other candidate if that candidate still waits, and otherwise to the first waiter.
    *
-   * @param hurried - When it aborts, the method waits for one answer, and the rest happens in the background.
+   * @param hurried - When it aborts, the method waits only for the answer to the present copy. The rest happens in the
+   *   background.
    * @returns Whether the other candidate has the seat.
    */
   async give(candidateId: string, hurried: AbortSignal): Promise<boolean> {
@@ -64,7 +65,7 @@ export class TermHandOver {
       { clock, isSettled: isAnswered, isOver: () => sent === MAX_COPIES, signal: hurried },
     );
     if (outcome.type === 'done' && this.#isHanded(outcome.value, candidateId)) {
-      // A copy of the term's own request may still arrive, and would queue behind the new leader.
+      // A copy of the request that got this term may still arrive, and would queue behind the new leader: remove it.
       if (copies?.mayArrive === true) void this.giveBack();
       return true;
     }
@@ -74,8 +75,8 @@ export class TermHandOver {
   }
 
   /**
-   * Stops the extensions of a term whose work outlives its drain. The `ask` marks the lease, so that the candidate
-   * cannot return to the seat before the others.
+   * Stops the extensions of a term whose work outlives its drain. The operation `ask` marks the lease as ending, so
+   * that this candidate cannot use the transition of the election to return to the seat before the others.
    */
   leaveTaken(): void {
     const { name, id } = this.#term;
@@ -84,8 +85,8 @@ export class TermHandOver {
   }
 
   /**
-   * Gives back the seat, also a seat left taken for its work. If the store does not answer, this continues in the
-   * background.
+   * Gives back the seat, also one that `leaveTaken` has left taken. If the store does not answer, the repeats continue
+   * in the background.
    */
   async giveBack(): Promise<void> {
     const { releases, clock, settings } = this.#context;
@@ -96,8 +97,9 @@ export class TermHandOver {
   }
 
   /**
-   * If an earlier copy took effect, a repeat finds the other candidate in the seat. The name alone does not tell: the
-   * leader may have the same name and still be in the seat. So the lease must also have another id than this term's.
+   * If an earlier copy took effect, a repeat finds the other candidate in the seat. The name alone does not prove that:
+   * this leader may have the same name and still be in the seat. So the id of the lease must also differ from the id of
+   * this term.
    */
   #isHanded({ wake, reply }: Answer, candidateId: string): boolean {
     const { id } = this.#term;

@@ -3,7 +3,7 @@ import { AcquireTimeoutError, StoreUnavailableError } from '../errors.js';
 import type { Requester } from '../primitives/requester.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 
-/** How long a request that has timed out may take to read the leader, to name it in its error. */
+/** The longest time, in ms, for reading the leader after a timeout. The error of the timeout names the leader. */
 const INSPECT_MS = 1_000;
 
 /** A candidate that was not elected in time. */
@@ -11,11 +11,14 @@ export interface LateCandidate {
   readonly name: string;
   readonly candidateId: string;
   readonly waitedMs: number;
-  /** Why the store does not answer the request of the candidate, if it does not. */
+  /** The reason why the store does not answer the request of the candidate; `undefined` if it answers. */
   readonly trouble: unknown;
 }
 
-/** Reads the present leader: the last one that the candidate has seen may have stopped. */
+/**
+ * Makes the error of a timeout. Reads the present leader first, because the leader that the candidate saw last may have
+ * stopped.
+ */
 export async function lateError(requester: Requester, late: LateCandidate): Promise<AcquireTimeoutError> {
   const { name, candidateId, waitedMs, trouble } = late;
   const { clock, process } = requester.context;

@@ -1,5 +1,5 @@
-// Elections: candidates queue in one document for the one seat of a leader. This folder has the candidate, its terms and
-// callbacks, and the observers of leaders.
+// Elections: candidates queue in one document for the one seat of a leader. This folder has the candidate, its terms
+// and callbacks, and the observers of leaders.
 
 import type { EventEmitter } from 'eventemitter3';
 import { IsolatedEmitter } from '../isolated-emitter.js';
@@ -23,16 +23,16 @@ import { electionWarnings } from './unheard-errors.js';
 /**
  * One candidate of an election.
  *
- * Candidates queue. The first one leads until it stops, resigns, hands over or is lost. A term is a hold like any
- * other: its token fences, and its signal aborts when the term is over.
+ * Candidates wait in a queue. The first one leads until it stops, resigns, hands over or loses its term. A term is a
+ * hold like any other: its token fences, and its signal aborts when the term is over.
  *
  * - `stopped`: it does not stand. → `campaigning`, by `start`.
  * - `campaigning`: in the queue, or about to queue after the work of its last term or after a failed term. → `leading`,
  *   when it is elected; → `stopping`, by `stop`; → `stopped`, if it is refused a place.
  * - `leading`: in a term that has not begun to end. → `campaigning`, when the term ends other than by a stop;
  *   → `stopping`, by `stop`.
- * - `stopping`: the work of the term ends. → `stopped`; `campaigning` follows at once if `start` was called after the
- *   last `stop`.
+ * - `stopping`: `stop` was called; the candidate leaves the queue, or the work of its term ends. → `stopped`;
+ *   `campaigning` follows at once if `start` was called after the last `stop`.
  *
  * When calls of `start` and `stop` overlap, the last one decides.
  */
@@ -94,8 +94,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * Stands for election. May be called again, also while a `stop` is going on. If the candidate is started, the call
    * changes nothing. While the store does not answer, the request is repeated.
    *
-   * @returns Resolves when the candidate is queued or leads. If work of an earlier term is running, that is after its
-   *   end. Also resolves when `stop` is called first.
+   * @returns Resolves when the candidate is queued or leads. If work of an earlier term is running, the candidate is
+   *   queued after the end of that work. Also resolves when `stop` is called first.
    * @throws {@link ProviderClosedError}, {@link LockKindMismatchError}, {@link QueueFullError},
    *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses. The candidate is then
    *   stopped. A later failure is an `error` event, and the candidate continues. A silent store causes one such event.
@@ -123,11 +123,11 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   /**
    * Leaves the election. If the candidate leads, its term ends: the signal of the term aborts (why `released`),
    * `onElected` has `drainMs` (default 5,000) to end, `onDeposed` is called, and the next candidate leads. Work that
-   * takes longer keeps the seat until it ends or its lease is over, and `onDeposed` is called then. A term that is
-   * ending already has at most `drainMs` from now on. A grant that is on its way is given back.
+   * takes longer keeps the seat until the work ends or the lease is over; `onDeposed` is called when the work ends. A
+   * term that is ending already has at most `drainMs` from now on. A grant that is on its way is given back.
    *
-   * @returns Resolves when that is done or `drainMs` is up; if the store does not answer, up to `storeTimeoutMs` later.
-   *   Also resolves if `start` is called meanwhile.
+   * @returns Resolves when the candidate has left or `drainMs` is up; if the store does not answer, up to
+   *   `storeTimeoutMs` later. Also resolves if `start` is called meanwhile.
    */
   async stop(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('stop', options);
@@ -147,9 +147,10 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * Ends the term as `stop` does, makes the other candidate the next leader whatever its place, and goes to the end of
    * the queue. This is one atomic change, so no other candidate is elected in between.
    *
-   * @returns Whether the other candidate got the seat. False without any change: this candidate does not lead, or the
-   *   other one does not wait, or its place has lapsed. False after the end of the term: the other one left while the
-   *   work ended, or the work took longer than `drainMs`; the first candidate in the queue is next.
+   * @returns Whether the other candidate got the seat. False, and nothing has changed, if this candidate does not lead,
+   *   if the other one does not wait, or if its place has lapsed. False, and the term has ended, if the other one left
+   *   while the work ended, or if the work took longer than `drainMs`. Then the first candidate in the queue leads
+   *   next.
    * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the store could not say whether the other
    *   candidate waits.
    */
@@ -160,8 +161,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Reads the present leader, with read concern majority; `null` if there is none. In the transition of a silent leader
-   * it is that leader, and its `expiresAt` has passed. Needs no start.
+   * Reads the present leader, with read concern majority; `null` if there is none. During the transition, this is still
+   * the silent leader, whose `expiresAt` has passed. Works without a start.
    */
   async leader(): Promise<LeaderInfo | null> {
     this.#candidate.assertOpen();
@@ -170,7 +171,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /**
    * Reads the candidates, with read concern majority: the leader, if there is one, and then the others in the order of
-   * the queue. A candidate that died is shown until its lease is over. Needs no start.
+   * the queue. A candidate that died is shown until its lease is over. Works without a start.
    */
   async candidates(): Promise<readonly CandidateInfo[]> {
     this.#candidate.assertOpen();
@@ -178,10 +179,10 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Iterates over the leaders: first the present one, or `null`, and then each next one. Extensions are not shown.
-   * Leaders that change faster than they can be read may be left out; up to 100 leaders wait for a slow caller. Needs
-   * no start. The iteration ends when `signal` aborts or the provider closes; `return` ends it at once, also while a
-   * `next` is pending.
+   * Iterates over the leaders: first the present one, or `null`, and then each next one. Extensions are not shown. If
+   * leaders change faster than this process reads, some may be left out. Up to 100 leaders are kept for a slow caller.
+   * Works without a start. The iteration ends when `signal` aborts or the provider closes; `return` ends it at once,
+   * also while a `next` is pending.
    */
   observe(options?: { signal?: AbortSignal | undefined }): AsyncIterable<LeaderInfo | null> {
     const signal = parseSignal(knownOptions(options, 'observe', { signal: true }).signal);
@@ -189,7 +190,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this.#elections.leaderWatch.observe(this.name, signal, true);
   }
 
-  /** Calls the listener for every such event. An error of the listener reaches nothing else. */
+  /** Calls the listener for every event of this name. An error of the listener affects nothing else. */
   override on<E extends EventEmitter.EventNames<LeaderElectionEvents>>(
     event: E,
     fn: EventEmitter.EventListener<LeaderElectionEvents, E>,
@@ -200,7 +201,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this;
   }
 
-  /** Calls the listener for the next such event. */
+  /** Calls the listener for the next event of this name. */
   override once<E extends EventEmitter.EventNames<LeaderElectionEvents>>(
     event: E,
     fn: EventEmitter.EventListener<LeaderElectionEvents, E>,
@@ -211,19 +212,20 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this;
   }
 
-  /** @internal Whether it was created by the provider of these elections. */
+  /** @internal Whether this election was created by the provider of these elections. */
   isOneOf(elections: Elections): boolean {
     return this.#elections === elections;
   }
 
-  /** @internal How long the seat of a silent leader stays taken, in ms: its lease and the transition. */
+  /** @internal The time, in ms, for which the seat of a silent leader stays taken: its lease and the transition. */
   get storedLeaseMs(): number {
     return storedLeaseMs(this.#options.terms);
   }
 
   /**
    * @internal
-   * Starts the worker in every term. Returns a function that detaches it; throws a `TypeError` for a name in use.
+   * Starts the worker in every term. Returns a function that detaches the worker; throws a `TypeError` for a name in
+   * use.
    */
   attach(worker: Worker): () => void {
     return this.#candidate.attach(worker);
@@ -239,7 +241,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     await this.stop();
   }
 
-  /** Reads the leaders only while the event has a listener. */
+  /** Starts to observe the leaders if the candidate is started and the event `leader` has a listener. */
   #follow(): void {
     if (this.state === 'stopped' || this.#following !== undefined) return;
     if (this.listenerCount('leader') === 0) return;

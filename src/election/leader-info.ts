@@ -16,13 +16,13 @@ export interface LeaderInfo {
   readonly processId: string;
   /** The text that the leader publishes. */
   readonly value: string;
-  /** The token of its term. */
+  /** The token of the leader's term. */
   readonly token: number;
   /** When the term began. */
   readonly electedAt: Date;
   /** When the lease of the leader ends unless it is extended. */
   readonly expiresAt: Date;
-  /** Until when only the same candidate may follow if the lease ends at `expiresAt`; `null` without a transition. */
+  /** The end of the transition that follows a lease which ends at `expiresAt`; `null` if there is no transition. */
   readonly transitionUntil: Date | null;
 }
 
@@ -44,13 +44,16 @@ export interface CandidateInfo {
 export interface LeaderRead {
   readonly name: string;
   readonly leader: LeaderInfo | null;
-  /** How long the seat stays taken without an extension, in ms; infinite if the seat is empty. */
+  /** The time, in ms, for which the seat stays taken without an extension; infinite if the seat is empty. */
   readonly leftMs: number;
 }
 
 const PROJECTION: Fields = { now: NOW, kind: 1, holder: 1, ...wellFormedProjection(electionSeats) };
 
-/** Reads the leaders of these elections. A missing or corrupt document has no leader. Resolves with an error, if any. */
+/**
+ * Reads the leaders of these elections. A missing or corrupt document has no leader. If the read fails, resolves with
+ * the error.
+ */
 export async function readLeaders(
   collection: LockCollection,
   names: readonly string[],

@@ -5,7 +5,7 @@ import type { LeaderInfo } from './leader-info.js';
 
 type Next = IteratorResult<LeaderInfo | null, undefined>;
 
-/** Bounds the memory: a caller that reads more slowly than leaders change misses the oldest of them. */
+/** Bounds the memory. A caller that reads more slowly than leaders change misses the oldest unread leaders. */
 const MAX_UNREAD = 100;
 
 type State = 'new' | 'observing' | 'over';
@@ -19,11 +19,11 @@ const MOVES: Moves<State> = {
 const END: Next = { done: true, value: undefined };
 
 /**
- * One iteration: the leaders that it was shown and the caller has not taken yet.
+ * One iteration. It keeps the leaders that were observed and that the caller has not yet taken by `next`.
  *
- * - `new`: nothing is observed. → `observing`, by the first `next`; → `over`.
+ * - `new`: nothing is observed. → `observing`, by the first `next`; → `over`, if it is ended before the first `next`.
  * - `observing`: a `next` resolves with the next leader. → `over`, when the caller or a signal ends the iteration.
- * - `over`: every `next` is settled, also those that were pending. Final.
+ * - `over`: every `next` resolves with the end, also each that was pending. Unread leaders are dropped. Final.
  */
 export class LeaderIterator implements AsyncIterableIterator<LeaderInfo | null, undefined> {
   readonly #begin: () => void;
@@ -35,8 +35,8 @@ export class LeaderIterator implements AsyncIterableIterator<LeaderInfo | null, 
 
   /**
    * @param isAwaited - Whether a caller awaits each leader, so that the process has to stay alive.
-   * @param begin - Called once, before the first leader is waited for.
-   * @param onEnd - Called once, if the iteration has begun.
+   * @param begin - Called once, by the first `next`.
+   * @param onEnd - Called once, at the end of an iteration that has begun.
    */
   constructor(isAwaited: boolean, begin: () => void, onEnd: () => void) {
     this.#isAwaited = isAwaited;

@@ -15,16 +15,19 @@ interface Observed {
   readonly unwatch: () => void;
   /** `undefined` before the first read. */
   leader: LeaderInfo | null | undefined;
-  /** The highest token seen. A read that shows a lower one was late. */
+  /** The highest token seen. A read that shows a lower token is older than the one that showed this token. */
   token: number;
-  /** When the lease of the leader ends unless it is extended. No event tells that, so the leader is read again then. */
+  /**
+   * The instant at which the seat of the leader becomes free unless its lease is extended. No event tells that, so the
+   * leader is read again at that instant.
+   */
   endsAtMs: number;
 }
 
 /**
  * Finds out the leaders for all observers of one provider. One change stream over the documents of the observed
- * elections says when to read, and one read covers all of them. While there is no stream, it reads at the pace of
- * polling.
+ * elections says when to read, and one read covers all of them. While there is no stream, the leaders are read at the
+ * pace of polling.
  */
 export class LeaderWatch {
   readonly #collection: LockCollection;

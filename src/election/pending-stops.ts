@@ -14,7 +14,9 @@ export class PendingStops {
    * Resolves when the candidacy is over and the work of its terms has ended, when `drainMs` is up, or when a later stop
    * has resolved.
    *
-   * @param workEnded - Called when the candidacy is over. Resolves when the work that still runs then has ended.
+   * @param stopped - Resolves when the candidacy is over.
+   * @param workEnded - Called when the candidacy is over. Resolves when the work that is running at that moment has
+   *   ended.
    */
   async wait(
     drainMs: number,

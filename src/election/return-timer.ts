@@ -5,13 +5,14 @@ import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { MIN_LEASE_MS } from '../protocol/lock-document.js';
 import type { Reply } from '../protocol/replies/reply.js';
 
-/** The reply is older than it seems by its way back, so the transition would seem to begin earlier than it does. */
+/** Added to the computed delay, so that the update does not reach the server just before the transition begins. */
 const MARGIN_MS = 20;
 const RETRY_MS = 200;
 
 /**
- * A candidate that waits behind its own last term may return in the transition of the election, before all others. No
- * event tells it that this time begins, so the candidate sends an update then: any update of the document admits it.
+ * A candidate that waits behind the lease of its own last term may lead again in the transition of the election, before
+ * all others. No event tells the candidate that the transition begins, so it sends an update then: any update of the
+ * document admits it.
  */
 export class ReturnTimer {
   readonly #context: AcquisitionContext;
@@ -25,7 +26,7 @@ export class ReturnTimer {
     this.#candidateId = candidateId;
   }
 
-  /** Sets the timer if this reply shows that the seat is that of the candidate's own last term. */
+  /** Sets the timer if this reply shows that the lease of the candidate's own last term still has the seat. */
   note({ leases: [lease], nowMs }: Reply): void {
     this.cancel();
     const { candidateId, transitionMs = 0, ending = false } = lease ?? {};
@@ -45,7 +46,7 @@ export class ReturnTimer {
 
   async #look(): Promise<void> {
     const timer = this.#timer;
-    // A look without ids: only its admission matters.
+    // A look that extends no place: only the admission by this update matters.
     const look = {
       type: 'extend',
       ids: [],

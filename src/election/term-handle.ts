@@ -5,7 +5,7 @@ import { LeaseHandle } from '../lease/holding/lease-handle.js';
 import type { UnansweredCopies } from '../store/unanswered-copies.js';
 
 /**
- * The handle of a term, as the leader holds it. Its signal aborts at every end, also at an end that the leader wanted.
+ * The handle of a term. Its signal aborts at every end of the term, also at an end that the leader wanted.
  */
 export class TermHandle extends LeaseHandle {
   readonly #hold: Hold;
@@ -31,12 +31,12 @@ export class TermHandle extends LeaseHandle {
     return this.#resigned;
   }
 
-  /** @internal Gives the seat back now, whatever work is running. */
+  /** @internal Gives the seat back now, even if work is running. */
   giveBack(): Promise<boolean> {
     return super.release();
   }
 
-  /** @internal Tells the work of the term to end. The seat stays taken, so that the work can. */
+  /** @internal Tells the work of the term to end. The seat stays taken, so that no other candidate leads meanwhile. */
   end(): void {
     // Also aborts a signal that was not read yet: a caller that reads it later finds it aborted.
     if (!this.signal.aborted) this.lost('released');
@@ -53,18 +53,18 @@ export class TermHandle extends LeaseHandle {
     return this.#hold.grant.copies;
   }
 
-  /** @internal Calls `callback` whenever a run of a job is requested. Returns a function to unsubscribe. */
+  /** @internal Calls `callback` whenever a run out of turn is requested. Returns a function to unsubscribe. */
   onCalled(callback: () => void): () => void {
     return this.#hold.onCalled(callback);
   }
 
-  /** @internal Whether the term has ended by a loss. Past the deadline this loses it. */
+  /** @internal Whether the term has ended by a loss. Past its deadline, this call ends the term as lost. */
   checkLost(): boolean {
     const ended = this.#hold.checkEnd();
     return ended !== undefined && ended !== 'released';
   }
 
-  /** @internal Whether the term has ended. Past the deadline this loses it. */
+  /** @internal Whether the term has ended. Past its deadline, this call ends the term as lost. */
   checkOver(): boolean {
     return this.#hold.checkEnd() !== undefined;
   }

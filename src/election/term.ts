@@ -20,7 +20,7 @@ export interface TermParts {
   readonly options: ParsedElectionOptions;
   readonly callbacks: Callbacks;
   readonly listener: TermListener;
-  /** One promise for each seat whose work outlives its drain. It settles when the seat is given back. */
+  /** One promise for each seat whose work outlives its drain. The promise settles when the seat is given back. */
   readonly leftBehind: Set<Promise<unknown>>;
 }
 
@@ -42,11 +42,13 @@ interface Ending {
 export class Term {
   readonly handle: TermHandle;
   readonly #parts: TermParts;
-  /** Resolves with how the term shall end; with `undefined` if the hold has ended. The first cause decides. */
+  /**
+   * Resolves with the way in which the term shall end; with `undefined` if the hold has ended. The first cause decides.
+   */
   readonly #ending: Promise<Ending | undefined>;
-  /** Resolves when the term has ended, with whether the other candidate of a hand-over has the seat. */
+  /** Resolves when the term has ended. The result is true if a hand-over has given the seat to the other candidate. */
   readonly #endResult: Promise<boolean>;
-  /** Aborts when a later stop leaves no more time to an end that is going on already. */
+  /** Aborts when the `drainMs` of a later stop is over while the term is still ending. */
   readonly #hurrying = new AbortController();
   #isEnding = false;
   #hasFailed = false;
@@ -80,7 +82,7 @@ export class Term {
   async lead(): Promise<void> {
     const { handle } = this;
     const { callbacks, listener, options } = this.#parts;
-    // This comes first: a hold that is over already ends its term as soon as it is watched.
+    // `elected` comes first, because `#watch` ends the term at once if the hold is over already.
     listener.elected(handle);
     this.#watch();
     callbacks.elected(handle, () => {
@@ -93,7 +95,10 @@ export class Term {
     this.#hurrying.abort();
   }
 
-  /** Ends the term. If it is ending already, waits for its end for at most `drainMs`. Resolves as `#endResult` does. */
+  /**
+   * Ends the term. Resolves as `#endResult` does. If the term is ending already, waits for its end for at most
+   * `drainMs`, and resolves with false.
+   */
   async end(why: WhyDeposed, drainMs: number, to?: string): Promise<boolean> {
     if (this.#isEnding) {
       await within(this.#parts.context.clock, drainMs, this.#endResult);
@@ -122,7 +127,8 @@ export class Term {
       this.#beginEnd(undefined);
     });
     handle.releaseRequested.addEventListener('abort', () => {
-      // A revocation, after which nothing extends the lease. A provider that closes stops its elections itself.
+      // Either the provider closes, which stops its elections itself, or this is a revocation: nothing extends the
+      // lease any more, so the work has at most one lease to end.
       if (context.closing.aborted) return;
       this.#beginEnd({ why: 'resigned', drainMs: options.terms.leaseMs, to: undefined });
     });
@@ -146,7 +152,7 @@ export class Term {
       return false;
     }
     const isHanded = await this.#depose(why, () => this.#giveBack(to));
-    // `drainMs` bounds both callbacks together.
+    // `drainMs` bounds `onElected` and `onDeposed` together.
     await within(clock, Math.max(0, endMs - clock.nowMs()), callbacks.idle(), signal);
     return isHanded;
   }

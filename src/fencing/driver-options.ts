@@ -1,5 +1,6 @@
 /**
- * The options that have a value. For the driver, an option that is `undefined` is given, so the default does not apply.
+ * The options that have a value. The driver takes an option that is `undefined` for a given one, and then does not use
+ * its default.
  */
 export const given = <T extends object>(options: T): Given<T> =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;

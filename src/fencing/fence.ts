@@ -17,8 +17,8 @@ export interface FencedBy {
  * The lock and the token of an exclusive hold at this moment; a change of mode brings another token. The hold may be
  * over: the resource decides by the token alone.
  *
- * Only a handle knows whether its hold is exclusive, so an object that does not say so is refused. If a foreign object
- * were taken for exclusive, two of them could write.
+ * Only a handle of this library knows whether its hold is exclusive, so any other object is refused. If the holds
+ * behind such objects were taken for exclusive, two of them could write.
  */
 export function fencedBy(lock: LockHandle): FencedBy {
   if (isObject(lock) && 'handles' in lock) {
@@ -32,8 +32,8 @@ export function fencedBy(lock: LockHandle): FencedBy {
 }
 
 /**
- * The same for several holds, in the order of the names' code units. Two callers that claim the same fence documents in
- * the same order do not abort each other for ever.
+ * The same for several holds, sorted by the code units of the names. If all callers claim fence documents in this
+ * order, no two of them abort each other for ever.
  */
 export function allFencedBy(locks: LockHandle | readonly LockHandle[]): readonly FencedBy[] {
   const all: readonly LockHandle[] = isList(locks) ? locks : [locks];

@@ -16,8 +16,8 @@ export interface FencedTransactionOptions {
   /** The collection of fence documents, one per lock. Default: `distributed.fences`. */
   collectionName?: string | undefined;
   /**
-   * The database of that collection. Default: the database of the locks; for locks of a quorum, the database that the
-   * connection string of the client names.
+   * The database of the collection of fence documents. Default: the database of the locks; for locks of a quorum, the
+   * database that the connection string of the client names.
    */
   databaseName?: string | undefined;
   /**
@@ -38,13 +38,15 @@ interface FenceDocument {
   readonly _id: string;
   /** The highest token that has claimed the fence. */
   readonly token: number;
-  /** How often the fence was claimed: it makes every claim a change, even one with the same token. */
+  /** The number of claims of this fence. It makes every claim a change of the document, even with the same token. */
   readonly claims: number;
-  /** When the fence was last claimed, by the server's clock: for people, and for an index that purges. */
+  /**
+   * When the fence was last claimed, by the server's clock. People can read it, and an index that purges can use it.
+   */
   readonly claimedAt: Date;
 }
 
-/** These replace the client's own options: a fence that a failover could undo protects nothing. */
+/** These options replace those of the client, because a fence that a failover could undo protects nothing. */
 const TRANSACTION = {
   writeConcern: { w: 'majority' },
   readConcern: { level: 'snapshot' },
@@ -62,7 +64,7 @@ const BETWEEN_TRIES = new Backoff(10, 80);
  * It guarantees that the fenced transactions that commit under one lock (and the same fence collection) are serial, and
  * that none with an older token commits after one with a newer token. Before `work` is called, the
  * transaction writes one fence document per lock, in the order of the locks' names. Each of these writes changes its
- * document: a write without a change would conflict with no other
+ * document, because a write that changes nothing would not conflict with other writes
  * ({@link https://jira.mongodb.org/browse/SERVER-77616 | SERVER-77616}). So everything that `work` reads through its
  * session is protected, too. The lock documents are not touched, and leases are extended while the transaction is open.
  *
@@ -74,10 +76,10 @@ const BETWEEN_TRIES = new Backoff(10, 80);
  * `work` was not called, or that everything it did was undone. The one exception is an error of the driver with the
  * label `UnknownTransactionCommitResult`: no server has said how the commit ended.
  *
- * It does not promise to be quick: while the transaction of an older holder is open, that of a newer holder is repeated
- * for as long as `withTransaction` does so (120 s), and a server ends a transaction that is older than 60 s by default.
- * It does not fence what `work` does without its session, nor writes outside of such transactions. Each call uses the
- * token that the lock has when the call begins.
+ * It does not promise to be quick: while the transaction of an older holder is open, the transaction of a newer holder
+ * is repeated, for as long as `withTransaction` does so (120 s). By default, a server ends a transaction that is older
+ * than 60 s. It does not fence what `work` does without its session, nor writes outside of fenced transactions. Each
+ * call uses the token that the lock has when the call begins.
  *
  * @throws {@link StaleTokenError} with both tokens; {@link UnsupportedServerError} if the server has no transactions;
  *   what `work` throws; the driver's errors as they are.
@@ -101,7 +103,8 @@ export async function fencedTransaction<T>(
   return await client.withSession((session) =>
     session.withTransaction(
       async () => {
-        // Nothing has been sent yet, so no transaction is open during the pause. Older drivers repeat without a pause.
+        // The pause is here, because older drivers repeat without one. This try has sent nothing yet, so the server has
+        // no open transaction during the pause.
         if (tries > 0) await BETWEEN_TRIES.pause(systemClock, tries - 1);
         tries += 1;
         for (const fence of fences) await claim(documents, fence, session);
@@ -112,7 +115,10 @@ export async function fencedTransaction<T>(
   );
 }
 
-/** All processes must use the same fence documents, and they already agree on the database of the locks. */
+/**
+ * The default database of the fence documents. All processes must use the same fence documents, and they already agree
+ * on the database of the locks.
+ */
 function databaseOf(fences: readonly FencedBy[]): string | undefined {
   const names = [...new Set(fences.map(({ databaseName }) => databaseName))];
   if (names.length < 2) return names[0];
@@ -121,7 +127,10 @@ function databaseOf(fences: readonly FencedBy[]): string | undefined {
   );
 }
 
-/** After a claim, this transaction and any other that claims the same fence at the same time cannot both commit. */
+/**
+ * Claims one fence. If two transactions claim the same fence at the same time, the server lets at most one of them
+ * commit.
+ */
 async function claim(
   documents: Collection<FenceDocument>,
   fence: FencedBy,
@@ -139,8 +148,8 @@ async function claim(
 }
 
 /**
- * The error of a standalone server for the first command of a transaction. The driver may wrap it in an error of its
- * own.
+ * Whether this is the error of a standalone server for the first command of a transaction. The driver may wrap that
+ * error in one of its own.
  */
 function isWithoutTransactions(error: unknown): boolean {
   const { originalError = error } = error as { originalError?: unknown };

@@ -8,7 +8,7 @@ import { fencedBy } from './fence.js';
 import { GuardedUpdate } from './guarded-update.js';
 import { parseField, storing } from './token-field.js';
 
-/** Options of a fenced update: those of the driver's `updateOne`, and where the token is stored. */
+/** Options of a fenced update: the options of the driver's `updateOne`, and the field that stores the token. */
 export interface FencedUpdateOptions extends UpdateOptions {
   /** The path of the field that stores the token of the last fenced write. Default: `fencingToken`. */
   field?: string | undefined;
@@ -50,21 +50,22 @@ const OPTIONS: KeysOf<FencedUpdateOptions> = {
 /**
  * Updates one document of your own, unless a newer holder of the lock has written it.
  *
- * It guarantees that the update is applied only if the stored token is missing or not above the token of `lock`, which
- * is then stored in the document. Comparison and change are one atomic update. So a write of an older holder never
- * follows a write of a newer one, whether this process pauses or a message arrives late. The token alone decides: a
- * hold that was lost or released may try, too.
+ * It guarantees that the update is applied only if the stored token is missing or not above the token of `lock`. With
+ * the update, the token of `lock` is stored in the document. Comparison and change are one atomic update. So a write of
+ * an older holder never follows a write of a newer one, even if this process pauses or a message arrives late. The
+ * token alone decides: a hold that was lost or released may try, too.
  *
  * On success the result is that of the driver's `updateOne`. `matchedCount` 0: `filter` selects no document. With
  * `upsert`, which needs `_id` in the filter, a missing document is inserted with the token, and only once, however many
  * holders try.
  *
- * After a failure nothing was written, unless the error is the driver's own and leaves that open, as for any update.
+ * After a failure nothing was written. The exception is an error of the driver that leaves open whether the update was
+ * applied, as for any update.
  *
  * It does not protect what was read before it. So begin a read-modify-write with a fenced write (outside of
  * transactions `{ $set: {} }` is enough), and read after that. It does not protect against writes that compare no
- * token. It lasts no longer than the write concern of the collection makes it: below majority, a failover may undo the
- * update with its token.
+ * token. The update is as durable as the write concern of the collection: below majority, a failover may undo the
+ * update together with its token.
  *
  * @throws {@link StaleTokenError} with both tokens, if a newer one is stored.
  * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, because the
@@ -95,7 +96,10 @@ export async function fencedUpdateOne<T extends Document>(
   return await new GuardedUpdate(collection, filter, stored, field, fence, driverOptions).run();
 }
 
-/** The server must not insert another document beside the one that refuses the update: that would bypass the fence. */
+/**
+ * Refuses a filter or a collation with which an upsert could insert another document beside the one that refuses the
+ * update: such an insert would bypass the fence.
+ */
 function refuseSecondDocument(filter: Document, { collation }: UpdateOptions): void {
   if (!selectsOneId(filter)) {
     throw wrongType('filter', 'one with a value for _id where upsert is true', filter);
@@ -112,7 +116,8 @@ function refuseSecondDocument(filter: Document, { collation }: UpdateOptions): v
 }
 
 /**
- * Whether the filter has one value for `_id`: no operator, no pattern, and nothing that becomes one when it is sent.
+ * Whether the filter has one value for `_id`: no operator, no pattern, and nothing that the driver turns into an
+ * operator or a pattern when it sends the filter.
  */
 function selectsOneId(filter: Document): boolean {
   if (typeof filter['toBSON'] === 'function') return false;

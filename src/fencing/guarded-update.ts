@@ -5,8 +5,8 @@ import type { FencedBy } from './fence.js';
 import { notAbove } from './token-field.js';
 
 /**
- * The most tries of an upsert that collides with another one. The next try is an update, unless the document is deleted
- * meanwhile.
+ * The most repeats of an upsert that collides with another upsert. A repeat finds the document of the other upsert and
+ * updates it, unless that document is deleted meanwhile.
  */
 const MAX_COLLISIONS = 10;
 
@@ -16,7 +16,7 @@ const MAX_COLLISIONS = 10;
  */
 const DECODING = { promoteValues: true, promoteLongs: true, useBigInt64: false, raw: false } as const;
 
-/** The options of reads, whatever the collection's options are: the newest state, and numbers as numbers. */
+/** The options of reads, whatever the collection's options are: they read the newest state, and numbers as numbers. */
 const READING = { ...DECODING, readPreference: 'primary' } as const satisfies FindOptions;
 
 /** The obstacle to an update: the type of the stored value, and the value itself if it is a number. */
@@ -72,13 +72,15 @@ export class GuardedUpdate<T extends Document> {
   }
 
   /**
-   * The upsert collided with a document of its `_id`. Either that document refuses the update, or it was inserted at
-   * this very moment and the next try updates it. Returns if another try makes sense.
+   * Called when the upsert collided with a document of the same `_id`. Either that document refuses the update, or it
+   * was inserted at this very moment and the next try updates it. Returns if another try makes sense, and throws
+   * otherwise.
    */
   async #settleCollision(error: DuplicateId): Promise<void> {
     // Without the session, because the server has aborted its transaction.
     await this.#throwIfRefused({ _id: this.#filter._id } as Filter<T>, undefined);
-    // The document does not match the other conditions of the filter. The server, too, calls that a duplicate.
+    // If the document does not match the other conditions of the filter, the collision stays. The caller gets the
+    // server's error of a duplicate.
     if ((await this.#read(this.#filter, undefined)) === null) throw error;
     if (this.#options.session?.inTransaction() !== true) return;
     error.addErrorLabel('TransientTransactionError');
@@ -100,13 +102,13 @@ export class GuardedUpdate<T extends Document> {
   async #read(filter: Filter<T>, session: UpdateOptions['session']): Promise<Obstacle | null> {
     const { collation, hint, let: variables, comment, maxTimeMS } = this.#options;
     const path = `$${this.#field}`;
-    // No double is as large as a decimal can be, so such a decimal becomes infinite.
+    // A decimal may be larger than every double. Such a decimal becomes infinite.
     const toDouble = { $convert: { input: path, to: 'double', onError: Infinity } };
     return await this.#collection.findOne<Obstacle>(filter, {
       ...given({ collation, hint, let: variables, comment, maxTimeMS, session }),
       ...READING,
-      // A transaction has its own read concern. Elsewhere, the state that refused the update need not have reached a
-      // majority.
+      // A transaction has its own read concern. Outside of one, `local` is used, because the state that refused the
+      // update may not have reached a majority yet.
       ...(session?.inTransaction() === true ? {} : { readConcern: { level: 'local' } }),
       projection: { _id: 0, type: { $type: path }, token: { $cond: [{ $isNumber: path }, toDouble, null] } },
     });
@@ -126,8 +128,8 @@ function inWords({ type, token }: Obstacle): string {
 }
 
 /**
- * The part of the driver's error that is used here. Recognised by its code, because there may be two copies of the
- * driver.
+ * The part of the driver's error that is used here. The error is recognised by its code and not by its class, because
+ * the program may have two copies of the driver.
  */
 interface DuplicateId extends Error {
   addErrorLabel(label: string): void;

@@ -4,7 +4,7 @@ import { orElse, outOfRange, wrongType } from '../options/checks.js';
 /** The default field for the token of the last fenced write. */
 const DEFAULT_FIELD = 'fencingToken';
 
-/** Checks the path of a field: `$set` can create it, and it is not part of `_id`. */
+/** Checks that the path is one that `$set` can create, and that it is not part of `_id`. */
 export function parseField(given: string | undefined): string {
   const field: unknown = orElse(given, DEFAULT_FIELD);
   if (typeof field !== 'string') throw wrongType('field', 'a string', field);
@@ -17,9 +17,10 @@ export function parseField(given: string | undefined): string {
 /**
  * Selects the documents whose stored token is missing or not above this one.
  *
- * A value that is not a number never passes, because it is unknown what wrote it and how new that was. `$lte` of a
- * query compares numbers with numbers alone, and NaN with none. It also looks into arrays, so arrays are excluded.
- * `$expr` is no alternative: there null and NaN come before all numbers, and an upsert does not accept it.
+ * A value that is not a number never passes, because it cannot be known how new the write of that value was. In a
+ * query, `$lte` compares numbers only with numbers, and NaN with none. `$lte` also checks the elements of arrays, so
+ * arrays are excluded. `$expr` is no alternative: in `$expr`, null and NaN come before all numbers, and an upsert does
+ * not accept `$expr`.
  */
 export function notAbove(field: string, token: number): Document {
   const steps = field.split('.');
@@ -37,9 +38,9 @@ const missingOr = (path: string, condition: Document): Document => ({
 });
 
 /**
- * The update, extended to store the token. The token is stored as a double: that holds every token exactly (tokens are
- * below 2^53), compares exactly with any stored number, and is read back as a number even if `promoteLongs` is false or
- * `useBigInt64` is true.
+ * The update, extended to store the token. The token is stored as a double: a double holds every token exactly (tokens
+ * are below 2^53), compares exactly with any stored number, and is read back as a number even if `promoteLongs` is
+ * false or `useBigInt64` is true.
  */
 export function storing(update: unknown, field: string, token: number): Document | Document[] {
   if (Array.isArray(update)) {

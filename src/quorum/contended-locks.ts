@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.js';
 
-/** How long a lock counts as contended after a round found it busy. */
+/** The time, in ms, for which a lock counts as contended after a round found it busy. */
 const CONTENDED_FOR_MS = 2_000;
 
-/** How many lock names are remembered; the oldest is forgotten first. */
+/** The most lock names that are remembered; the oldest is forgotten first. */
 const MAX_REMEMBERED = 1_000;
 
 /** The locks that a request of this provider found busy a short time ago. */
@@ -15,7 +15,7 @@ export class ContendedLocks {
     this.#clock = clock;
   }
 
-  /** @param roundMs - How long the round lasted that found the lock busy. */
+  /** @param roundMs - The duration of the round that found the lock busy. */
   add(name: string, roundMs: number): void {
     this.#busyRounds.delete(name);
     this.#busyRounds.set(name, { atMs: this.#clock.nowMs(), roundMs });
@@ -23,7 +23,7 @@ export class ContendedLocks {
     if (this.#busyRounds.size > MAX_REMEMBERED) this.#busyRounds.delete(oldest);
   }
 
-  /** How long the last busy round of this lock lasted; `undefined` if the lock is not contended. */
+  /** The duration of the last round that found this lock busy; `undefined` if the lock is not contended. */
   roundMs(name: string): number | undefined {
     const last = this.#busyRounds.get(name);
     const isRecent = last !== undefined && this.#clock.nowMs() < last.atMs + CONTENDED_FOR_MS;

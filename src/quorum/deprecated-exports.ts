@@ -3,7 +3,7 @@ import { QuorumLockProvider as Provider } from './quorum-lock-provider.js';
 import type { OfStore as Store, QuorumLockProviderEvents as Events } from './quorum-lock-provider.js';
 import type { QuorumLockProviderOptions as Options } from './quorum-options.js';
 
-// Declarations, because the bundled types lose a note on a re-export.
+// These are declarations and not re-exports: the bundled types lose the `@deprecated` note of a re-export.
 
 /** @deprecated Import it from `leasehold/quorum`, which exports the same class. */
 export const QuorumLockProvider: typeof Provider = Provider;

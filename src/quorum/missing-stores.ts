@@ -12,8 +12,8 @@ interface IncompleteHold {
 }
 
 /**
- * Asks the stores in which a hold has no seat, every third of a lease while the hold lasts. So the stores may restart
- * one after the other.
+ * Asks the stores in which a hold has no seat for one, every third of a lease while the hold lasts. So the hold
+ * survives if the stores restart one after the other.
  */
 export class MissingStores {
   readonly #quorum: Quorum;
@@ -29,7 +29,7 @@ export class MissingStores {
     this.#everyMs = leaseMs / 3;
   }
 
-  /** Adds the seat to the hold when this try is granted. Until then the store is not asked again. */
+  /** Adds the seat to the hold if this try is granted. Until the try has ended, the store is not asked again. */
   expect(store: Store, inFlight: Promise<StoreSeat>): void {
     this.#inFlight.add(store);
     void inFlight
@@ -65,7 +65,7 @@ export class MissingStores {
     this.#ending.abort();
   }
 
-  /** Raises the fence of the seat and adds the seat to the hold; releases it if it may not join. */
+  /** Raises the fence of the seat and adds the seat to the hold; releases the seat if it may not join. */
   async #join(store: Store, seat: StoreSeat): Promise<void> {
     const hold = this.#hold;
     const mayJoin = (): boolean => seat.currentMode() === hold.checkJoinRequest()?.mode && !hold.has(store);

@@ -20,7 +20,7 @@ import type { Store, SeatRequest } from './store.js';
  */
 const MAX_ROUNDS_OF_A_TRY = 8;
 
-/** The request has failed, and this makes its error. */
+/** The request has failed; `errorOf` makes its error. */
 interface Failed {
   readonly errorOf: () => unknown;
 }
@@ -33,12 +33,12 @@ interface Failed {
  *
  * The obstacle decides what ends a pause:
  *
- * - _Held_: one process keeps everyone else from a majority. The pause ends when so many of its seats are released that
- *   a majority is free; the change streams of the stores tell. Extensions wake nobody. Without streams the next round
- *   follows a pause that grows.
+ * - _Held_: one process has seats in a majority of the stores. The pause ends when so many of these seats are released
+ *   that a majority is free, which the change streams of the stores tell. An extension ends no pause. Without streams
+ *   the next round follows after a pause that grows.
  * - _The gate is busy_: the process that was there first keeps the gate until it releases its seat. All waiters hear of
- *   that and meet at the gate again, which lets one of them in. In case the process at the gate has died, a round
- *   without a gate follows a pause that grows.
+ *   the release and meet at the gate again, which lets one of them in. In case the process at the gate has died, a
+ *   round without a gate follows after a pause that grows.
  * - _Split vote_: contenders have taken seats from each other. Only time ends the pause. It is random, over a range
  *   that doubles with each split vote. If contenders that back out woke each other, they would collide again and again.
  */
@@ -49,7 +49,10 @@ export class QuorumAcquisition {
   readonly #rounds: QuorumRounds;
   /** The busy stores whose releases end the present pause, each with its holders; `undefined`: only time ends it. */
   #awaited: ReadonlyMap<Store, readonly LeaseInfo[]> | undefined;
-  /** The leases released since the round began: the news of a release may overtake the answer that names the lease. */
+  /**
+   * The ids of the leases that were released since the round began. They are kept, because the news of a release may
+   * come before the answer that names the lease.
+   */
   readonly #releasedIds = new Set<string>();
   #unwatch: readonly (() => void)[] = [];
   #endPause: () => void = () => undefined;
@@ -67,7 +70,7 @@ export class QuorumAcquisition {
     this.#rounds = new QuorumRounds(quorum, request);
   }
 
-  /** Rejects with the error of the request. Its seats are then released, at once or in the background. */
+  /** If it rejects, the seats of the request are released, at once or in the background. */
   async run(): Promise<QuorumHold> {
     const { clock, closing } = this.#quorum;
     // A single try has no time to wait: its rounds are bounded (`#lastRoundMs`).
@@ -119,7 +122,10 @@ export class QuorumAcquisition {
     }
   }
 
-  /** A wait goes on until its time is up. A single try goes on while no process has the lock and the stores answer. */
+  /**
+   * Whether another round may follow. A request that waits goes on until its time is up. A single try goes on while no
+   * process has the lock and a majority of the stores answers.
+   */
   async #mayGoOn(): Promise<boolean> {
     if (this.#limits.timeoutMs > 0) return true;
     await this.#rounds.answeredByMajority();
@@ -130,7 +136,7 @@ export class QuorumAcquisition {
     return this.#roundCount < MAX_ROUNDS_OF_A_TRY && clock.nowMs() < this.#lastRoundMs;
   }
 
-  /** When the last round of a single try begins at the latest. A wait has no such bound: its timeout ends it. */
+  /** The latest beginning of the last round of a single try; infinite for a request that waits: its timeout ends it. */
   get #lastRoundMs(): number {
     const { timeoutMs, startedMs } = this.#limits;
     return timeoutMs > 0 ? Infinity : startedMs + this.#quorum.settings.storeTimeoutMs;
@@ -157,8 +163,8 @@ export class QuorumAcquisition {
   }
 
   /**
-   * Reports a timeout as an event, and returns a function that makes the error. Takes the facts of the error now,
-   * because the end of the rounds changes them.
+   * Reports a timeout as an event, and returns a function that makes the error. Reads the facts for the error now,
+   * because they change when the rounds end.
    */
   #reportFailure(): () => LeaseholdError {
     const { clock, majority, stores, report } = this.#quorum;
@@ -170,7 +176,7 @@ export class QuorumAcquisition {
     }
     const waitedMs = clock.nowMs() - this.#limits.startedMs;
     if (this.#limits.timeoutMs > 0) {
-      // The event has one id, but the attempts in the stores have an id each: this one names none of them.
+      // The event has one id, but each attempt in a store has an own id. So this new id names no stored attempt.
       report('timeout', { lockName: name, kind, id: newAttemptId(), waitedMs });
     }
     const silent = failures.length > 0 && {
@@ -206,14 +212,15 @@ export class QuorumAcquisition {
     const leftMs = Math.max(0, this.#lastRoundMs - this.#quorum.clock.nowMs());
     const wasEnded = await this.#sleep(Math.min(pauseMs, leftMs));
     this.#awaited = undefined;
-    // Nothing was heard of the holder at the gate. The other stores may be free.
+    // The lock was busy at the gate, and the pause passed without news of a release. The other stores may be free, so
+    // the next round asks all of them.
     if (isGateBusy && !wasEnded) this.#hasGate = false;
   }
 
   /**
    * A process that has just released would always be the first to ask again, before the waiters have heard of the
-   * release. So a request for a contended lock begins as late as the waiters do, and like them at the gate. It gives up
-   * at most a quarter of its own timeout for that.
+   * release. So a request for a contended lock begins about when the waiters do, and at the gate like them. For this it
+   * waits at most a quarter of its own timeout.
    */
   async #letOthersPass(): Promise<void> {
     const { contended, settings } = this.#quorum;
@@ -225,7 +232,7 @@ export class QuorumAcquisition {
     await this.#sleep(Math.min(timeoutMs / 4, Math.min(max, min + roundMs) * (0.5 + Math.random())));
   }
 
-  /** Resolves with whether the pause was ended before its time. */
+  /** Resolves with true if the pause was ended before its time. */
   async #sleep(ms: number): Promise<boolean> {
     const { clock } = this.#quorum;
     const wasEnded = await new Promise<boolean>((resolve) => {
@@ -263,14 +270,14 @@ export class QuorumAcquisition {
     return Math.max(0, ...counts.values()) >= this.#quorum.majority;
   }
 
-  /** Whether the gate is free if it was busy; otherwise, whether a majority of the stores is. */
+  /** If the gate was busy: whether the gate is free now. Otherwise: whether a majority of the stores is free now. */
   #mayBeFree(): boolean {
     const { majority, health, stores } = this.#quorum;
     if (this.#rounds.obstacles.isGateBusy) return [...(this.#awaited?.keys() ?? [])].every(this.#isFree);
     return stores.filter((store) => health.mayGrant(store) && this.#isFree(store)).length >= majority;
   }
 
-  /** Whether the leases are released that kept this store busy. A store that named none of them may be busy still. */
+  /** Whether the leases that kept this store busy are released. If the store named no lease, it may still be busy. */
   readonly #isFree = (store: Store): boolean => {
     const holders = this.#awaited?.get(store);
     if (holders === undefined) return true;
@@ -286,7 +293,7 @@ export class QuorumAcquisition {
   }
 }
 
-/** A process is named once, though its leases are in several stores. */
+/** One lease of each process: the error names a process once, though its leases are in several stores. */
 function onePerProcess(holders: readonly LeaseInfo[]): readonly LeaseInfo[] {
   const byProcess = new Map(holders.map((holder) => [holder.process, holder]));
   return [...byProcess.values()];

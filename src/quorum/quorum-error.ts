@@ -8,7 +8,7 @@ import type { StoreFailure } from './store-failure.js';
  * than `minValidityMs` of the lease was left. The message says for each failed store whether it has ever answered this
  * provider, and the last message of its driver.
  *
- * After a failed acquire nothing is held. The background releases the seats that may be left; each of them lives at
+ * After a failed acquire nothing is held. Seats that may be left are released in the background; each of them lasts at
  * most one lease. After a failed `confirm()`, `upgrade()` or `downgrade()` the hold stays, as long as a majority of its
  * seats can be relied on.
  *
@@ -21,7 +21,7 @@ export class QuorumError extends LeaseholdError {
   /** The number of stores of the provider. */
   readonly stores: number;
 
-  /** One error for each store that is known to have failed. The `cause` has the same errors. */
+  /** One error for each store that is known to have failed. The `errors` of the `cause` are the same. */
   readonly failures: readonly unknown[];
 
   /**

@@ -25,18 +25,20 @@ export interface HoldIdentity {
 /**
  * One hold: a seat in more than half of all stores. The stores that have a seat are its members.
  *
- * - `held` while a majority of all stores has a seat that can be relied on. A store whose seat is lost is no member any
- *   more. It is asked for another seat every third of a lease.
- * - `lost` when fewer than a majority are left. The deadlines of the seats tell that without any reply. Final.
- * - `released` by its owner. Final. A seat that arrives in either final state is released.
+ * - `held`: a majority of all stores has a seat that can be relied on. A store whose seat is lost is no member any
+ *   more. That store is asked for another seat every third of a lease.
+ * - `lost`: fewer than a majority of the stores are members. The deadlines of the seats tell that without any reply.
+ *   Final.
+ * - `released`: the owner has released the hold. Final. A seat that is granted after the hold was lost or released is
+ *   released.
  *
  * **The token** is the highest of the tokens that the deciding majority granted. Before the hold begins, the fence of a
  * majority is raised to this token, in each store while its seat is held. So tokens strictly rise from hold to hold
  * (S3). Proof: let hold A begin before hold B, and let the two exclude each other. Some store is both in the majority
  * whose fence A raised to its token, and in the majority that B could rely on when it began. In this store, A had the
- * seat when it raised the fence, and B had the seat when B began, which was later. So B was granted the seat after A
- * raised the fence, with a token above the fence, and the token of B is at least that. A seat that joins later has its
- * fence raised first, so the proof also holds for the members that remain.
+ * seat when it raised the fence, and B had the seat when B began, which was later. So B was granted this seat after A
+ * had raised the fence. The token of this grant is above the fence, and the token of B is at least the token of this
+ * grant. The fence of a seat that joins later is raised before it joins, so the proof also holds for these members.
  */
 export class QuorumHold implements Held {
   readonly name: string;
@@ -99,7 +101,8 @@ export class QuorumHold implements Held {
   }
 
   checkRemainingMs(): number {
-    // Before `#ended` is read: a seat past its deadline ends here, and that may end this hold.
+    // This comes before `#ended` is read: a seat past its deadline ends here, and the end of the seat may end this
+    // hold.
     const remainingMs = majorityRemainingMs(this.seats, this.#quorum.majority);
     return this.#ended === undefined ? remainingMs : 0;
   }
@@ -158,7 +161,7 @@ export class QuorumHold implements Held {
     return () => this.#onEnded.delete(callback);
   }
 
-  /** Asks every member. A majority of all stores has to confirm. */
+  /** Asks every member to confirm its seat. The hold is confirmed if a majority of all stores confirms. */
   async confirm(): Promise<Confirmation> {
     const { majority, stores } = this.#quorum;
     const calls = callSeats(this.seats, (seat) => seat.confirm());
@@ -169,8 +172,10 @@ export class QuorumHold implements Held {
   }
 
   /**
-   * Resolves when a majority has released its seats; the other stores go on in the background. Each store has its
-   * bound.
+   * Resolves when a majority has released its seats, or no longer can; the releases in the other stores go on in the
+   * background. The release in each store ends within `storeTimeoutMs`.
+   *
+   * @returns Whether the hold was held until this release; false if it had been lost before.
    */
   async release(): Promise<boolean> {
     if (this.checkEnd() !== undefined) return false;
@@ -197,7 +202,9 @@ export class QuorumHold implements Held {
 
   // ---- members
 
-  /** The request for a seat that may join; `undefined` while no seat may. Past the deadline this loses the hold. */
+  /**
+   * The request for a seat that may join; `undefined` while no seat may join. Past its deadline this loses the hold.
+   */
   checkJoinRequest(): SeatRequest | undefined {
     const mayJoin = this.checkEnd() === undefined && !this.#isChanging;
     return mayJoin ? { ...this.#request, mode: this.#mode } : undefined;
@@ -208,13 +215,14 @@ export class QuorumHold implements Held {
   }
 
   /**
-   * This store has been asked for a seat. The seat joins when it is granted, or is released if it may not join then.
+   * Called for a store that has been asked for a seat. When the seat is granted, it joins; if it may not join then, it
+   * is released.
    */
   expect(store: Store, inFlight: Promise<StoreSeat>): void {
     this.#missing.expect(store, inFlight);
   }
 
-  /** The seat becomes a member: it has the mode of the hold, and its fence is at the token. */
+  /** The store becomes a member: its seat has the mode of the hold, and its fence is at least at the token. */
   add(store: Store, seat: StoreSeat): void {
     this.#members.add([[store, seat]]);
   }
@@ -229,20 +237,20 @@ export class QuorumHold implements Held {
   // ---- changes of mode
 
   /**
-   * While the mode is changing, no seat joins, because it would have another mode. The stores that have lost their seat
-   * meanwhile are asked when the change is over.
+   * While the mode is changing, no seat joins, because a new seat would have another mode. The stores that have no seat
+   * are asked again when the change is over.
    */
   setChanging(isChanging: boolean): void {
     this.#isChanging = isChanging;
     if (!isChanging) this.#missing.ask();
   }
 
-  /** Lowers the mode in memory, before any store hears of it. */
+  /** Sets a weaker mode in memory, before any store is asked to downgrade. */
   weaken(mode: Mode): void {
     this.#mode = mode;
   }
 
-  /** Takes over the result of a change. Only these seats have followed it: every other seat is released. */
+  /** Takes over the result of a change. Only the given seats stay: every other seat is released. */
   setMode(mode: Mode, token: number, seats: readonly StoreSeat[] = this.seats): void {
     const previousMode = this.#reportedMode;
     this.#mode = mode;
@@ -270,7 +278,7 @@ export class QuorumHold implements Held {
     const observer = this.#strongObserver ?? this.#observer?.deref();
     const { heldMs } = this;
     this.#end(why);
-    // The code that works under the lock hears of the loss first.
+    // The code that works under the lock hears of the loss before all other listeners.
     observer?.lost(why);
     this.#callEndListeners();
     this.#quorum.report('lost', { ...this.event, heldMs, why: why === 'released' ? 'evicted' : why });

@@ -34,7 +34,7 @@ import { QuorumRequester } from './quorum-requester.js';
 import type { Quorum } from './quorum.js';
 import { StoreHealth } from './store-health.js';
 
-/** Which store an event is about. */
+/** The store that an event is about. */
 export interface OfStore {
   /** The index of the store in the list of databases; 0 is the first. */
   readonly store: number;
@@ -72,8 +72,8 @@ const WARNINGS: FailureWarnings<QuorumLockProviderEvents> = {
  *
  * Not promised: an order. There is no queue, so a request may wait longer than a later one.
  *
- * Required: all processes name the same deployments, best in the same order. A deployment that comes back without its
- * data must stay away for the longest lease before it is used again.
+ * Required: all processes name the same deployments, best in the same order. A deployment that has lost its data must
+ * not be used again before the longest lease has passed.
  *
  * @example
  *   await using locks = new QuorumLockProvider([east.db('app'), west.db('app'), north.db('app')]);
@@ -88,8 +88,8 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   #closed: Promise<void> | undefined;
 
   /**
-   * @param dbs - 3, 5, … databases, each in a deployment of its own. The constructor refuses the same database of the
-   *   same client twice; it cannot notice that two clients reach one deployment.
+   * @param dbs - 3, 5, … databases, each in a deployment of its own. The constructor refuses a list that has the same
+   *   database of the same client twice. It cannot notice that two clients reach the same deployment.
    * @throws `TypeError` or `RangeError` that names the option, the rule and the value.
    */
   constructor(dbs: readonly Db[], options?: QuorumLockProviderOptions) {
@@ -133,7 +133,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   }
 
   /**
-   * Makes a reader-writer lock of this name. Sends nothing. All its objects of one name are the same lock.
+   * Makes a reader-writer lock of this name. Sends nothing. All reader-writer objects of one name are the same lock.
    *
    * @throws As `createMutex`.
    */
@@ -144,10 +144,10 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
 
   /**
    * Always throws: a majority of stores cannot hold a semaphore. Each store counts its own permits, and a majority of
-   * counters does not bound their sum. In a semaphore of two over three stores, three holders could have two stores
-   * each, and no store has granted more than two permits.
+   * counters does not bound their sum. In a semaphore of two permits over three stores, each of three holders could
+   * have a permit in two stores, although no store has granted more than two permits.
    *
-   * @throws `TypeError`; for a wrong name or limit, the error that names it.
+   * @throws `TypeError`; for a wrong name or limit, the error that names the wrong value.
    */
   createSemaphore(name: string, limit: number): never {
     const call = `createSemaphore(${JSON.stringify(parseName(name))}, ${String(parseLimit(limit))})`;
@@ -191,7 +191,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
     return terms;
   }
 
-  /** Forwards only the events about the store itself. The hold reports its own events, once for all stores. */
+  /** Forwards only the events about a store itself. A hold reports its own events, once for all stores. */
   #reportOf(store: number): Report {
     return (event, ...[payload]) => {
       if (event !== 'wakeups' && event !== 'storeError' && event !== 'indexError') return;

@@ -30,14 +30,17 @@ export class QuorumMembers {
     return this.#seats.has(store);
   }
 
-  /** A seat may have ended already. Its owner is told so only when all of them are members. */
+  /**
+   * Adds the seats. A seat may have ended already; the owner is told of that only when the stores of all these seats
+   * are members.
+   */
   add(seats: Iterable<readonly [Store, StoreSeat]>): void {
     const added = [...seats];
     for (const [store, seat] of added) this.#seats.set(store, seat);
     for (const [store, seat] of added) this.#watch(store, seat);
   }
 
-  /** Releases every seat that is not one of these. */
+  /** Releases every seat that is not in the given list. */
   keepOnly(seats: readonly StoreSeat[]): void {
     for (const [store, seat] of [...this.#seats]) {
       if (seats.includes(seat)) continue;
@@ -46,14 +49,14 @@ export class QuorumMembers {
     }
   }
 
-  /** Releases the seats in the background. Each of them stays a member until it has ended. */
+  /** Releases the seats in the background. Each store stays a member until its seat has ended. */
   release(): void {
     for (const seat of this.#seats.values()) void seat.release();
   }
 
   #watch(store: Store, seat: StoreSeat): void {
     seat.onEnded(() => {
-      // A seat that was released here is no member any more.
+      // `keepOnly` has released this seat, so its store is no member any more.
       if (this.#seats.get(store) !== seat) return;
       this.#seats.delete(store);
       this.#owner.seatLost(seat);

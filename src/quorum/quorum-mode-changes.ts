@@ -12,8 +12,8 @@ import type { StoreFailure } from './store-failure.js';
 
 /**
  * The mode of one hold of a reader-writer lock, and its changes, one at a time. A change is complete when a majority of
- * all stores has made it. A stronger mode counts only then. A weaker mode counts in memory before any store hears of
- * it.
+ * all stores has made it. The hold has a stronger mode only when the change is complete. It has a weaker mode in memory
+ * before any store is asked.
  */
 export class QuorumModeChanges {
   readonly #quorum: Quorum;
@@ -54,14 +54,14 @@ export class QuorumModeChanges {
     const { majority } = this.#quorum;
     const calls = callSeats(this.#hold.seats, (seat) => seat.upgrade({ timeoutMs, signal: decided.signal }));
     const { seats: upgraded, failures } = await awaitQuorum(calls, majority);
-    // A seat whose upgrade still waits stays upgradeable.
+    // Aborts the upgrades that still wait: their seats stay upgradeable.
     decided.abort();
     try {
       if (upgraded.length < majority) throw this.#upgradeError(failures, wait);
       const token = Math.max(this.#hold.token, highestToken(upgraded));
       const { seats, failures: unfenced } = await raiseFences(upgraded, token, majority);
       this.#throwIfOver();
-      // A seat may be lost while the fences of the others are raised.
+      // A seat may be lost while the fences of the other seats are raised.
       const fenced = seats.filter((seat) => seat.checkEnd() === undefined);
       if (fenced.length < majority) throw this.#quorumError(unfenced);
       this.#hold.setMode('write', token, fenced);

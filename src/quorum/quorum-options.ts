@@ -5,19 +5,19 @@ import type { LeaseTerms, LockProviderOptions, Settings } from '../options/provi
 import type { KeysOf } from '../options/unknown-keys.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 
-/** The options of a `QuorumLockProvider`: those of a `LockProvider`, which apply to each store, and one more. */
+/** The options of a `QuorumLockProvider`: the options of a `LockProvider`, which apply to each store, and one more. */
 export interface QuorumLockProviderOptions extends LockProviderOptions {
   /**
-   * How much of the lease must be left when a hold begins, in ms. What is left is the lease minus `clockAllowanceMs`
-   * and minus the time that the stores took to grant. If less is left, the round has failed. At least 0, and less than
-   * `leaseMs` minus `clockAllowanceMs`. Default: half of `leaseMs`.
+   * The least time of the lease, in ms, that must be left when a hold begins. The time left is the lease minus
+   * `clockAllowanceMs` and minus the time that the stores took to grant. If less is left, the round has failed. At
+   * least 0, and less than `leaseMs` minus `clockAllowanceMs`. Default: half of `leaseMs`.
    */
   minValidityMs?: number | undefined;
 }
 
 const MIN_STORES = 3;
 
-/** @throws `TypeError` or `RangeError` unless these are 3, 5, … different databases. */
+/** @throws `TypeError` or `RangeError` unless the list has 3, 5, … different databases. */
 export function parseDbs(dbs: readonly Db[]): readonly Db[] {
   const given: unknown = dbs;
   if (!Array.isArray(given)) throw wrongType('dbs', 'an array of Db', given);
@@ -46,7 +46,7 @@ const QUORUM_OPTIONS: KeysOf<QuorumLockProviderOptions> = { ...PROVIDER_OPTIONS,
 /** The checked options. */
 export interface ParsedQuorumOptions {
   readonly settings: Settings;
-  /** How much of a lease must be left. Throws a `RangeError` if no lease of these terms can have as much. */
+  /** The least time of a lease that must be left. Throws a `RangeError` if no lease of these terms can have as much. */
   readonly minValidityMs: (terms: LeaseTerms) => number;
 }
 

@@ -2,14 +2,14 @@ import type { HandleHolds } from '../lease/holding/lease-handle.js';
 import type { QuorumHold } from './quorum-hold.js';
 
 /**
- * One registry for all providers of the process. Node 20 stops cleaning up every registry for ever if one registry is
- * itself collected just before its turn (`Holds` has one, too).
+ * One registry, shared by all providers of this program, as `Holds` has one. In Node 20, if a registry is collected
+ * just before its turn, no registry is cleaned up any more (seen with 20.20).
  */
 const forgottenHandles = new FinalizationRegistry<QuorumHold>((hold) => {
   hold.abandon();
 });
 
-/** How the handle of a quorum hold reaches its hold. */
+/** The operations by which the handle of a quorum hold uses its hold. */
 export const quorumOwner: HandleHolds<QuorumHold> = {
   databaseName: undefined,
   confirm: (hold) => hold.confirm(),

@@ -13,7 +13,7 @@ import type { Quorum } from './quorum.js';
 import type { StoreFailure } from './store-failure.js';
 import type { Store, SeatRequest } from './store.js';
 
-/** One lock in one mode: the seat request without its reason, and the handle that a hold gets. */
+/** One lock in one mode: the seat request without `why`, and how to make the handle of a hold. */
 export interface QuorumTarget<H extends LockHandle> extends Omit<SeatRequest, 'why'> {
   makeHandle(hold: QuorumHold, quorum: Quorum): H;
 }
@@ -58,7 +58,7 @@ export class QuorumRequester {
   async inspect(name: string): Promise<LockSnapshot | null> {
     const { stores, majority, closing, health } = this.#quorum;
     if (closing.aborted) throw new ProviderClosedError(name);
-    // Waits for all stores, because those in which a hold has its seats need not be the first to answer.
+    // Waits for all stores, because the stores in which a hold has its seats need not be the first to answer.
     const failures: StoreFailure[] = [];
     const snapshots: (LockSnapshot | null)[] = [];
     const inspectStore = async (store: Store): Promise<void> => {

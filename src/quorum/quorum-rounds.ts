@@ -24,26 +24,29 @@ const MOVES: Moves<State> = {
  * soon as a majority is impossible. A failed round releases every seat, also a seat that is granted later. A store that
  * has not answered an earlier round is not asked again.
  *
- * **Gate.** A round may have a gate: the first store that may grant is asked alone. The other stores are asked only
- * if the lock is not busy there. Of several contenders that begin together one passes, and each of the others has cost
- * one write. Without a gate, each contender would take some seats from the others. A gate costs one more round trip,
- * and a seat at the gate that its process has lost track of keeps everyone out until its lease expires. So the first
- * round has no gate, and neither has the round after a pause in which nothing was heard of the holder at the gate.
+ * **Gate.** A round may have a gate: the first store that may grant is asked first and alone. The other stores are
+ * asked only if the lock is not busy at the gate. If several contenders begin together, one passes, and each of the
+ * others costs only one write. Without a gate, each contender would take some seats from the others. A gate costs one
+ * more round trip, and a seat at the gate that its process has lost track of keeps everyone out until its lease
+ * expires. So the first round has no gate, and neither has the round after a pause without news of a release at the
+ * gate.
  *
  * **Silent stores.** If the lock is busy in some store, a request that holds seats and waits for a store that does not
  * answer keeps everyone out. So the round waits for a silent store without limit only while the lock is busy nowhere.
- * Otherwise it waits as long again as the other stores have taken, because the silent store may be back.
+ * Otherwise, when the other stores have answered, it waits once more for the time that they took, because the silent
+ * store may be back.
  *
  * **Token.** As soon as a majority has granted a seat, the fence of each of these seats is raised to the highest of
- * their tokens, and so is the fence of each seat that is granted later: another store can then replace one that falls
- * silent. The hold has the token T if a majority has its fence at T or above and none of them granted a token above T.
+ * their tokens, and so is the fence of each seat that is granted later: such a seat can then replace the seat of a
+ * store that falls silent. The hold has the token T if a majority of the stores has its fence at T or above and none of
+ * these stores granted a token above T.
  * A seat whose fence cannot be raised does not count as granted.
  *
  * **States.**
  *
  * - `closed`: no round is going on. A seat that is granted now is released. → `open`.
  * - `open`: each answer counts for the round. → `won`; → `closed`, when the round has failed.
- * - `won`: a seat that is granted now joins the hold, or the hold releases it. Final.
+ * - `won`: the round has made a hold. A seat that is granted now joins the hold, or the hold releases it. Final.
  */
 export class QuorumRounds {
   readonly #quorum: Quorum;
@@ -76,7 +79,7 @@ export class QuorumRounds {
     this.#onNews();
   }
 
-  /** Runs one round. `undefined`: it has failed, and every seat is released. */
+  /** Runs one round. Resolves with `undefined` if the round has failed; every seat is then released. */
   async run(hasGate: boolean): Promise<QuorumHold | undefined> {
     this.#state.to('open');
     this.#slowness = undefined;
@@ -99,8 +102,8 @@ export class QuorumRounds {
   }
 
   /**
-   * Resolves when a majority of the stores has said whether the lock is taken, or cannot say it any more. A round may
-   * end before that. Each store settles within its own bound.
+   * Resolves when a majority of the stores has said whether the lock is taken, or when no more answers are expected. A
+   * round may end before that. Each try of a store settles within `storeTimeoutMs`.
    */
   async answeredByMajority(): Promise<void> {
     await this.#until(() => {
@@ -129,7 +132,7 @@ export class QuorumRounds {
     return obstaclesOf(this.#stores, this.#quorum.health, this.#isGateBusy);
   }
 
-  /** Set if a majority granted the last round, but too late. */
+  /** Set if a majority granted a seat in the last round, but too late. */
   get slowness(): Error | undefined {
     return this.#slowness;
   }
@@ -199,13 +202,13 @@ export class QuorumRounds {
     const pending = this.#stores.filter(({ answer }) => answer === undefined);
     if (winOf(this.#stores, majority) !== undefined) return true;
     if (granted + pending.length < majority) return true;
-    // The fences of a majority are being raised.
+    // A majority has granted, and their fences are being raised: the round goes on until that is done.
     if (granted >= majority) return false;
     const isContended = this.#stores.some(({ answer }) => answer?.type === 'busy');
     return isContended && !pending.some(({ isAwaited }) => isAwaited) && this.#hasGivenGrace();
   }
 
-  /** Whether the silent stores have had their extra time, which begins when all other stores have answered. */
+  /** Whether the extra time of the silent stores is over. It begins when all other stores have answered. */
   #hasGivenGrace(): boolean {
     const { clock, settings } = this.#quorum;
     const nowMs = clock.nowMs();
@@ -223,7 +226,7 @@ export class QuorumRounds {
     this.#isGraceOver = false;
   }
 
-  /** Makes a hold if a majority has granted a seat and raised its fence, and if enough of the leases is left. */
+  /** Makes a hold if a majority has granted a seat and raised its fence, and if enough time of the leases is left. */
   #makeHold(): QuorumHold | undefined {
     const win = winOf(this.#stores, this.#quorum.majority);
     if (win === undefined || this.#isOver()) return undefined;
@@ -240,7 +243,10 @@ export class QuorumRounds {
     return this.#holdOf(win, new Set(win.seats));
   }
 
-  /** A store that is not counted joins the hold when it has granted a seat and the hold has raised its fence. */
+  /**
+   * Makes the hold. A store whose seat is not in `counted` becomes a member when it has granted a seat and the hold has
+   * raised its fence.
+   */
   #holdOf(identity: HoldIdentity, counted: ReadonlySet<StoreSeat>): QuorumHold {
     const members = new Map([...grantedSeats(this.#stores)].filter(([, seat]) => counted.has(seat)));
     const hold = new QuorumHold(this.#quorum, this.#request, identity, members);

@@ -1,10 +1,10 @@
 import type { LeaseInfo, LockSnapshot } from '../protocol/replies/snapshot.js';
 
 /**
- * Combines the snapshots of several stores. It shows as many leases of a process as a majority of all stores has,
- * counting each store that has not answered as if it had them too. A process that cannot have a majority holds nothing
- * and is not shown: it is a contender, or its seats are leftovers. `null`: in a majority of all stores the lock is not
- * stored.
+ * Combines the snapshots of several stores. It shows as many leases of a process as a majority of all stores has. Each
+ * store that has not answered is counted as if it had these leases, too. A process that cannot have a majority holds
+ * nothing and is not shown: it is a contender, or its seats are leftovers. The result is `null` if the lock is not
+ * stored in a majority of all stores.
  */
 export function commonSnapshot(
   snapshots: readonly (LockSnapshot | null)[],
@@ -25,7 +25,8 @@ export function commonSnapshot(
 }
 
 /**
- * As many leases as at least this number of stores has. Of several choices, those with the highest tokens are shown.
+ * Returns as many leases as at least this number of stores has. If several stores have that many, the leases are taken
+ * from the store with the highest token.
  */
 function heldByAtLeast(stores: number, perStore: readonly (readonly LeaseInfo[])[]): readonly LeaseInfo[] {
   const counts = perStore.map(({ length }) => length).sort((a, b) => b - a);

@@ -9,7 +9,7 @@ import type { StoreSeat, Store } from './store.js';
 /** The stores of one provider, and the other parts that its locks share. */
 export interface Quorum {
   readonly stores: readonly Store[];
-  /** How many stores are more than half of them. */
+  /** The smallest number of stores that is more than half of `stores`. */
   readonly majority: number;
   readonly settings: Settings;
   readonly clock: Clock;
@@ -19,7 +19,7 @@ export interface Quorum {
   readonly health: StoreHealth;
   readonly contended: ContendedLocks;
   /**
-   * How much of a lease must be left when a hold begins.
+   * The least time of a lease, in ms, that must be left when a hold begins.
    *
    * @throws `RangeError` if no lease of these terms can have as much.
    */
@@ -43,7 +43,10 @@ export interface SettledCalls {
   readonly failures: readonly StoreFailure[];
 }
 
-/** Waits until so many calls have succeeded, or no longer can. A later failure is no unhandled rejection. */
+/**
+ * Waits until `needed` calls have succeeded, or so many no longer can. A call that fails after that causes no unhandled
+ * rejection.
+ */
 export function awaitQuorum(calls: readonly SeatCall[], needed: number): Promise<SettledCalls> {
   return new Promise((resolve) => {
     const seats: StoreSeat[] = [];
@@ -69,7 +72,7 @@ export function awaitQuorum(calls: readonly SeatCall[], needed: number): Promise
   });
 }
 
-/** Raises the fence of each seat to the token, unless the seat itself has a token as high. */
+/** Raises the fence of each seat to the token, unless the token of the seat itself is as high. */
 export const raiseFences = (
   seats: readonly StoreSeat[],
   token: number,
@@ -85,7 +88,7 @@ export const raiseFences = (
 export const highestToken = (seats: readonly StoreSeat[]): number =>
   Math.max(...seats.map(({ fencingToken }) => fencingToken));
 
-/** How long a majority of all stores can be relied on; 0 if these seats are fewer than a majority. */
+/** The time, in ms, for which a majority of all stores can be relied on; 0 if the seats are fewer than a majority. */
 export function majorityRemainingMs(
   seats: Iterable<Pick<StoreSeat, 'remainingMs'>>,
   majority: number,

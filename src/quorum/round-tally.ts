@@ -1,4 +1,4 @@
-// The common result of the answers of all stores to one request: a win, or its obstacles.
+// The common result of the answers of all stores to one request: a win, or the obstacles to a win.
 
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
 import type { HoldIdentity } from './quorum-hold.js';
@@ -12,15 +12,15 @@ export interface Win extends HoldIdentity {
   readonly seats: readonly StoreSeat[];
 }
 
-/** The obstacles to a win of the last round. */
+/** The reasons why the last round has not won. */
 export interface Obstacles {
   /** The stores where the lock was busy in the last round, each with its holders. */
   readonly busyStores: ReadonlyMap<Store, readonly LeaseInfo[]>;
-  /** The holders by the latest answer of each store, also of earlier rounds. */
+  /** The holders that the latest answer of each store shows; that answer may be from an earlier round. */
   readonly holders: readonly LeaseInfo[];
   /** The stores that have failed, or were asked and have never answered this request. */
   readonly failures: readonly StoreFailure[];
-  /** The lock was busy at the gate, so no other store was asked. */
+  /** Whether the lock was busy at the gate, so that no other store was asked. */
   readonly isGateBusy: boolean;
 }
 

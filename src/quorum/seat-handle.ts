@@ -16,7 +16,7 @@ import { unavailable } from '../store/unavailable.js';
 import type { Answer } from '../store/updates/combiner.js';
 import type { StoreSeat } from './store.js';
 
-/** A seat in one deployment: the handle of its lease, which can also raise the fence. */
+/** A seat in one deployment: the handle of its lease, by which the fence can also be raised. */
 export class SeatHandle extends ReaderWriterLeaseHandle implements StoreSeat {
   readonly store: number;
   readonly #context: AcquisitionContext;

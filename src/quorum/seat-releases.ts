@@ -3,8 +3,8 @@ import { awaitQuorum, callSeats } from './quorum.js';
 import type { StoreSeat } from './store.js';
 
 /**
- * Releases the seats and resolves when a majority is released. `undefined`: a majority was held until now. Otherwise
- * the hold had been lost before, by this cause.
+ * Releases the seats. Resolves when a majority of them is released, or no longer can be. The result is `undefined` if a
+ * majority was held until now. Otherwise the hold had been lost before, and the result is the cause of the loss.
  */
 export async function releaseByMajority(
   seats: readonly StoreSeat[],

@@ -16,9 +16,11 @@ export type StoreAnswer =
   /** The store returned an error, or nothing that says whether it granted a seat. */
   | { readonly type: 'failed'; readonly error: unknown };
 
-/** The fence in the store of a granted seat: the token to which it is being raised, and the token that its store has confirmed. */
+/** The fence in the store of a granted seat. */
 interface FenceProgress {
+  /** The token to which the fence is being raised. */
   requested: number;
+  /** The token that the store has confirmed. */
   confirmed: number;
 }
 

@@ -3,7 +3,7 @@ import { LeaseholdError } from '../leasehold-error.js';
 import { shortened } from '../error-text.js';
 import { outcomeOfError } from '../store/outcome.js';
 
-/** One store did not do what was asked: it did not grant, confirm or show. */
+/** One store did not do what was asked, for example did not grant or confirm a seat. */
 export interface StoreFailure {
   /** The index in the list of stores. */
   readonly store: number;
@@ -23,7 +23,8 @@ export const describeFailures = (failures: readonly StoreFailure[]): string =>
     .join('; ');
 
 /**
- * For a {@link StoreUnavailableError} the message of its cause: the rest of its own message is the same for all stores.
+ * The message of an error. For a {@link StoreUnavailableError} it is the message of the cause, because the rest of its
+ * own message is the same for all stores.
  */
 function lastMessage(error: unknown): string {
   const { cause } = error instanceof StoreUnavailableError ? error : { cause: undefined };
@@ -33,7 +34,7 @@ function lastMessage(error: unknown): string {
 
 /**
  * Whether it is useless to ask this store again: it refused, its client is closed, or the stored document cannot be
- * used in this way. A failure that may be a missing answer is not final. A request to a single store follows the same
+ * used in this way. A failure that may be a missing answer is not final. A request of a `LockProvider` follows the same
  * rule.
  */
 export function isForGood({ error }: StoreFailure): boolean {

@@ -6,21 +6,22 @@ import type { StoreSeat, Store, SeatRequest } from './store.js';
 /**
  * How the last try at a store ended.
  *
- * - `answering`: it granted, was busy, or had something against this one lock.
- * - `refusing`: it refused in a way that other locks would meet as well. A refusal comes at once and grants nothing, so
- *   every request may ask such a store. But the store cannot be a gate, and it does not count as free.
- * - `silent`: it did not answer.
+ * - `answering`: the store granted a seat, said that the lock was busy, or failed for a reason of this lock alone.
+ * - `refusing`: the store refused, and would refuse for other locks as well. A refusal comes at once and grants
+ *   nothing, so every request may ask such a store. But the store cannot be a gate, and it does not count as free.
+ * - `silent`: the store did not answer.
  */
 type Condition = 'answering' | 'refusing' | 'silent';
 
 /**
  * The condition of each store. No request waits for a silent store while others answer.
  *
- * A try without an answer may have been granted, and the release of such a seat goes on until its lease has expired. So
- * only one request at a time probes a silent store, and the other requests wait for the result of the probe.
+ * A try without an answer may have been granted, and its seat is then released in the background until its lease has
+ * expired. To keep such releases few, only one request at a time probes a silent store, and the other requests wait for
+ * the result of the probe.
  *
- * A try is never cut short. Otherwise nothing would be heard of a store that takes longer to answer than holds last: it
- * would be found neither silent nor back.
+ * A try is never cut short. Otherwise, if a store takes longer to answer than holds last, no try would ever end: the
+ * store would never be known to be silent, or to be back.
  */
 export class StoreHealth {
   readonly #conditions = new Map<Store, Condition>();
@@ -31,7 +32,7 @@ export class StoreHealth {
     return this.#conditions.get(store) === 'silent';
   }
 
-  /** Whether a try may be granted, as far as the last one shows. */
+  /** Whether a try may be granted, as far as the end of the last try shows. */
   mayGrant(store: Store): boolean {
     return (this.#conditions.get(store) ?? 'answering') === 'answering';
   }
@@ -41,14 +42,14 @@ export class StoreHealth {
     return this.#answered.has(store);
   }
 
-  /** Records an answer to something else than a try. */
+  /** Records that the store has answered something other than a try. */
   recordAnswer(store: Store): void {
     this.#answered.add(store);
   }
 
   /**
-   * The `try` of the store. Sends nothing once the signal has aborted. A seat that is granted after the abort is
-   * returned all the same, and the caller has to release it.
+   * Calls the `try` of the store, after a probe that is going on. Sends nothing if the signal has aborted during such a
+   * probe. A seat that is granted after the abort is returned all the same, and the caller has to release it.
    */
   async try(store: Store, request: SeatRequest, signal: AbortSignal): Promise<StoreSeat> {
     for (let probe = this.#probes.get(store); probe !== undefined; probe = this.#probes.get(store)) {
@@ -85,8 +86,8 @@ export class StoreHealth {
 }
 
 /**
- * A server without a primary also answers by an error, but the request is repeated until its time is up. For the next
- * request this is no better than no answer.
+ * A server that knows no primary also answers by an error, but the request is repeated until its time is up. For the
+ * next request such an error is no better than no answer, so the store counts as silent.
  */
 function conditionAfter(error: LeaseholdError): Condition {
   if (error instanceof UnsupportedServerError) return 'refusing';
@@ -96,7 +97,8 @@ function conditionAfter(error: LeaseholdError): Condition {
 }
 
 /**
- * A `StoreUnavailableError` is an answer only if the server itself refused; every other error of this library is one.
+ * Whether the error shows that the store has answered. A `StoreUnavailableError` shows that only if its cause is an
+ * error of the server; every other error of this library shows it.
  */
 function isAnswer(error: unknown): boolean {
   if (!(error instanceof StoreUnavailableError)) return error instanceof LeaseholdError;

@@ -22,13 +22,13 @@ export interface SeatRequest {
  * releases it.
  */
 export interface StoreSeat extends ReaderWriterHandle {
-  /** The index of its store in the list of stores. */
+  /** The index of the seat's store in the list of stores. */
   readonly store: number;
-  /** Why the seat has ended; `undefined` while it is held. Past the deadline this ends it. */
+  /** The cause of the end of the seat; `undefined` while it is held. Past its deadline, this call ends the seat. */
   checkEnd(): LossCause | undefined;
-  /** Why the seat had been lost already, if its release found that. */
+  /** The cause of the loss, if the release found that the seat had been lost already. */
   readonly foundGone?: LossCause | undefined;
-  /** The operator that revoked the seat, and the reason, as far as they are known. */
+  /** The operator that revoked the seat, and the reason, as far as each is known. */
   readonly revocation?: Revocation | undefined;
   /** Whether the seat is held, and for how long. Reading it ends no seat and sends nothing. */
   standing(): Standing;
@@ -43,7 +43,7 @@ export interface StoreSeat extends ReaderWriterHandle {
 
 /** One of the independent deployments. Every call settles within `storeTimeoutMs`. */
 export interface Store {
-  /** Its index in the list of stores. */
+  /** The index of this store in the list of stores. */
   readonly index: number;
   /** One try. Rejects with `AcquireTimeoutError` if the lock is busy in this store. */
   try(request: SeatRequest): Promise<StoreSeat>;

@@ -4,7 +4,7 @@ import { settle } from '../store/settle.js';
 import type { AskForClaim, ClaimAnswer } from './job-ledger.js';
 import type { ServerTime } from './server-time.js';
 
-/** The longest pause after the answer "too early". The server's clock may be wrong for a moment. */
+/** The longest pause after the answer `early`: the server's clock may be wrong only for a moment. */
 const ASK_AGAIN_MS = 5_000;
 
 /**
@@ -23,7 +23,7 @@ export interface Claiming {
   readonly ask: AskForClaim;
   /** Aborts when no run may begin any more. */
   readonly over: AbortSignal;
-  /** Aborts when there is no more time to ask. */
+  /** Aborts when the store shall not be asked any more. */
   readonly givingUp: AbortSignal;
   readonly failed: (error: Error) => void;
 }
@@ -32,12 +32,12 @@ export interface Claiming {
 export type Settled = 'granted' | 'refused' | 'failed' | 'unknown';
 
 /**
- * Repeats a claim until its outcome is known, also after the term.
+ * Repeats a claim until its outcome is known, also after the end of the term.
  *
  * - `granted`: this term may start the run of the instant.
  * - `refused`: no copy of the claim has taken effect or will.
  * - `unknown`: a copy may have taken effect. Either the time to ask was up, or another leader has claimed since, and
- *   its claim hides the answer.
+ *   that claim hides whether this one took effect.
  * - `failed`: like `refused`, but the store may grant the next claim.
  */
 export async function settleClaim(claiming: Claiming): Promise<Settled> {
@@ -58,13 +58,13 @@ export async function settleClaim(claiming: Claiming): Promise<Settled> {
       return answer === 'outdated' && copies.isAnyUnanswered ? 'unknown' : 'refused';
     }
     if (answer === 'early') {
-      // The server's clock is behind the estimate. The answer has corrected it, so the time to wait is known.
+      // The server's clock is behind the estimate. The answer has corrected the estimate, so the time to wait is known.
       await sleepUntil(clock, Math.min(time.toLocalMs(instantMs), clock.nowMs() + ASK_AGAIN_MS), over);
       if (over.aborted) return copies.isAnyUnanswered ? 'unknown' : 'refused';
     } else {
       failed(answer);
       await sleepUntil(clock, clock.nowMs() + AFTER_FAILURE_MS, copies.isAnyUnanswered ? givingUp : over);
-      // An unanswered copy may still take effect. Only a repeat under the same id can tell.
+      // An unanswered copy may still take effect. Only a repeat with the same claim id can tell.
       if (!copies.isAnyUnanswered) return 'failed';
     }
     if (givingUp.aborted) return 'unknown';

@@ -2,7 +2,7 @@ import { Cron } from 'croner';
 import { outOfRange, wrongType } from '../options/checks.js';
 import type { MissedInstants, Schedule } from './schedule.js';
 
-/** The most missed instants that are counted one by one: each takes up to a millisecond, which blocks the process. */
+/** The most missed instants that are counted: counting one takes up to a millisecond, which blocks the program. */
 export const MAX_COUNTED = 100;
 
 /**
@@ -14,7 +14,7 @@ export const MAX_COUNTED = 100;
 export function cronSchedule(pattern: unknown, timeZone: unknown): Schedule {
   const cron = parseCron(pattern, parseTimeZone(timeZone));
   const after = (ms: number): number | null => cron.nextRun(new Date(ms))?.getTime() ?? null;
-  // croner looks for instants before a time, and instants are whole seconds.
+  // `previousRuns` returns only instants before the given time. One ms is added, so that an instant at `ms` counts.
   const upTo = (ms: number): number | null => cron.previousRuns(1, new Date(ms + 1))[0]?.getTime() ?? null;
   if (after(Date.now()) === null && upTo(Date.now()) === null) {
     throw outOfRange('cron', 'an expression that has at least one instant', pattern);
@@ -45,14 +45,14 @@ function parseCron(pattern: unknown, timezone: string): Cron {
   if (typeof pattern !== 'string') throw wrongType('cron', 'a string', pattern);
   let cron: Cron;
   try {
-    // At a change of the clocks, a time of day that is skipped or comes twice has one run, even if it is one of
-    // several.
+    // At a change to or from summer time, a time of day that is skipped or comes twice has one run, even if the
+    // expression names several times of day.
     cron = new Cron(pattern, { timezone, fixedTimeRule: 'no-wildcard' });
   } catch (error) {
     const why = error instanceof Error ? ` (${error.message})` : '';
     throw outOfRange('cron', `an expression of five to seven fields${why}`, pattern);
   }
-  // croner also accepts a date, for one run.
+  // croner also accepts a date, for a single run. Such a date has no pattern, and is refused here.
   if (cron.getPattern() === undefined)
     throw outOfRange('cron', 'an expression of five to seven fields', pattern);
   return cron;

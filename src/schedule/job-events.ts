@@ -14,7 +14,7 @@ export interface JobRunEvent {
 export interface JobCompletedEvent {
   /** The instant of the run. */
   readonly firedAt: Date;
-  /** From the beginning of the run to its end, in ms. */
+  /** The time from the beginning of the run to its end, in ms. */
   readonly tookMs: number;
 }
 
@@ -30,7 +30,7 @@ export interface JobFailedEvent {
 }
 
 /**
- * No run could start at some instants. Each instant is reported once by all processes together, except those that are
+ * No run could start at some instants. All processes together report each instant once, except instants with the cause
  * `unknown`.
  */
 export interface JobMissedEvent {
@@ -43,9 +43,9 @@ export interface JobMissedEvent {
   /**
    * `overrun`: the leader was still busy with the previous instant, with its run or with a claim that took long.
    * `no-leader`: there was no leader, or the leader could not do anything, or its term ended at that moment, or the job
-   * was stopped. `unknown`: the job was stopped or another process led before the store could say whether these
-   * instants were claimed here. They did not run here. If they were claimed, no process runs or reports them again;
-   * otherwise the next leader does.
+   * was stopped. `unknown`: the job was stopped or another process led before the store could say whether this process
+   * had claimed these instants. They did not run here. If they were claimed, no process runs or reports them again;
+   * otherwise the next leader runs or reports them.
    */
   readonly why: WhyMissed;
 }

@@ -18,7 +18,7 @@ import { ServerTime } from './server-time.js';
 /** The answer to one sending of a claim. After `unknown` the claim may be sent again. */
 export type ClaimAnswer = Exclude<ClaimOutcome, 'full'> | 'unknown' | Error;
 
-/** Sends the claim of one instant. Each call repeats the same claim. */
+/** Sends the claim of one instant. Used again, it sends the same claim again. */
 export type AskForClaim = () => Promise<ClaimAnswer>;
 
 /** The purpose of a claim. */
@@ -31,18 +31,20 @@ export interface ClaimPurpose {
   readonly anchorMs: number;
 }
 
-/** The numbers of the calls of a job: of the last call, and of the last call that was claimed. */
+/** Two numbers of calls of a job: the number of the last call, and the number of the last call that was claimed. */
 export interface CallNumbers {
   readonly asked: number;
   readonly claimed: number;
 }
 
-/** A call without an answer. It may be sent again. */
+/** A call got no answer, and may be sent again. */
 export interface UnansweredCall {
   readonly cause: unknown;
 }
 
 /**
+ * The answer to one sending of a call.
+ *
  * - `nobody`: the election has no document, so there is no leader.
  * - `late`: the call reached the server after its time was up. Neither it nor any copy of it has had or will have an
  *   effect.
@@ -73,7 +75,7 @@ export class JobLedger {
     this.#reads = reads;
   }
 
-  /** Resolves with `undefined` if the state cannot be read just now. */
+  /** Reads the state of the job. Resolves with `undefined` if it cannot be read just now. */
   async read(): Promise<JobState | undefined> {
     const read = await this.#reads.read();
     if (read === undefined) return undefined;
@@ -84,8 +86,8 @@ export class JobLedger {
   }
 
   /**
-   * Returns a function that sends a claim of this instant for the term with this attempt id; each call repeats the
-   * claim. The server applies it only if the job has claimed nothing since `after`.
+   * Returns a function that sends a claim of this instant for the term with this attempt id; every time the function is
+   * used, it sends the same claim again. The server applies the claim only if the last claim of the job is `after`.
    */
   claim(id: string, instantMs: number, after: Claimed | null, purpose: ClaimPurpose): AskForClaim {
     const { runs, call, anchorMs } = purpose;
@@ -112,7 +114,10 @@ export class JobLedger {
     };
   }
 
-  /** Stores how the run ended that this term claimed for this instant. Sent once: it informs, and decides nothing. */
+  /**
+   * Stores the outcome of the run that this term claimed for this instant. It is sent only once, because `status` shows
+   * it but no decision depends on it.
+   */
   async conclude(id: string, instantMs: number, outcome: RunOutcome): Promise<void> {
     const conclusion = {
       type: 'conclude',
@@ -126,8 +131,8 @@ export class JobLedger {
   }
 
   /**
-   * Requests a run that may be claimed until `untilMs`, by the server's clock. Without `since`, it only reads the
-   * numbers.
+   * Requests a run that may be claimed until `untilMs`, by the server's clock. If `since` is `null`, it requests
+   * nothing and only reads the numbers of the last requested and the last claimed call.
    */
   async call(since: number | null, untilMs: number): Promise<CallAnswer> {
     const { combiner } = this.#context;
@@ -167,7 +172,7 @@ export class JobLedger {
       );
     }
     if (answer !== undefined) return answer;
-    // The election is there, and yet nothing could be written.
+    // The document is one of an election, and yet the update has written no answer: the document is corrupt.
     return reply?.kind === electionSeats.kind ? new CorruptLockDocumentError(this.#electionName) : undefined;
   }
 

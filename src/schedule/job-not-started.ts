@@ -3,7 +3,7 @@ import { quoted, seconds } from '../error-text.js';
 
 /**
  * No leader started the run that `runNow` requested. The request is over: no leader starts the run later, unless
- * another call of `runNow` requested it, too.
+ * another use of `runNow` requested that run, too.
  */
 export class JobNotStartedError extends LeaseholdError {
   /** Always `JOB_NOT_STARTED`. */
@@ -12,13 +12,13 @@ export class JobNotStartedError extends LeaseholdError {
   /** The name of the job; `lockName` is the name of its election. */
   readonly jobName: string;
 
-  /** How long the request waited, in whole ms. */
+  /** The time that the request waited, in whole ms. */
   readonly waitedMs: number;
 
-  /** The process that led the election at the end; `null` if there was no leader, or if it could not be read. */
+  /** The process that led the election when the request ended; `null` if there was none or it could not be read. */
   readonly leader: string | null;
 
-  /** Since when a run of the job was going on at the end; `null` if there was none. */
+  /** The start of the run of the job that was going on when the request ended; `null` if there was none. */
   readonly runningSince: Date | null;
 
   /**

@@ -14,7 +14,8 @@ export interface JobRun {
   /** The term of the leader, whose token fences. */
   readonly term: LockHandle;
   /**
-   * The instant of the schedule that the run was claimed for, by the server's clock; for `runNow`, when it was claimed.
+   * The instant of the schedule that the run was claimed for, by the server's clock; for a run that `runNow` requested,
+   * the time of its claim.
    */
   readonly firedAt: Date;
 }
@@ -28,12 +29,12 @@ export interface JobOptions {
   run: (run: JobRun) => unknown;
   /**
    * What the leader does about instants at which no run could start: nothing (`skip`, default), or one run for the
-   * newest of them (`run-once`). Both emit a `missed` event. A job that runs once a day should use `run-once`: with
+   * newest of them (`run-once`). In both cases a `missed` event is emitted. A daily job should use `run-once`: with
    * `skip`, a crash just before its instant costs the whole day.
    */
   missed?: 'skip' | 'run-once' | undefined;
   /**
-   * How long a run may take, in ms: an integer from 1 to ten years. Default: no bound. When the time is up, the
+   * The longest time of a run, in ms: an integer from 1 to ten years. Default: no bound. When the time is up, the
    * `signal` of the run aborts with a `DOMException` named `TimeoutError`. If the run has not ended 5 s later, the
    * leader resigns, and a `failed` event says so. Another process leads when the lease is over, and this process stands
    * again when the run has ended. A run that ignores its signal may therefore overlap with the next run in another
@@ -42,7 +43,7 @@ export interface JobOptions {
   maxRunMs?: number | undefined;
   /**
    * The election whose leader runs the job. Default: an election of its own, under the name of the job. Several jobs of
-   * different names may share an election; each of its candidates should then have all of them.
+   * different names may share an election; each candidate of that election should then have all these jobs.
    */
   election?: LeaderElection | undefined;
 }

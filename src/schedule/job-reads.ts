@@ -34,8 +34,8 @@ const PROJECTION: Fields = {
 
 /**
  * Reads what is stored about the jobs of one election. Jobs that share an election read at the same moments: at the
- * beginning of a term, and when one of them is called. One command serves all jobs that read in one turn, so the cost
- * is linear in the number of jobs.
+ * beginning of a term, and when a run out of turn of one of them is requested. One command serves all jobs that read in
+ * one turn of the event loop, so the cost is linear in the number of jobs.
  */
 export class JobReads {
   readonly #collection: LockCollection;

@@ -4,7 +4,7 @@ import { sleepUntil } from '../clock.js';
 import type { Clock, Timer } from '../clock.js';
 import { DRAIN_MS } from '../options/admin-options.js';
 
-/** How long a run may take to end after its signal has aborted: the default drain of a stop. */
+/** The time, in ms, that a run has to end after its signal has aborted: the default drain of a stop. */
 const HUNG_AFTER_MS = DRAIN_MS;
 
 /** The signal of one run, and the bound of its duration. */
@@ -12,7 +12,7 @@ export class RunSignal {
   readonly #controller: LinkedController;
   #timer: Timer | undefined;
 
-  /** @param sources - The signal aborts with the first of them. */
+  /** @param sources - The signal of the run aborts when the first of these signals aborts. */
   constructor(sources: readonly AbortSignal[]) {
     this.#controller = new LinkedController(...sources);
   }
@@ -21,7 +21,10 @@ export class RunSignal {
     return this.#controller.signal;
   }
 
-  /** Aborts when the run has taken `maxRunMs`, and calls `onHung` if the run has not ended `HUNG_AFTER_MS` later. */
+  /**
+   * Makes the signal abort when the run has taken `maxRunMs`. Calls `onHung` if the run has not ended `HUNG_AFTER_MS`
+   * after that.
+   */
   bound(clock: Clock, maxRunMs: number, onHung: () => void): void {
     this.#timer = clock.at(clock.nowMs() + maxRunMs, () => {
       const message = `The run has taken longer than maxRunMs = ${String(maxRunMs)}`;
@@ -56,13 +59,16 @@ export interface OverrunWatch {
   /** Aborts with the term, or when the job is stopped. */
   readonly over: AbortSignal;
   readonly overrun: () => void;
-  /** Claims the instants that have been missed so far. False: another leader does that. */
+  /**
+   * Claims the instants that have been missed so far. False: the claim was refused, or its outcome is
+   * unknown. The reports then end.
+   */
   readonly account: () => Promise<boolean>;
 }
 
 /**
- * Reports once that the run is still running, and again and again the instants that it misses: a run that hangs must not
- * be silent.
+ * Reports once that the run is still running when the next run is due. After that it reports, again and again, the
+ * instants that are missed because of this run: a run that hangs must not go unnoticed.
  */
 export async function watchOverrun({
   clock,

@@ -13,7 +13,7 @@ import type { Schedule } from './schedule.js';
 
 /** The last run that a job has claimed. */
 export interface JobClaim {
-  /** The instant of the schedule; for `runNow`, when the run was claimed. */
+  /** The instant of the schedule; for a run that `runNow` requested, the time of its claim. */
   readonly firedAt: Date;
   /** When the run was claimed, by the server's clock. The run starts right after that. */
   readonly startedAt: Date;
@@ -34,16 +34,16 @@ export interface JobStatus {
   /** The last run; `null` if the job has claimed none yet. Instants that were only reported as missed do not count. */
   readonly lastClaim: JobClaim | null;
   /**
-   * How the last run ended; `null` while it is running, or if there was none. `missed`: the run was claimed, and its
-   * term ended before the run could start. `unknown`: its process died, lost its term, or could not store how the run
-   * ended.
+   * The outcome of the last run; `null` while it is running, or if there was none. `missed`: the run was claimed, but
+   * the term ended or the job was stopped before the run could start. `unknown`: the process that ran it died, lost its
+   * term, or could not store the outcome.
    */
   readonly lastOutcome: RunOutcome | 'unknown' | null;
-  /** From the claim of the last run to its end, in ms; `null` if that is not known. */
+  /** The time from the claim of the last run to its end, in ms; `null` if the end is not known. */
   readonly lastDurationMs: number | null;
-  /** Since when the present run is running; `null` if there is none. A run that outlives its term is not shown. */
+  /** The start of the present run; `null` if no run is running. A run that outlives its term is not shown. */
   readonly runningSince: Date | null;
-  /** The process and the candidate that run the job now; `null` if there are none. */
+  /** The process and the candidate that run the job now; `null` if no run is running. */
   readonly runningBy: JobRunner | null;
 }
 

@@ -26,16 +26,16 @@ export interface JobParts {
 }
 
 /**
- * A longer wait is interrupted by reads of the server's time, from which the local clock drifts away. Only a wait of
- * more than twice this is: a read right before an instant could last beyond the instant.
+ * The time between two reads of the server's time during a long wait, because the local clock drifts away from it. Only
+ * a wait of more than twice this time has such reads: a read right before an instant could last beyond the instant.
  */
 const REFRESH_EVERY_MS = 600_000;
 
 /**
  * One job during one term of the leader. It waits for the next instant, claims it and runs, until the term is over or
  * the job is stopped. Missed instants are claimed, too: a claim of the newest one counts for all of them, and the claim
- * of an instant counts for those missed before it. So each instant is run or reported as missed once by all processes
- * together. A run out of turn is claimed like an instant, at the present time.
+ * of an instant also counts for the instants missed before it. So all processes together run each instant, or report it
+ * as missed, once. A run out of turn is claimed like an instant, at the present time.
  */
 export class JobTerm {
   readonly #job: JobParts;
@@ -50,8 +50,8 @@ export class JobTerm {
   #firstMs: number | null = null;
   #nextMs: number | null = null;
   /**
-   * Missed instants were claimed, and no run has started since. The next claim is then for a run: if claims take long,
-   * each of them would find other missed instants, and no run would ever start.
+   * Whether missed instants were claimed and no run has started since. If so, the next claim is for a run. Otherwise,
+   * if claims take long, each claim would find newly missed instants, and no run would ever start.
    */
   #hasClaimedMissed = false;
   #isRunning = false;
@@ -82,8 +82,9 @@ export class JobTerm {
   }
 
   /**
-   * Resolves when no run is running and none will start; never rejects. The outcome of a last claim may still be asked
-   * for after the term: an instant that was claimed and cannot start has been missed.
+   * Resolves when no run is running and none will start; never rejects. This promise may resolve while the store is
+   * still asked about the last claim: if that claim turns out granted, its run cannot start any more, and its instant
+   * is reported as missed.
    */
   get done(): Promise<true> {
     return this.#done;
@@ -94,7 +95,7 @@ export class JobTerm {
     return this.#isOver ? null : this.#nextMs;
   }
 
-  /** A run out of turn was requested, of this job or of another one of the election. */
+  /** Called when a run out of turn was requested, for this job or for another job of the election. */
   called(): void {
     this.#mustRefresh = true;
     this.#wait.abort();
@@ -102,7 +103,8 @@ export class JobTerm {
 
   /**
    * Called when the job is stopped. The present run, whose signal has aborted, has `drainMs` to end. Meanwhile the
-   * store is asked about an open claim. Without an answer its instants are reported as missed, cause `unknown`.
+   * store is asked about a claim that it has not answered. If no answer comes, the instants of that claim are reported
+   * as missed, with the cause `unknown`.
    */
   async drain(drainMs: number): Promise<void> {
     if ((await within(this.#job.clock, drainMs, this.#settled)) === true) return;
@@ -113,7 +115,7 @@ export class JobTerm {
     return this.#job.stopping.aborted || this.#term.signal.aborted;
   }
 
-  /** The term waits for its run only, never for the store. */
+  /** The end of the term waits only for the run of this job, never for an answer of the store. */
   #resolveIfDone(): void {
     if (!this.#isRunning && this.#term.signal.aborted) this.#resolveDone(true);
   }
@@ -129,7 +131,7 @@ export class JobTerm {
     }
   }
 
-  /** Reads the claims and calls of the job and the server's time. */
+  /** Reads the claims and calls of the job and the server's time. Resolves with false if the read has failed. */
   async #refresh(): Promise<boolean> {
     this.#mustRefresh = false;
     const state = await this.#job.ledger.read();
@@ -139,7 +141,10 @@ export class JobTerm {
     return true;
   }
 
-  /** Does what is next. Resolves with false if what is known of the claims or of the time is out of date. */
+  /**
+   * Does the next thing: claims and runs, claims missed instants, or waits. Resolves with false when the
+   * state of the job has to be read again, or when the term is over.
+   */
   async #serve(): Promise<boolean> {
     if (this.#isOver) return false;
     this.#wait = new AbortController();
@@ -147,7 +152,8 @@ export class JobTerm {
     const { schedule } = this.#job.options;
     const nowMs = this.#job.ledger.time.nowMs();
     const claimed = this.#claims.last;
-    // A call comes before missed instants, which may never come to an end. Its run counts as the run for them, too.
+    // A call comes before missed instants, because new ones may be missed again and again. The claim of its run also
+    // counts for the missed instants.
     if (this.#call > 0) return await this.#runCall(this.#call, nowMs);
     const missed = this.#hasClaimedMissed ? undefined : this.#claims.missedUntil(nowMs);
     if (missed !== undefined) return await this.#claimMissed(missed);
@@ -167,7 +173,7 @@ export class JobTerm {
     return await this.#claimAndRun(instantMs);
   }
 
-  /** A run out of turn does not move the series: a series that has not begun begins as if there had been no such run. */
+  /** A run out of turn does not move the series. If the series has not begun, the claim stores where it shall begin. */
   async #runCall(call: number, nowMs: number): Promise<boolean> {
     this.#call = 0;
     const instantMs = Math.max(nowMs, (this.#claims.last?.lastMs ?? 0) + 1);
@@ -199,7 +205,8 @@ export class JobTerm {
     const { tell, clock, ledger } = this.#job;
     const { run, maxRunMs } = this.#job.options;
     const conclude = (outcome: RunOutcome): void => void ledger.conclude(term.id, instantMs, outcome);
-    // When the leader ends its term, the signal aborts first; the hold lasts until the work has ended.
+    // Both are checked: when the leader ends its term, the signal aborts first, and the hold lasts until the work has
+    // ended.
     if (!term.isHeld || this.#isOver) {
       conclude('missed');
       return false;
@@ -254,7 +261,7 @@ export class JobTerm {
       },
       account: async () => {
         const all = this.#claims.missedUntil(time.nowMs());
-        // With `run-once` the newest one is left for the run that follows.
+        // With `run-once` the newest missed instant is left unclaimed: the run that follows is for this instant.
         const missed = catchesUp && all !== undefined ? this.#claims.missedUntil(all.lastMs - 1) : all;
         if (missed === undefined) return true;
         const settled = await this.#claims.claim(missed.lastMs, missed, { isDuringRun: true });
@@ -265,7 +272,10 @@ export class JobTerm {
     });
   }
 
-  /** Resolves at this local time, or when the term is over or the job is stopped or called. */
+  /**
+   * Resolves at this local time, when the term is over, when the job is stopped, or when a run out of turn is
+   * requested.
+   */
   async #sleepUntil(atMs: number): Promise<void> {
     const { clock } = this.#job;
     if (atMs > clock.nowMs()) await sleepUntil(clock, atMs, this.#wait.signal);

@@ -12,19 +12,19 @@ export interface RunRequestParts {
   readonly electionName: string;
   readonly job: string;
   readonly ledger: Pick<JobLedger, 'call' | 'claimedCall' | 'time'>;
-  /** How long a leader has to claim the run. */
+  /** The time, in ms, that a leader has to claim the run. */
   readonly boundMs: number;
   /** Tells a leader in this process that the run was requested. */
   readonly stored: () => void;
 }
 
 /**
- * One call of `runNow`: stores a numbered call in the document of the election, and waits until a leader has claimed
- * it.
+ * One request of `runNow`: stores a numbered call in the document of the election, and waits until a leader has claimed
+ * the call.
  *
- * The request first reads the number of the last call, by an update. A call with a higher number was made after that,
- * by this process or another, so its run also serves this request. A repeat of a call names the same
- * number, so it makes no other call.
+ * The request first reads the number of the last call, by an update. Any call with a higher number was made after that
+ * read, by this process or another, so the run of such a call also serves this request. A repeat of a call names the
+ * number that was read, so the repeat makes no second call.
  */
 export class RunRequest {
   readonly #parts: RunRequestParts;
@@ -45,9 +45,10 @@ export class RunRequest {
     const number = Math.min(asked, since + 1);
     if (claimed >= number) return;
     this.#parts.stored();
-    // Counted from now, because by the server's clock the call may be claimed for this long after it was stored.
+    // `boundMs` is counted from now: by the server's clock, the call may be claimed until `boundMs` after it was
+    // stored.
     if (await this.#isClaimedUntil(number, clock.nowMs() + boundMs)) return;
-    // A read may be older than the last claim; an update is not.
+    // The result of a read may be older than the last claim. The result of an update is not.
     const last = await this.#ask(null, clock.nowMs() + context.settings.storeTimeoutMs, true);
     if (last.claimed < number) throw await this.#notStarted();
   }
@@ -67,7 +68,8 @@ export class RunRequest {
       untilMs ??= Math.ceil(ledger.time.nowMs() + boundMs);
       const answer = await ledger.call(since, untilMs);
       if (answer === 'late') {
-        // After a suspension the estimate of the server's clock is behind, and this answer has corrected it.
+        // After a suspension the estimate of the server's clock is behind. This answer has corrected the estimate, so
+        // the next sending gets a new `until`.
         untilMs = undefined;
         mayBeStored = isStored;
       } else if (isUnanswered(answer)) {
@@ -125,7 +127,7 @@ export class RunRequest {
 const hasNumbers = (answer: CallAnswer): answer is CallNumbers =>
   typeof answer === 'object' && 'asked' in answer;
 
-/** Whether the store refused. Then an earlier copy of the call may be stored all the same. */
+/** Whether the store refused this copy of the call. An earlier copy may be stored all the same. */
 const isRefusal = (error: Error): boolean =>
   error instanceof StoreUnavailableError || error instanceof UnsupportedServerError;
 

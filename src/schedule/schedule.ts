@@ -14,7 +14,7 @@ export interface Schedule {
    */
   expected(claimed: Claimed | null, nowMs: number): number | null;
 
-  /** When a run under the last claim overlaps with the next instant; `null`: never. */
+  /** The instant from which a run of the last claim counts as an overrun; `null`: there is none. */
   overrunAt(claimed: Claimed, nowMs: number): number | null;
 
   /** The instants between the last claim and now; `undefined`: there are none. */
@@ -41,14 +41,14 @@ export interface MissedInstants {
   readonly lastMs: number;
 }
 
-/** This one instant. */
+/** This instant alone. */
 export const only = (instantMs: number): MissedInstants => ({
   count: 1,
   firstMs: instantMs,
   lastMs: instantMs,
 });
 
-/** The missed instants with this one, which is the last of them or comes after them. */
+/** The missed instants together with this instant, which is the last of them or comes after them. */
 export function withInstant(missed: MissedInstants | undefined, instantMs: number): MissedInstants {
   if (missed === undefined) return only(instantMs);
   if (missed.lastMs === instantMs) return missed;
@@ -57,7 +57,7 @@ export function withInstant(missed: MissedInstants | undefined, instantMs: numbe
 
 /** Every `everyMs`, counted from the first instant, however long the runs take. */
 export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
-  // A run out of turn may come before the first instant.
+  // `sinceMs` may be before `anchorMs`: a run out of turn may come before the first instant.
   const after = ({ lastMs, anchorMs }: Claimed, sinceMs = lastMs): number =>
     Math.max(anchorMs, anchorMs + (Math.floor((sinceMs - anchorMs) / everyMs) + 1) * everyMs);
   const next = (claimed: Claimed, nowMs: number): number => after(claimed, Math.max(claimed.lastMs, nowMs));
@@ -76,9 +76,9 @@ export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
 }
 
 /**
- * `everyMs` after each run. Nothing is due before that, so no instant is missed. If the server's clock was set back
- * during a run, the run may end before its instant by that clock. The next instant then counts from that instant,
- * because a claim before the last one is never granted.
+ * The next instant is `everyMs` after the end of each run. Nothing is due before that, so no instant is missed. If the
+ * server's clock was set back during a run, the run may end, by that clock, before the instant that it was claimed for.
+ * The next instant is then counted from the claimed instant, because a claim of an earlier instant is never granted.
  */
 export function fixedDelay(everyMs: number, initialDelayMs: number): Schedule {
   const next = ({ lastMs, endedMs = lastMs }: Claimed): number => Math.max(lastMs, endedMs) + everyMs;

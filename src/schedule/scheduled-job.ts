@@ -24,21 +24,21 @@ import { JobTerm } from './job-term.js';
 import { RunRequest } from './run-request.js';
 import type { Claimed } from './schedule.js';
 
-/** One activity of the job, from a start to the end of its stop. */
+/** One activity of the job: the time from a start to the end of the stop that follows. */
 interface Activity {
   /** Aborts when the job is stopped. */
   readonly ending: AbortController;
   /** Removes the job from the terms of its election. */
   readonly detach: () => void;
-  /** Resolves when the activity is over; `undefined` before a stop. */
+  /** Resolves when the activity is over; `undefined` until `stop` is called. */
   stopping: Promise<void> | undefined;
 }
 
 /**
  * A job that one process of many runs: the leader of its election, at the instants of its schedule.
  *
- * Each run is claimed before it starts: for its instant, in the document of the election, by the server's clock. So at
- * most one process starts the run of an instant, whatever the clocks of the processes say and whichever process leads.
+ * Before a run starts, the leader claims its instant in the document of the election, by the server's clock. So at most
+ * one process starts the run of an instant, whatever the clocks of the processes say and whichever process leads.
  * Within the bounds of the clocks, no two runs of one job overlap. A run that a crash ends is not repeated.
  */
 export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements AsyncDisposable {
@@ -50,7 +50,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   readonly #options: ParsedJobOptions;
   readonly #hasOwnElection: boolean;
   readonly #ledger: JobLedger;
-  /** Set from a start to the end of its stop. */
+  /** The present activity; `undefined` while the job is stopped. */
   #activity: Activity | undefined;
   /** Whether `start` was called after the last `stop`. */
   #isWanted = false;
@@ -79,8 +79,8 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
 
   /**
    * The next instant of the schedule, by the server's clock, at which the leader runs the job, as far as this process
-   * knows. Sends nothing. `null` while the job or its election is stopped; if there is no next instant; and if only the
-   * leader knows it: before the first claim of a periodic job, and always for a fixed delay.
+   * knows. Sends nothing. `null` while the job or its election is stopped, if there is no next instant, or if only the
+   * leader knows the next instant: before the first claim of a periodic job, and always for a fixed delay.
    */
   get nextFireAt(): Date | null {
     if (this.#activity?.ending.signal.aborted !== false) return null;
@@ -106,15 +106,16 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
 
   /**
    * Asks the leader, from any process, for a run out of turn. The run is claimed like an instant, so it starts at most
-   * once, under this leader or a later one. It waits for a run that is going on, and all requests made meanwhile get
-   * one run. The series of instants stays as it is. A leader in this process learns of the request at once, and another
-   * leader by its change stream if one is open; otherwise at its next extension, after at most a third of the lease.
+   * once, under this leader or a later one. It starts after a run that is going on, and all requests made until then
+   * get one run together. The series of instants stays as it is. A leader in this process learns of the request at
+   * once. A leader in another process learns of it by its change stream if one is open, and otherwise at its next
+   * extension, after at most a third of the lease.
    *
    * @returns Resolves when a leader has claimed the run, which starts right then. Does not wait for the end of the run.
    *   If the leader loses its term at that moment, the run is reported as `missed` like any other.
-   * @throws {@link JobNotStartedError} if no leader claims the run in time: twice the lease and transition of the
-   *   election, plus `storeTimeoutMs`. No leader claims it later. {@link StoreUnavailableError}: if `outcomeKnown` is
-   *   false, the run may still start. {@link UnsupportedServerError}, {@link CorruptLockDocumentError},
+   * @throws {@link JobNotStartedError} if no leader claims the run within twice the lease and transition of the
+   *   election, plus `storeTimeoutMs`; no leader claims it later. {@link StoreUnavailableError}; if its `outcomeKnown`
+   *   is false, the run may still start. {@link UnsupportedServerError}, {@link CorruptLockDocumentError},
    *   {@link ProviderClosedError}.
    */
   async runNow(): Promise<void> {
@@ -135,8 +136,8 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
    * From now on, runs the job whenever this process leads. Starts the election, also a shared one. May be called again,
    * also while a `stop` is going on. If the job is started, the call changes nothing.
    *
-   * @returns Resolves when this process is a candidate. If a run of an earlier term is going on, that is after its end.
-   *   Also resolves when `stop` is called first.
+   * @returns Resolves when this process is a candidate. If a run of an earlier term is going on, it becomes a candidate
+   *   after the end of that run. Also resolves when `stop` is called first.
    * @throws As the start of the election; the job is then stopped. `TypeError` if the shared election has a job of this
    *   name.
    */
@@ -149,13 +150,13 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   async #start(): Promise<void> {
     while (this.#activity?.stopping !== undefined) await this.#activity.stopping;
     this.#assertOpen();
-    // `stop` was called after this start.
+    // `stop` was called after this `start`, and decides.
     if (!this.#isWanted) return;
     const activity = (this.#activity ??= this.#begin());
     try {
       await this.election.start();
     } catch (error) {
-      // A shared election may have been in a term already.
+      // A shared election may be in a term already, so the job may be running: it is stopped.
       if (this.#activity === activity) await this.stop({ drainMs: 0 });
       throw error;
     }
@@ -164,10 +165,10 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
 
   /**
    * Starts no other run, and aborts the signal of the present one, which has `drainMs` (default 5,000) to end.
-   * Meanwhile the store is asked about a claim that it has not answered. If the run has not ended by then, the seat of the
-   * job's own election stays taken until the run ends or the lease is over. A shared election continues.
+   * Meanwhile the store is asked about a claim that it has not answered. If the run takes longer than `drainMs`, the
+   * seat of the job's own election stays taken until the run ends or the lease is over. A shared election continues.
    *
-   * @returns Resolves when that is done or `drainMs` is up; also if `start` is called meanwhile.
+   * @returns Resolves when the job is stopped or `drainMs` is up; also if `start` is called meanwhile.
    */
   async stop(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('stop', options);
@@ -198,14 +199,14 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     activity.detach();
     activity.ending.abort(new DOMException('The job was stopped', 'AbortError'));
     const stopped = this.#drained(activity, drainMs);
-    // The stop that gives the run the least time ends the activity.
+    // If `stop` is called several times, the call that leaves the run the least time ends the activity.
     activity.stopping =
       activity.stopping === undefined ? stopped : Promise.race([activity.stopping, stopped]);
     await stopped;
   }
 
   async #drained(activity: Activity, drainMs: number): Promise<void> {
-    // Both at once: `drainMs` is the time of both together.
+    // The election and the present run are stopped at once, because `drainMs` bounds both together.
     const stopped = this.#hasOwnElection ? this.election.stop({ drainMs }) : Promise.resolve();
     await this.#term?.drain(drainMs);
     await stopped;
@@ -224,7 +225,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
           this.emit(event, ...(payload as EventEmitter.EventArgs<ScheduledJobEvents, typeof event>));
         },
         stopping,
-        // The run has had its time to end.
+        // A run that hangs has had its time to end, so the end of the term leaves it no more.
         resign: () => void this.election.resign({ drainMs: 0 }),
       },
       handle,
@@ -237,14 +238,14 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     forget();
   }
 
-  /** A standby is not told of the first claim of a periodic job, so it reads the claims once a lease until there is one. */
+  /** A standby is not told of the first claim of a periodic job, so it reads once per lease until there is a claim. */
   async #learnSeries(ending: AbortSignal): Promise<void> {
     const { clock } = this.#elections.requester.context;
     do await sleepUntil(clock, clock.nowMs() + this.election.storedLeaseMs, ending);
     while (!ending.aborted && !this.#knowsSeries && !(await this.#readSeries()));
   }
 
-  /** A store that does not answer now does no harm: only `nextFireAt` needs it. */
+  /** If the store does not answer now, that does no harm: only `nextFireAt` needs the result. */
   async #readSeries(): Promise<boolean> {
     const state = await this.#ledger.read();
     if (state !== undefined) this.#claimed = state.claimed;

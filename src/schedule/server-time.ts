@@ -2,11 +2,11 @@ import type { Clock } from '../clock.js';
 
 /**
  * The server's time as one job uses it: the monotonic clock, and how far the server's clock is ahead of it. Every
- * answer was computed between its sending and its arrival, and so narrows the estimate. The estimate is the least of
- * the possible values, because a process that claims too early has to claim twice.
+ * answer was computed between the sending of its request and its own arrival, and so narrows the range of possible
+ * values. The estimate is the least of them, because a process that claims too early has to claim twice.
  *
- * It differs from the `ServerClock` of the provider (store/server-clock.ts): that one takes the highest value that the
- * last reply allows, so that a not-after which is computed from it is never too early.
+ * `ServerTime` differs from the `ServerClock` of the provider (store/server-clock.ts): a `ServerClock` takes the
+ * highest value that the last reply allows, so that a not-after which is computed from it is never too early.
  */
 export class ServerTime {
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class ServerTime {
     return this.#aheadMs !== undefined;
   }
 
-  /** A whole number, as instants are. */
+  /** The server's time, as a whole number of ms, because instants are whole numbers. */
   nowMs(): number {
     return Math.floor(this.#clock.nowMs() + (this.#aheadMs ?? 0));
   }

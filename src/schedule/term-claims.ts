@@ -24,8 +24,8 @@ export class TermClaims {
   readonly #abandoned = new AbortController();
   #last: Claimed | null = null;
   /**
-   * When the last claim began, if nothing but its run has taken time since; otherwise infinite. Instants after that are
-   * missed by an overrun.
+   * The time at which the last claim began, if nothing but its run has taken time since; otherwise infinite. An instant
+   * that is missed after this time is missed by an overrun.
    */
   #busySinceMs = Infinity;
   #claiming: Promise<unknown> | undefined;
@@ -42,7 +42,10 @@ export class TermClaims {
     return this.#last;
   }
 
-  /** The store shows this claim. A claim that is known already says more: when its run ended. */
+  /**
+   * Takes the last claim that the store shows. If this process already knows that claim, it keeps its own copy, which
+   * may also say when the run ended.
+   */
   learn(claimed: Claimed | null): void {
     if (claimed?.lastMs !== this.#last?.lastMs) this.#last = claimed;
   }
@@ -52,7 +55,7 @@ export class TermClaims {
     if (this.#last !== null) this.#last = { ...this.#last, endedMs };
   }
 
-  /** Something other than a run has taken time, so an instant that was missed meanwhile is not missed by an overrun. */
+  /** Something other than a run has taken time, so the cause of an instant missed meanwhile is not `overrun`. */
   interrupted(): void {
     this.#busySinceMs = Infinity;
   }
@@ -63,10 +66,11 @@ export class TermClaims {
   }
 
   /**
-   * Claims until the outcome is known, also after the term; after a stop, until its drain is over. Missed instants are
-   * reported as soon as the claim is granted. If the outcome stays unknown, they are reported with the instant itself.
+   * Repeats the claim until its outcome is known, also after the end of the term; after a stop, until the drain of the
+   * stop is over. Missed instants are reported as soon as the claim is granted. If the outcome stays unknown, the
+   * missed instants and the claimed instant are reported together.
    *
-   * @param purpose - `isDuringRun`: claimed while a run goes on, so it does not restart the overrun count.
+   * @param purpose - `isDuringRun`: the claim is made while a run goes on, so `#busySinceMs` stays as it is.
    */
   async claim(
     instantMs: number,
@@ -95,7 +99,7 @@ export class TermClaims {
     return settled;
   }
 
-  /** Gives up an open claim. Resolves when its instants have been reported as missed. */
+  /** Gives up a claim that is not answered yet. Resolves when its instants have been reported as missed. */
   async abandon(): Promise<void> {
     this.#abandoned.abort();
     await this.#claiming;
