@@ -1,5 +1,6 @@
-// Lease: one request and one hold, the same for all kinds of locks: acquiring, waiting, holding, changing the mode, and
-// keeping seats. This file says until when a process relies on a lease.
+// Folder `lease`: what this process does for one request and its hold. This is the same for every kind of lock:
+// acquiring, waiting, holding, changing the mode, and keeping seats. This file says until when a process relies on a
+// lease.
 
 import { after } from '../clock.js';
 import type { Clock, Moment } from '../clock.js';
@@ -19,8 +20,9 @@ export const earliestEnd = (lease: Lease, nowMs: number, sentAt: Moment): Moment
   after(sentAt, countedLeftMs(lease, nowMs));
 
 /**
- * The deadline of a lease or a place that lasts until `end`: the process relies on it until then. The clock allowance
- * covers how far the server's clock may get ahead of this clock in the meantime (B1).
+ * The deadline of a lease or a place that lasts until `end`. The process relies on the lease or place only until the
+ * deadline: the clock allowance in between covers how far the server's clock may get ahead of this clock in the
+ * meantime (B1).
  */
 export const deadlineBefore = (end: Moment, { clockAllowanceMs }: LeaseTerms): Moment =>
   after(end, -clockAllowanceMs);
@@ -29,6 +31,8 @@ export const deadlineBefore = (end: Moment, { clockAllowanceMs }: LeaseTerms): M
 export const deadlineOf = (lease: Lease, nowMs: number, sentAt: Moment, terms: LeaseTerms): Moment =>
   deadlineBefore(earliestEnd(lease, nowMs, sentAt), terms);
 
-/** Whether a grant leaves its caller at least a third of the lease. The process first extends one with less (E7). */
+/**
+ * Whether a grant leaves its caller at least a third of the lease. The process first extends a lease with less (E7).
+ */
 export const leavesEnough = (deadline: Moment, clock: Clock, { leaseMs }: LeaseTerms): boolean =>
   deadline.ms - clock.nowMs() >= leaseMs / 3;

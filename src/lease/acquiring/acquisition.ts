@@ -1,5 +1,5 @@
-// Acquiring: sends the request of a call and awaits its grant. An attempt is one request under one id, and the acquisition
-// is the loop over attempts.
+// Acquiring: sends the request of a call and awaits its grant. An attempt is one request under one id, and the
+// acquisition is the loop over attempts.
 
 import { withCallerFrames } from '../../caller-frames.js';
 import { within } from '../../clock.js';
@@ -41,7 +41,10 @@ export class Acquisition {
   #abort!: (stop: Stop) => void;
   #isStopped = false;
   #place: number | null = null;
-  /** The holders in the last reply. Thousands of waiters share one reply, so only an error turns them into text. */
+  /**
+   * The holders in the last reply. Thousands of waiters share one reply, so the holders are converted to `LeaseInfo`
+   * only when a timeout error is made.
+   */
   #holders: readonly Lease[] = [];
 
   constructor(context: AcquisitionContext, request: BegunRequest) {
@@ -58,8 +61,8 @@ export class Acquisition {
   }
 
   /**
-   * Resolves with the grant; rejects with the reason why there is none. A failed call leaves nothing behind: the library
-   * removes what may be in the document in the background.
+   * Resolves with the grant; rejects with the reason why there is none. A failed call leaves nothing behind: the
+   * library removes in the background what the document may have of it.
    */
   async run(): Promise<Grant> {
     const { clock, closing, settings } = this.#context;
@@ -95,15 +98,15 @@ export class Acquisition {
       } finally {
         if (grant === undefined) this.#abandon();
       }
-      // A new id: a late answer to the old attempt must not be taken for an answer to the new one.
+      // The new attempt has a new id: a late answer to the old attempt must not be taken for an answer to the new one.
       this.#current = this.#newAttempt();
     }
   }
 
-  /** One attempt. `undefined`: its place lapsed, or its grant came too late, so it has to be made anew. */
+  /** Makes one attempt. `undefined`: its place lapsed, or its grant came too late, so a new attempt has to follow. */
   async #runAttempt(): Promise<Grant | undefined> {
     const { wait } = this.#current;
-    // Registered before the request is sent: its grant may be heard before the reply (L2).
+    // The wait is registered before the request is sent, because the grant may be heard before the reply (L2).
     this.#context.room.enter(wait);
     const asked = await Promise.race([this.#ask(), this.#stopped]);
     const turn = asked.type === 'queued' ? await this.#waitInQueue(asked) : asked;
@@ -150,7 +153,7 @@ export class Acquisition {
     }
     room.queued(wait, place, reply, sentAt);
     this.#request.onQueued?.();
-    // Last, because a listener may abort, or close the provider.
+    // The report comes last, because its listener may abort the call, or close the provider.
     report('waiting', { ...this.#event(), place: place.place });
     return await Promise.race([wait.turn, this.#stopped]);
   }
@@ -158,7 +161,7 @@ export class Acquisition {
   /**
    * `undefined`: the deadline of the grant has passed already, so a new attempt has to be made.
    *
-   * @param isLast - Whether no new attempt follows, so that such a grant is a timeout.
+   * @param isLast - Whether no new attempt may follow; then such a grant counts as a timeout.
    */
   #accept(
     { token, deadline }: Extract<Turn, { readonly type: 'granted' }>,
@@ -246,7 +249,7 @@ export class Acquisition {
     this.#request.onReply?.(reply);
   }
 
-  /** Withdraws the attempt, because only then it is known whether it may be stored, and returns the error. */
+  /** Withdraws the attempt, and returns the error. Only the withdrawal shows whether the attempt may be stored. */
   #withdrawAndExplain(error: unknown): unknown {
     const { attempt } = this.#current;
     attempt.withdraw();
@@ -256,7 +259,7 @@ export class Acquisition {
   /**
    * Reports the timeout, unless the call was a try, and returns its error.
    *
-   * @param boundMs - How long the last command of the wait had, if it was a cancel.
+   * @param boundMs - The time that the last command of the wait had, in ms, if that command was a cancel.
    */
   #reportTimeout(boundMs?: number): AcquireTimeoutError {
     const { clock, report } = this.#context;

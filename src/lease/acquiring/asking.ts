@@ -33,7 +33,7 @@ export interface AskingObserver {
   isWanted(): boolean;
   /** Called with every reply that shows the lock. */
   note(reply: Reply): void;
-  /** Called when the outcome is unknown: the store did not answer, or its answer does not tell. */
+  /** Called when the outcome is unknown: the store did not answer, or its answer does not tell the outcome. */
   trouble(error: unknown): void;
 }
 
@@ -74,7 +74,7 @@ export class Asking {
     const outcome = await this.#attempt.ask(this.#takingOver);
     if (outcome.type !== 'done') return unanswered(outcome);
     const { reply } = outcome.value;
-    // An enqueue or a try creates the document if it is missing, so an answer always shows one.
+    // An enqueue or a try creates the document if there is none, so an answer always shows a document.
     if (reply === null) return { type: 'unknown', error: new Error('no document') };
     this.#observer.note(reply);
     const fate = fateOf(reply, this.#attempt.id);

@@ -9,8 +9,8 @@ import type { AcquisitionContext } from './acquisition-context.js';
 import type { BegunRequest } from './begun-request.js';
 
 /**
- * One attempt id, and what the document may have under it. The request is built when it is first sent. A repeat sends the
- * same request, its not-after included. Cancelling and giving back name the same id, so each may be repeated, too.
+ * One attempt id, and what the document may have under it. The request is built when it is first sent. A repeat sends
+ * the same request, its not-after included. Cancelling and giving back name the same id, so each may be repeated, too.
  */
 export class Attempt {
   readonly id: string = newAttemptId();
@@ -99,7 +99,7 @@ export class Attempt {
   #learn(outcome: Outcome<Answer>): Outcome<Answer> {
     if (outcome.type !== 'done') return outcome;
     const { reply } = outcome.value;
-    // A corrupt document does not show whether it holds the attempt; a repaired one will.
+    // A corrupt document does not show whether it has the attempt; the repaired document will.
     if (reply?.isWellFormed === false) return outcome;
     this.#mayBeStored = reply !== null && fateOf(reply, this.id).type !== 'absent';
     return outcome;

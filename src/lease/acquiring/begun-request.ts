@@ -9,7 +9,10 @@ import type { SeatKeeper } from '../holding/seat.js';
 export interface Wanted {
   readonly name: string;
   readonly seats: SeatRules;
-  /** How much of the lock. Called once for each attempt: an earlier one may have learned the limit of a semaphore. */
+  /**
+   * How much of the lock the request asks for. Called once for each attempt, because an earlier attempt may have
+   * learned the limit of a semaphore.
+   */
   demand(): Demand;
   /** Called with every reply that shows the lock. */
   readonly onReply?: ((reply: Reply) => void) | undefined;

@@ -2,7 +2,10 @@ import type { Mode } from '../../protocol/lock-document.js';
 
 /** Internal to every handle of this library: whether its token can fence. */
 export interface FencingEligibility {
-  /** Why the hold is not exclusive: several such tokens can be live. `undefined`: it is exclusive at this moment. */
+  /**
+   * Why the hold is not exclusive, so that tokens of several holders can be live; `undefined` if it is exclusive at
+   * this moment.
+   */
   whyShared(): string | undefined;
   /** The database of its provider; `undefined` for a hold in several databases. */
   readonly databaseName: string | undefined;

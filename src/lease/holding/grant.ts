@@ -13,7 +13,10 @@ export interface Grant {
   readonly terms: LeaseTerms;
   /** How much of the lock the request asked for. */
   readonly demand: Demand;
-  /** When this process counts the hold as lost: the lease, counted from just before the request, less the allowance. */
+  /**
+   * The instant at which this process counts the hold as lost: the end of the lease by the last answer, counted from
+   * just before the request for that answer, less the clock allowance.
+   */
   readonly deadline: Moment;
   /** The sendings of the request that are still unanswered; `undefined`: none. */
   readonly copies?: UnansweredCopies | undefined;

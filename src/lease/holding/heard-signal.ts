@@ -2,9 +2,12 @@ import { getEventListeners } from 'node:events';
 
 /** What is known of the listeners of one signal. */
 interface Watch {
-  /** How many own keys the signal had when it was made. A further key means that a signal has been derived from it. */
+  /**
+   * The number of own keys that the signal had when it was made. A further key means that another signal has been
+   * derived from it.
+   */
   readonly ownKeys: number;
-  /** How many listeners are the library's own (`followSilently`). */
+  /** The number of the library's own listeners, which do not make the signal heard (`followSilently`). */
   uncounted: number;
   isHeard: boolean;
   isCheckDue: boolean;
@@ -15,10 +18,11 @@ interface Watch {
 const watches = new WeakMap<AbortSignal, Watch>();
 
 /**
- * The prototype of the watched signals. Nearly every way of listening calls one of its two methods: `addEventListener`
- * itself, `onabort =`, and code that takes a signal (`fetch`, streams, timers, child processes, the driver).
- * `AbortSignal.any` is the exception: it reads `aborted` and then adds a field to the signal, so reading `aborted`
- * schedules a check. Node 24 adds the field when code begins to listen to the derived signal, Node 20 and 22 at once.
+ * The prototype of the watched signals. Its methods `addEventListener` and `removeEventListener` notice nearly every
+ * way of listening: a direct call, `onabort =`, and code that is given the signal (`fetch`, streams, timers, child
+ * processes, the driver). `AbortSignal.any` is the exception: it reads `aborted` and then adds a field to the signal,
+ * so reading `aborted` schedules a check. Node 20 and 22 add the field at once, Node 24 adds it when code begins to
+ * listen to the derived signal.
  */
 class HeardSignal extends AbortSignal {
   override get aborted(): boolean {
@@ -62,8 +66,8 @@ function checkLater(signal: AbortSignal): void {
  * Makes a controller that calls `changed` when code begins to listen to its signal, and when no code listens any more.
  * While the signal is reachable, so is everything that `changed` refers to; the reverse does not hold.
  *
- * A signal from which another one has been derived counts as heard for ever. So does every signal on a runtime that
- * does not show what this module relies on.
+ * A signal from which another one has been derived counts as heard for ever. On a runtime that does not show every way
+ * of listening, every signal counts as heard for ever.
  */
 export function heardController(changed: (isHeard: boolean) => void): AbortController {
   const controller = watched(changed);
@@ -110,7 +114,7 @@ function isHeardBy(...ways: readonly ((signal: AbortSignal) => void)[]): boolean
     const seen = { isHeard: false };
     const { signal } = watched((isHeard) => (seen.isHeard = isHeard));
     listen(signal);
-    // Run the check now that `AbortSignal.any` has scheduled as a microtask.
+    // `AbortSignal.any` has scheduled the check as a microtask: make that check now.
     if (watches.get(signal)?.isCheckDue === true) check(signal);
     return seen.isHeard;
   });

@@ -74,7 +74,7 @@ export class Hold implements SeatHold {
     return this.seat.clock.nowMs() - this.#heldSinceMs;
   }
 
-  /** What every event about the hold says. */
+  /** The fields that every event about the hold has. */
   get event(): AttemptEvent & { readonly fencingToken: number } {
     const { id, name, seats } = this.grant;
     return { lockName: name, kind: seats.kind, id, fencingToken: this.#token };
@@ -95,8 +95,9 @@ export class Hold implements SeatHold {
   }
 
   /**
-   * How long the process can rely on the hold without an extension, in ms. Past the deadline this loses the hold. Has a
-   * doubtful seat confirmed, once.
+   * How long the process can rely on the hold without an extension, in ms. Past the deadline this loses the hold. If
+   * the seat is doubtful, this asks the server to confirm it; further calls do not ask again until an extension is
+   * confirmed.
    */
   checkRemainingMs(): number {
     return this.#state === 'held' ? this.seat.checkRemainingMs() : 0;
@@ -169,7 +170,7 @@ export class Hold implements SeatHold {
     return true;
   }
 
-  /** The hold is over. Tells its handle of a loss, and then the code that listens to the end. */
+  /** The hold is over. Tells the handle of a loss, and then calls the code that waits for the end. */
   tellEnd(): void {
     const observer = this.#strongObserver ?? this.#observer?.deref();
     this.#strongObserver = undefined;

@@ -26,8 +26,8 @@ interface Forgotten {
 /** Everything this process holds, and how each hold ends. */
 export class Holds implements HandleHolds, SeatListener {
   /**
-   * One registry for all providers of the process. Node 20 stops cleaning up every registry for ever if one registry is
-   * itself collected just before its turn (seen with 20.20).
+   * One registry, shared by all providers of this program. In Node 20, if a registry is collected just before its turn,
+   * no registry is cleaned up any more (seen with 20.20).
    */
   static readonly #forgotten = new FinalizationRegistry<Forgotten>(({ holds, hold }) => {
     holds.#abandon(hold);
@@ -76,8 +76,8 @@ export class Holds implements HandleHolds, SeatListener {
     for (const { event, heldMs } of holds) this.#report('lost', { ...event, heldMs, why });
     const isLeader = seat.grant.terms.transitionMs !== undefined;
     const mustGiveBack = mayBeStored
-      ? // No caller uses the rest of the lease, and the next waiter should not wait for it. A leader needs the rest: at its
-        // deadline its work is only told to end.
+      ? // No caller uses the rest of the lease, so the next waiter should not have to wait for its end. A leader does
+        // use the rest: at the deadline, its work is only told to end.
         !isLeader
       : // The lease is gone, but an unanswered copy of the request may still take a seat. No copy of a leader's request
         // outlasts its lease.
@@ -130,7 +130,9 @@ export class Holds implements HandleHolds, SeatListener {
     if (this.#giveUp(idle)) void this.#giveBack(idle);
   }
 
-  /** The caller ends the hold, but work that began under it still runs. The seat stays taken until its lease expires. */
+  /**
+   * The caller ends the hold, but work that began under it still runs. The seat stays taken until its lease expires.
+   */
   letExpire(hold: Hold): void {
     if (!hold.release()) return;
     this.#giveUp(hold.seat);
@@ -159,7 +161,9 @@ export class Holds implements HandleHolds, SeatListener {
     });
   }
 
-  /** Loses all seats here and lets their leases expire, because a lock is never given away while its holder still works. */
+  /**
+   * Loses all seats here and lets their leases expire, because a lock is never given away while its holder still works.
+   */
   loseAll(): void {
     for (const seat of this.#monitor.allSeats) seat.lose('provider-closed');
   }
@@ -172,11 +176,15 @@ export class Holds implements HandleHolds, SeatListener {
     if (isGivenUp) void this.#giveBack(seat);
   }
 
-  /** Keeps the seat of a released hold for another hold, or for the next caller. Returns false if that may not be. */
+  /**
+   * Keeps the seat of a released hold for another hold, or for the next caller. Returns false if the seat may not be
+   * kept.
+   */
   #keep(seat: Seat): boolean {
     if (!seat.isIdle) return true;
     if (seat.keeper?.mayKeep(seat) !== true) return false;
-    // Before the report, because a listener may close the provider, and a close gives back idle seats.
+    // The keeper takes the seat before the report, because a listener may close the provider, and the close gives back
+    // idle seats.
     seat.keeper.keepIdle(seat);
     return true;
   }
@@ -208,7 +216,7 @@ export class Holds implements HandleHolds, SeatListener {
     return this.#clock.nowMs() < deadlineMs ? 'evicted' : 'expired';
   }
 
-  /** Whether a copy of its request may still arrive and take a seat for nobody (E2). */
+  /** Whether a copy of the seat's request may still arrive, and take a seat that no caller uses (E2). */
   #mayComeBack({ grant: { copies } }: Seat): boolean {
     return copies?.mayArrive === true && copies.overAtMs > this.#clock.nowMs();
   }

@@ -51,7 +51,7 @@ export class LeaseExtender {
   }
 
   /**
-   * One update and one read, bounded together.
+   * Sends one update and one read; both together get `boundMs`.
    *
    * @param names - The lock names of the batch, each once.
    */
@@ -88,7 +88,8 @@ export class LeaseExtender {
     if (updated.type !== 'done') return updated;
     const mayBeKept = batch.some(({ keeper }) => keeper !== undefined);
     const projection = (mayBeKept ? keptLeasesProjection : leasesProjection)(kinds, this.#process, ids);
-    // A local read: a majority has acknowledged the update, but a majority read may still show an older state.
+    // A local read is enough, because a majority has acknowledged the update. A majority read might still show an older
+    // state.
     const leftToReadMs = Math.max(endMs - this.#clock.nowMs(), MIN_READ_MS);
     const read = await this.#collection.read(names, projection, 'local', leftToReadMs);
     return read.type === 'done' ? { ...read, value: read.value.map(readDocument) } : read;
@@ -118,7 +119,7 @@ export class LeaseExtender {
       }
       return;
     }
-    // `{}`: revoked, by whom is not known.
+    // `{}`: the lease was revoked, and it is not known by whom.
     for (const { event } of seat.requestRelease(revocationOf(revoked, seat.grant.token) ?? {})) {
       this.#report('releaseRequested', { ...event, ...seat.revocation });
     }

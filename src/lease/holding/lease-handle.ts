@@ -27,8 +27,8 @@ export interface Held {
   /** Why the hold is over; `undefined` while it is not. Past the deadline this loses the hold. */
   checkEnd(): LossCause | undefined;
   /**
-   * How long the process can rely on the hold, in ms. Past the deadline this loses the hold. Has a doubtful hold
-   * confirmed.
+   * How long the process can rely on the hold, in ms. Past the deadline this loses the hold. If the hold is doubtful,
+   * this asks the server to confirm it; further calls do not ask again until an extension is confirmed.
    */
   checkRemainingMs(): number;
   /** The state of the hold. Reading it loses nothing and sends nothing. */
@@ -62,10 +62,10 @@ export const inFacts = ({ remainingMs, why }: Standing): object => ({
 export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEligibility, HoldObserver {
   readonly #hold: H;
   readonly #holds: HandleHolds<H>;
-  // Made at the first use, because most of thousands of holds need none.
+  // Made at the first use, because most of thousands of holds need no signal.
   #lossSignal: AbortController | undefined;
   #requestSignal: AbortController | undefined;
-  /** How many of the two have a listener. */
+  /** The number of these two signals that have a listener. */
   #heardSignals = 0;
   #released: Promise<boolean> | undefined;
 
@@ -97,7 +97,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   }
 
   get signal(): AbortSignal {
-    // Before the signal is made: if the deadline has passed, this reports the loss to an existing signal.
+    // If the deadline has passed, `checkEnd` reports the loss to an existing signal, and the code below to a new one.
     const ended = this.#hold.checkEnd();
     if (this.#lossSignal === undefined) {
       this.#lossSignal = this.#newSignal();
@@ -149,7 +149,8 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   }
 
   /**
-   * @internal Like a listener of `signal`, but it does not keep the handle alive. Returns a function to unsubscribe.
+   * @internal Calls back when the hold is over. Unlike a listener of `signal`, the callback does not keep the handle
+   *   alive. Returns a function to unsubscribe.
    */
   onEnded(callback: () => void): () => void {
     return this.#hold.onEnded(callback);
@@ -189,8 +190,8 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   /**
    * The library never releases the lock of a forgotten handle while work could still hear of the loss (S2). While the
    * signal is reachable, so is the handle. While the signal has a listener, or another signal is derived from it, the
-   * hold retains the handle: a listener alone would keep neither alive. Without either, no code can hear of the loss once
-   * signal and handle are forgotten.
+   * hold retains the handle: a listener alone would keep neither signal nor handle alive. Without a listener and
+   * without a derived signal, no code can hear of the loss once signal and handle are forgotten.
    */
   #newSignal(): AbortController {
     let wasHeard = false;

@@ -12,8 +12,9 @@ const MAX_LEASES = 2_048;
 const MAX_DOCUMENTS = 256;
 
 /**
- * On a quick server a batch has fewer documents, as long as about 40 batches are enough, because another client's write
- * waits for one batch at most. A slow server gets fewer and larger batches; otherwise the last one would come too late.
+ * Another client's write waits for one batch at most, so small batches are better. A quick server gets small batches,
+ * unless more than about 40 of them would be needed. A slow server gets fewer and larger batches, so that the last one
+ * is not late.
  */
 const MIN_DOCUMENTS = 128;
 const FEW_BATCHES = 40;
@@ -22,9 +23,9 @@ const QUICK_BATCH_MS = 50;
 const MAX_BATCHES_IN_FLIGHT = 4;
 
 /**
- * Batches run one after the other, so that thousands of leases use one of the server's processors at a time and not all
- * of them: this protects the p99 of other clients' writes. The next batch does not wait for one that takes longer than
- * this (E17).
+ * Normally one batch is in flight, so that thousands of leases use one of the server's processors at a time and not all
+ * of them: this protects the p99 of other clients' writes. The next batch also starts after `SLOW_BATCH_MS` if the
+ * first has no answer yet, up to four at once (E17).
  */
 const SLOW_BATCH_MS = 200;
 
@@ -34,9 +35,9 @@ const SLOW_BATCH_MS = 200;
  * confirmed: by a call of `confirm`, because the process was suspended, or because its document may have changed.
  *
  * A seat that the read does not show is lost. A batch without an answer proves nothing: it is tried again, and its
- * seats stay until their own deadlines. Each try is bounded by a third of its shortest lease, and the next try does not
- * queue behind it, so at least two tries fit into a lease even if a primary is stuck (E17). No document is in two
- * batches at once, because concurrent updates of one document conflict.
+ * seats stay until their own deadlines. Each try is bounded by a third of the shortest lease in the batch, and the next
+ * try does not queue behind a slow one, so at least two tries fit into a lease even if a primary is stuck (E17). No
+ * document is in two batches at once, because concurrent updates of one document conflict.
  */
 export class LeaseMonitor {
   readonly #extender: Pick<LeaseExtender, 'extend'>;
@@ -91,8 +92,8 @@ export class LeaseMonitor {
 
   /**
    * Asks the server about one seat now, and extends it. The answer comes from a batch that is sent after this call,
-   * because a batch in flight may have passed the document before the reason for this question. All questions of one
-   * turn of the event loop share a batch.
+   * because a batch in flight may have read the document before the reason for this question arose. All questions of
+   * one turn of the event loop share a batch.
    */
   confirm({ id }: Seat): Promise<Confirmation> {
     const watched = this.#watched.get(id);
@@ -162,8 +163,8 @@ export class LeaseMonitor {
   }
 
   /**
-   * When a batch that begins with this seat may be sent. If every slot is taken, the end of a batch starts the next
-   * tick; each batch is bounded, so it does end.
+   * The earliest instant at which a batch that begins with this seat may be sent. If four batches are in flight, the
+   * end of one starts the next tick; each batch is bounded, so it does end.
    */
   #nextStartMs({ seat }: WatchedSeat): number {
     if (this.#batchesInFlight === 0) return -Infinity;
@@ -173,8 +174,8 @@ export class LeaseMonitor {
 
   /**
    * Takes the seats that are due, in the order in which they came due. A batch that extends any seat on schedule also
-   * takes seats that come due within half of its period, so that seats which began at different times come to share
-   * batches. A batch that only answers questions stays as small as they are.
+   * takes each seat that comes due within half of that seat's own period, so that seats which began at different times
+   * come to share batches. A batch that only answers questions takes no seats early.
    */
   #takeBatch(nowMs: number): readonly WatchedSeat[] {
     const batch: WatchedSeat[] = [];

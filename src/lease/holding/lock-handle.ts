@@ -1,9 +1,9 @@
 /** A hold of one lock or of several, until it is released or lost. */
 export interface Hold extends AsyncDisposable {
   /**
-   * Aborts once, with a {@link LockLostError} as its reason, when the hold is lost: when the server says so, or when
-   * the local deadline passes, which needs no answer from the server. A release does not abort it, with one exception:
-   * the signal of a leader's term aborts before the term is given back.
+   * Aborts once, with a {@link LockLostError} as its reason, when the hold is lost: when the server answers that the
+   * lease is gone, or when the local deadline passes, even if the server does not answer. A release does not abort the
+   * signal, with one exception: the signal of a leader's term aborts before the term is given back.
    */
   readonly signal: AbortSignal;
 
@@ -16,12 +16,15 @@ export interface Hold extends AsyncDisposable {
   /** Whether the caller can rely on the hold at this instant, by the local clock. Does not wait for the server. */
   readonly isHeld: boolean;
 
-  /** How long the caller can rely on the hold without another extension, in ms; 0 when it is over or doubtful. */
+  /**
+   * The time for which the caller can rely on the hold without another extension, in ms; 0 when the hold is over or
+   * doubtful.
+   */
   readonly remainingMs: number;
 
   /**
-   * Throws {@link LockLostError} unless the caller can rely on the hold at this instant. It promises nothing about the
-   * next instant: protect a write that must not be overtaken by the fencing token.
+   * Throws {@link LockLostError} unless the caller can rely on the hold at this instant. The check promises nothing
+   * about the next instant, so a write that must not come after a loss needs the fencing token as well.
    */
   assertHeld(): void;
 
@@ -29,8 +32,8 @@ export interface Hold extends AsyncDisposable {
    * Asks the server whether the lock is still held, and extends the lease.
    *
    * @throws {@link LockLostError} if the lock is not held any more.
-   * @throws {@link StoreUnavailableError} if the store refused, or did not answer within `storeTimeoutMs`. The hold then
-   *   stays until its deadline.
+   * @throws {@link StoreUnavailableError} if the store refused, or did not answer within `storeTimeoutMs`. The hold
+   *   then stays until its deadline.
    */
   confirm(): Promise<void>;
 
@@ -52,6 +55,9 @@ export interface LockHandle extends Hold {
   /** The attempt id, under which the lease is stored. */
   readonly id: string;
 
-  /** Higher than every earlier token of this name, and below 2^53. A change of mode brings a new token. */
+  /**
+   * The fencing token: higher than every earlier token of this name, and below 2^53. A change of mode brings a new
+   * token.
+   */
   readonly fencingToken: number;
 }

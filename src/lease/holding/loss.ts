@@ -5,9 +5,15 @@ import type { Revocation } from '../../protocol/operation.js';
 
 /** The state of a hold at one instant. Reading it loses nothing and sends nothing. */
 export interface Standing {
-  /** How long the process can rely on the hold without another extension, in ms; 0 if it cannot. */
+  /**
+   * The time for which the process can rely on the hold without another extension, in ms; 0 if it cannot rely on the
+   * hold.
+   */
   readonly remainingMs: number;
-  /** Why it cannot. `suspended`: the process was suspended, and the server has not confirmed the hold since. */
+  /**
+   * Why the process cannot rely on the hold; `undefined` if it can. `suspended`: the process was suspended, and the
+   * server has not confirmed the hold since.
+   */
   readonly why: LossCause | 'suspended' | undefined;
 }
 

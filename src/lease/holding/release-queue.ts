@@ -13,9 +13,9 @@ export interface Leftover {
   readonly name: string;
   readonly seats: SeatRules;
   readonly id: string;
-  /** When the lease or place has surely expired, so that giving it back is pointless. */
+  /** The instant at which the lease or place has surely expired, so that giving it back is pointless. */
   readonly untilMs: number;
-  /** The unanswered copies of its request; `undefined` if the caller knows of none. */
+  /** The unanswered copies of the request for it; `undefined` if the caller knows of none. */
   readonly copies?: UnansweredCopies | undefined;
 }
 
@@ -24,7 +24,9 @@ export const NO_LEASE = 0;
 
 /** What an answered leave found. */
 export interface LeaveResult {
-  /** The token of the removed lease; `NO_LEASE` if there was none, `undefined` if that is unknown. */
+  /**
+   * The token of the removed lease; `NO_LEASE` if there was none, `undefined` if it is unknown whether there was one.
+   */
   readonly token: number | undefined;
   /** The server's time of the leave; `undefined` if there was no document. */
   readonly nowMs: number | undefined;
@@ -36,11 +38,11 @@ export interface LeaveResult {
 const BETWEEN_LEAVES = new Backoff(50, 2_000);
 
 /**
- * Gives back seats and places, and repeats until the store confirms it or the lease has expired. A leave can be
- * repeated safely: it names one attempt, and removing the same attempt twice changes nothing (S5).
+ * Gives back seats and places, and repeats each leave until the store confirms the leave or the lease has expired. A
+ * leave can be repeated safely: it names one attempt, and removing the same attempt twice changes nothing (S5).
  *
  * One hazard remains: an unanswered copy of the request may arrive after the leave (E2). So a leave is final only after
- * the not-after of every such copy, by the server's clock, and the queue sends it once more then.
+ * the not-after of every such copy, by the server's clock, and the queue sends the leave once more then.
  */
 export class ReleaseQueue {
   readonly #combiner: Combiner;
@@ -88,7 +90,8 @@ export class ReleaseQueue {
       await sleepUntil(this.#clock, copies.overAtMs);
       if (this.#closed) break;
       left = await this.#leave(leftover);
-      // No answer while the lease could last. Or there is no document, so only the local clock shows that it is over.
+      // Either the store gave no answer while the lease could last, or there is no document. Without a document, only
+      // the local clock shows that no copy can arrive any more.
       if (left?.nowMs === undefined) break;
       await BETWEEN_REPEATS.pause(this.#clock, repeats);
     }
@@ -118,6 +121,9 @@ export class ReleaseQueue {
   }
 }
 
-/** A server that refuses a leave may accept it later, and the seat must not stay taken until then. */
+/**
+ * A refusal by the server is not final: the server may accept the leave later, and without a repeat the seat would stay
+ * taken until its lease expires.
+ */
 const isFinal = (outcome: Outcome<Answer>): boolean =>
   outcome.type === 'done' || (outcome.type === 'refused' && !outcome.byServer);

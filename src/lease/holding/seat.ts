@@ -8,14 +8,14 @@ import type { Moves } from '../../state-machine.js';
 import type { Grant } from './grant.js';
 import type { Standing } from './loss.js';
 
-/** Without a suspension, the two clocks differ by less, even if they are slewed and read one after the other. */
+/** Without a suspension, wall clock and monotonic clock drift apart by less, even if slewed and not read at once. */
 const MIN_SUSPENSION_MS = 100;
 
 /** A hold, as its seat sees it. It is always a Hold, whose file imports this one and not vice versa. */
 export interface SeatHold {
   readonly event: AttemptEvent & { readonly fencingToken: number };
   readonly heldMs: number;
-  /** The seat is lost, and so is the hold. No other code hears of it before `tellEnd`. */
+  /** The seat is lost, and so is the hold. No other code hears of the loss before `tellEnd`. */
   lose(why: LossCause): void;
   tellEnd(): void;
   requestRelease(): void;
@@ -36,7 +36,7 @@ export interface SeatListener {
 
 /** Keeps the seats of one lock between the callers of this process. */
 export interface SeatKeeper {
-  /** How many tokens beyond its own token a grant reserves. */
+  /** The number of tokens that a grant reserves beyond its own token. */
   readonly keeps: number;
   /** The server has granted a seat. */
   seatGranted(): void;
@@ -65,10 +65,10 @@ const MOVES: Moves<State> = {
 /**
  * One stored lease, as this process believes it. Callers use it by holds; a kept seat without a hold is idle.
  *
- * - `live`: until its deadline. Only an extension moves the deadline, and only forwards. → `lost`, when the deadline has
- *   passed or the server has said so, and with it each of its holds; → `given up`, while it is idle.
+ * - `live`: until its deadline. Only an extension moves the deadline, and only forwards. → `lost`, with each of its
+ *   holds, when the deadline has passed or the server says that the lease is gone; → `given up`, while it is idle.
  * - `lost`: final. A later extension does not revive the seat.
- * - `given up`: final. This sends nothing. The process then gives the lease back by a command, or lets it expire.
+ * - `given up`: final. Giving up sends nothing: the process then gives the lease back by a command, or lets it expire.
  *
  * Every question compares the clock with the deadline, so a blocked event loop cannot make a dead seat look alive
  * (E18). The timer at the deadline only reports the loss early (L4), and needs no reply from the server.
@@ -81,7 +81,7 @@ export class Seat {
   readonly #listener: SeatListener;
   // A field and no StateMachine: a process has thousands of these objects.
   #state: State = 'live';
-  /** Each change makes a new array. For a single hold it takes 56 bytes, a third of what a set takes. */
+  /** Each change makes a new array. For a single hold the array takes 56 bytes, a third of what a set takes. */
   #holds: readonly SeatHold[] = NO_HOLDS;
   #uses = 0;
   #storedToken: number;
@@ -120,7 +120,7 @@ export class Seat {
     return this.#holds.length === 0;
   }
 
-  /** How many holds have used the seat. Each one took a token of the block that the grant reserved. */
+  /** The number of holds that have used the seat. Each hold took a token of the block that the grant reserved. */
   get uses(): number {
     return this.#uses;
   }
@@ -129,7 +129,7 @@ export class Seat {
   begin(hold: SeatHold): number {
     const token = this.grant.token + this.#uses;
     this.#uses += 1;
-    // Not a spread, which would reserve room for 16 more.
+    // Not a spread, which would reserve room for 16 more holds.
     this.#holds = this.#holds.concat(hold);
     return token;
   }
@@ -150,15 +150,15 @@ export class Seat {
     return this.#state === 'live' && this.clock.nowMs() < this.#deadline.ms;
   }
 
-  /** Whether the seat is open. Past the deadline this loses it. */
+  /** Whether the seat is open. Past the deadline this loses the seat. */
   checkOpen(): boolean {
     if (this.#state === 'live' && this.clock.nowMs() >= this.#deadline.ms) this.lose('expired');
     return this.#state === 'live';
   }
 
   /**
-   * How long the process can rely on the seat without an extension, in ms. Past the deadline this loses the seat. Has a
-   * doubtful seat confirmed, once.
+   * How long the process can rely on the seat without an extension, in ms. Past the deadline this loses the seat. If
+   * the seat is doubtful, this asks the server to confirm it, but only once until an extension is confirmed.
    */
   checkRemainingMs(): number {
     this.checkOpen();
@@ -178,9 +178,9 @@ export class Seat {
   }
 
   /**
-   * The server has confirmed an extension. No effect on a seat that is over or past its deadline, because both are
-   * final. A suspension stops counting only if the extension was sent after it: `deadline` carries the clock readings
-   * of the sending.
+   * The server has confirmed an extension. No effect on a seat that is over or whose deadline has passed: neither comes
+   * back. The seat stays doubtful if the process was suspended after the extension was sent: `deadline` carries the
+   * clock readings of the sending.
    */
   extendTo(deadline: Moment): void {
     if (!this.isOpen) return;
@@ -197,10 +197,10 @@ export class Seat {
   }
 
   /**
-   * Whether `lease` is the lease of this seat. The answer that shows it was requested when the stored token was
-   * `tokenThen`. Under one id the token only rises, by changes of mode. So a token between the two was read in between,
-   * and a token above the known one comes from a change whose answer has not arrived. A seat that is passed on keeps
-   * the stored token of its grant.
+   * Whether `lease` is the lease of this seat. The answer that shows `lease` was requested when the stored token was
+   * `tokenThen`. Under one id, only changes of mode raise the token. So a token from `tokenThen` to the known one is of
+   * this lease, and a higher one comes from a change whose answer has not arrived. A pass of the seat leaves the stored
+   * token as it is.
    */
   recognises({ id, token }: Lease, tokenThen: number): boolean {
     return id === this.id && token >= tokenThen && (this.#isChanging || token <= this.#storedToken);
@@ -244,8 +244,8 @@ export class Seat {
   }
 
   /**
-   * Ends the seat and its holds against the will of their callers. A revoked lease ends by its expiry or by force; either
-   * way the cause is `revoked`.
+   * Ends the seat and its holds against the will of their callers. A revoked lease ends by its expiry or by force;
+   * either way the cause is `revoked`.
    */
   lose(cause: Exclude<LossCause, 'released' | 'revoked'>, revocation?: Revocation): void {
     if (this.#state !== 'live') return;
@@ -254,7 +254,7 @@ export class Seat {
     this.#end('lost');
     const holds = this.#holds;
     this.#holds = NO_HOLDS;
-    // First all of them, so that code which hears of the loss of one hold finds none of the others held.
+    // Mark all holds as lost before telling any: code that hears of one loss must find no other hold still held.
     for (const hold of holds) hold.lose(why);
     // The code that works under the lock hears of the loss before any listener of an event.
     for (const hold of holds) hold.tellEnd();

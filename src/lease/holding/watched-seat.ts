@@ -7,7 +7,7 @@ export const LOST: Confirmation = { type: 'lost' };
 const MIN_RETRY_MS = 20;
 const MAX_RETRY_MS = 500;
 
-/** The answer that the callers await who have asked about a seat. One batch gives it. */
+/** The answer for all callers that have asked about a seat since its last batch. The next batch gives this answer. */
 export interface PendingAnswer {
   readonly answered: Promise<Confirmation>;
   answer(confirmation: Confirmation): void;
@@ -16,11 +16,13 @@ export interface PendingAnswer {
 /** The end of one batch. */
 export interface EndedBatch {
   readonly size: number;
-  /** Whether the server refused it, or it used up its time: a smaller batch may succeed. */
+  /** Whether the server refused the batch, or the batch used up its time; a smaller batch may then succeed. */
   readonly isTooLarge: boolean;
 }
 
-/** One seat that the lease monitor watches: when it is due, in how large a batch, and the callers that asked about it. */
+/**
+ * One seat that the lease monitor watches: when it is due, in how large a batch, and the callers that asked about it.
+ */
 export class WatchedSeat implements Due {
   readonly seat: Seat;
   dueMs: number;
@@ -36,7 +38,8 @@ export class WatchedSeat implements Due {
   }
 
   /**
-   * The most leases in a batch that this seat joins; `Infinity`: no bound of its own. Halved when a batch fails, so that one bad document costs the others
+   * The most leases in a batch that begins with this seat; `Infinity`: no bound of its own. After a batch that was
+   * refused or used up its time, the bound is half the size of that batch, so that one bad document costs the others
    * little.
    */
   get batchSize(): number {
@@ -49,7 +52,7 @@ export class WatchedSeat implements Due {
     return this.#pendingAnswer.answered;
   }
 
-  /** A batch with this seat is being sent. Returns the answer that it has to give, if a caller has asked. */
+  /** A batch with this seat is being sent. Returns the answer that the batch has to give, if a caller has asked. */
   sent(): PendingAnswer | undefined {
     const pendingAnswer = this.#pendingAnswer;
     this.#pendingAnswer = undefined;
@@ -62,7 +65,7 @@ export class WatchedSeat implements Due {
     this.#pendingAnswer?.answer(LOST);
   }
 
-  /** When the seat is due after a batch that ended with this confirmation. */
+  /** The instant at which the seat is due after a batch that ended with this confirmation. */
   dueAfter({ type }: Confirmation, { size, isTooLarge }: EndedBatch): number {
     const nowMs = this.seat.clock.nowMs();
     const { extendEveryMs } = this.seat.grant.terms;
@@ -73,11 +76,11 @@ export class WatchedSeat implements Due {
       return nowMs + pauseMs * (0.5 + Math.random() / 2);
     }
     this.#batchSize = Infinity;
-    // Never at once, because the deadline of a revoked lease does not move.
+    // The deadline of a revoked lease does not move, so without this minimum the seat would be due again at once.
     return Math.max(this.#nextExtensionMs(), nowMs + extendEveryMs / 2);
   }
 
-  /** A third of a lease after its last confirmation, which follows from the deadline. */
+  /** The seat is due `extendEveryMs` after its last confirmation, whose instant follows from the deadline. */
   #nextExtensionMs(): number {
     const { clock, deadlineMs, grant } = this.seat;
     const { leaseMs, clockAllowanceMs, extendEveryMs } = grant.terms;

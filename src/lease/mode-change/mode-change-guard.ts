@@ -5,7 +5,10 @@ type Change = 'an upgrade' | 'a downgrade';
 
 const STRENGTH: Readonly<Record<Mode, number>> = { read: 0, upgradeable: 1, write: 2 };
 
-/** Decides which changes of mode one hold may begin, one at a time. The same rules hold for one lease and for a majority. */
+/**
+ * Decides which changes of mode one hold may begin, one at a time. The same rules hold for one lease and for a
+ * majority.
+ */
 export class ModeChangeGuard {
   readonly #lockName: string;
   readonly #mode: () => Mode;
@@ -29,7 +32,7 @@ export class ModeChangeGuard {
     throw this.#illegal(`that cannot be downgraded to ${to}`);
   }
 
-  /** Calls `change` at once, and lets no other change begin until it has settled. */
+  /** Calls `change` at once, and lets no other change begin until `change` has settled. */
   async run(name: Change, change: () => Promise<void>): Promise<void> {
     this.#inProgress = name;
     try {

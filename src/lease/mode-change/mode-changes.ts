@@ -17,8 +17,8 @@ import { Upgrade } from './upgrade.js';
 /**
  * The mode of one hold of a reader-writer lock, and its changes, one at a time.
  *
- * The mode in this process is never stronger than the stored one: a downgrade takes effect here before it is sent, and an
- * upgrade takes effect here when its grant is known.
+ * The mode in this process is never stronger than the stored one: a downgrade takes effect here before it is sent, and
+ * an upgrade takes effect here when its grant is known.
  */
 export class ModeChanges {
   readonly #context: AcquisitionContext;
@@ -37,7 +37,7 @@ export class ModeChanges {
     return this.#exchange.mode;
   }
 
-  /** @throws The errors of an acquire; {@link LockModeError}, {@link LockLostError}. The mode then stays. */
+  /** @throws The errors of an acquire; {@link LockModeError}, {@link LockLostError}. After an error the mode stays. */
   async upgrade(options: ParsedWait): Promise<void> {
     options.signal?.throwIfAborted();
     this.#throwIfOver();
@@ -48,8 +48,8 @@ export class ModeChanges {
   }
 
   /**
-   * @throws {@link LockModeError}, {@link LockLostError}; {@link StoreUnavailableError}, and then the change is repeated in
-   *   the background.
+   * @throws {@link LockModeError}, {@link LockLostError}; {@link StoreUnavailableError}, and then the change is
+   *   repeated in the background.
    */
   async downgrade(to: Exclude<Mode, 'write'>): Promise<void> {
     this.#throwIfOver();

@@ -26,7 +26,10 @@ export type Changed =
 export interface SendOptions {
   /** Whether an upgrade waits for the other readers. */
   readonly waits?: boolean;
-  /** Whether to repeat after a refusal: the stored mode must not stay stronger than the mode in this process. */
+  /**
+   * Whether to repeat the change after a refusal, because the stored mode must not stay stronger than the mode in this
+   * process.
+   */
   readonly persists: boolean;
   /** Called each time the store does not answer. */
   readonly onTrouble?: (error: unknown) => void;
@@ -35,8 +38,8 @@ export interface SendOptions {
 /**
  * Sends the changes of one hold's mode to the store.
  *
- * Each change has a higher number than the one before. The server ignores a change whose number is not above the last one
- * it applied. So a change may be repeated until it is answered, and a late copy does no harm.
+ * Each change has a higher number than the one before. The server ignores a change whose number is not above that of
+ * the last change it applied. So a change may be repeated until it is answered, and a late copy does no harm.
  */
 export class ModeExchange {
   readonly #context: AcquisitionContext;
@@ -56,7 +59,7 @@ export class ModeExchange {
     return this.#mode;
   }
 
-  /** Takes the weaker mode in this process, before the server is told. */
+  /** This process takes the weaker mode before it tells the server. */
   weaken(to: Mode): void {
     this.#mode = to;
   }

@@ -12,24 +12,25 @@ import type { LockHandle } from '../holding/lock-handle.js';
 /**
  * A hold of a reader-writer lock that can change its mode: `acquireWrite` and `acquireUpgradeableRead` return it.
  *
- * It stays the same object, with the same id and signals, through all changes. Each change brings a new, higher
+ * The handle stays the same object, with the same id and signals, through all changes. Each change brings a new, higher
  * `fencingToken`: read the token at each use.
  */
 export interface ReaderWriterHandle extends LockHandle {
-  /** How the lock is held. */
+  /** The mode in which the lock is held now. */
   currentMode(): Mode;
 
   /**
    * Waits until the other readers have left, and then holds the lock as a writer. The upgrade jumps the queue, and no
-   * request is granted while it waits. It uses `timeoutMs` (default: no bound) and `signal` of `options`. The lease time
-   * and `why` stay those of the hold.
+   * request is granted while it waits. It uses `timeoutMs` (default: no bound) and `signal` of `options`. The lease
+   * time and `why` stay those of the hold.
    *
-   * An upgrade also waits for a plain read of the same chain of calls, so a caller that holds both waits for itself.
+   * An upgrade also waits for a plain read of the same chain of calls, so a caller that holds the upgradeable read and
+   * the plain read waits for itself.
    *
    * @throws {@link LockModeError} unless the mode is `upgradeable` and no change is in progress;
    *   {@link AcquireTimeoutError}; the reason of `options.signal`; {@link ProviderClosedError};
-   *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses the upgrade, or does not answer
-   *   a single try. After each of these errors the mode is `upgradeable` as before, and the queue goes on.
+   *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses the upgrade, or does not
+   *   answer a single try. After each of these errors the mode is `upgradeable` as before, and the queue goes on.
    * @throws {@link LockLostError} if the hold is over.
    */
   upgrade(options?: AcquireOptions): Promise<void>;
@@ -37,7 +38,7 @@ export interface ReaderWriterHandle extends LockHandle {
   /**
    * Like `upgrade`, but makes one try unless `timeoutMs` says otherwise.
    *
-   * @returns `false` instead of a timeout; the mode is `upgradeable` as before.
+   * @returns `false` where `upgrade` would time out; the mode is `upgradeable` as before.
    */
   tryUpgrade(options?: AcquireOptions): Promise<boolean>;
 
@@ -45,11 +46,11 @@ export interface ReaderWriterHandle extends LockHandle {
    * Changes the mode from write to upgradeable or read, or from upgradeable to read. The same update admits the waiters
    * that the weaker mode allows. The process ends the stronger mode at the call, before the store answers.
    *
-   * @throws `TypeError` or `RangeError` for another mode; {@link LockModeError} if the present mode is not stronger, or if
-   *   another change is in progress. The mode then stays. {@link LockLostError} if the hold is over.
-   * @throws {@link StoreUnavailableError} if the store refuses, or does not answer within `storeTimeoutMs`. The hold has
-   *   the weaker mode, and the library repeats the change in the background. {@link CorruptLockDocumentError}: the hold
-   *   has the weaker mode, and the change is not repeated.
+   * @throws `TypeError` or `RangeError` for another value of `to`; {@link LockModeError} if the present mode is not
+   *   stronger, or if another change is in progress. The mode then stays. {@link LockLostError} if the hold is over.
+   * @throws {@link StoreUnavailableError} if the store refuses, or does not answer within `storeTimeoutMs`. The hold
+   *   has the weaker mode, and the library repeats the change in the background. {@link CorruptLockDocumentError} if
+   *   the document is corrupt. Then the hold has the weaker mode, and the change is not repeated.
    */
   downgrade(to: 'upgradeable' | 'read'): Promise<void>;
 }

@@ -19,15 +19,15 @@ import { TurnWait } from '../waiting/turn.js';
 import type { Turn } from '../waiting/turn.js';
 import type { ModeExchange } from './mode-exchange.js';
 
-/** The end of the call from outside; `over`: the hold has ended. */
+/** An event that ends the call from outside; `over`: the hold has ended. */
 type End = Stop | { readonly type: 'over' };
 
 /** The result of one request for the upgrade. */
 type UpgradeAsked = Turn | { readonly type: 'busy' } | End;
 
 /**
- * One call of upgrade. It waits as an acquire does, under the id of its hold, and jumps the queue. If the upgrade fails, it
- * is taken back, in the background if the store does not answer at once, and the hold stays upgradeable.
+ * One call of upgrade. The call waits as an acquire does, under the id of its hold, and jumps the queue. If the upgrade
+ * fails, it is taken back, in the background if the store does not answer at once, and the hold stays upgradeable.
  */
 export class Upgrade {
   readonly #context: AcquisitionContext;
@@ -85,7 +85,10 @@ export class Upgrade {
     }
   }
 
-  /** False: the answer shows no lease of this hold, or one that does not wait. The next answer tells why. */
+  /**
+   * Returns whether the hold is a write now. `false`: the answer shows no lease of this hold, or a lease that does not
+   * wait; the next answer tells why.
+   */
   async #askOnce(): Promise<boolean> {
     const { room } = this.#context;
     const { name, id, grant } = this.#hold;
@@ -93,10 +96,11 @@ export class Upgrade {
     const wait = new TurnWait({ name, seats, id, terms, hasLease: true }, (_, reply) => {
       this.#note(reply);
     });
-    // Registered before the request is sent: its grant may be heard before the reply (L2).
+    // The wait is registered before the request is sent, because the grant may be heard before the reply (L2).
     room.enter(wait);
     const asked = await Promise.race([this.#ask(wait), this.#stopped]);
-    // Not remembered: to give back a grant that comes later would release the hold. The cancel takes it back.
+    // The wait is not remembered: giving back a grant that comes later would release the hold. The cancel takes such a
+    // grant back.
     room.leave(wait, false);
     return await this.#applyAsked(asked);
   }
@@ -151,7 +155,7 @@ export class Upgrade {
 
   // ---- the end
 
-  /** After the cancel the hold is upgradeable, even if the grant came before it. */
+  /** After the cancel the hold is upgradeable, even if the grant came before the cancel. */
   async #timeUp(): Promise<never> {
     const { clock, report, settings } = this.#context;
     const { name, id, grant } = this.#hold;
@@ -172,7 +176,9 @@ export class Upgrade {
     return withCallerFrames(errorOf);
   }
 
-  /** Takes the upgrade back, granted or not: afterwards the hold is upgradeable, and no upgrade of it is in the queue. */
+  /**
+   * Takes the upgrade back, granted or not: afterwards the hold is upgradeable, and no upgrade of it is in the queue.
+   */
   async #cancel(): Promise<void> {
     const onTrouble = (error: unknown): void => {
       this.#answers.failed(error);

@@ -27,7 +27,7 @@ export interface SeatCacheContext {
   readonly clock: Clock;
   readonly report: Report;
   readonly closing: AbortSignal;
-  /** Since when events arrive without a gap; `Infinity` while none arrive. */
+  /** The instant since which events arrive without a gap; `Infinity` while no events arrive. */
   gaplessSinceMs(): number;
   /** Gives back an idle seat. */
   returnIdle(idle: Seat): void;
@@ -36,8 +36,9 @@ export interface SeatCacheContext {
 }
 
 /**
- * Whether other processes wait for the lock. `none`: an answer showed that none waits, and since then a lease of this
- * process makes every newcomer notify it. `unknown`: this process does not know, so it keeps no seat.
+ * Whether other processes wait for the lock. `none`: an answer showed that none waits, and since then this process has
+ * a lease, so any attempt that has to wait behind it notifies this process. `unknown`: this process does not know, so
+ * it keeps no seat. `waiting`: another process waits.
  */
 type Others = 'none' | 'unknown' | 'waiting';
 
@@ -60,8 +61,8 @@ const MIN_SHARE_LEFT = 1 / 3;
  * once, and seats in use at their release (L3). After that every caller queues on the server, until an answer shows
  * that no other process waits.
  *
- * If the lock has one seat, callers queue in this process while the seat is in use, so that the server need not pass it
- * between them. If the lock has several seats, another one may be free, so callers ask the server.
+ * If the lock has one seat, callers queue in this process while the seat is in use, so that the server need not pass
+ * the seat between them. If the lock has several seats, another one may be free, so callers ask the server.
  */
 export class CachedLock implements SeatKeeper {
   readonly name: string;
@@ -70,12 +71,12 @@ export class CachedLock implements SeatKeeper {
   readonly #queue: LocalQueue;
   readonly #idle = new Map<Seat, Timer>();
   #others: Others = 'unknown';
-  /** When the request was sent whose answer showed that no other process waits. */
+  /** The sending time of the request whose answer showed that no other process waits. */
   #noneWaitSinceMs = -Infinity;
   #othersWaitSinceMs = -Infinity;
-  /** How many requests of this process are in flight or in the queue on the server. */
+  /** The number of requests of this process that are in flight or in the queue on the server. */
   #requestCount = 0;
-  /** How many seats this process has, idle or in use. */
+  /** The number of seats that this process has, idle or in use. */
   #seatCount = 0;
   #keepMs = 0;
   #holders: readonly LeaseInfo[] = [];
@@ -106,7 +107,7 @@ export class CachedLock implements SeatKeeper {
   }
 
   /**
-   * Returns a hold: of an idle seat, of a kept seat after a turn in the local queue, or of a seat that the server grants.
+   * Returns a hold of an idle seat, of a kept seat after a turn in the local queue, or of one that the server grants.
    *
    * @param ask - Asks the server; called at most once.
    */
@@ -126,7 +127,7 @@ export class CachedLock implements SeatKeeper {
     return hold ?? (await this.#sendRequest(ask));
   }
 
-  /** Takes what an answer shows of the lock. The request for it was sent at `sinceMs`. */
+  /** Takes what an answer shows of the lock. The request for that answer was sent at `sinceMs`. */
   note(reply: Reply, sinceMs: number): void {
     if (!reply.isWellFormed) return;
     const { process } = this.#context;
@@ -139,8 +140,8 @@ export class CachedLock implements SeatKeeper {
     const isBehindOthers = this.#hasOneSeat && reply.leases.some(isOfOthers);
     if (waiters > ownWaiters || isBehindOthers) this.othersWait();
     else if (reply.leases.some((lease) => !isOfOthers(lease) && (lease.keeps ?? 0) > 0)) {
-      // None waits, and the first attempt that has to wait behind this lease notifies this process. A notice that came
-      // after the request was sent may be newer than the answer.
+      // No other process waits, and the first attempt that has to wait behind this lease notifies this process. A
+      // notice that came after the request was sent may be newer than the answer.
       if (this.#others === 'waiting' && sinceMs < this.#othersWaitSinceMs) return;
       this.#others = 'none';
       this.#noneWaitSinceMs = sinceMs;
@@ -215,9 +216,7 @@ export class CachedLock implements SeatKeeper {
     );
   }
 
-  /**
-   * Whether the request must queue here: this process has the only seat or probably gets it, or callers queue already.
-   */
+  /** Whether to queue here: this process has the only seat or probably gets it, or callers queue already. */
   #mustQueueHere({ timeoutMs }: CachedRequest): boolean {
     if (!this.#hasOneSeat) return false;
     const isAnswerPending = this.#others === 'unknown' && this.#requestCount > 0 && this.#seatCount === 0;
@@ -229,7 +228,8 @@ export class CachedLock implements SeatKeeper {
   }
 
   /**
-   * An idle seat that fits. An idle seat that does not fit blocks a try, and any request for an only seat, so it is given back.
+   * Returns an idle seat that fits. An idle seat that does not fit blocks a try, and any request for an only seat, so
+   * it is given back.
    */
   #takeIdle({ terms, demand, timeoutMs }: CachedRequest): Seat | undefined {
     for (const idle of this.#idle.keys()) {
@@ -262,9 +262,9 @@ export class CachedLock implements SeatKeeper {
   }
 
   /**
-   * This process has no seat, so newcomers do not notify it any more. If the lock has one seat and a request of this
-   * process is next, the update that ended the last seat granted that request, so no process came in between. If it has
-   * several seats, another process may have.
+   * This process has no seat, so newcomers do not notify it any more. With one seat, the update that ended it also
+   * granted the next request; if that is a request of this process, no other process came in between. With several
+   * seats, another process may have.
    */
   #lastSeatEnded(): void {
     if (!this.#hasOneSeat && this.#others === 'none') this.#others = 'unknown';

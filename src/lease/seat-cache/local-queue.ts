@@ -17,7 +17,9 @@ interface LocalWaiter {
   resolve(end: End): void;
 }
 
-/** The queue is split into chunks, so that counting the waiters ahead of one does not iterate over all of them. */
+/**
+ * The queue is split into chunks, so that counting the waiters ahead of a caller does not iterate over the whole queue.
+ */
 const CHUNK_SIZE = 128;
 
 /** A part of the queue: how many callers have joined it, and which of them still wait. */
@@ -31,7 +33,7 @@ export class LocalQueue {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #closing: AbortSignal;
-  /** In the order of joining; none of them is empty. */
+  /** The chunks in the order of joining; no chunk is empty. */
   readonly #chunks = new Set<Chunk>();
   #last: Chunk = { joined: 0, waiting: new Set() };
   #length = 0;
@@ -50,7 +52,7 @@ export class LocalQueue {
    * Waits for a turn. Resolves with a hold of the seat, or with `undefined` if the caller must ask the server instead.
    *
    * @param timeout - Makes the error of a wait that timed out with `place` callers ahead of it.
-   * @throws That error; the reason of the signal; {@link ProviderClosedError}.
+   * @throws The error of `timeout`; the reason of the signal; {@link ProviderClosedError}.
    */
   async wait(
     request: ParsedAcquireOptions & CallLimits,
@@ -86,7 +88,10 @@ export class LocalQueue {
     }
   }
 
-  /** Passes the seat to the first caller. Returns false if there is none, or if it wants another lease time. */
+  /**
+   * Passes the seat to the first caller. Returns false if no caller waits, or if the first one wants another lease
+   * time.
+   */
   handTo(seat: Seat): boolean {
     const first = this.#first;
     if (first?.leaseMs !== seat.grant.terms.leaseMs) return false;
@@ -95,7 +100,7 @@ export class LocalQueue {
     return true;
   }
 
-  /** Makes the first caller ask the server. Returns false if there is none. */
+  /** Makes the first caller ask the server. Returns false if no caller waits. */
   sendFirst(): boolean {
     const first = this.#first;
     if (first === undefined) return false;

@@ -1,5 +1,5 @@
-// Seat cache: lets the next caller of the process use a seat without a command to the server, as long as no other process
-// waits for the lock.
+// Seat cache: lets the next caller of the process use a seat without a command to the server, as long as no other
+// process waits for the lock.
 
 import type { Timer } from '../../clock.js';
 import type { SeatRules } from '../../protocol/seats.js';
@@ -30,7 +30,8 @@ export class SeatCache {
     const key = keyOf(seats.kind, name);
     const known = this.#locks.get(key);
     if (known !== undefined || keepMs === 0) return known;
-    // The cache stores it once it is in use. A request that is refused before it begins leaves nothing behind.
+    // The cache stores the new lock once it is in use, so a request that is refused before it begins leaves nothing
+    // behind.
     return new CachedLock(name, seats, this.#context);
   }
 

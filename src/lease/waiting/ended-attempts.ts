@@ -20,7 +20,7 @@ export class EndedAttempts {
     this.#ended.delete(oldest);
   }
 
-  /** Forgets the attempt. `undefined`: it did not end without a lock, or that was long ago. */
+  /** Forgets the attempt. `undefined`: the attempt did not end without a lock, or too many others have ended since. */
   take(id: string): Ended | undefined {
     const ended = this.#ended.get(id);
     this.#ended.delete(id);

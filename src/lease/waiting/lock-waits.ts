@@ -15,20 +15,20 @@ import type { Wait } from './wait.js';
 
 /** Receives the changes of the waits for one lock. */
 interface LockWaitsListener {
-  /** A wait has ended. The wait itself is told how right after this call. */
+  /** A wait has ended. The wait itself is told its result right after this call. */
   ended(wait: Wait, isGranted: boolean): void;
   /** The queue has moved, or one of the waits has joined it. */
   moved(): void;
 }
 
 /**
- * All waits of this process for one lock. There may be thousands of them, so one update looks for all of them, and no
+ * All waits of this process for one lock. There may be thousands of them, so one look serves all of them, and no
  * operation on one wait iterates over the others.
  *
  * A look is a transition that extends this process's own places. It always writes, so a majority has acknowledged its
  * answer. It also drops what has expired and admits the next waiters, so no other update is needed when a lease
- * expires. The process looks every third of a lease; when the earliest lease ahead expires (the head at once, the
- * others a little later by their place); and when the waiting room asks for a look.
+ * expires. The process looks every third of a lease; when the earliest lease ahead expires (the head at once, each
+ * further place a little later than the one ahead of it); and when the waiting room asks for a look.
  */
 export class LockWaits {
   readonly name: string;
@@ -37,7 +37,10 @@ export class LockWaits {
   readonly #listener: LockWaitsListener;
   readonly #looks: LookLimiter;
   readonly #waits = new Map<string, TrackedWait>();
-  /** The waits that a reply has shown in the queue, in that order. The requests of the others are still in flight. */
+  /**
+   * The waits that a reply has shown in the queue, in the order of those replies. The requests of the other waits are
+   * still in flight.
+   */
   readonly #queued = new Set<TrackedWait>();
   /** The queued wait with the lowest known place. */
   #first: TrackedWait | undefined;
@@ -135,11 +138,14 @@ export class LockWaits {
     const tracked = this.#waits.get(id);
     if (tracked === undefined || !this.#queued.has(tracked)) return;
     this.#queueLength = waiters;
-    // A read may be old. Places only get lower, so a higher place is older than what is known.
+    // A read may be old. Places only get lower, so a higher place comes from an older state than the known one.
     if (place < tracked.place) this.#setPlace(tracked, place);
   }
 
-  /** A read sent at `askedAt` showed these attempts. Looks if it lacks a wait that was queued before it was sent. */
+  /**
+   * A read sent at `askedAt` showed these attempts. Looks if the read lacks a wait that was queued before the read was
+   * sent.
+   */
   lookIfMissing(shown: readonly string[], askedAt: Moment): void {
     const ids = new Set(shown);
     for (const { wait, queuedAtMs } of this.#queued) {
@@ -150,7 +156,7 @@ export class LockWaits {
   }
 
   look(): void {
-    // A look in flight was sent before the event that calls for this one, so it does not count.
+    // A look in flight was sent before the event that calls for this look, so its answer may be too old.
     this.#mustLookAgain = this.#isLooking;
     if (!this.#isLooking && this.hasQueued) this.#looks.request(this.#requestedLook);
   }
@@ -172,7 +178,7 @@ export class LockWaits {
 
   #acceptGrant(tracked: TrackedWait, token: number): void {
     const { wait, deadline } = tracked;
-    // The look extends the seat, and its answer shows whether the seat still exists.
+    // Too little of the lease is left. The look extends the seat, and its answer shows whether the seat still exists.
     if (!leavesEnough(deadline, this.#clock, wait.terms)) this.look();
     else
       this.#end(wait, true, () => {
@@ -256,7 +262,7 @@ export class LockWaits {
       return;
     }
     for (const tracked of asked) {
-      // The wait has ended since: it was granted or withdrawn. This older answer must not undo that.
+      // The wait has ended since: it was granted or withdrawn. This older answer must not undo that end.
       if (this.#waits.get(tracked.wait.id) !== tracked) continue;
       const fate = reply === null ? undefined : fateOf(reply, tracked.wait.id);
       if (reply !== null && fate?.type === 'queued') {

@@ -1,14 +1,14 @@
 import { Backoff } from '../../backoff.js';
 import type { Clock, Timer } from '../../clock.js';
 
-/** How much later than the place before it each place looks after an expiry, and the latest look of any place. */
+/** After an expiry, each place looks this much later than the place ahead of it. */
 const DELAY_PER_PLACE_MS = 150;
 const MAX_DELAY_MS = 2_000;
 
 /** The pauses after looks without an answer. */
 const BETWEEN_RETRIES = new Backoff(50, 1_000);
 
-/** When the waits for one lock look next: at the earliest instant that any of the methods below has set. */
+/** Decides when the waits for one lock look next: at the earliest instant that any of the methods below has set. */
 export class LookSchedule {
   readonly #clock: Clock;
   readonly #look: () => void;
@@ -23,14 +23,14 @@ export class LookSchedule {
     this.#look = look;
   }
 
-  /** A place must be extended by `atMs`. */
+  /** A place must be extended at `atMs` at the latest. */
   extendAt(atMs: number): void {
     this.#extendAtMs = Math.min(this.#extendAtMs, atMs);
   }
 
   /**
-   * The earliest lease or place ahead of this place expires at `atMs`. The head looks then, and the waiters behind it a
-   * little later.
+   * The earliest lease or place ahead of this place expires at `atMs`. The head looks at that instant, and the waiters
+   * behind it a little later.
    */
   expiryAt(atMs: number, place: number): void {
     this.#expiryAtMs = atMs + (place === 0 ? 1 : Math.min(DELAY_PER_PLACE_MS * place, MAX_DELAY_MS));

@@ -15,9 +15,9 @@ const GROWTH = 1.6;
  * Without change streams it reads in pauses that grow. While the process is far from its turn, it reads once a second,
  * and then it first reads only whether anything has moved since the last read.
  *
- * Grants come from majority reads, because the local state of one member can show a grant that is later rolled back.
- * A read may be old, so an entry that it does not show proves nothing. The poller takes only grants and closer places
- * from a read, and the process looks at a lock whose read does not show one of its places.
+ * Grants come from majority reads, because the local state of one member can show a grant that is later rolled back. A
+ * read may be old, so an entry that it does not show proves nothing. The poller takes only grants and closer places
+ * from a read, and the process looks at a lock if the read lacks one of the process's places.
  */
 export class Poller {
   readonly #collection: LockCollection;
@@ -52,7 +52,7 @@ export class Poller {
     this.#pauseMs = settings.pollMs.min;
   }
 
-  /** A wait has begun, or the process has become near or far: reads soon again. */
+  /** A wait has begun, or the process has become near or far: the poller soon reads again. */
   hurry(): void {
     this.#pauseMs = this.#settings.pollMs.min;
     if (!this.#isReading) this.#schedule();

@@ -14,7 +14,10 @@ const LONG_AGO: Moment = { ms: -Infinity, wallAheadMs: 0 };
  */
 export class TrackedWait {
   readonly wait: Wait;
-  /** When the process learned that the attempt is in the queue; `Infinity`: its own request is still in flight. */
+  /**
+   * When the process learned that the attempt is in the queue; `Infinity`: the attempt's own request is still in
+   * flight.
+   */
   queuedAtMs: number;
   /** The lowest known place. */
   place: number;
@@ -23,7 +26,10 @@ export class TrackedWait {
   /** The highest token of a grant that was reported before the reply to the attempt's own request. */
   #earlyToken = 0;
   #isLookAskedEarly = false;
-  /** When the place ends at the earliest, by the last answer, counted from just before its request. */
+  /**
+   * The earliest instant at which the place can end, by the last answer. It is counted from just before the request for
+   * that answer was sent.
+   */
   #endsAt: Moment = LONG_AGO;
 
   constructor(wait: Wait) {
@@ -32,7 +38,10 @@ export class TrackedWait {
     this.place = Infinity;
   }
 
-  /** Whether a grant with this token is for this wait: the reply that showed it queued came before that grant (S3). */
+  /**
+   * Whether a grant with this token is for this wait: the reply that showed the attempt queued came before that grant
+   * (S3).
+   */
   isGrantedBy(token: number): boolean {
     return token > this.#fenceWhenQueued;
   }
@@ -43,7 +52,7 @@ export class TrackedWait {
     this.#isLookAskedEarly ||= token === LOOK_AGAIN;
   }
 
-  /** The token of a grant that was reported early; `undefined`: none was, or it was for an earlier hold. */
+  /** The token of a grant that was reported early; `undefined`: no grant was, or only one for an earlier hold. */
   get earlyGrant(): number | undefined {
     return this.isGrantedBy(this.#earlyToken) ? this.#earlyToken : undefined;
   }
@@ -65,7 +74,10 @@ export class TrackedWait {
     this.#endsAt = endsAt;
   }
 
-  /** The deadline of a hold by a grant that tells no expiry: a granted seat keeps the expiry of its place. */
+  /**
+   * The deadline of the hold if the report of the grant tells no expiry: the granted seat keeps the expiry of the
+   * place.
+   */
   get deadline(): Moment {
     return deadlineBefore(this.#endsAt, this.wait.terms);
   }

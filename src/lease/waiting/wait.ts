@@ -16,7 +16,10 @@ export interface Waiting {
   readonly hasLease: boolean;
 }
 
-/** The same, and how it is told its end. Exactly one of `granted`, `lapsed` and `failed` is called, once, when its wait ends. */
+/**
+ * An attempt that waits, and the calls that tell it its place and its end. Exactly one of `granted`, `lapsed` and
+ * `failed` is called, once, when the wait ends.
+ */
 export interface Wait extends Waiting {
   granted(token: number, deadline: Moment): void;
   /** The place in the queue is gone. The request must start a new attempt, under a new id. */

@@ -27,7 +27,7 @@ import { LookLimiter } from './look-limiter.js';
 
 /** The change stream, as the waiting room sees it: the source of wake-ups. */
 export interface WakeSource {
-  /** Since when events arrive without a gap; `Infinity` while they do not. */
+  /** The instant since which events arrive without a gap; `Infinity` while they do not. */
   readonly gaplessSinceMs: number;
   readonly isPolling: boolean;
   /** Opens the stream, or lets it close after `lingerMs`. */
@@ -65,7 +65,7 @@ export class WaitingRoom implements WakeListener {
   readonly #ended = new EndedAttempts();
   #wakeups!: WakeSource;
   #polls!: Polls;
-  /** How far the waits were from their turns when that was last decided; `undefined` while nothing waits. */
+  /** How far the waits were from their turns at the last decision; `undefined` while nothing waits. */
   #distance: Distance | undefined;
   #keepsSeats = false;
   #timer: Timer | undefined;
@@ -84,19 +84,22 @@ export class WaitingRoom implements WakeListener {
     this.#unmatched = unmatched;
   }
 
-  /** Sets the sources of wake-ups. Both need the room, so they are made after it. */
+  /** Sets the sources of wake-ups. The stream and the poller need the room, so they are made after the room. */
   wakeBy(wakeups: WakeSource, polls: Polls): void {
     this.#wakeups = wakeups;
     this.#polls = polls;
   }
 
-  /** Whether this process keeps seats. Another process that has to wait behind a kept seat says so by the stream. */
+  /**
+   * Says whether this process keeps seats. If so, the process must listen: the change stream tells it that another
+   * process has to wait behind a kept seat.
+   */
   keeping(isKeeping: boolean): void {
     this.#keepsSeats = isKeeping;
     this.#decide();
   }
 
-  /** Since when events arrive without a gap; `Infinity` while none arrive. */
+  /** The instant since which events arrive without a gap; `Infinity` while no events arrive. */
   get gaplessSinceMs(): number {
     return this.#wakeups.gaplessSinceMs;
   }
@@ -111,7 +114,10 @@ export class WaitingRoom implements WakeListener {
     return this.#queued.size > 0 && (this.#wakeups.isPolling || this.#distance?.type === 'far');
   }
 
-  /** When to read, in ms after each full second of the server's clock; `undefined`: in the poller's own pauses. */
+  /**
+   * When to read, in ms after each full second of the server's clock; `undefined`: there is no fixed phase, and the
+   * poller chooses its own pauses.
+   */
   get phaseMs(): number | undefined {
     return this.#wakeups.isPolling || this.#distance?.type !== 'far' ? undefined : this.#distance.phaseMs;
   }
@@ -141,7 +147,7 @@ export class WaitingRoom implements WakeListener {
   /**
    * The attempt waits no longer.
    *
-   * @param remember - Whether it ended without a seat, so that a grant which arrives later is given back.
+   * @param remember - Whether the attempt ended without a seat, so that a grant which arrives later is given back.
    */
   leave(wait: Wait, remember: boolean): void {
     this.#locks.get(wait.name)?.remove(wait.id);
@@ -152,8 +158,8 @@ export class WaitingRoom implements WakeListener {
   queued({ name, id }: Wait, place: Place, reply: Reply, sentAt: Moment): void {
     const lock = this.#locks.get(name);
     if (lock?.has(id) !== true) return;
-    // The request was sent before the stream opened, and answered after its opening look, which did not include it. No
-    // event has reported what happened in between.
+    // The request was sent before the stream opened. The look at the opening did not include this attempt, and no event
+    // has reported what happened in between.
     const { gaplessSinceMs } = this.#wakeups;
     const isBetween = sentAt.ms < gaplessSinceMs && gaplessSinceMs < Infinity;
     this.#queued.add(name);
@@ -161,21 +167,27 @@ export class WaitingRoom implements WakeListener {
     if (this.#wakeups.isPolling) this.#polls.hurry();
   }
 
-  /** Applies the answer to any update of this process: it may show grants to other waits. */
+  /**
+   * Takes the answer to any update of this process: besides the result of that update, the answer may show grants to
+   * other waits.
+   */
   answered(name: string, { reply, wake }: Answer, sentAt: Moment): void {
     if (reply?.isWellFormed === true) this.#leasesSeen(name, reply.leases, reply.nowMs, sentAt);
     for (const word of wake) {
       const parsed = readWakeWord(this.#process, word);
       if (parsed === undefined) continue;
-      // For a hold, `LOOK_AGAIN` says that its lease was revoked. This process sent that revocation, so it has its holds
-      // confirmed anyway.
+      // For a hold, `LOOK_AGAIN` says that its lease was revoked. This process sent that revocation, so it asks the
+      // server about its holds anyway.
       if (parsed.token !== LOOK_AGAIN || this.#locks.get(name)?.has(parsed.id) === true) {
         this.onWoken(name, parsed.id, parsed.token);
       }
     }
   }
 
-  /** A majority read showed these leases of this process. Returns whether a wait here was waiting for one of them. */
+  /**
+   * A majority read showed these leases of this process. Returns whether a wait of this room has waited for one of
+   * these leases.
+   */
   seen({ name, leases, nowMs, waiting, place, waiters }: Poll, sentAt: Moment): boolean {
     const isAwaited = this.#leasesSeen(name, leases, nowMs, sentAt);
     const lock = this.#locks.get(name);
