@@ -10,9 +10,9 @@ const MAX_DRAIN_MS = DAY_MS;
 /** The default of `drainMs`. */
 export const DRAIN_MS = 5_000;
 
-/** How long work may take to end after it is told to. */
+/** Options of a method that tells work to end: `stop`, `resign`, `handOverTo` or `close`. */
 export interface DrainOptions {
-  /** In ms: 0 to 24 h, default 5,000. */
+  /** The longest time that work may take to end after it is told to, in ms: 0 to 24 h, default 5,000. */
   drainMs?: number | undefined;
 }
 
@@ -27,11 +27,11 @@ export const parseDrain = (of: string, given?: DrainOptions): number =>
 export interface RevokeOptions {
   /** The attempt id of the one lease to revoke. Default: every lease of the lock. */
   id?: string | undefined;
-  /** The reason for the revocation, which the holders are told. At most 1,024 bytes of UTF-8. */
+  /** The reason for the revocation; the holders are told this reason. At most 1,024 bytes of UTF-8. */
   why?: string | undefined;
   /**
-   * Empties the seats at once instead of asking the holders. Until the old holders learn of it, only tokens protect the
-   * resource.
+   * Empties the seats at once instead of asking the holders. Until the old holders learn of the revocation, only tokens
+   * protect the resource.
    */
   force?: boolean | undefined;
 }

@@ -1,5 +1,5 @@
-// Checks of single values and of options objects. The checks throw a `TypeError` or a `RangeError` that names the option,
-// the rule and the value.
+// Checks of single values and of options objects. The checks throw a `TypeError` or a `RangeError` that names the
+// option, the rule and the value.
 
 import { inspect } from 'node:util';
 import { MAX_LEASE_MS, MIN_LEASE_MS } from '../protocol/lock-document.js';
@@ -71,7 +71,7 @@ export function knownOptions<T extends object>(
   return options;
 }
 
-/** Checks that a value is an object, but not its keys; a missing one counts as an empty object. */
+/** Checks that a value is an object, but not its keys; a missing value counts as an empty object. */
 export function object<T extends object>(value: T | undefined, option = 'options'): Partial<T> {
   if (value === undefined) return {};
   if (typeof value !== 'object' || (value as T | null) === null) throw wrongType(option, 'an object', value);

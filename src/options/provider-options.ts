@@ -31,9 +31,9 @@ export interface LockProviderOptions {
   /** How often a lease is extended, in ms. Default and upper bound: a third of the lease. */
   extendEveryMs?: number | undefined;
   /**
-   * How long before the expiry on the server the process counts a hold as lost, in ms. At a failover the clocks of the
-   * replica set's members may differ by as much. Less than half of the lease; default: a tenth of the lease, at most
-   * 1,000.
+   * The time before the expiry on the server at which the process counts a hold as lost, in ms. At a failover, the
+   * clocks of the replica set's members may differ by as much as this. Less than half of the lease; default: a tenth of
+   * the lease, at most 1,000.
    */
   clockAllowanceMs?: number | undefined;
   /** How long one call to the store may take, in ms: 10 to 600,000, default 5,000. */
@@ -92,11 +92,13 @@ export interface LeaseTerms {
   readonly extendEveryMs: number;
   readonly clockAllowanceMs: number;
   readonly retentionMs: number;
-  /** For an election: how much longer the stored lease of a leader is than the lease that the leader counts on. */
+  /**
+   * For an election: the time by which the stored lease of a leader is longer than the lease that the leader counts on.
+   */
   readonly transitionMs?: number;
 }
 
-/** How long a lease or a place that is stored under these terms lasts at most without an extension. */
+/** The longest time that a lease or a place stored under these terms lasts without an extension, in ms. */
 export const storedLeaseMs = ({ leaseMs, transitionMs = 0 }: LeaseTerms): number => leaseMs + transitionMs;
 
 export const PROVIDER_OPTIONS: KeysOf<LockProviderOptions> = {

@@ -21,9 +21,9 @@ export interface PrimitiveOptions {
   /** The lease of this primitive's holds, in ms. Default: that of the provider. */
   leaseMs?: number | undefined;
   /**
-   * How long a released seat is kept for the next caller of this provider while no other process waits, in ms: 0 to 24
-   * h, default 0 (not kept). For a mutex or a semaphore only. While the seat is kept, a try of another process is
-   * refused as if the lock were held; a request that waits gets the seat at once.
+   * The time for which a released seat is kept for the next caller of this provider, in ms: 0 to 24 h, default 0 (not
+   * kept). The seat is kept only while no other process waits. For a mutex or a semaphore only. While the seat is kept,
+   * a try of another process is refused as if the lock were held; a request that waits gets the seat at once.
    */
   keepMs?: number | undefined;
 }
@@ -139,7 +139,10 @@ export function parseAcquireOptions(
   };
 }
 
-/** An upgrade waits like a request. It keeps the lease and the `why` of its hold, so these options are only checked. */
+/**
+ * An upgrade waits like a request. It keeps the lease and the `why` of its hold, so the options `leaseMs` and `why` are
+ * only checked.
+ */
 export function parseUpgradeOptions(given: AcquireOptions | undefined, of: WaitingCall): ParsedWait {
   const { leaseMs, why, ...wait } = knownOptions(given, of, ACQUIRE_OPTIONS);
   optional(leaseMs, (ms) => leaseLength('leaseMs', ms));
@@ -147,7 +150,7 @@ export function parseUpgradeOptions(given: AcquireOptions | undefined, of: Waiti
   return parseWaitOf(wait, of);
 }
 
-/** The options of a method that waits and has no others. */
+/** The options of a method that waits and has no other options. */
 type WaitOptions = Pick<AcquireOptions, 'timeoutMs' | 'signal'>;
 
 export const parseWait = (given: WaitOptions | undefined, of: WaitingCall): ParsedWait =>

@@ -17,7 +17,10 @@ interface Taken {
   readonly handle: LockHandle;
 }
 
-/** How long a failed call waits for its releases, less the time by which it is past its timeout. */
+/**
+ * The longest time that a failed call waits for its releases, in ms. The time by which the call is already late is
+ * subtracted.
+ */
 const GIVE_BACK_MS = 1_000;
 
 /**
@@ -37,7 +40,7 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
   const startedMs = clock.nowMs();
   const acquire = async (part: Part, held: readonly LockHandle[]): Promise<LockHandle> => {
     const remainingMs = Math.max(0, startedMs + timeoutMs - clock.nowMs());
-    // With a timeout of 0 it would be a single try, which waits for a silent store although the time is up.
+    // With a timeout of 0 the acquire would be a single try, which waits for a silent store although the time is up.
     if (remainingMs === 0 && timeoutMs > 0) throw new AcquireTimeoutError(part.name, { waitedMs: timeoutMs });
     return await whileHeld(held, signal, (either) =>
       part.acquire({ ...options, signal: either, timeoutMs: remainingMs }),
@@ -49,7 +52,7 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
    */
   const giveBack = async (held: readonly LockHandle[]): Promise<void> => {
     const released = Promise.all(held.map((handle) => handle.release()));
-    // A single try has no timeout that it could be late for.
+    // A single try (`timeoutMs` 0) is never late, so its releases get the whole `GIVE_BACK_MS`.
     const lateMs = timeoutMs === 0 ? 0 : Math.max(0, clock.nowMs() - startedMs - timeoutMs);
     await within(clock, Math.max(0, GIVE_BACK_MS - lateMs), released);
   };
@@ -64,7 +67,7 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
     } catch (error) {
       await giveBack(held());
       if (!(error instanceof LockLostError)) throw error;
-      // If the caller has aborted, it gets its own reason and not a loss that happened at the same time.
+      // If the caller has aborted, it gets the reason of its abort, and not a loss that happened at the same time.
       signal?.throwIfAborted();
       const waitedMs = clock.nowMs() - startedMs;
       if (waitedMs >= timeoutMs) throw new AcquireTimeoutError(error.lockName ?? '', { waitedMs });
@@ -90,8 +93,8 @@ function composite<R extends readonly LockRequest[]>(
 
 /**
  * Waits with a signal that also aborts when one of these handles is lost: the other locks are not worth waiting for
- * then. It does not read the signals of the handles, because that would keep the handles from ever being found
- * forgotten.
+ * then. The function does not read the signals of the handles; if it did, the library could not find out any more that
+ * the caller has forgotten a handle.
  */
 async function whileHeld<T>(
   held: readonly LockHandle[],

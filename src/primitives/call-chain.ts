@@ -9,8 +9,8 @@ interface ChainLink {
   readonly lock: LockHandle;
   readonly outer: ChainLink | undefined;
   /**
-   * The work has ended, and the lock is given back. Calls that the work started and did not await are still in the
-   * chain.
+   * Whether the work has ended, so that the lock is given back. Calls that the work started and did not await still
+   * have this link in their chain.
    */
   isOver: boolean;
 }
@@ -18,8 +18,8 @@ interface ChainLink {
 const chain = new AsyncLocalStorage<ChainLink>();
 
 /**
- * Acquires, calls `work`, releases. A request for the same lock inside `work` can find out that its chain holds the
- * lock.
+ * Acquires a lock, calls `work`, and releases the lock. A request for the same lock inside `work` can find out that its
+ * chain holds the lock.
  */
 export async function useLock<L extends LockHandle, T>(
   requester: object,
@@ -50,8 +50,9 @@ export function heldByChain(requester: object, name: string): readonly LockHandl
 }
 
 /**
- * Requests a lock that the caller's own chain of calls may hold. If it does, one try finds out whether the lock can be
- * granted all the same. If not, a wait without a bound would never end, unless the chain has ended meanwhile.
+ * Requests a lock that the caller's own chain of calls may hold. If the chain holds it, one try finds out whether the
+ * lock can be granted all the same. After a try that fails, a wait without a bound would never end, unless the chain
+ * has released the lock meanwhile.
  *
  * @param isHopeless - Whether only the caller's own chain could end the wait.
  */
@@ -71,8 +72,9 @@ export async function askWithinChain<T>(
 }
 
 /**
- * A work that has released the lock itself, on purpose, has lost nothing. After a suspension of the machine, the server
- * is asked about the hold. If it does not answer, the hold was not known to be lost before the work ended.
+ * Throws the loss of a lock that is not held at the end of the work. Work that has released the lock itself has lost
+ * nothing. After a suspension, `confirm` asks the server about the hold. If the server does not answer, nothing is
+ * thrown, because the hold was not known to be lost before the work ended.
  */
 async function throwLoss(lock: LockHandle): Promise<void> {
   try {

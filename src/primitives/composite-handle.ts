@@ -99,11 +99,11 @@ async function releaseAll(taken: readonly LockHandle[]): Promise<boolean> {
 }
 
 /**
- * A signal that aborts with the first of these. `AbortSignal.any` does not do, because its signal keeps none of these
- * alive.
+ * Combines `signals` into one signal, which aborts with the first of them. `AbortSignal.any` is not enough: its result
+ * does not keep the given signals alive.
  *
- * The signal refers to these signals, so it keeps their handles alive while it is reachable. These signals refer to it
- * only while it has a listener, so handles that are forgotten together are found.
+ * The combined signal keeps the given signals, and so their handles, alive. The given signals refer to the combined one
+ * only while it has a listener, so the garbage collector can collect composite and handles together.
  */
 function firstOf(signals: readonly AbortSignal[]): AbortSignal {
   const first = signals.find(({ aborted }) => aborted);

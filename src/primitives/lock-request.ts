@@ -20,19 +20,19 @@ export interface MutexRequest {
 
 /** A request for a read, as one of several locks. */
 export interface ReadRequest {
-  /** The lock to read under. */
+  /** The lock to hold in the mode `read`. */
   readonly read: ReaderWriterLock;
 }
 
 /** A request for a write, as one of several locks. */
 export interface WriteRequest {
-  /** The lock to write under. */
+  /** The lock to hold in the mode `write`. */
   readonly write: ReaderWriterLock;
 }
 
 /** A request for an upgradeable read, as one of several locks. */
 export interface UpgradeableReadRequest {
-  /** The lock to read under, until it is upgraded. */
+  /** The lock to hold in the mode `upgradeable`; its handle can upgrade to a write. */
   readonly upgradeableRead: ReaderWriterLock;
 }
 
@@ -40,7 +40,7 @@ export interface UpgradeableReadRequest {
 export interface PermitRequest {
   /** The semaphore to take the permits from. */
   readonly semaphore: Semaphore;
-  /** How many permits: 1 to the limit, default 1. */
+  /** The number of permits: 1 to the limit, default 1. */
   readonly permits?: number | undefined;
 }
 

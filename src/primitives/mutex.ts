@@ -13,7 +13,7 @@ import type { Requester, Target } from './requester.js';
  *
  * It is not reentrant: a holder that requests the lock again waits for itself. Two processes can both believe that they
  * hold the lock only if clocks differ at a failover by more than `clockAllowanceMs`, or if a process continues past its
- * deadline without a check. Beyond that, the fencing token protects the resource.
+ * deadline without a check. In these two cases, the fencing token protects the resource.
  */
 export interface Mutex {
   /** The name that was given to `createMutex`. */

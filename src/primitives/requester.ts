@@ -23,7 +23,10 @@ export interface Target<H extends LockHandle> extends Wanted {
   /** How long a released seat is kept for the next caller of this process. */
   readonly keepMs?: number;
   makeHandle(hold: Hold, holds: Holds, context: AcquisitionContext): H;
-  /** Whether only the caller could end the wait, because its own chain of calls has these holds. Default: always. */
+  /**
+   * Whether only the caller itself could end the wait, because its own chain of calls has the holds `held`. Default:
+   * true.
+   */
   isHopeless?(held: readonly LockHandle[]): boolean;
 }
 
@@ -84,9 +87,7 @@ export class Requester {
     });
   }
 
-  /**
-   * Not an async function: each async frame costs one of the frames that `withCallerFrames` adds.
-   */
+  /** Not an async function: each async frame costs one of the frames that `withCallerFrames` adds. */
   #hold(request: BegunRequest, keepMs = 0): Promise<Hold> {
     const lock = this.#seatCache.lock(request.name, request.seats, keepMs);
     if (lock === undefined) return this.#ask(request);
@@ -104,7 +105,8 @@ export class Requester {
   async #ask(request: BegunRequest): Promise<Hold> {
     const acquisition = new Acquisition(this.#context, request);
     const grant = await acquisition.run();
-    // The provider was closed in the very turn of the grant, so nothing would extend this hold any more.
+    // The provider was closed in the same turn of the event loop as the grant, so nothing would extend this hold any
+    // more.
     if (this.#context.closing.aborted) {
       acquisition.giveBack();
       throw new ProviderClosedError(request.name);

@@ -21,8 +21,8 @@ const cameTooLate = (reply: Reply | null, limit: number, notAfter: Date): boolea
   reply.nowMs > notAfter.getTime();
 
 /**
- * What one semaphore object knows of the limit: the given one before the first contact with the store, and the stored
- * one since then.
+ * What one semaphore object knows of the limit: the given limit before the first contact with the store, and the stored
+ * limit since then.
  */
 export class SemaphoreLimit {
   readonly #context: AcquisitionContext;
@@ -46,8 +46,8 @@ export class SemaphoreLimit {
   }
 
   /**
-   * What a request says about the limit. Before the first contact it gives the limit of this object, to be used as
-   * `whenLimitDiffers` says.
+   * What a request says about the limit. Before the first contact, the request carries the limit of this object, and
+   * `whenLimitDiffers` says how the server uses this limit.
    */
   demand(permits: number): Demand {
     if (this.#knowsStoredLimit) return { permits, limit: this.#known };
@@ -62,7 +62,7 @@ export class SemaphoreLimit {
   note({ isWellFormed, limit }: Reply): void {
     if (!isWellFormed || limit === undefined) return;
     this.#known = limit;
-    // Keep rejecting until the stored limit matches.
+    // With `throw`, requests are refused until the stored limit matches the given one.
     if (this.#whenLimitDiffers !== 'throw' || limit === this.#given) this.#knowsStoredLimit = true;
   }
 
@@ -98,10 +98,11 @@ export class SemaphoreLimit {
   }
 
   /**
-   * Repeats the request with the same not-after. If a copy came too late, the next one has a new not-after: after a
-   * suspension the estimate of the server's clock is behind, and the answer "too late" has corrected it.
+   * Repeats the request with the same not-after. If a copy came too late, the next copy has a new not-after: after a
+   * suspension, the estimate of the server's clock is behind, and the answer "too late" has corrected that estimate.
    *
-   * After an answer, the method waits until no unanswered copy can arrive: a copy would undo the caller's next resize.
+   * After an answer, the method waits until no unanswered copy can arrive: a late copy would undo the caller's next
+   * resize.
    */
   async #sendResize(limit: number): Promise<Outcome<Answer>> {
     const { clock, collection, settings } = this.#context;
@@ -127,7 +128,7 @@ export class SemaphoreLimit {
     return outcome;
   }
 
-  /** Takes over an idle lock of another kind. */
+  /** Sends the resize; if the name has an idle lock of another kind, takes that lock over. */
   async #submit(limit: number, notAfter: Date): Promise<Outcome<Answer>> {
     const { combiner } = this.#context;
     const operation = { type: 'resize', limit, notAfter } as const;
