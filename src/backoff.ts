@@ -2,8 +2,8 @@ import { sleepUntil } from './clock.js';
 import type { Clock } from './clock.js';
 
 /**
- * Pauses between tries that fail: each lasts twice as long as the one before, up to a bound. Up to half of each pause is
- * taken off at random, so that processes whose tries have failed together do not come back together.
+ * Pauses between tries that fail: each lasts twice as long as the one before, up to a bound. Up to half of each pause
+ * is taken off at random, so that processes whose tries have failed together do not come back together.
  */
 export class Backoff {
   readonly #firstMs: number;
@@ -14,17 +14,17 @@ export class Backoff {
     this.#maxMs = maxMs;
   }
 
-  /** The longest pause after so many earlier failures in a row. */
+  /** The longest pause after this number of failures in a row. */
   longestMs(failures: number): number {
     return Math.min(this.#firstMs * 2 ** failures, this.#maxMs);
   }
 
-  /** The pause after so many earlier failures in a row. */
+  /** The pause after this number of failures in a row. */
   pauseMs(failures: number): number {
     return this.longestMs(failures) * (0.5 + Math.random() / 2);
   }
 
-  /** Pauses after so many earlier failures in a row. The signal ends the pause. */
+  /** Pauses after this number of failures in a row. The signal ends the pause. */
   pause(clock: Clock, failures: number, signal?: AbortSignal): Promise<void> {
     return sleepUntil(clock, clock.nowMs() + this.pauseMs(failures), signal);
   }

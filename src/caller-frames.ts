@@ -1,9 +1,11 @@
-/** The most frames of the library between the code that creates an error and the frames of the caller. */
+/**
+ * The largest number of the library's own frames between the code that creates an error and the frames of the caller.
+ */
 const OWN_FRAMES = 20;
 
 /**
  * Returns what `make` returns. The stack of an error that `make` creates reaches the caller's code: V8 keeps ten
- * frames, and the asynchronous frames of the library would fill them.
+ * frames, and without this function the asynchronous frames of the library would fill all ten.
  */
 export function withCallerFrames<T>(make: () => T): T {
   const { stackTraceLimit } = Error;

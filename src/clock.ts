@@ -3,7 +3,9 @@ export interface Clock {
   /** Milliseconds of a monotonic clock. Every deadline is counted on it. */
   nowMs(): number;
 
-  /** Milliseconds of the wall clock. It is compared with `nowMs` alone, to notice that the process was suspended. */
+  /**
+   * Milliseconds of the wall clock. Its only use: a comparison with `nowMs` shows whether the process was suspended.
+   */
   wallMs(): number;
 
   /**
@@ -37,7 +39,9 @@ export interface Timer {
 
 export const DAY_MS = 86_400_000;
 
-/** The longest delay that Node's timers accept. A longer one fires at once (E43), so longer waits are cut into slices. */
+/**
+ * The longest delay that Node's timers accept. A longer one fires at once (E43), so longer waits are cut into slices.
+ */
 export const MAX_TIMER_MS = 2_147_483_647;
 
 export const systemClock: Clock = {
@@ -73,7 +77,8 @@ class SystemTimer implements Timer {
 }
 
 /**
- * Calls `end` once, when the clock has reached `atMs` or when the signal aborts. `cancel` of the result prevents that.
+ * Calls `end` once, when the clock has reached `atMs` or when the signal aborts. `cancel` of the returned timer
+ * prevents the call.
  */
 function atOrAborted(clock: Clock, atMs: number, signal: AbortSignal | undefined, end: () => void): Timer {
   const cancel = (): void => {
@@ -91,8 +96,8 @@ function atOrAborted(clock: Clock, atMs: number, signal: AbortSignal | undefined
 }
 
 /**
- * Resolves or rejects with the promise. If `boundMs` is up or the signal aborts first, resolves with `undefined`, and
- * the promise continues in the background.
+ * Resolves or rejects as the promise does. If `boundMs` pass or the signal aborts before that, resolves with
+ * `undefined`, and the work behind the promise continues in the background.
  */
 export async function within<T>(
   clock: Clock,
@@ -119,7 +124,7 @@ export const sleepUntil = (clock: Clock, atMs: number, signal?: AbortSignal): Pr
     atOrAborted(clock, atMs, signal, resolve);
   });
 
-/** Resolves at the end of the present turn, so that what several callers ask for in one turn can go together. */
+/** Resolves at the end of the present turn, so that the operations of all callers in one turn can be sent together. */
 export const endOfTurn = (): Promise<void> =>
   new Promise((resolve) => {
     process.nextTick(resolve);

@@ -36,8 +36,8 @@ import { WakeStream } from './store/streams/wake-stream.js';
 const KINDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSeats, electionSeats];
 
 /**
- * One kind for each set of fields that has leases, so that a read finds each lease once: an election stores its leader
- * in the field of a mutex.
+ * The kinds whose leases are in different fields, so that a read finds each lease once. The election is left out,
+ * because it stores its leader in the field of a mutex.
  */
 const KINDS_BY_LEASE_FIELDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSeats];
 
@@ -154,7 +154,7 @@ export class Engine {
     };
   }
 
-  /** How other processes see this provider: its process id, after its label if it has one. */
+  /** The name of this provider for other processes: its label, if it has one, and its process id. */
   get #displayName(): string {
     const { label } = this.settings;
     return label === undefined ? this.processId : `${label} (${this.processId})`;
@@ -222,7 +222,10 @@ function notADb(given: unknown): TypeError {
   return new TypeError(`db must be a Db of the driver, such as client.db('name')${hint}`);
 }
 
-/** A change stream occupies a connection. In a pool of one, no other command would ever be sent (E36). */
+/**
+ * A change stream occupies a connection. In a pool of one connection, no other command would ever be sent (E36), so the
+ * provider polls instead.
+ */
 function settingsFor(db: Db, settings: Settings): Settings {
   if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') throw notADb(db);
   parseNamespace(db.databaseName, settings.collectionName);

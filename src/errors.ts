@@ -5,8 +5,9 @@ import type { LockKind, Mode } from './protocol/lock-document.js';
 
 /**
  * The time to wait was up before the lock was granted. Nothing is held and nothing stays queued: the library withdraws
- * the request at once, or else in the background, where it lives for at most one lease. If the store did not answer at
- * the end, the message says so, and whether the store ever answered; `cause` is then the last error of the driver.
+ * the request at once or, if the store does not answer, in the background. Whatever the request left in the store lives
+ * for at most one lease. If the store did not answer at the end, the message says so, and whether the store ever
+ * answered; `cause` is then the last error of the driver.
  */
 export class AcquireTimeoutError extends LeaseholdError {
   /** Always `ACQUIRE_TIMEOUT`. */
@@ -23,8 +24,9 @@ export class AcquireTimeoutError extends LeaseholdError {
 
   /**
    * @internal
-   * @param details - `cause`: why the store did not answer, if it was silent at the end. `hadAnswered`: it had shown
-   *   the lock to this request before. `silence`: the text of the message about this, if there are several stores.
+   * @param details - `cause`: why the store did not answer, if it was silent at the end. `hadAnswered`: the store had
+   *   shown the lock to this request before. `silence`: the words about the silence in the message, if there are
+   *   several stores.
    */
   constructor(
     lockName: string,
@@ -156,7 +158,10 @@ export class QueueFullError extends LeaseholdError {
   /** Always `QUEUE_FULL`. */
   readonly code = 'QUEUE_FULL';
 
-  /** The option `maxMembers`. It was reached unless the document is full; `cause` is then the server's error. */
+  /**
+   * The option `maxMembers`. The lock has this number of holders and waiters, unless there is a `cause`: then the
+   * document is full, and `cause` is the server's error.
+   */
   readonly maxMembers: number;
 
   /** @internal */
@@ -197,7 +202,8 @@ export class ProviderClosedError extends LeaseholdError {
 
 /**
  * The store refused a command, or did not answer in time. If `outcomeKnown` is false, the command may have been
- * applied. The library then removes in the background what it may have left behind, which lives for at most one lease.
+ * applied. In that case the library removes in the background whatever the command left behind, and nothing of it lives
+ * longer than one lease.
  */
 export class StoreUnavailableError extends LeaseholdError {
   /** Always `STORE_UNAVAILABLE`. */
@@ -254,8 +260,8 @@ export class StaleTokenError extends LeaseholdError {
 }
 
 /**
- * The caller's own chain of calls holds the lock that the caller requests without a timeout, and could keep the request
- * from ever being granted.
+ * The caller requests a lock without a timeout while its own chain of calls holds that lock, so the request might never
+ * be granted.
  */
 export class DeadlockError extends LeaseholdError {
   /** Always `DEADLOCK`. */

@@ -12,8 +12,8 @@ export interface AttemptEvent {
   /** The kind of the lock. */
   readonly kind: LockKind;
   /**
-   * The attempt id. It stays the same from the queue to the release. In the timeout of a request that never reached a
-   * store: a fresh id.
+   * The attempt id. It stays the same from the queue to the release. A `timeout` event has a fresh id if its request
+   * never reached a store.
    */
   readonly id: string;
 }
@@ -36,13 +36,13 @@ export interface AcquiredEvent extends AttemptEvent {
 export interface ExtendedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** How long the process can rely on the hold from now on, in ms. */
+  /** The time for which the process can rely on the hold from now on, in ms. */
   readonly remainingMs: number;
 }
 
 /**
- * The owner released the hold. If `confirmed` is false, it is not known that the store removed the lease: it has not
- * answered reliably, or the lease is left to expire, as that of a leader is.
+ * The owner released the hold. If `confirmed` is false, the library does not know that the store removed the lease: the
+ * store has not answered reliably, or the lease is left to expire, as the lease of a leader is.
  */
 export interface ReleasedEvent extends AttemptEvent {
   /** The token of the hold. */
@@ -97,7 +97,7 @@ export interface ReleaseRequestedEvent extends AttemptEvent {
   readonly why?: string | undefined;
 }
 
-/** The provider has decided how waiters are woken, or has changed it. */
+/** The provider has decided how waiters are woken, or has changed that decision. */
 export interface WakeupsEvent {
   /** The way that is used from now on. */
   readonly mode: Wakeups;
@@ -109,7 +109,10 @@ export interface WakeupsEvent {
 export interface StoreErrorEvent {
   /** The lock that the command was about; `null` if it was not about one lock. */
   readonly lockName: string | null;
-  /** What the library was doing: `transition`, `extension`, `read`, `list`, `index`, `stream` or `hello` (the handshake). */
+  /**
+   * What the library was doing: `transition`, `extension`, `read`, `list`, `index`, `stream` or `hello` (the
+   * handshake).
+   */
   readonly during: string;
   /** What went wrong: an error of this library, or of the driver or the server, shortened. */
   readonly error: unknown;
@@ -137,11 +140,11 @@ export interface LockProviderEvents {
   lost: [LostEvent];
   /** A handle was forgotten without a release, and its lock was given back. */
   abandoned: [AbandonedEvent];
-  /** A request that waited timed out. */
+  /** A request timed out after it had waited. */
   timeout: [TimeoutEvent];
   /** A holder was asked to release. */
   releaseRequested: [ReleaseRequestedEvent];
-  /** The provider has decided how waiters are woken, or has changed it. */
+  /** The provider has decided how waiters are woken, or has changed that decision. */
   wakeups: [WakeupsEvent];
   /** A command to the store failed or was not answered. */
   storeError: [StoreErrorEvent];
@@ -157,7 +160,7 @@ export const PROVIDER_WARNINGS: {
   lost: {
     code: 'LEASEHOLD_LOST',
     message: ({ lockName, why, heldMs, fencingToken }) =>
-      // This was expected: the application closed the provider while it held the lock.
+      // This was expected: the application closed the provider while the lock was held.
       why === 'provider-closed'
         ? null
         : `Lock ${quoted(lockName)} was lost (${why}) ${String(heldMs)} ms after its grant with token ${String(fencingToken)}`,
@@ -165,7 +168,8 @@ export const PROVIDER_WARNINGS: {
   storeError: {
     code: 'LEASEHOLD_STORE_ERROR',
     message: ({ lockName, during, error }) => {
-      // No call waits for these alone, and a program may close its client before the provider.
+      // The stream and the index build run in the background, so no call of the application fails by them alone. If the
+      // application closes its client before the provider, their errors are expected.
       if ((during === 'stream' || during === 'index') && isOfClosedClient(error)) return null;
       const about = lockName === null ? '' : ` of lock ${quoted(lockName)}`;
       return `The store failed or did not answer during ${during}${about}: ${oneLine(error)}`;

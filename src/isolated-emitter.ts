@@ -23,7 +23,10 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
   readonly #unheard: UnheardFailures<Events>;
   #isRetired = false;
 
-  /** @internal @param warnings - The failure events, and the process warning for each that has no listener. */
+  /**
+   * @internal @param warnings - The events that report failures, and the process warning for each of them if it has no
+   *   listener.
+   */
   constructor(warnings: FailureWarnings<Events> = {}) {
     super();
     this.#unheard = new UnheardFailures(warnings);
@@ -105,7 +108,7 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     fn: Listener<Events, E>,
   ): Listener<Events, E> {
     const listener = fn as AnyListener;
-    // eventemitter3 removes a one-time listener by the function that it registered, which is the wrapper.
+    // For a one-time listener, eventemitter3 itself passes the function that it registered: the wrapper.
     if (this.#wrappers.has(listener)) return fn;
     let isolated = this.#isolated.get(listener);
     if (isolated === undefined) {

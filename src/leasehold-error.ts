@@ -17,7 +17,10 @@ export type LeaseholdErrorCode =
 
 /** The base class of all errors of this library. A wrong argument causes a `TypeError` or a `RangeError` instead. */
 export abstract class LeaseholdError extends Error {
-  /** Identifies the kind of failure. It works between two copies of this package, too, where `instanceof` does not. */
+  /**
+   * Identifies the kind of failure. The code also works between two copies of this package, where `instanceof` does
+   * not.
+   */
   abstract readonly code: LeaseholdErrorCode;
 
   /** The lock that the error is about; `null` if the error is not about one lock. */

@@ -77,8 +77,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * Creates a mutex object of this name. Sends nothing. All objects of one name are the same lock.
    *
    * @param name - 1 to 1,024 bytes of UTF-8; any character, case-sensitive, not normalised.
-   * @throws `TypeError` if the name is not a string or not well-formed; `RangeError` if it is empty or longer; either
-   *   for a wrong option.
+   * @throws `TypeError` if the name is not a string or not well-formed; `RangeError` if the name is empty or longer;
+   *   one of the two errors for a wrong option.
    */
   createMutex(name: string, options?: PrimitiveOptions): Mutex {
     const { requester, settings } = this.#engine;
@@ -131,9 +131,9 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Creates a job of this name. The leader of an election runs it: of the election of the same name, unless the options
-   * give another one. Sends nothing before `start`. Objects of one name in other processes are the same job, and should
-   * have the same options.
+   * Creates a job of this name. The leader of an election runs the job: of the election of the same name, unless the
+   * options name another election. Sends nothing before `start`. Objects of one name in other processes are the same
+   * job, and should have the same options.
    *
    * @throws As `createMutex`.
    */
@@ -166,15 +166,15 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    *
    * The locks are acquired one after the other in the order of their names, whatever the order of `requests`. So
    * callers that want the same locks never wait for each other in a circle. This does not cover later upgrades.
-   * `timeoutMs` and `signal` are those of the whole call.
+   * `timeoutMs` and `signal` apply to the whole call.
    *
    * @param requests - Locks of this provider, each once: `{ mutex }`, `{ read }`, `{ write }`, `{ upgradeableRead }` or
    *   `{ semaphore, permits? }`.
    * @returns One handle for all locks; its `handles` are in the order of the requests.
-   * @throws `TypeError` for an empty list, for a lock that is named twice and for a lock of another provider; whatever
-   *   the acquire of each lock throws. All locks that were acquired are given back before the error is thrown. If the
-   *   store is silent, the error comes at most a second later, and the library continues to give back in the
-   *   background.
+   * @throws `TypeError` for an empty list, for a lock that is named twice and for a lock of another provider; every
+   *   error that the acquire of one lock throws. All locks that were acquired are given back before the error is
+   *   thrown. If the store is silent, the error comes at most a second later, and the library continues to give back in
+   *   the background.
    */
   async acquireAll<const R extends readonly LockRequest[]>(
     requests: R,
@@ -223,9 +223,9 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * at once. Any other holder learns of it at its next extension: within `extendEveryMs`, a third of a lease by
    * default.
    *
-   * With `force` the seats are emptied at once. Until the old holders learn of it, which takes just as long, only
-   * tokens protect the resource. A hold that ends by a revocation, with or without `force`, is lost as `revoked`. If
-   * several revocations concern one lease, the first one gives the reason, unless a later one uses `force`.
+   * With `force` the seats are emptied at once. The old holders learn of the revocation in the same way, and until then
+   * only tokens protect the resource. A hold that ends by a revocation, with or without `force`, is lost as `revoked`.
+   * If several revocations concern one lease, the first one gives the reason, unless a later one uses `force`.
    *
    * @throws `TypeError` or `RangeError` for a wrong option; otherwise as `inspect`.
    */

@@ -8,27 +8,29 @@ export interface CallLimits extends ParsedWait {
   /** When the call began, on the monotonic clock. */
   readonly startedMs: number;
   /**
-   * How long a single try (`timeoutMs` 0) waits for a silent store. A call that waits longer for its turn rides out an
-   * absent store until its own timeout.
+   * The time for which a single try (`timeoutMs` 0) waits for a silent store, in ms. A call with a longer `timeoutMs`
+   * waits for the store until that timeout.
    */
   readonly tryMs?: number | undefined;
 }
 
-/** How long the answer to a cancel is awaited once the time to wait is up. */
+/** The longest wait for the answer to a cancel, which is sent when the request's own time to wait is up. */
 export const CANCEL_GRACE_MS = 1_000;
 
-/** The end of a call from outside. */
+/** The reason why a call ends from outside. */
 export type Stop =
   { readonly type: 'aborted'; readonly errorOf: () => unknown } | { readonly type: 'time up' };
 
-/** How one call hears that it has to end. */
+/** The callbacks that tell one call that it has to end. */
 export interface ScopeListener {
   /**
    * The caller aborted, or the provider closes. `errorOf` creates the error: call it in a function that the caller
    * awaits, if there is one, so that the stack leads to the caller.
    */
   readonly aborted: (errorOf: () => unknown) => void;
-  /** The time is up. The call may still have to ask the server whether its grant came first, so this is no error yet. */
+  /**
+   * The time is up. The call may still have to ask the server whether its grant came first, so this is no error yet.
+   */
   readonly timeUp: () => void;
 }
 
@@ -41,7 +43,7 @@ export function throwIfOver(lockName: string, closing: AbortSignal, signal: Abor
 /**
  * The scope of one call: the caller's signal, the closing of the provider, and the time to wait, in one place.
  *
- * The timer keeps no process alive; a caller that awaits does (keep-alive.ts).
+ * The timer does not keep the process alive. As long as a caller awaits, `keepAlive` does.
  */
 export class Scope {
   readonly #lockName: string;

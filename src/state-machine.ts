@@ -1,12 +1,12 @@
 /** The states to which each state may change. */
 export type Moves<S extends string> = Readonly<Record<S, readonly S[]>>;
 
-/** Throws if the move is not one of `moves`. Every such move is a bug of the library. */
+/** Throws if the move is not one of `moves`. A move that is not in the list is a bug of the library. */
 export function assertMove<S extends string>(moves: Moves<S>, from: S, to: S): void {
   if (!moves[from].includes(to)) throw new Error(`no move from ${from} to ${to}`);
 }
 
-/** The state of one object, changed only by the moves that it was given. */
+/** The state of one object. It changes only by the given moves. */
 export class StateMachine<S extends string> {
   readonly #moves: Moves<S>;
   #now: S;

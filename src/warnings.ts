@@ -26,7 +26,7 @@ const ONE_A_MINUTE_MS = 60_000;
 /** The last warning about one event. */
 interface LastWarning {
   readonly atMs: number;
-  /** How many failures were left out since then. */
+  /** The number of failures since then that caused no warning. */
   leftOut: number;
 }
 

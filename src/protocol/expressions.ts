@@ -18,10 +18,10 @@ export type Stage = Readonly<Record<string, Expression>>;
 
 export const NOW = '$$NOW';
 
-/** The value of a caller. The server never reads it as a path or an operator (E25). */
+/** A value that a caller has given. The server never reads a literal as a path or an operator (E25). */
 export const literal = (value: Expression): Expression => ({ $literal: value });
 
-/** An attempt id. An id of this library is no path, but an id that a document shows may look like one (E25). */
+/** An attempt id. An id of this library is no path, but an id that a document shows may look like a path (E25). */
 export const idText = (id: string): Expression => (id.startsWith('$') ? literal(id) : id);
 
 export const EMPTY_OBJECT: Expression = literal({});
@@ -40,12 +40,12 @@ export const equal = (a: Expression, b: Expression): Expression => ({ $eq: [a, b
 
 export const isIn = (value: Expression, values: Expression): Expression => ({ $in: [value, values] });
 
-/** Up to so many values are compared one by one. A longer list is halved first. */
+/** Up to this number of values are compared one by one. A longer list is halved first. */
 const MAX_LINEAR = 16;
 
 /**
- * Whether the value is one of these strings. `$in` compares with each of them: with 10,000 leases and 2,048 ids, it
- * takes the server 770 ms. A binary search takes 36 ms (measured).
+ * Whether the value is one of these strings. `$in` compares the value with each string: with 10,000 leases and 2,048
+ * ids, that takes the server 770 ms. A binary search takes 36 ms (measured).
  */
 export function isOneOfMany(value: Expression, strings: readonly string[]): Expression {
   const sorted = [...strings].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
@@ -70,7 +70,10 @@ export const filter = (input: Expression, cond: Expression): Expression => ({ $f
 
 export const hasType = (value: Expression, type: string): Expression => equal({ $type: value }, type);
 
-/** Whether each value is as expected. Comparing two arrays costs half of the single comparisons (measured: parsing). */
+/**
+ * Whether each value is as expected. One comparison of two arrays costs half as much as a comparison for each value
+ * (measured; most of the cost is parsing).
+ */
 export const match = (pairs: readonly (readonly [Expression, Expression])[]): Expression =>
   equal(
     pairs.map(([value]) => value),
@@ -88,11 +91,15 @@ export const leaseFromNow = (expiresAt: Expression, leaseMs: Expression): Expres
 });
 
 /**
- * The server time in ms × 1,000. Tokens are above it, so they rise also over a purge, a drop or a restore (S3, E10).
+ * The server time in ms × 1,000. Every token is above it, so tokens go on rising after a purge, a drop or a restore
+ * (S3, E10).
  */
 export const CLOCK_TOKEN: Expression = { $multiply: [{ $toLong: NOW }, 1_000] };
 
-/** The token of the next grant, above the fence and above the clock. `offset` is added if one update grants several. */
+/**
+ * The token of the next grant, above the fence and above the clock. `offset` is added if one update gives several
+ * tokens.
+ */
 export const nextToken = (...offset: readonly Expression[]): Expression => ({
   $add: [{ $max: ['$fence', CLOCK_TOKEN] }, ...offset, 1],
 });
@@ -101,9 +108,9 @@ export const nextToken = (...offset: readonly Expression[]): Expression => ({
 export const STORED_WAITERS: Expression = when(hasType('$queue', 'object'), { $objectToArray: '$queue' }, []);
 
 /**
- * For each field of this object, in their order: `{ k, v: true }` if the field has one of these names, else
- * `{ k, v: value }`. The names that the object does not have come last. This is one pass over both: `$in` would compare
- * each field with all names, and dynamic paths need MongoDB 7.2.
+ * For each field of this object, in their order, an object `{ k, v }`: `v` is `true` if the field has one of these
+ * names, else the field's value. The names that the object does not have come last. This takes one pass over the fields
+ * and the names: `$in` would compare each field with all names, and dynamic paths need MongoDB 7.2.
  */
 export const marked = (object: Expression, names: readonly string[]): Expression => ({
   $objectToArray: merge(object, literal(Object.fromEntries(names.map((name) => [name, true])))),
@@ -121,7 +128,7 @@ export const SHAPE_BESIDE_QUEUE: readonly (readonly [Expression, Expression])[] 
   [typeOf('$purgeAt'), 'date'],
 ];
 
-/** The same with the queue. */
+/** `SHAPE_BESIDE_QUEUE` and the type of the queue. */
 export const COMMON_SHAPE: readonly (readonly [Expression, Expression])[] = [
   ...SHAPE_BESIDE_QUEUE,
   [typeOf('$queue'), 'object'],

@@ -25,7 +25,10 @@ export const MAX_LEASE_MS = 86_400_000;
  */
 export type Mode = 'read' | 'upgradeable' | 'write';
 
-/** The most jobs of one election. No job may be dropped from the list: its instants could be claimed again. */
+/**
+ * The most jobs of one election. No job is ever dropped from the list: the instants of a dropped job could be claimed
+ * again.
+ */
 export const MAX_JOBS = 1_000;
 
 /** The upper bound of a semaphore's limit, and of the permits of one request. */
@@ -46,14 +49,14 @@ export interface EntryFields {
   /** Semaphore only. */
   readonly permits?: number;
   /**
-   * How many tokens the grant reserves beyond its own. If it is above 0, the process may keep the seat between its
-   * callers, and the transition of a request that has to wait names the lease in `wake`.
+   * The number of tokens that the grant reserves beyond its own. If it is above 0, the process may keep the seat
+   * between its callers, and the transition of a request that has to wait names the lease in `wake`.
    */
   readonly keeps?: number;
   /** Election only. */
   readonly candidateId?: string;
   readonly value?: string;
-  /** Election only. The lease of a waiter does not include it; the grant adds it at the end of the lease. */
+  /** Election only: the time that the grant adds at the end of the lease. The lease of a waiter does not include it. */
   readonly transitionMs?: number;
 }
 
@@ -71,18 +74,22 @@ export interface Lease extends EntryFields {
   /** A polite revocation sets it: the lease is not extended any more, and ends at its release or its expiry. */
   readonly ending?: boolean;
   readonly endingWhy?: string;
-  /** Leader only: the nonce of the last call of a job in its term. The read after an extension shows it. */
+  /** Leader only: the nonce of the last call of a job in the leader's term. The read after an extension shows it. */
   readonly called?: string;
 }
 
 /**
- * How long a lease or a place goes on, by the server's clock at `nowMs`; at most one lease. An expiry further ahead was
- * written before the server's clock stepped back. It passes at once when the clock is set right (E9).
+ * The time for which a lease or a place goes on after `nowMs` of the server's clock, in ms; at most one lease. An
+ * expiry further ahead was written before the server's clock stepped back. Such an expiry passes at once when the clock
+ * is set right (E9).
  */
 export const leftMs = (expiresAt: Date, nowMs: number, leaseMs: number): number =>
   Math.min(expiresAt.getTime() - nowMs, leaseMs);
 
-/** How long the holder may rely on the lease. A leader may not rely on the transition at the end of its lease. */
+/**
+ * The time for which the holder may rely on the lease, in ms. A leader may not rely on the transition at the end of its
+ * lease.
+ */
 export const countedLeftMs = ({ expiresAt, leaseMs, transitionMs = 0 }: Lease, nowMs: number): number =>
   leftMs(expiresAt, nowMs, leaseMs) - transitionMs;
 

@@ -7,13 +7,16 @@ export interface Request extends Demand {
   readonly leaseMs: number;
   readonly label?: string | undefined;
   readonly why?: string | undefined;
-  /** How many tokens the grant reserves for passes of the seat; `undefined`: the process does not keep the seat. */
+  /**
+   * The number of tokens that the grant reserves for passing the seat on; `undefined`: the process does not keep the
+   * seat.
+   */
   readonly keeps?: number | undefined;
   /** The server time after which the request does nothing, so that it cannot take effect after its own cleanup (E2). */
   readonly notAfter: Date;
   /** The most holders and waiters that the lock may have, this attempt included. */
   readonly maxMembers: number;
-  /** How long the document outlives its last lease. */
+  /** The time for which the document outlives its last lease. */
   readonly retentionMs: number;
 }
 
@@ -33,7 +36,7 @@ export interface Demand {
   readonly candidateId?: string | undefined;
   /** Election only: the value that the leader publishes. */
   readonly value?: string | undefined;
-  /** Election only: the time that the grant adds to the lease. In it only the same candidate may enter. */
+  /** Election only: the time that the grant adds to the lease. During it only the same candidate may enter. */
   readonly transitionMs?: number | undefined;
 }
 
@@ -42,7 +45,7 @@ export interface Revoking extends Revocation {
   readonly ids: readonly string[];
 }
 
-/** The revoker and the reason of a revocation. The document records it only if `by` is given. */
+/** The revoker and the reason of a revocation. The document records the revocation only if `by` is given. */
 export interface Revocation {
   /** The label and the process id of a provider. */
   readonly by?: string | undefined;
@@ -52,7 +55,7 @@ export interface Revocation {
 /** One step of a transition. Only `enqueue` and `try` may create a lock document. */
 export type Operation =
   | { readonly type: 'enqueue' | 'try'; readonly request: Request }
-  /** Removes a waiter, never a lease: the grant may come before the cancel of a timeout. Then the seat stays (E6). */
+  /** Removes a waiter, never a lease: if the grant comes before the cancel of a timeout, the seat stays (E6). */
   | { readonly type: 'cancel'; readonly id: string }
   /** Removes a lease or a waiter. */
   | { readonly type: 'leave'; readonly id: string }
@@ -62,7 +65,10 @@ export type Operation =
       readonly ids: readonly string[];
       readonly leaseMs: number;
       readonly retentionMs: number;
-      /** Never used twice, so that the update is a real write: an isolated old primary acknowledges one that is not. */
+      /**
+       * Never used twice, so that the update is a real write: an isolated old primary acknowledges an update that
+       * changes nothing.
+       */
       readonly nonce: string;
     }
   /** Asks holders to release: `wake` names them, and they are not extended any more. */
@@ -74,7 +80,8 @@ export type Operation =
 
 /**
  * Raises the fence to at least this token if this attempt has a live lease, so that every later grant has a higher
- * token. So the tokens of a quorum lock rise although different majorities of its stores grant it. It extends nothing.
+ * token. This keeps the tokens of a quorum lock rising although different majorities of its stores grant it. The lease
+ * is not extended.
  */
 export interface RaiseFence {
   readonly type: 'raiseFence';
@@ -99,8 +106,9 @@ export interface Exchange {
   /** Upgrade only: true waits for the other readers to leave, false is a single try. */
   readonly waits: boolean;
   /**
-   * Upgrade only: the token that the process knows. If the lease is stored as a write without a higher token, it takes
-   * a new token: the process has given that write up, and a resource has to tell the new writes from the old ones.
+   * Upgrade only: the token that the process knows. If the stored lease has the mode `write` and no higher token, it
+   * takes a new token: the process has given up that mode since, and a resource has to tell the new writes from the old
+   * ones.
    */
   readonly knownToken?: number | undefined;
 }
@@ -109,12 +117,13 @@ export interface Exchange {
 export interface Resize {
   readonly type: 'resize';
   readonly limit: number;
-  /** The server time after which it does nothing: a late copy must not undo a later resize. */
+  /** The server time after which the resize does nothing: a late copy must not undo a later resize. */
   readonly notAfter: Date;
 }
 
 /**
- * Gives the seat of this attempt to that candidate, at any place of the queue. If it does not wait, nothing changes.
+ * Gives the seat of this attempt to that candidate, whatever its place in the queue. If the candidate does not wait,
+ * nothing changes.
  */
 export interface HandOver {
   readonly type: 'handOver';
@@ -151,7 +160,7 @@ export interface Claim {
  */
 export type RunOutcome = 'completed' | 'failed' | 'missed';
 
-/** Stores how a run ended. The term of this attempt claimed the run for this instant. */
+/** Stores how a run ended: the run that the term of this attempt claimed for this instant. */
 export interface Conclude {
   readonly type: 'conclude';
   readonly id: string;

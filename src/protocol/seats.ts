@@ -26,7 +26,7 @@ export interface SeatRules {
   /** The fields of a waiter and its lease that only this kind has. */
   readonly ownFields: readonly string[];
 
-  /** The field of a waiter whose value a grant adds to the lease. With `null`, a grant keeps the waiter's lease. */
+  /** The field of a waiter whose value a grant adds to the lease. With `null`, a grant keeps the waiter's `leaseMs`. */
   readonly lengthenedBy: 'transitionMs' | null;
 
   /** The seat fields of a vacant lock that these operations create. */

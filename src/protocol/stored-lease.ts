@@ -35,7 +35,7 @@ export const isLeaseAt = (at: string, own: readonly (readonly [Expression, Expre
 
 export const isOneOf = (at: string, ids: readonly string[]): Expression => isOneOfMany(`${at}.id`, ids);
 
-/** The token of the grant. It names the lease also after changes of mode, which replace the token. */
+/** The token of the grant. It names the lease for good, although a change of mode replaces `token`. */
 export const firstTokenAt = (at: string): Expression => ({
   $ifNull: [`${at}.firstToken`, `${at}.token`],
 });

@@ -26,7 +26,7 @@ const appendWords = (text: Expression, members: Expression, word: readonly Expre
 /** Each concatenation copies the whole text so far, so thousands of words are put together in portions. */
 const PORTION = 100;
 
-/** `wake` with one more word for each of these members. They may be thousands. */
+/** `wake` with one more word for each of these members, of which there may be thousands. */
 const wakeWith = (members: Expression, word: readonly Expression[]): Expression =>
   bind(
     { members },
@@ -52,7 +52,7 @@ const GRANTED: readonly Expression[] = [
 /** `wake` with the grant of each of these leases. */
 export const granted = (leases: Expression): Expression => wakeWith(leases, GRANTED);
 
-/** The same for at most one lease, with fewer expressions. */
+/** Like `granted`, for at most one lease and with fewer expressions. */
 export const grantedOne = (leases: Expression): Expression => appendWords('$wake', leases, GRANTED);
 
 /** `wake` with “look again” for each of these leases that meets the condition on `$$this`. */
@@ -69,7 +69,7 @@ export const keepersTold = (
   but: string | null = null,
 ): Expression => {
   const keepers = filter(leases, all({ $gt: ['$$this.keeps', 0] }, { $ne: ['$$this.process', but] }));
-  // Outside the filter, so that the server evaluates the condition once and not for each of hundreds of leases.
+  // The condition is outside the filter, so that the server evaluates it once and not for each of hundreds of leases.
   return wakeWith(when(condition, keepers, []), [
     '$$this.process',
     ':',

@@ -17,17 +17,17 @@ export interface Sending {
 }
 
 /**
- * The connection of one client to its servers: what the driver's monitors know of them, and a second attempt to connect
- * after a first one that failed. All providers of a client share one.
+ * Knows what the driver's monitors report about one client's servers, and connects the client again if its first
+ * connect failed. All providers of a client share one `Connection`.
  */
 export class Connection implements TopologyObserver {
   static readonly #shared = new SharedPerClient((client) => new Connection(client));
   readonly #client: MongoClient;
   /** The last description that the driver reported; `undefined` before the first one. */
   #description: TopologyDescription | undefined;
-  /** How often the driver has begun to search for its servers. */
+  /** The number of times that the driver has begun to search for its servers. */
   #searches = 0;
-  /** How many reported changes showed a reachable server. */
+  /** The number of reported changes that showed a reachable server. */
   #reachableReports = 0;
   #reconnecting: Promise<void> | undefined;
 
@@ -73,8 +73,8 @@ export class Connection implements TopologyObserver {
 
   /**
    * Runs a command as `db.command` does, and connects the client again if that is necessary. A driver connects by
-   * itself only at its first command. If that fails, every later command fails with a `MongoTopologyClosedError`, even
-   * when the server is back.
+   * itself only at its first command. If that first connect fails, every later command fails with a
+   * `MongoTopologyClosedError`, even when the server is back.
    */
   async command(db: Db, command: Document, options: RunCommandOptions & Aborting): Promise<Document> {
     try {
@@ -105,7 +105,7 @@ export class Connection implements TopologyObserver {
 
   changed({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
     this.#description = newDescription;
-    // A client that begins to search for its servers had a description without servers before.
+    // The previous description has no servers only when the client begins to search for them.
     if (previousDescription.servers.size === 0) this.#searches += 1;
     if (isReachable(newDescription)) this.#reachableReports += 1;
   }

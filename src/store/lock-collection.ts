@@ -18,10 +18,12 @@ const WRITE_CONCERN = { w: 'majority', j: true } as const;
 /** Names are compared byte by byte, even if the collection was created with another collation. */
 const COLLATION = { locale: 'simple' } as const;
 
-/** How long the server may wait before it answers an idle change stream that nothing has happened. */
+/** The longest time for which the server leaves an idle change stream without an answer, in ms. */
 export const AWAIT_MS = 1_000;
 
-/** MongoDB 5.0: `$setField`, `$dateTrunc`, and oplog entries that store an update as a difference. */
+/**
+ * MongoDB 5.0, the first version with `$setField`, `$dateTrunc` and oplog entries that store an update as a difference.
+ */
 const MIN_WIRE_VERSION = 13;
 
 /** The codes that several servers return for a command that the user may not run. */
@@ -38,7 +40,7 @@ export interface Update {
   readonly pipeline: readonly Stage[];
   /** The projection of the updated document that the reply shows. */
   readonly fields: Fields;
-  /** Whether it creates the document if there is none. */
+  /** Whether the update creates the document if there is none. */
   readonly upsert: boolean;
 }
 
@@ -151,7 +153,8 @@ export class LockCollection {
   }
 
   /**
-   * Creates the TTL index that purges unused documents. Correctness does not depend on it, so a failure is an event.
+   * Creates the TTL index that purges unused documents. Correctness does not depend on the index, so a failure is only
+   * an event.
    */
   async ensureIndex(): Promise<Outcome<null>> {
     const command = {
@@ -169,7 +172,10 @@ export class LockCollection {
     return this.#serverKind !== undefined;
   }
 
-  /** Finds out the kind of the server, and its time. Sent once at a time; a successful answer is remembered. */
+  /**
+   * Finds out the kind of the server, and its time. One handshake is sent at a time, and a successful answer is
+   * remembered.
+   */
   async handshake(): Promise<Outcome<ServerKind>> {
     if (this.#serverKind !== undefined) {
       return { type: 'done', value: this.#serverKind, sentAt: momentNow(this.#clock) };
@@ -220,13 +226,15 @@ export class LockCollection {
 
   /**
    * A change stream over the collection, which opens at its first use, and its session, which the caller must end after
-   * it. The session is explicit because the driver ends an implicit one as soon as an answer finds the stream closed.
-   * If `killCursors` is still waiting for a connection then, the driver does not send it, and the cursor leaks (R1).
+   * it. The session is explicit because the driver ends an implicit session as soon as an answer finds the stream
+   * closed. If `killCursors` is still waiting for a connection at that moment, the driver does not send it, and the
+   * cursor leaks (R1).
    */
   watch(pipeline: Document[]): { readonly stream: ChangeStream; readonly session: ClientSession } {
     // Some versions of the driver bound every call by `timeoutMS`; others do not have it.
     const { socketTimeoutMS, timeoutMS } = this.#db.client.options as Bounds;
-    // The server answers an idle stream after this long. A client that gives up sooner would break it each time (E37).
+    // The server answers an idle stream after this time. A client that gives up sooner would break the stream each time
+    // (E37).
     const bounds = [socketTimeoutMS ?? 0, timeoutMS ?? 0].filter((bound) => bound > 0);
     const maxAwaitTimeMS = Math.min(AWAIT_MS, ...bounds.map((bound) => bound / 2));
     const session = this.#db.client.startSession({ causalConsistency: false });
@@ -256,7 +264,8 @@ export class LockCollection {
   }
 
   /**
-   * The error that the store has not answered within `boundMs`, or so far, with the reason if the driver knows it.
+   * The error for a store that has not answered within `boundMs`, or so far if no bound is given. It contains the
+   * reason if the driver knows it.
    */
   unanswered(boundMs?: number): Error {
     return this.#calls.unanswered(boundMs);

@@ -33,7 +33,9 @@ export interface Unknown {
 export const isKnown = (outcome: Outcome<unknown>): boolean =>
   outcome.type !== 'unknown' || !outcome.maybeApplied;
 
-/** Errors of a server that changes its role, is overloaded or shuts down, and others that may be over at a later try. */
+/**
+ * Errors of a server that changes its role, is overloaded or shuts down, and others that may be over at a later try.
+ */
 const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   6, // HostUnreachable
   7, // HostNotFound
@@ -87,8 +89,8 @@ const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([
  *
  * Only a closed client raises `MongoNotConnectedError`. Two more errors of a closed client are not in the list.
  * `MongoTopologyClosedError` is also the error of every command after a first connect that failed, and
- * `MongoClientClosedError` is that of a command in flight, which may have been applied. After either of the two, the same
- * command is sent once more, and a closed client then raises `MongoNotConnectedError`.
+ * `MongoClientClosedError` is the error of a command in flight, which may have been applied. After either of the two,
+ * the same command is sent once more, and a closed client then raises `MongoNotConnectedError`.
  */
 const PERMANENT_DRIVER_ERRORS: ReadonlySet<string> = new Set([
   'MongoAPIError',
@@ -137,8 +139,8 @@ export const mayBeRefusedByDriver = (error: unknown): boolean => {
 };
 
 /**
- * Errors for a command, or an option of one, that the server does not implement: another product that speaks MongoDB's
- * protocol.
+ * Errors for a command, or an option of one, that the server does not implement. Such a server is another product that
+ * speaks MongoDB's protocol.
  */
 const NOT_IMPLEMENTED_CODES: ReadonlySet<number> = new Set([
   59, // CommandNotFound
@@ -163,7 +165,7 @@ const STREAM_REFUSAL_CODES: ReadonlySet<number> = new Set([
 
 /**
  * Whether no change stream will ever open. The codes differ from those of a command, because after most errors that end
- * a stream the next one opens.
+ * a stream the next stream opens.
  */
 export const isStreamRefused = (error: unknown): boolean => STREAM_REFUSAL_CODES.has(codeOf(error) ?? 0);
 

@@ -4,17 +4,19 @@ import type { TopologyObserver } from './shared-per-client.js';
 
 /** A command without an answer so far. */
 interface AwaitedCommand {
-  /** The primary that it was sent to; `null`: it waits for a primary; `undefined`: the driver has not reported one. */
+  /**
+   * The primary that the command was sent to; `null`: the command waits for one; `undefined`: none was reported so far.
+   */
   primary: string | null | undefined;
   readonly onFollowed: (error: Error) => void;
 }
 
 /**
- * Ends the commands that wait for an answer from a primary that another one has replaced. A primary that stands still
- * closes no connection, and the driver goes on waiting for it, although its monitors know of the election. Without this
- * watch, the first grant after the election would come a whole `storeTimeoutMs` late (E17).
+ * Ends the commands that wait for an answer from a primary when another primary has replaced it. A primary that stands
+ * still closes no connection, and the driver goes on waiting for it, although its monitors know of the election.
+ * Without this watch, the first grant after the election would come a whole `storeTimeoutMs` late (E17).
  *
- * All providers of a client share one.
+ * All providers of a client share one watch.
  */
 export class PrimaryWatch implements TopologyObserver {
   static readonly #shared = new SharedPerClient((client) => new PrimaryWatch(client));

@@ -3,13 +3,13 @@ import type { Clock, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { LockCollection } from './lock-collection.js';
 
-/** Long enough that building the index does not compete with the work under the first lock. */
+/** The delay of the build, long enough that the build does not compete with the work under the first lock. */
 const DELAY_MS = 1_000;
 
 /** How long a close waits for an index build in progress. */
 const CLOSE_MS = 500;
 
-/** After a failure, the first grant after this long tries again. */
+/** After a failed build, the first grant after this time tries again. */
 const RETRY_MS = 60_000;
 
 /**
@@ -39,7 +39,7 @@ export class PurgeIndex {
 
   /**
    * Starts a pending build now, because a process that always ends early would otherwise never build the index. Waits
-   * for it for a bounded time.
+   * for the build for at most `CLOSE_MS`.
    */
   async close(): Promise<void> {
     if (this.#timer !== undefined) void this.#make();

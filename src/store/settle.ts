@@ -20,14 +20,14 @@ export interface Settling<A> {
  * Sends a request until its outcome is known: if the reply is lost, the process does not know whether the server has
  * applied the request (E1).
  *
- * A repeat is safe because every copy names the same id: of an attempt, a claim, a call, a change of mode, or a token to
- * reach. The server applies the first copy that arrives. Each later copy finds the effect of the first one in the
- * document and changes nothing, and its reply shows that effect. So the answer to any copy is the answer to all of them.
- * A resize names no id: two copies have the effect of one, because both set the same limit.
- * A request that creates something also names its not-after, so that a copy which is still on its way when the process
- * gives up has no effect later (E2).
+ * A repeat is safe because every copy names the same id: of an attempt, a claim, a call, a change of mode, or a token
+ * to reach. The server applies the first copy that arrives. Each later copy finds the effect of the first one in the
+ * document and changes nothing, and its reply shows that effect. So the answer to any copy is the answer to all of
+ * them. A resize names no id: two copies have the effect of one, because both set the same limit. A request that
+ * creates something also names its not-after, so that a copy which is still on its way when the process gives up has no
+ * effect later (E2).
  *
- * It ends with an answer or a refusal, at `untilMs`, or when the outcome is of no use any more.
+ * The repeats end with an answer or a refusal, at `untilMs`, or when the outcome is of no use any more.
  *
  * @param send - Sends one copy.
  * @returns The last answer. It does not tell the outcome if the request was given up.
@@ -44,10 +44,10 @@ export async function settle<A>(send: () => Promise<A>, settling: Settling<A>): 
 }
 
 /**
- * The error of a request that reached the server after its not-after. It did nothing, and no copy of it will do
- * anything, so the process may make it anew.
+ * The error of a request that reached the server after its not-after. The request did nothing, and no copy of it will
+ * do anything, so the process may make a new one.
  */
 export const reachedTooLate = (): Error => new Error('the request reached the server too late');
 
-/** Whether the call was done or refused, so that a repeat is of no use. (`isKnown` asks what it changed.) */
+/** Whether the call was done or refused, so that a repeat is of no use. (`isKnown` asks what the call changed.) */
 export const isAnswered = ({ type }: { readonly type: string }): boolean => type !== 'unknown';

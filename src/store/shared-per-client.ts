@@ -5,7 +5,7 @@ const EVENT = 'topologyDescriptionChanged';
 /** Learns from what the driver's monitors report. */
 export interface TopologyObserver {
   changed(event: TopologyDescriptionChangedEvent): void;
-  /** Later changes are not reported, so what was learned would become stale. */
+  /** The last user has left. Later changes are not reported, so the observer must forget what would become stale. */
   forget(): void;
 }
 

@@ -62,7 +62,7 @@ export class StoreCalls {
     return this.#primary.asking(callback);
   }
 
-  /** The error that the store has not answered, with the reason if the driver knows it. */
+  /** The error for a store that has not answered, with the reason if the driver knows it. */
   unanswered(boundMs?: number): Error {
     const { trouble } = this.#connection;
     if (boundMs === undefined) return new Error(trouble ?? 'no answer yet');
@@ -78,10 +78,10 @@ export class StoreCalls {
 
   /**
    * Runs one command, bounded by a timer of the library: a driver waits for ever for a stopped primary (socketTimeoutMS
-   * is 0 by default), and only a server that runs keeps to `maxTimeMS`. The call also ends when another primary replaces
-   * the present one. A transition first waits for its turn; that wait counts towards the bound.
+   * is 0 by default), and only a server that runs keeps to `maxTimeMS`. The call also ends when another primary
+   * replaces the present one. A transition first waits for its turn; that wait counts towards the bound.
    *
-   * @param make - Makes the command just before it is sent, because times in it are counted from then.
+   * @param make - Makes the command just before it is sent, because the times in it are counted from the sending.
    * @param expected - The codes of expected errors, which no event reports.
    */
   async run(

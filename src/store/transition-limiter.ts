@@ -1,4 +1,4 @@
-/** How many connections of the client's pool stay free for other commands. */
+/** The number of connections of the client's pool that stay free for other commands. */
 const RESERVED = 1;
 
 /**

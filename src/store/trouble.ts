@@ -1,7 +1,7 @@
 import type { MongoClientOptions, TopologyDescription } from 'mongodb';
 import { shortened } from '../error-text.js';
 
-/** The client's options that explain a description of its servers. */
+/** The client options that `troubleOf` needs to explain why no server was found. */
 type Seeds = Pick<MongoClientOptions, 'replicaSet'> & { readonly hosts: readonly unknown[] };
 
 /** More messages than this add nothing. */
@@ -34,7 +34,7 @@ export function troubleOf(
 export interface Needs {
   /** `database.collection`. */
   readonly namespace: string;
-  /** The actions that the user needs on it. */
+  /** The actions that the user needs on this collection. */
   readonly actions: string;
 }
 
@@ -44,7 +44,8 @@ const PRIVILEGES_PAGE = 'https://github.com/leasehold/leasehold/blob/main/docs/o
  * A short copy of an error of the driver or the server. A server repeats the whole command that it refuses, and a
  * driver lists everything that it knows about its servers: pages of output that hide the one sentence that matters.
  *
- * It keeps the fields by which `outcomeOfError` sorts, because a quorum sorts the causes of its stores' errors again.
+ * The copy keeps the fields by which `outcomeOfError` sorts an error, because a quorum sorts the causes of its stores'
+ * errors again.
  */
 class ShortenedError extends Error {
   readonly code?: number | string;

@@ -1,9 +1,12 @@
 import type { ServerClock } from './server-clock.js';
 
-/** A margin above the known error of the estimate: the clocks may drift apart until then. */
+/**
+ * A margin beyond the known error of the estimate of the server's clock: the clocks may drift apart until the
+ * not-after.
+ */
 const ARRIVAL_SLACK_MS = 100;
 
-/** The not-after when no copy may arrive: always in the past. */
+/** Used while no copy can arrive (none was sent, or all are done): a not-after that is always in the past. */
 const NO_NOT_AFTER = (): number => -Infinity;
 
 /** A function that always returns this number. */
@@ -14,8 +17,8 @@ const constant =
 
 /**
  * The unanswered copies of one request. Each of them may still reach the server and take a seat or a place for a caller
- * that has gone, until the request's not-after has passed by the server's clock (E2). Read it anew each
- * time: it may change after the request was given up.
+ * that has gone, until the request's not-after has passed by the server's clock (E2). Read the properties anew each
+ * time: they may change after the request was given up.
  */
 export class UnansweredCopies {
   readonly #serverClock: ServerClock;
@@ -55,7 +58,10 @@ export class UnansweredCopies {
     return this.#inFlight > 0 || this.#isAnyLost;
   }
 
-  /** When the copies can do nothing any more, on the clock of this process, by its estimate of the server's clock. */
+  /**
+   * The time on the clock of this process from which on the copies can do nothing, by the estimate of the server's
+   * clock.
+   */
   get overAtMs(): number {
     const { aheadByMs } = this.#serverClock;
     return this.#serverClock.toLocalMs(this.#notAfterMs()) + aheadByMs + ARRIVAL_SLACK_MS;

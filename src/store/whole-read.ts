@@ -3,7 +3,7 @@ import type { Outcome } from './outcome.js';
 
 /**
  * Reads the named documents, however large they are. The server silently cuts an answer at 16 MB, so the documents that
- * it did not show are read again. They count as missing if a read of them alone shows none.
+ * it did not show are read again. If a read of only those documents shows none, they count as missing.
  */
 export async function readWhole(
   names: readonly string[],

@@ -54,7 +54,7 @@ export const hasWellFormedCalls: Expression = isWellFormedList('calls', IS_CALL)
 const isPending = (at: string): Expression =>
   all({ $gt: [`${at}.asked`, `${at}.claimed`] }, { $gt: [`${at}.until`, NOW] });
 
-/** Whether this call is pending. No call of a corrupt document is. */
+/** Whether this call is pending. A corrupt document has no pending call. */
 export const isCallPending = (job: string, call: number): Expression =>
   not(
     equal(
@@ -95,9 +95,10 @@ export function readCallNumbers(answer: string): { readonly asked: number; reado
 }
 
 /**
- * Asks for a run, or only for the numbers if `since` is `null`. If a call is pending, it stays pending until the later
- * of both times. A call that arrives after its `until` does nothing. The word in `wake` tells the leader at once. If
- * the leader misses it, the read after its next extension shows the nonce in the lease.
+ * Asks for a run, or only for the numbers if `since` is `null`. If a call is pending already, it stays pending until
+ * the later of its own `until` and this one. A call that arrives after its `until` does nothing. The word in `wake`
+ * tells the leader at once. If the leader misses the word, the read after its next extension shows the nonce in the
+ * lease.
  */
 export function call({ job, since, until, nonce }: Call): readonly Stage[] {
   const number = (field: string): Expression => ({ $ifNull: [{ $first: `$own.${field}` }, 0] });

@@ -38,9 +38,9 @@ export interface StoredClaim {
   readonly run?: StoredRun;
 }
 
-/** The last run of a job. A run without an outcome goes on, or its process could not store how it ended. */
+/** The last run of a job. A run without an outcome goes on, or its process could not store how the run ended. */
 export interface StoredRun {
-  /** The instant for which it was claimed. */
+  /** The instant for which the run was claimed. */
   readonly instant: Date;
   /** The server time of the claim. */
   readonly startedAt: Date;
@@ -115,8 +115,9 @@ function outcomeOf({ id, job, after, instant, claimId, call }: Claim): Expressio
   const last: Expression = { $ifNull: [{ $first: '$own.instant' }, null] };
   const branches: readonly (readonly [Expression, ClaimOutcome])[] = [
     [isRepeated(claimId), 'claimed'],
-    // A claim names the last one, so no instant is claimed, or reported as missed, a second time. This is judged before
-    // the term, so that `deposed` proves that no earlier copy of the claim was applied.
+    // A claim names the last claimed instant, so no instant is claimed, or reported as missed, a second time. This
+    // branch comes before the one about the term, so that `deposed` proves that no earlier copy of the claim was
+    // applied.
     [any(not(equal(last, after)), { $gte: [last, instant] }), 'outdated'],
     [not(isTermOf(id)), 'deposed'],
     [{ $gt: [instant, NOW] }, 'early'],
@@ -151,9 +152,9 @@ function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Cl
 
 export function claim(operation: Claim): readonly Stage[] {
   const { job, claimId, call, nonce } = operation;
-  // A repeat leaves the entry as it is: its term may be over, and its run may have ended.
+  // A repeat leaves the entry as it is: since the first copy, the term may be over, and the run may have ended.
   const isTaken = all(equal('$outcome', 'claimed'), not(isRepeated(claimId)));
-  // A claim that answers a call is applied only if that call is pending, so the list `calls` is stored.
+  // A claim that answers a call is applied only if that call is pending, so the list `calls` is never missing here.
   const calls: Fields =
     call === undefined ? {} : { 'was.calls': when(isTaken, withCallClaimed(job, call), '$was.calls') };
   return [

@@ -9,7 +9,9 @@ import type { Expression } from '../expressions.js';
  */
 export type JobList = 'claims' | 'calls';
 
-/** Whether the stored list has only entries, and no two of the same job. It never fails, whatever is stored. */
+/**
+ * Whether the stored list has only well-formed entries, and no two of the same job. It never fails, whatever is stored.
+ */
 export const isWellFormedList = (list: JobList, isEntry: Expression): Expression =>
   any(
     hasType(`$${list}`, 'missing'),
@@ -26,7 +28,7 @@ export const isOfJob = (job: string): Expression => equal('$$this.job', literal(
 /** The stored list; empty if it is missing. */
 export const storedList = (list: JobList): Expression => ({ $ifNull: [`$was.${list}`, []] });
 
-/** An array with the entry of this job, or without one. It is empty if the document is corrupt. */
+/** An array with the entry of this job; empty if the job has none, or if the document is corrupt. */
 export const ownEntry = (list: JobList, job: string): Expression =>
   filter(when('$ok', storedList(list), []), isOfJob(job));
 

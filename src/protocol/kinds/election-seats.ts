@@ -26,7 +26,7 @@ const hasRoomForTransition: Expression = {
   $lte: [{ $add: ['$$this.v.leaseMs', '$$this.v.transitionMs'] }, MAX_LEASE_MS],
 };
 
-/** The leader has not extended its lease, and it was not asked to release: only its candidate may return. */
+/** The leader has neither extended its lease in time nor been asked to release. Only its own candidate may enter. */
 const isInTransition: Expression = all(
   { $lte: [{ $subtract: ['$holder.expiresAt', '$holder.transitionMs'] }, NOW] },
   { $ne: ['$holder.ending', true] },

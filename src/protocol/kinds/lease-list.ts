@@ -35,7 +35,7 @@ export interface LeaseList {
   markedEnding(ids: readonly string[], why: string | undefined): Expression;
 }
 
-/** How many leases of others a reply shows. It names some holders to a caller; a list may have thousands. */
+/** The number of other leases that a reply shows. A caller sees some of the holders; a list may have thousands. */
 const MAX_SHOWN = 10;
 
 export function leaseList(field: string): LeaseList {
@@ -63,8 +63,8 @@ export function leaseList(field: string): LeaseList {
       ),
     has: (id) => isIn(idText(id), `${at}.id`),
     tokenOf: (id) => ({ $sum: bind({ found: filter(at, isOneOf('$$this', [id])) }, '$$found.token') }),
-    // The last lease takes the position of the one that leaves. So the oplog entry of a release among 100 has two small
-    // changes (0.3 KB), and not all leases behind it.
+    // The last lease takes the position of the one that leaves. So the oplog entry of a release among 100 leases has
+    // two small changes (0.3 KB). Otherwise it would contain all leases behind the removed one.
     without: (id) =>
       when(
         isIn(idText(id), `${at}.id`),
@@ -82,13 +82,16 @@ export function leaseList(field: string): LeaseList {
   };
 }
 
-/** For a projection only: there the server makes a hashed set of the constant once, in an update for each lease. */
+/**
+ * For a projection only: there the server makes a hashed set of the ids once. In an update it would make one for each
+ * lease.
+ */
 const isShown = (ids: readonly string[]): Expression => ({ $setIsSubset: [['$$this.id'], literal(ids)] });
 
 /**
  * A look of a process with thousands of waiters names all of them, and thousands may have been seated since. Two sets,
- * which the server makes once for the whole list, show which of the ids have a lease. Mostly none of them has one, or
- * they have all leases.
+ * which the server makes once for the whole list, show which of the ids have a lease. Mostly none of the ids has a
+ * lease, or all leases have one of the ids.
  */
 const extendedOf = (at: string, ids: readonly string[]): Expression => {
   const each = (isConcerned: Expression): Expression => ({
@@ -108,7 +111,7 @@ const extendedOf = (at: string, ids: readonly string[]): Expression => {
   );
 };
 
-/** Up to so many ids it takes less time to compare each with each lease than to make the sets. */
+/** Up to this number of ids, to compare each id with each lease takes less time than to make the sets. */
 const MAX_WITHOUT_SET = 8;
 
 /** An array as it is. Any other value becomes one element, which no reader takes for a lease. */

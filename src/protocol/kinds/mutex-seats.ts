@@ -39,7 +39,7 @@ export const mutexSeats: SeatRules = {
   extend: (ids) => ({ holder: holder.extended(ids) }),
   markEnding: (ids, why) => ({ holder: holder.markedEnding(ids, why) }),
   uncontended: {
-    // By type: among the elements of an array a missing field equals null, and a corrupt lock is never free (E26).
+    // The type is compared, because in an array a missing field equals null. A corrupt lock is never free (E26).
     vacant: [[typeOf('$holder'), 'null']],
     conditions: () => [],
     taken: (lease) => ({ holder: lease }),

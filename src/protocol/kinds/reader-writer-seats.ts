@@ -49,8 +49,9 @@ const hasOneUpgradeableAtMost: Expression = {
 const isAlone: Expression = equal({ $size: '$readers' }, 1);
 
 /**
- * How many of the first waiters may read together: all before the first writer, up to a second upgradeable one. The
- * list of modes ends with one writer and two upgradeable ones, so that every search finds one.
+ * The number of waiters from the head that may read together: those before the first writer, and before an upgradeable
+ * waiter that would be the second upgradeable reader. One writer and two upgradeable readers are added to the modes, so
+ * that every search finds its mode.
  */
 const readingPrefix: Expression = bind(
   { modes: { $concatArrays: ['$queue.v.mode', ['write', 'upgradeable', 'upgradeable']] } },
@@ -176,7 +177,10 @@ function hasRoomFor({ mode }: Request): Expression {
   }
 }
 
-/** Whether the exchange concerns the lease at this path, which has seen no change with this number or a later one. */
+/**
+ * Whether the exchange concerns the lease at this path, and the lease has not had a change with this number or a higher
+ * one.
+ */
 const isTarget = (at: string, { id, change }: Exchange): Expression =>
   all(equal(`${at}.id`, idText(id)), { $lt: [{ $ifNull: [`${at}.change`, 0] }, change] });
 
@@ -192,11 +196,11 @@ const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
   },
 });
 
-/** A try counts as a change even if it finds other readers: a late copy of it must not make a writer (S2). */
+/** A try counts as a change even if it finds other readers: a late copy of the try must not make a writer (S2). */
 function upgrade(exchange: Exchange): readonly Stage[] {
   const { change, waits, knownToken = 0 } = exchange;
   const upgrading = waits ? true : isAlone;
-  // A token above the known one comes from an earlier upgrade. An event may tell of the same grant, so the token stays.
+  // A token above the known one comes from an earlier upgrade. An event may report that same grant, so the token stays.
   const token = when({ $lte: ['$writer.token', knownToken] }, nextToken(), '$writer.token');
   return [
     {

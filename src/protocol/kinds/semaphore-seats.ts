@@ -21,8 +21,8 @@ const limitFor = ({ mustMatch, setsLimit, limit }: Request): Expression =>
 
 /**
  * How many of the first waiters fit into the free permits. The first waiter that does not fit blocks those behind it,
- * so that small requests do not starve a large one (L3). Each takes at least one permit, so it is enough to count as
- * many waiters as there are free permits.
+ * so that small requests do not starve a large one (L3). Each waiter takes at least one permit, so it is enough to look
+ * at as many waiters as there are free permits.
  */
 const fitting: Expression = bind(
   { free: { $max: [0, { $subtract: ['$limit', inUse] }] } },
@@ -51,7 +51,10 @@ const fitting: Expression = bind(
   ),
 );
 
-/** A list of holders. No grant makes their permits exceed the limit. The head of the queue enters when it fits. */
+/**
+ * A list of leases. No grant makes the sum of their permits exceed the limit. The head of the queue enters when its
+ * permits fit.
+ */
 export const semaphoreSeats: SeatRules = {
   kind: 'semaphore',
   mayKeep: true,
@@ -76,7 +79,8 @@ export const semaphoreSeats: SeatRules = {
   enteringFromQueue: { $size: '$entering' },
   conditions,
   requestFields: (request) => ({ permits: permitsOf(request) }),
-  // If the limits must match, `$isAccepted` is true with another stored limit only where the lock is idle.
+  // If the limits must match and another limit is stored, `$isAccepted` is true only for an idle lock. So a lock in use
+  // keeps its limit.
   beforeQueued: (request) => {
     const limit = limitFor(request);
     return typeof limit === 'number' ? resize('$isAccepted', limit) : [];
@@ -129,7 +133,7 @@ function resize(condition: Expression, limit: number): readonly Stage[] {
         queue: filter('$queue', not(asksTooMuch)),
       },
     },
-    // The keepers give back idle permits at once, and the others at their release.
+    // The keepers give back idle permits at once, and permits in use when their callers release them.
     { $set: { wake: keepersTold('$holders', all(condition, { $gt: [inUse, '$limit'] })) } },
   ];
 }

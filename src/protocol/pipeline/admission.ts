@@ -18,7 +18,7 @@ const mostKept = (path: string): Expression => ({ $ifNull: [{ $max: path }, 0] }
  */
 const STRIDE: Expression = { $add: [mostKept('$entering.v.keeps'), 1] };
 
-/** The value of this field in the lease of a waiter. */
+/** The value of this field in the lease that a waiter gets. */
 const lengthened = ({ lengthenedBy }: SeatRules, field: 'leaseMs' | 'expiresAt'): Expression => {
   const path = `$$this.v.${field}`;
   return lengthenedBy === null ? path : { $add: [path, `$$this.v.${lengthenedBy}`] };
@@ -26,8 +26,8 @@ const lengthened = ({ lengthenedBy }: SeatRules, field: 'leaseMs' | 'expiresAt')
 
 /**
  * Gives free seats to the first waiters, in the order of the queue. A grant keeps the expiry of the waiter: a dead
- * waiter sends no look, so its grant ends when its place would have lapsed (E5). In an election the transition comes
- * after that expiry, and the leader does not rely on it.
+ * waiter sends no look, so its grant ends when its place would have lapsed (E5). In an election the stored expiry is
+ * later by `transitionMs`; the leader does not rely on that extra time.
  */
 export function admit(seats: SeatRules, requested: readonly string[]): readonly Stage[] {
   // Field by field, because a strict API version 1 has no `$unsetField`. A field that the waiter lacks is not in the
@@ -44,8 +44,8 @@ export function admit(seats: SeatRules, requested: readonly string[]): readonly 
     acquiredAt: NOW,
   });
   // An attempt that this update itself has queued learns of its grant from the reply, or from the reply to a repeat. An
-  // attempt that was queued before is named even if its request is here: the request may be a late copy, and nobody
-  // awaits its reply (E2).
+  // attempt that was queued before is named in `wake` even if this update has its request: the request may be a late
+  // copy, whose reply no caller awaits (E2).
   const learnsFromReply = all(isIn('$$this.k', requested), not(isIn('$$this.k', '$before.k')));
   const fromQueue: Expression = { $slice: ['$entering', seats.enteringFromQueue] };
   const learning: Fields = requested.length === 0 ? {} : { learning: filter(fromQueue, learnsFromReply) };

@@ -29,7 +29,8 @@ export function operate(seats: SeatRules, operation: Operation): readonly Stage[
     case 'enqueue':
       return enqueue(seats, operation.request, []);
     case 'try': {
-      // Only into an empty queue and a free seat, so that the admission that follows always lets it in (L3).
+      // A try is queued only if the queue is empty and a seat is free: the admission that follows always lets it in
+      // (L3).
       const { request } = operation;
       return enqueue(seats, request, [equal('$queue', []), seats.hasRoomFor(request)]);
     }
@@ -67,7 +68,7 @@ const queueWithout = (id: string): Expression => filter('$queue', { $ne: ['$$thi
 
 /**
  * Puts the request at the end of the queue. The queue stays as it is if the id is known already, the request comes
- * after its not-after, the lock is full, or a condition of its kind or of this call is not met.
+ * after its not-after, the lock is full, a condition of this kind of lock is not met, or one of `conditions` is not.
  */
 function enqueue(seats: SeatRules, request: Request, conditions: readonly Expression[]): readonly Stage[] {
   const { id, notAfter, maxMembers } = request;

@@ -10,9 +10,9 @@ import { isWellFormed } from './verdict.js';
 /**
  * The pipeline that extends the leases of one process in a batch of documents, each by its own stored `leaseMs`.
  *
- * It is no transition: it drops and admits nobody. It empties `wake`: small documents are logged whole, so the change
- * stream would show the last wake-up again. It raises `purgeAt`, because a hold may outlast it. Corrupt documents stay
- * as they are: an expression that fails on one document would stop the batch.
+ * It is no transition: it drops and admits nobody. It empties `wake`: the server logs a small document whole, so the
+ * change stream would show the words of the last update again. It raises `purgeAt`, because a hold may last beyond the
+ * stored date. Corrupt documents stay as they are: an expression that fails on one document would stop the batch.
  *
  * @param kinds - The seats of each kind of lock in the batch.
  * @param leaseMs - The longest lease among `ids`.
@@ -93,7 +93,10 @@ export const leasesProjection = (
   },
 });
 
-/** The same for seats that may be kept: it also shows whether a waiter of another process is in the queue. */
+/**
+ * Like `leasesProjection`, for seats that may be kept: it also shows whether a waiter of another process is in the
+ * queue.
+ */
 export const keptLeasesProjection = (
   kinds: readonly SeatRules[],
   process: string,

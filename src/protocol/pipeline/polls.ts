@@ -8,15 +8,18 @@ import type { LeasesRead } from './extension.js';
 export interface Poll extends LeasesRead {
   /** The attempts of this process in the queue, in their order. */
   readonly waiting: readonly string[];
-  /** The place of the first of them: 0 for the head, −1 if there is none. */
+  /** The place of the first of these attempts: 0 for the head, −1 if no attempt of this process waits. */
   readonly place: number;
   /** The number of all waiters, of this process and others. */
   readonly waiters: number;
-  /** See `readMark`. */
+  /** The mark of the lock: see `readMark`. */
   readonly mark: string;
 }
 
-/** The projection of a mark. A read of these two fields costs the server half of a poll of a hundred waiters. */
+/**
+ * The projection of a mark. A read of these two fields costs the server half as much as a poll of a lock with a hundred
+ * waiters.
+ */
 export const MARK_PROJECTION: Fields = { fence: 1, limit: 1 };
 
 /** The projection of a poll: it also shows which attempts of this process wait, and the place of the first of them. */

@@ -5,13 +5,16 @@ import type { SeatRules } from '../seats.js';
 import { firstTokenAt, isOneOf } from '../stored-lease.js';
 
 /**
- * A record in `revoked`, the array of a document's last revocations. The field is missing before the first one. It
- * tells a process why its lease is marked as ending or gone, and nothing else depends on it. So a malformed record does
- * not make the document corrupt; the reader ignores it.
+ * A record in `revoked`, the array of a document's last revocations. The field is missing before the first one. A
+ * record tells a process why its lease is marked as ending or is gone, and nothing else depends on it. So a malformed
+ * record does not make the document corrupt; the reader ignores it.
  *
- * A record names its leases by the tokens of their grants: no two leases of a lock have the same one, and no change of
- * mode changes it. So it has the same size for thousands of leases. A revocation drops the records whose leases have
- * all ended.
+ * A record names its leases by a range: the lowest and the highest token of their grants. So its size does not grow
+ * with their number. No two grants of a lock have the same token, and a change of mode keeps the token of the grant.
+ * The range may include leases that were not revoked. A process looks for a record only when its lease is ending or
+ * gone, so for such a lease at most the reason of a loss is wrong.
+ *
+ * A revocation drops the records whose leases have all ended.
  */
 interface StoredRevocation {
   /** The lowest and the highest token of the grants of the revoked leases. */
@@ -21,7 +24,7 @@ interface StoredRevocation {
   readonly by: string;
   readonly why?: string;
   readonly forced: boolean;
-  /** The latest expiry of the revoked leases. A later revocation drops the record after it. */
+  /** The latest expiry of the revoked leases. Once this time has passed, the next revocation drops the record. */
   readonly until: Date;
 }
 
@@ -59,7 +62,7 @@ export function recordRevocation(
     $slice: [{ $concatArrays: [current, [bind({ tokens }, entry)]] }, -MAX_RECORDS],
   };
   const isAsked = isOneOf('$$this', ids);
-  // The record of the first polite revocation stays, however often it is repeated.
+  // The record of the first polite revocation stays, however often the revocation is repeated.
   const isVictim = forced ? isAsked : all(isAsked, { $ne: ['$$this.ending', true] });
   return [
     { $set: { victims: filter(seats.leases, isVictim) } },
@@ -69,7 +72,8 @@ export function recordRevocation(
 
 /**
  * Why the lease that was granted with this token was revoked; `undefined`: there is no record of it. If there are
- * several, the last one by force counts, because it has ended the lease. If none was by force, the first one counts.
+ * several records, the last one by force counts, because it has ended the lease. If none was by force, the first one
+ * counts.
  */
 export function revocationOf(revoked: unknown, token: number): Revocation | undefined {
   if (!Array.isArray(revoked)) return undefined;

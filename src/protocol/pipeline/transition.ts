@@ -14,13 +14,15 @@ import { isWellFormed } from './verdict.js';
 /**
  * Builds the pipeline of one transition: expire once → operate and admit for each operation → publish once.
  *
- * Between the stages the document is a state: `was` is the stored document, `ok` says whether it may be changed, and
- * `before` is its queue as an array. Beside them are the fence, the seats, the present queue as an array, and the new
- * `wake`. A document that is corrupt or of another kind comes out exactly as it went in. The stages see it as an empty
- * queue, which takes no waiter, so no expression fails on bad data.
+ * Between the stages, the pipeline works on a temporary form of the document, the *state*: `was` is the stored
+ * document, `ok` says whether it may be changed, and `before` is its queue as an array. The state also has the fence,
+ * the seats, the present queue as an array, and the new `wake`. A document that is corrupt or of another kind comes out
+ * exactly as it went in. The stages see it as an empty queue, which takes no waiter, so no expression fails on bad
+ * data.
  *
- * @param takingOver - Take over the document of an idle lock of another kind first. The process asks for it in a second
- *   update, after it has found such a document: its expressions would make every transition more expensive.
+ * @param takingOver - Take over the document of an idle lock of another kind first. The process asks for the takeover
+ *   in a second update, after it has found such a document. The takeover is left out of other transitions, because its
+ *   expressions would make each of them more expensive.
  */
 export function transition(
   seats: SeatRules,
@@ -57,7 +59,8 @@ function expire(seats: SeatRules, operations: readonly Operation[]): readonly St
     isWellFormed: isWellFormed(seats, '$$before'),
     ...(mayBeNew ? { new: isNew } : {}),
   };
-  // With hundreds of waiters, each filter costs as much as a plain update, and so does making an array of them.
+  // With hundreds of waiters, each filter costs as much as a plain update, and so does making an array of the waiters.
+  // So the array is made once, and filtered only if a waiter has expired.
   const isAnyOver: Expression = { $lte: [{ $min: '$before.v.expiresAt' }, NOW] };
   return [
     { $replaceWith: bind({ before: STORED_WAITERS }, taken) },

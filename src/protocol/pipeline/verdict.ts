@@ -32,12 +32,15 @@ export const isWellFormed = (
     equal(filter(waiters, not(all(...isWaiter(seats)))), []),
   );
 
-/** The projection of `isWellFormed` for one of these kinds. */
+/** The projection that shows whether a document is well-formed for one of these kinds. */
 export const wellFormedProjection = (...kinds: readonly SeatRules[]): Fields => ({
   isWellFormed: any(...kinds.map((seats) => isWellFormed(seats))),
 });
 
-/** The fields that transitions compute with. A missing field is out of range, by the order of BSON types. */
+/**
+ * Conditions on the fields of a waiter that transitions compute with. A missing field has the type `missing`, so it
+ * fails them.
+ */
 const IS_WAITER: readonly Expression[] = [
   match([
     [typeOf('$$this.v.process'), 'string'],
@@ -54,7 +57,7 @@ const isWaiter = (seats: SeatRules): readonly Expression[] => [
   ...seats.isWaiter,
 ];
 
-/** Tokens are computed with `keeps`. */
+/** Tokens are computed with `keeps`, so it must be a number in range. */
 const KEEPS_IN_RANGE: Expression = any(
   hasType('$$this.v.keeps', 'missing'),
   all(
@@ -90,7 +93,10 @@ export function judged(
   return isProven || kind !== seats.kind ? reply : { ...reply, isWellFormed: false };
 }
 
-/** A nonce that a well-formed document shows after these operations. An operation of another kind of lock leaves none. */
+/**
+ * A nonce that a well-formed document shows after these operations. An operation of another kind of lock leaves no
+ * nonce.
+ */
 function nonceOf(seats: SeatRules, operations: readonly Operation[]): string | undefined {
   for (const operation of operations) {
     if (!('nonce' in operation)) continue;

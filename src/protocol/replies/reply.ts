@@ -59,7 +59,7 @@ export type Fate =
 
 /**
  * Why a request was neither let in nor queued. `unexplained`: the reply shows no reason, because the same update has
- * removed it: by another operation, or by the return of a leader in the transition of its election.
+ * removed the cause: by another operation, or by the return of a leader in the transition of its election.
  */
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt' | 'unexplained';
 
@@ -124,7 +124,7 @@ function placesOf(ids: readonly string[]): Expression {
 /** The records of revocations. A leave that finds no lease, and a read after an extension, look up the reason there. */
 export const REVOKED_PROJECTION: Fields = { revoked: 1 };
 
-/** The projection for an update that only has leaves: `wake` tells what they gave back. */
+/** The projection for an update of leaves only: `wake` tells what each leave gave back. */
 export const LEAVE_PROJECTION: Fields = { _id: 0, wake: 1, now: NOW, ...REVOKED_PROJECTION };
 
 /** The document as `replyProjection` gives it. The fields that are not declared here may have any type. */

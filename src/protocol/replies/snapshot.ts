@@ -7,7 +7,7 @@ import type { SeatRules } from '../seats.js';
 export interface LeaseInfo {
   /** The attempt id, the same as the `id` of the handle. */
   readonly id: string;
-  /** The process id of the provider that holds it: `host:pid:random`. */
+  /** The process id of the provider that has the lease: `host:pid:random`. */
   readonly process: string;
   /** The `label` of that provider. */
   readonly label?: string | undefined;
@@ -20,8 +20,8 @@ export interface LeaseInfo {
   /** Semaphore only: how many permits this lease has. */
   readonly permits?: number | undefined;
   /**
-   * Only if the process may keep the seat between its callers (`keepMs`): how many tokens beyond `token` are reserved
-   * for them. The other fields are then those of the first of these callers.
+   * Only if the process may keep the seat between its callers (`keepMs`): the number of tokens beyond `token` that are
+   * reserved for those callers. The other fields are then those of the first caller.
    */
   readonly keeps?: number | undefined;
   /** Election only: the candidate that leads. */
@@ -30,9 +30,12 @@ export interface LeaseInfo {
   readonly value?: string | undefined;
   /** When the lease was granted. */
   readonly acquiredAt: Date;
-  /** When it was last extended. If it never was: when its attempt was queued or last looked, at most `acquiredAt`. */
+  /**
+   * The time of the last extension. For a lease that was never extended: the time at which its attempt was queued or
+   * last looked, which is not after `acquiredAt`.
+   */
   readonly extendedAt: Date;
-  /** When it expires unless it is extended. */
+  /** When the lease expires unless it is extended. */
   readonly expiresAt: Date;
 }
 
@@ -56,7 +59,7 @@ export interface WaiterInfo {
   readonly value?: string | undefined;
   /** When it was queued. */
   readonly since: Date;
-  /** When its place lapses unless it is extended. */
+  /** When its place lapses unless the place is extended. */
   readonly expiresAt: Date;
 }
 

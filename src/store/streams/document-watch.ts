@@ -11,14 +11,15 @@ export interface DocumentWatcher {
 }
 
 /**
- * Reports every change of a few documents, by one change stream over them. When the stream breaks, every watcher gets
- * `changed(null)`, because events may have been missed (E13). While there is no stream, no watcher is called, and
- * `isStreaming` is false.
+ * Reports every change of a few documents, by one change stream over them. When the stream breaks, and at each new
+ * opening that fails, every watcher gets one `changed(null)`, because events may have been missed (E13). Until a stream
+ * is open again, no change is reported, and `isStreaming` is false.
  *
  * A new name makes the supervisor open a wider stream beside the open one, so the watchers of the older names notice
- * nothing. One stream is opened at a time; names that come meanwhile wait for the next. When the wider stream replaces
- * the older one, a change that the older one has not reported yet may be lost: to keep the older one until the wider one
- * has caught up would take one more connection for a second or two. So watchers also look by themselves once in a while.
+ * nothing. One stream is opened at a time; names that come meanwhile wait for the next stream. When the wider stream
+ * replaces the older one, a change that the older one has not reported yet may be lost: to keep the older one until the
+ * wider one has caught up would take one more connection for a second or two. So watchers also look by themselves once
+ * in a while.
  */
 export class DocumentWatch {
   readonly #lingerMs: number;
@@ -28,7 +29,7 @@ export class DocumentWatch {
   #covered: ReadonlySet<string> = new Set();
   #asked: ReadonlySet<string> = new Set();
 
-  /** @param lingerMs - How long the stream stays open behind the last watcher. */
+  /** @param lingerMs - The time for which the stream stays open after the last watcher has left. */
   constructor(context: StreamContext, lingerMs: number) {
     this.#lingerMs = lingerMs;
     this.#stream = new StreamSupervisor(context, {

@@ -63,7 +63,7 @@ export class StreamCursor {
       if (!this.#isClosed) listener.event(event);
     });
     readable.on('error', onTrouble);
-    // The driver turns some errors, a killed cursor among them, into a plain end.
+    // The driver turns some errors, such as that of a killed cursor, into a plain end.
     for (const ending of ['end', 'close']) {
       readable.on(ending, () => {
         onTrouble(new Error('the change stream ended'));
@@ -72,7 +72,7 @@ export class StreamCursor {
     this.#giveUpAfter(settings.storeTimeoutMs, 'did not open in time');
   }
 
-  /** Resolves when the server has closed its cursor, or has had its time for that. */
+  /** Resolves when the server has closed its cursor, or has had the time of one call for that. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#silence?.cancel();
@@ -89,7 +89,10 @@ export class StreamCursor {
     await this.#session.endSession().catch(() => undefined);
   }
 
-  /** The server answers an idle stream once in a while. A socket that died without a word delivers nothing. */
+  /**
+   * The server answers an idle stream once in a while. After this time without an answer, the socket counts as dead: a
+   * dead socket may report no error.
+   */
   #giveUpAfter(ms: number, why: string): void {
     const { clock } = this.#context;
     this.#silence?.cancel();

@@ -1,5 +1,5 @@
-// Change streams. The supervisor owns the life of one stream; the wake stream and the document watch say what it selects
-// and who hears of its events.
+// Change streams. The supervisor owns the life of one stream; the wake stream and the document watch decide which
+// events it selects, and receive them.
 
 import type { Document } from 'mongodb';
 import type { Timer } from '../../clock.js';
@@ -12,14 +12,14 @@ import type { StreamContext } from './stream-cursor.js';
 const MAX_REOPEN_PAUSE_MS = 1_000;
 
 /**
- * A stream that breaks soon after each opening must not be reopened at once each time: the count of failures starts
- * again only at an answer of a stream that has been open for so long.
+ * A stream that breaks soon after each opening must not be reopened at once each time: the failure count is reset only
+ * when a stream answers after it has been open for `PROVEN_MS`.
  */
 const PROVEN_MS = 5_000;
 
 /**
- * How many cursors may be without their first answer, those that are being closed included: each one has a connection
- * of the client's pool for itself (E36).
+ * The largest number of cursors without a first answer, cursors that are being closed included: each cursor occupies
+ * one connection of the client's pool (E36).
  */
 const MAX_UNANSWERED = 3;
 
@@ -29,7 +29,7 @@ export type RefusedBy = 'settings' | 'handshake' | 'stream';
 export interface StreamOwner {
   /** What the next cursor selects. */
   pipeline(): Document[];
-  /** Whether the open cursor selects every event that is wanted. If not, a wider one is opened beside it. */
+  /** Whether the open cursor selects every event that is wanted. If not, a wider cursor is opened beside it. */
   isEnough(): boolean;
   /** A cursor has answered for the first time. `isWider`: it replaces a cursor that was open until now. */
   opened(isWider: boolean): void;
@@ -53,12 +53,12 @@ const MOVES: Moves<State> = {
 /**
  * Owns the life of one change stream: opens it, opens it afresh after any trouble, and closes it when no code listens
  * any more. A stream is never resumed, because a resume token can age out (E13): the owner looks for what it missed.
- * Once the command that opens a cursor has been sent, the opening goes on although no code listens any more: short waits
- * must not open one stream after the other.
+ * Once the command that opens a cursor has been sent, the opening goes on although no code listens any more: short
+ * waits must not open one stream after the other.
  *
  * - `idle`: nothing is open. → `opening`, when somebody listens.
- * - `opening`: a handshake, a cursor without an answer, or a pause before them. → `streaming`, at the first answer;
- *   → `opening`, on trouble; → `idle`, when nobody listens; → `refused`.
+ * - `opening`: a handshake, a cursor without an answer, or a pause before them. → `streaming`, at the first answer; →
+ *   `opening`, on trouble; → `idle`, when nobody listens; → `refused`.
  * - `streaming`: a cursor that has answered, at times beside a wider one that will replace it. → `opening`, on trouble
  *   with either; → `idle`, when nobody has listened for some time, or on trouble while nobody listens; → `refused`.
  * - `refused` and `closed`: nothing is open, for good. Every state leads to `closed`. With `wakeups: 'change-stream'` a
@@ -95,7 +95,10 @@ export class StreamSupervisor {
     return this.#failures;
   }
 
-  /** Since when the stream has been open, at times by a wider cursor than the first; `Infinity` while it is not. */
+  /**
+   * The time since which the stream has been open, also if a wider cursor has replaced the first one; `Infinity` while
+   * it is not open.
+   */
   get openedAtMs(): number {
     return this.#openedAtMs;
   }
@@ -108,7 +111,7 @@ export class StreamSupervisor {
     void this.#open();
   }
 
-  /** Nobody listens any more. The stream stays open for so long, because the next listener may come soon. */
+  /** Nobody listens any more. The stream stays open for `lingerMs`, because the next listener may come soon. */
   leave(lingerMs: number): void {
     if (!this.#isWanted) return;
     this.#isWanted = false;
@@ -122,7 +125,7 @@ export class StreamSupervisor {
     await Promise.allSettled(this.#closing);
   }
 
-  /** Opens a cursor, if one is needed. One is opened at a time. */
+  /** Opens a cursor, if one is needed. Only one cursor is opened at a time. */
   async #open(): Promise<void> {
     if (!this.#needsCursor() || this.#isShakingHands || this.#next !== undefined) return;
     const { collection, settings } = this.#context;
@@ -151,7 +154,7 @@ export class StreamSupervisor {
     try {
       const isFull = this.#unanswered >= MAX_UNANSWERED;
       if (isFull) throw new Error('the server has not answered earlier change streams');
-      // Some versions of the driver refuse at once what contradicts other options of the client.
+      // Some versions of the driver throw here if the stream contradicts other options of the client.
       this.#next = new StreamCursor(this.#context, this.#owner.pipeline(), {
         answered: this.#answered.bind(this),
         event: this.#owner.event.bind(this.#owner),
@@ -170,7 +173,7 @@ export class StreamSupervisor {
     if (cursor !== this.#next) return;
     this.#next = undefined;
     const before = this.#current;
-    // The listener that needed a wider cursor has left.
+    // The cursor is not needed if the listener that wanted a wider one has left.
     const isNeeded = before === undefined || !this.#owner.isEnough();
     this.#discard(isNeeded ? before : cursor);
     if (!isNeeded) return;
@@ -192,7 +195,7 @@ export class StreamSupervisor {
     this.#state.to('opening');
     const error = collection.shortened(trouble, 'changeStream and find');
     report('storeError', { lockName: null, during: 'stream', error });
-    // The event may have closed the provider, or made the last listener leave.
+    // A listener of this event may have closed the provider, or the last user of the stream may have left.
     if (!this.#state.is('opening')) return;
     if (isStreamRefused(error)) this.#refuse(error, 'stream');
     else if (this.#isWanted) this.#reopenLater(error);
@@ -250,8 +253,11 @@ export class StreamSupervisor {
 }
 
 /**
- * After a failover, waiters pay for every millisecond, so the first reopening is immediate. A stream on a closed client
- * keeps timers of driver 6.22 for half a minute, so the waits send their requests first.
+ * After a failover, waiters pay for every millisecond, so the first reopening is immediate.
+ *
+ * If the client may be closed, the reopening is late: before it, the answers to the waits' own requests show whether
+ * the client is closed. A stream that is opened on a closed client leaves timers of driver 6.22 running for half a
+ * minute.
  */
 const reopenPauseMs = (failures: number, error: unknown): number =>
   mayBeRefusedByDriver(error)

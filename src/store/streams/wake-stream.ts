@@ -15,7 +15,7 @@ export interface WakeListener {
   onNoStream(): void;
   /** The collection was dropped or renamed: any document may be gone. */
   onCollectionGone(): void;
-  /** The driver may refuse every call: each wait should send its request again, and fail by the answer. */
+  /** The driver may refuse every call: each wait should send its request again, and fail if it is refused. */
   refusedByDriver(): void;
   /** The option `wakeups` demands a stream, and there is none. */
   streamRequiredButRefused(error: unknown): void;
@@ -68,7 +68,7 @@ export class WakeStream {
     return state === 'refused' || (state === 'opening' && failures >= POLLING_AFTER_FAILURES);
   }
 
-  /** Since when events arrive without a gap; `Infinity` while none arrive. */
+  /** The time since which events have arrived without a gap; `Infinity` while the stream is not open. */
   get gaplessSinceMs(): number {
     return this.#stream.openedAtMs;
   }
@@ -79,7 +79,7 @@ export class WakeStream {
     else this.#stream.leave(lingerMs);
   }
 
-  /** Ends for good. Resolves when the server's cursors are closed, or can no longer be told to. */
+  /** Ends for good. Resolves when the server's cursors are closed, or have had the time of one call to the store. */
   async close(): Promise<void> {
     await this.#stream.close();
   }
@@ -101,9 +101,9 @@ export class WakeStream {
 
 /**
  * Selects the words that name a process. The server logs a small document whole, seen as `replace`, and a larger one as
- * `update`, so the filter looks for `wake` in both (E13). Events of the whole collection pass. Deletes do not: purges of
- * unused documents come in bursts, and the process would have to read each of them. Looks and extensions find out what
- * is missing.
+ * `update`, so the filter looks for `wake` in both (E13). Events of the whole collection pass. Deletes do not pass:
+ * purges of unused documents come in bursts, and the process would have to read each of them. Looks and extensions find
+ * out which documents are missing.
  */
 function wakePipeline(process: string): Document[] {
   const namesUs = { $regex: ` ${process.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}:` };

@@ -129,7 +129,9 @@ export class Combiner {
     this.#lanes.delete(name);
   }
 
-  /** The share of its time bound that this call took, without the wait for its turn if that is known. */
+  /**
+   * The share of its time bound that this call took, without the wait for its turn if the time of the sending is known.
+   */
   #shareOf(outcome: Outcome<Answer>, beganMs: number): number {
     const sentMs = outcome.type === 'done' ? outcome.sentAt.ms : beganMs;
     return (this.#clock.nowMs() - sentMs) / this.#collection.boundMs;
@@ -162,13 +164,13 @@ export class Combiner {
       this.#onAnswer(name, answer, outcome.sentAt);
       return { ...outcome, value: answer };
     } catch (error) {
-      // The answer cannot be read. Its callers must not wait for ever.
+      // The answer cannot be read. The callers get an unknown outcome, because they must not wait for ever.
       return { type: 'unknown', error, maybeApplied: true };
     }
   }
 
   #projection(seats: SeatRules, operations: readonly Operation[]): Fields {
-    // The reply to a look, too, shows a process that keeps seats of this lock whether others wait.
+    // A process that keeps seats of this lock has to know whether others wait, so the reply to a look shows it as well.
     const mayKeep = operations.some(
       (operation) => !('request' in operation) || operation.request.keeps !== undefined,
     );

@@ -1,7 +1,7 @@
 import type { Operation, Request } from '../../protocol/operation.js';
 import type { SeatRules } from '../../protocol/seats.js';
 
-/** A request that is made only when it is sent, because its not-after counts from then. */
+/** A request that is made only when it is sent, because its not-after counts from the sending. */
 export interface UnsentRequest {
   readonly type: 'enqueue' | 'try';
   readonly id: string;
@@ -20,23 +20,24 @@ export interface QueuedOperation {
 /** The most operations in one update: each costs up to six stages, and a pipeline has at most 1,000 stages. */
 export const MAX_OPERATIONS = 100;
 
-/** An update that takes more than this share of its time bound is slow: smaller ones follow it. */
+/** An update that takes more than this share of its time bound is slow: smaller updates follow it. */
 const SLOW_SHARE = 1 / 3;
 
-/** An update with so few operations is not slow because of them, and smaller updates would only be more of them. */
+/** An update with so few operations is slow for another reason; splitting it would only add updates. */
 const FEW_OPERATIONS = 10;
 
 /**
  * The operations on one lock that wait for its next updates.
  *
  * Requests keep their order: first come, first served begins here (L3). Operations that end or extend an attempt go
- * ahead of them, so that releases, and looks that keep places alive, do not wait behind thousands of requests. They
- * never go ahead of a request of the same attempt: a leave that arrived before its enqueue would leave a place behind.
+ * ahead of requests, so that releases, and looks that keep places alive, do not wait behind thousands of requests. Such
+ * an operation never goes ahead of a request of the same attempt: a leave that arrived before its enqueue would leave a
+ * place behind.
  */
 export class Lane<T extends QueuedOperation> {
   readonly #urgent = new Set<T>();
   readonly #inOrder = new Set<T>();
-  /** How many operations in `#inOrder` concern each attempt id. */
+  /** The number of operations in `#inOrder` that concern each attempt id. */
   readonly #idsInOrder = new Map<string, number>();
   #maxBatch = MAX_OPERATIONS;
 
@@ -55,12 +56,14 @@ export class Lane<T extends QueuedOperation> {
     return this.#urgent.delete(queued) || this.#removeInOrder(queued);
   }
 
-  /** Takes the operations of the next update, all for one kind of lock; none only if the lane is empty. */
+  /**
+   * Takes the operations of the next update, all for one kind of lock. The result is empty only if the lane is empty.
+   */
   take(): readonly T[] {
     const taken: T[] = [];
     this.#takeFrom(this.#urgent, taken);
-    // While updates are small, after a refusal or a slow one, urgent operations go alone: a request that may be the cause
-    // does not delay them.
+    // After a refused or slow update, updates are kept small. Then urgent operations are sent without requests: the
+    // request that may have caused the trouble must not delay them.
     const isAlone = taken.length > 0 && this.#maxBatch < MAX_OPERATIONS;
     if (this.#urgent.size === 0 && !isAlone) this.#takeFrom(this.#inOrder, taken);
     return taken;
@@ -68,8 +71,8 @@ export class Lane<T extends QueuedOperation> {
 
   /**
    * The server did not refuse an update of `count` operations. Each operation iterates over the whole queue and all
-   * leases. With ten thousand of these, on a busy server, a hundred operations could exceed the time bound of a call,
-   * and would be sent again and again.
+   * leases. With ten thousand waiters or leases, on a busy server, a hundred operations could exceed the time bound of
+   * a call, and would be sent again and again.
    *
    * @param share - The share of its time bound that the call took.
    */
@@ -103,7 +106,7 @@ export class Lane<T extends QueuedOperation> {
     return true;
   }
 
-  /** Moves operations from the front, as many as one update may contain and as fit together. */
+  /** Moves operations from the front of `from` to `taken`, as many as one update may contain and as can go together. */
   #takeFrom(from: ReadonlySet<T>, taken: T[]): void {
     for (const queued of from) {
       const [first = queued] = taken;
@@ -116,8 +119,8 @@ export class Lane<T extends QueuedOperation> {
 }
 
 /**
- * A resize must follow earlier requests that set another limit, and a hand-over must follow the request of the candidate
- * it names.
+ * A resize must follow earlier requests that set another limit, and a hand-over must follow the request of the
+ * candidate that it names.
  */
 const keepsOrder = ({ operation: { type } }: QueuedOperation): boolean =>
   type === 'enqueue' || type === 'try' || type === 'resize' || type === 'handOver';

@@ -31,8 +31,9 @@ export const concernsOperations = (outcome: Outcome<unknown>): boolean =>
   outcome.type === 'refused' && outcome.byServer && !GENERAL_CODES.has(codeOf(outcome.error) ?? 0);
 
 /**
- * The refusal as the caller of one operation sees it. If the document is too large for one more member, the queue is
- * full. If it is too large for the word of a look, the look may be repeated: there is room when a member leaves.
+ * The refusal as the caller of one operation sees it. If the document is too large for one more waiter or lease, the
+ * queue is full. If it is too large for the nonce that a look writes to `wake`, the look may be repeated: there is room
+ * when a waiter or a holder leaves.
  */
 export function refusalFor(name: string, operation: Operation, refused: Refused): Refused | Unknown {
   if (!isTooLarge(refused.error)) return refused;

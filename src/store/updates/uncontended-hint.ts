@@ -5,12 +5,12 @@ import type { Reply } from '../../protocol/replies/reply.js';
 type Seen =
   { readonly type: 'vacant' } | { readonly type: 'alone'; readonly id: string; readonly sinceMs: number };
 
-/** How many locks are remembered. The next transition of a lock that was dropped is sent in full. */
+/** The number of locks that are remembered. The next transition of a lock that was forgotten is sent in full. */
 const MAX_REMEMBERED = 4_096;
 
 /**
- * How long to assume that an uncontended hold is still uncontended. After a longer one, the cost of its release hardly
- * matters.
+ * The time for which an uncontended hold is assumed to be still uncontended, in ms. For a longer hold, the cost of the
+ * release hardly matters.
  */
 const ALONE_FOR_MS = 5;
 
@@ -18,13 +18,13 @@ const ALONE_FOR_MS = 5;
  * Guesses which locks no other process uses at this moment, so that it is worth trying the fast path.
  *
  * A fast path that does not apply changes nothing and costs one more round trip. So the guess is made only where a
- * wrong one costs little: not for a hold that has lasted a while, because others may wait for its end by now, and never
- * twice on the same evidence.
+ * wrong one costs little: not for a hold that has lasted a while, because others may wait for its end by now, and each
+ * observation of the lock is used for one guess only.
  */
 export class UncontendedHint {
   readonly #seen = new Map<string, Seen>();
 
-  /** Whether to try the fast path of this operation. Uses up the evidence. */
+  /** Whether to try the fast path of this operation. Uses up the last observation of the lock. */
   expect(name: string, operation: Operation, nowMs: number): boolean {
     const seen = this.#seen.get(name);
     this.#seen.delete(name);
