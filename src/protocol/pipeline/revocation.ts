@@ -10,9 +10,9 @@ import { firstTokenAt, isOneOf } from '../stored-lease.js';
  * record does not make the document corrupt; the reader ignores it.
  *
  * A record names its leases by a range: the lowest and the highest token of their grants. So its size does not grow
- * with their number. No two grants of a lock have the same token, and a change of mode keeps the token of the grant.
- * The range may include leases that were not revoked. A process looks for a record only when its lease is ending or
- * gone, so for such a lease at most the reason of a loss is wrong.
+ * with their number. No two grants of a lock have the same token, and a change of mode keeps the token of the grant. A
+ * revocation is of one lease or of all leases, so the only other leases in its range are those that were ending
+ * already, and for these the first record counts (`revocationOf`).
  *
  * A revocation drops the records whose leases have all ended.
  */
