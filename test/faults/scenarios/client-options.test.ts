@@ -14,7 +14,8 @@ const CLIENTS: Readonly<Record<string, MongoClientOptions>> = {
   'connections that are closed when idle': { maxIdleTimeMS: 20 },
   'one connection opened at a time': { maxConnecting: 1, maxPoolSize: 3 },
   'checks by polling, twice a second': { serverMonitoringMode: 'poll', heartbeatFrequencyMS: 500 },
-  'socketTimeoutMS: 400': { socketTimeoutMS: 400 },
+  // Less than the second that the server may wait before it answers an idle stream.
+  'socketTimeoutMS: 900': { socketTimeoutMS: 900 },
   'no checks of UTF-8': { enableUtf8Validation: false },
   'BSON with bigints and with regular expressions of its own': {
     promoteLongs: true,
