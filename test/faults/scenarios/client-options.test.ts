@@ -6,6 +6,7 @@ import {
   expectOwnConcerns,
   expectUsualBehaviour,
 } from '../../behaviour/environments/usual-behaviour.js';
+import { later, staysOpen, within } from '../../../lab/patience.js';
 import { OwnDatabase } from '../../support/test-provider.js';
 
 /** Options of a client beyond concerns and BSON: how it connects, monitors, times out and compresses. */
@@ -14,7 +15,6 @@ const CLIENTS: Readonly<Record<string, MongoClientOptions>> = {
   'connections that are closed when idle': { maxIdleTimeMS: 20 },
   'one connection opened at a time': { maxConnecting: 1, maxPoolSize: 3 },
   'checks by polling, twice a second': { serverMonitoringMode: 'poll', heartbeatFrequencyMS: 500 },
-  // Less than the second that the server may wait before it answers an idle stream.
   'socketTimeoutMS: 900': { socketTimeoutMS: 900 },
   'no checks of UTF-8': { enableUtf8Validation: false },
   'BSON with bigints and with regular expressions of its own': {
@@ -48,4 +48,18 @@ describe.concurrent('locks behave the same on a client with', () => {
     expect(storeErrors).toEqual([]);
     expectOwnConcerns([...here.commands, ...there.commands]);
   });
+});
+
+it('a client whose socketTimeoutMS is less than the second of an idle stream keeps its stream (E37)', async () => {
+  await using database = new OwnDatabase();
+  const holder = await database.client().provider().acquireMutex('a');
+  const locks = database.client({ socketTimeoutMS: 900 }).provider();
+  const storeErrors: unknown[] = [];
+  locks.on('storeError', (event) => storeErrors.push(event));
+  const waiting = later(locks.acquireMutex('a'));
+  // Several times as long as the socket may be silent.
+  expect(await staysOpen(waiting, 3_000)).toBe(true);
+  await holder.release();
+  await (await within(10_000, 'the hand-over', waiting)).release();
+  expect(storeErrors).toEqual([]);
 });
