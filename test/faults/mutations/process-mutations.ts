@@ -72,8 +72,8 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
       },
       {
         file: 'lease/holding/seat.ts',
-        find: "      this.lose('expired');\n    });\n",
-        replace: '      for (const hold of this.#holds) hold.tellEnd();\n    });\n',
+        find: "this.lose.bind(this, 'expired'));",
+        replace: '() => this.#holds.forEach((hold) => hold.tellEnd()));',
       },
       {
         file: 'lease/holding/hold.ts',
@@ -94,7 +94,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
       },
       {
         file: 'lease/holding/seat.ts',
-        find: "    this.#timer = this.clock.at(this.#deadline.ms, () => {\n      this.lose('expired');\n    });\n",
+        find: "    this.#timer = this.clock.at(this.#deadline.ms, this.lose.bind(this, 'expired'));\n",
         replace: '',
       },
     ],
