@@ -1,4 +1,4 @@
-// Administration: what operators do with locks that other processes hold.
+// Folder `admin`: what operators do with locks that other processes hold.
 
 import { CorruptLockDocumentError } from '../errors.js';
 import type { Report } from '../events.js';

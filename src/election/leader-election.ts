@@ -1,5 +1,5 @@
-// Elections: candidates queue in one document for the one seat of a leader. This folder has the candidate, its terms
-// and callbacks, and the observers of leaders.
+// Folder `election`: candidates queue in one document for the one seat of a leader. This folder has the candidate, its
+// terms and callbacks, and the observers of leaders.
 
 import type { EventEmitter } from 'eventemitter3';
 import { IsolatedEmitter } from '../isolated-emitter.js';

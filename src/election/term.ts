@@ -128,7 +128,7 @@ export class Term {
     });
     handle.releaseRequested.addEventListener('abort', () => {
       // Either the provider closes, which stops its elections itself, or this is a revocation: nothing extends the
-      // lease any more, so the work has at most one lease to end.
+      // lease any more, so the work gets at most `leaseMs` to finish.
       if (context.closing.aborted) return;
       this.#beginEnd({ why: 'resigned', drainMs: options.terms.leaseMs, to: undefined });
     });

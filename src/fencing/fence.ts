@@ -1,5 +1,5 @@
-// Fencing: writes to the application's own collections that compare the token of a hold, so that a former holder cannot
-// overwrite a newer one.
+// Folder `fencing`: writes to the application's own collections that compare the token of a hold, so that a former
+// holder cannot overwrite a newer one.
 
 import type { FencingEligibility } from '../lease/holding/fencing-eligibility.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';

@@ -1,5 +1,5 @@
-// Options: their public types and defaults. A caller's options are checked once, here; the other folders get checked
-// values.
+// Folder `options`: their public types and defaults. A caller's options are checked once, here; the other folders get
+// checked values.
 
 import { DAY_MS } from '../clock.js';
 import { quoted } from '../error-text.js';

@@ -108,7 +108,7 @@ export function refuseKeepMs(keepMs: number, of: string): void {
   if (keepMs > 0) throw outOfRange('keepMs', `0 for ${of}`, keepMs);
 }
 
-/** How long to wait, after the checks. */
+/** The options that bound a wait, after the checks. */
 export interface ParsedWait {
   /** `Infinity`: without a bound. */
   readonly timeoutMs: number;

@@ -1,5 +1,5 @@
-// Primitives: the locks as users see them. Each one says what its requests ask for; acquiring, waiting and holding are
-// the same for all and belong to the folder `lease`.
+// Folder `primitives`: the locks as users see them. Each one says what its requests ask for; acquiring, waiting and
+// holding are the same for all and belong to the folder `lease`.
 
 import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
 import { keepAlive } from '../keep-alive.js';

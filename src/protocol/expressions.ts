@@ -91,7 +91,7 @@ export const leaseFromNow = (expiresAt: Expression, leaseMs: Expression): Expres
 });
 
 /**
- * The server time in ms × 1,000. Every token is above it, so tokens go on rising after a purge, a drop or a restore
+ * The server time in ms × 1,000. Every grant gives a token above it, so tokens go on rising after a purge, a drop or a restore
  * (S3, E10).
  */
 export const CLOCK_TOKEN: Expression = { $multiply: [{ $toLong: NOW }, 1_000] };

@@ -1,5 +1,5 @@
-// The protocol: what is stored for a lock, and which updates may change it. These are pure values, without driver and
-// clock. This file has the shape of the document; docs/protocol.md describes its fields and rules.
+// Folder `protocol`: what is stored for a lock, and which updates may change it. These are pure values, without driver
+// and clock. This file has the shape of the document; docs/protocol.md describes its fields and rules.
 //
 // Comments cite some facts by number: docs/protocol.md lists the invariants (S1, L3 …) and the cases (E1, E2 …), and
 // docs/guarantees.md lists the bounds (B1 …).

@@ -117,7 +117,7 @@ type Pairs = readonly (readonly [Expression, Expression])[];
 export interface Uncontended {
   /** Paths, and the values that they have in a vacant lock. */
   readonly vacant: Pairs;
-  /** Further conditions on a vacant lock so that this request enters. */
+  /** Further conditions on a vacant lock that must hold for this request to enter. */
   conditions(request: Request): readonly Expression[];
   /** The seat fields of a vacant lock with this one lease. */
   taken(lease: Expression, request: Request): Fields;

@@ -172,8 +172,8 @@ export class QuorumHold implements Held {
   }
 
   /**
-   * Resolves when a majority has released its seats, or no longer can; the releases in the other stores go on in the
-   * background. The release in each store ends within `storeTimeoutMs`.
+   * Resolves when a majority has released its seats, or when no majority can release any more; the releases in the
+   * other stores go on in the background. The release in each store ends within `storeTimeoutMs`.
    *
    * @returns Whether the hold was held until this release; false if it had been lost before.
    */

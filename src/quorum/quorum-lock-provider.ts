@@ -1,5 +1,5 @@
-// Quorums: one lock is held in more than half of several independent deployments. This folder asks the deployments in
-// rounds, makes a hold of a majority of their seats, and says how the hold ends.
+// Folder `quorum`: one lock is held in more than half of several independent deployments. This folder asks the
+// deployments in rounds, makes a hold of a majority of their seats, and says how the hold ends.
 
 import { setMaxListeners } from 'node:events';
 import type { EventEmitter } from 'eventemitter3';

@@ -56,7 +56,7 @@ export class QuorumMembers {
 
   #watch(store: Store, seat: StoreSeat): void {
     seat.onEnded(() => {
-      // `keepOnly` has released this seat, so its store is no member any more.
+      // If another seat or none is there, `keepOnly` has released this one: its store is no member any more.
       if (this.#seats.get(store) !== seat) return;
       this.#seats.delete(store);
       this.#owner.seatLost(seat);

@@ -56,7 +56,7 @@ export interface OverrunWatch {
   readonly atMs: number;
   /** Aborts when the run has ended. */
   readonly ended: AbortSignal;
-  /** Aborts with the term, or when the job is stopped. */
+  /** Aborts when the term ends, or when the job is stopped. */
   readonly over: AbortSignal;
   readonly overrun: () => void;
   /**

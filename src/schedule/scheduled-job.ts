@@ -1,5 +1,5 @@
-// Scheduled jobs: the leader of an election claims each instant of a schedule in the document of the election, and runs
-// the job for it.
+// Folder `schedule`: the leader of an election claims each instant of a schedule in the document of the election, and
+// runs the job for it.
 
 import type { EventEmitter } from 'eventemitter3';
 import { sleepUntil } from '../clock.js';

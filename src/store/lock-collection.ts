@@ -1,4 +1,4 @@
-// The store: the only folder that sends commands for locks to MongoDB.
+// Folder `store`: the only folder that sends commands for locks to MongoDB.
 
 import type { ChangeStream, ClientSession, Db, Document } from 'mongodb';
 import { momentNow } from '../clock.js';

@@ -1,5 +1,5 @@
-// Acquiring: sends the request of a call and awaits its grant. An attempt is one request under one id, and the
-// acquisition is the loop over attempts.
+// Folder `acquiring`: sends the request of a call and awaits its grant. An attempt is one request under one id, and
+// the acquisition is the loop over attempts.
 
 import { withCallerFrames } from '../../caller-frames.js';
 import { within } from '../../clock.js';

@@ -13,10 +13,7 @@ export interface Grant {
   readonly terms: LeaseTerms;
   /** How much of the lock the request asked for. */
   readonly demand: Demand;
-  /**
-   * The instant at which this process counts the hold as lost: the end of the lease by the last answer, counted from
-   * just before the request for that answer, less the clock allowance.
-   */
+  /** The first deadline of the hold: the clock allowance before the earliest instant at which its lease can end. */
   readonly deadline: Moment;
   /** The sendings of the request that are still unanswered; `undefined`: none. */
   readonly copies?: UnansweredCopies | undefined;

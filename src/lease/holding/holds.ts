@@ -1,4 +1,5 @@
-// Holding: extends leases, reports losses to handles, and gives back the seats that the process does not use any more.
+// Folder `holding`: extends leases, reports losses to handles, and gives back the seats that the process does not use
+// any more.
 
 import { within } from '../../clock.js';
 import type { Clock } from '../../clock.js';

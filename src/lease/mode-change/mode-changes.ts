@@ -1,5 +1,5 @@
-// Mode changes: sends numbered changes of the mode of a hold to the server. An upgrade waits for its turn as an acquire
-// does.
+// Folder `mode-change`: sends numbered changes of the mode of a hold to the server. An upgrade waits for its turn as
+// an acquire does.
 
 import { within } from '../../clock.js';
 import { ProviderClosedError, StoreUnavailableError } from '../../errors.js';

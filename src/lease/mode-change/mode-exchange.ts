@@ -31,7 +31,7 @@ export interface SendOptions {
    * process.
    */
   readonly persists: boolean;
-  /** Called each time the store does not answer. */
+  /** Called with the error each time the change is refused or its outcome is unknown. */
   readonly onTrouble?: (error: unknown) => void;
 }
 

@@ -1,5 +1,5 @@
-// Seat cache: lets the next caller of the process use a seat without a command to the server, as long as no other
-// process waits for the lock.
+// Folder `seat-cache`: lets the next caller of the process use a seat without a command to the server, as long as no
+// other process waits for the lock.
 
 import type { Timer } from '../../clock.js';
 import type { SeatRules } from '../../protocol/seats.js';

@@ -133,7 +133,7 @@ export class LockWaits {
     return true;
   }
 
-  /** A read showed this attempt as the first of this process, and `waiters` as the length of the queue. */
+  /** A read showed this attempt, this process's first waiter, at `place` in a queue of `waiters`. */
   placeRead(id: string, place: number, waiters: number): void {
     const tracked = this.#waits.get(id);
     if (tracked === undefined || !this.#queued.has(tracked)) return;

@@ -1,5 +1,5 @@
-// Waiting: keeps the places of waiting attempts alive, and finds out when they are granted: by the change stream, by
-// polling or by looks. One wait lives in several objects:
+// Folder `waiting`: keeps the places of waiting attempts alive, and finds out when they are granted: by the change
+// stream, by polling or by looks. One wait lives in several objects:
 //
 // - `Waiting` (wait.ts) is what the attempt says of itself; `Wait` adds how it is told its end.
 // - `TurnWait` (turn.ts) is the wait as the acquisition or the upgrade sees it: a promise of its end.
@@ -36,7 +36,7 @@ export interface WakeSource {
 
 /** The poller, as the waiting room sees it: it reads where no change stream is open. */
 export interface Polls {
-  /** A wait has begun, or the process has become near or far. */
+  /** Makes the poller read soon: a wait has begun, a wait has become near or far, or there is no stream any more. */
   hurry(): void;
 }
 

@@ -128,7 +128,7 @@ function outcomeOf({ id, job, after, instant, claimId, call }: Claim): Expressio
   return { $switch: { branches: cases, default: 'claimed' satisfies ClaimOutcome } };
 }
 
-/** The claims with this one in place of the job's last. Other fields of the entry stay, such as the last run. */
+/** The claims, with this one instead of the job's last claim. Other fields of the entry stay, such as the last run. */
 function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Claim): Expression {
   const run: Fields = {
     instant,

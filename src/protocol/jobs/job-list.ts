@@ -1,4 +1,4 @@
-// Jobs: what an election stores of its jobs: two lists with one entry per job, of claims and of calls.
+// Folder `jobs`: what an election stores of its jobs: two lists with one entry per job, of claims and of calls.
 
 import { all, any, equal, hasType, literal, not, filter, when } from '../expressions.js';
 import type { Expression } from '../expressions.js';

@@ -37,9 +37,9 @@ const standingAs = (candidateId: Expression): Expression =>
   filter('$queue', equal('$$this.v.candidateId', candidateId));
 
 /**
- * The seat of a mutex whose stored lease ends with a transition. In the transition only the candidate of that lease may
- * enter; it jumps the queue and gets a new term. The lease of a waiter has no transition, so that a dead waiter lapses
- * one lease after its last look. The grant adds the transition.
+ * The seat of a mutex, with a lease to which the grant adds `transitionMs`: the transition of the election. In that time
+ * only the candidate of the lease may enter; it jumps the queue and gets a new term. The lease of a waiter has no
+ * such addition, so that a dead waiter lapses one lease after its last look.
  */
 export const electionSeats: SeatRules = {
   ...mutexSeats,

@@ -1,4 +1,4 @@
-// Kinds: the differences between the kinds of locks, one object of the shape of `SeatRules` for each.
+// Folder `kinds`: the differences between the kinds of locks, one object of the shape of `SeatRules` for each.
 
 import { typeOf, when } from '../expressions.js';
 import { leaseSlot } from './lease-slot.js';

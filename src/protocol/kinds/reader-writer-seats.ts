@@ -200,7 +200,8 @@ const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
 function upgrade(exchange: Exchange): readonly Stage[] {
   const { change, waits, knownToken = 0 } = exchange;
   const upgrading = waits ? true : isAlone;
-  // A token above the known one comes from an earlier upgrade. An event may report that same grant, so the token stays.
+  // A token above the known one was given to an earlier upgrade of this hold. An event may still report that grant to
+  // the process, so the lease keeps the token.
   const token = when({ $lte: ['$writer.token', knownToken] }, nextToken(), '$writer.token');
   return [
     {

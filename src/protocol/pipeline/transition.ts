@@ -1,4 +1,4 @@
-// Pipelines: the updates of lock documents, and the projections that judge, extend and poll them.
+// Folder `pipeline`: the updates of lock documents, and the projections that judge, extend and poll them.
 
 import { NOW, STORED_WAITERS, any, bind, equal, filter, isLive, merge, when } from '../expressions.js';
 import type { Expression, Fields, Stage } from '../expressions.js';

@@ -1,4 +1,5 @@
-// Replies: what the server returns, read: the reply to a transition, and whole documents for `inspect` and `list`.
+// Folder `replies`: what the server returns, read: the reply to a transition, and whole documents for `inspect` and
+// `list`.
 
 import {
   NOW,

@@ -1,4 +1,4 @@
-// Updates: the operations of this process on lock documents, combined and sent.
+// Folder `updates`: the operations of this process on lock documents, combined and sent.
 
 import { endOfTurn } from '../../clock.js';
 import type { Clock, Moment } from '../../clock.js';
