@@ -7,11 +7,6 @@ import type { ParsedWait } from './options/request-options.js';
 export interface CallLimits extends ParsedWait {
   /** When the call began, on the monotonic clock. */
   readonly startedMs: number;
-  /**
-   * The time for which a single try (`timeoutMs` 0) waits for a silent store, in ms. A call with a longer `timeoutMs`
-   * waits for the store until that timeout.
-   */
-  readonly tryMs?: number | undefined;
 }
 
 /** The longest wait for the answer to a cancel, which is sent when the request's own time to wait is up. */
@@ -50,12 +45,18 @@ export class Scope {
   readonly #clock: Clock;
   readonly #closing: AbortSignal;
   readonly #limits: CallLimits;
+  readonly #tryMs: number;
 
-  constructor(lockName: string, clock: Clock, closing: AbortSignal, limits: CallLimits) {
+  /**
+   * @param tryMs - The time for which a single try (`timeoutMs` 0) waits for a silent store, in ms. A call with a longer
+   *   `timeoutMs` waits for the store until that timeout.
+   */
+  constructor(lockName: string, clock: Clock, closing: AbortSignal, limits: CallLimits, tryMs = 0) {
     this.#lockName = lockName;
     this.#clock = clock;
     this.#closing = closing;
     this.#limits = limits;
+    this.#tryMs = tryMs;
   }
 
   /** @throws The reason of the caller's signal; {@link ProviderClosedError}. */
@@ -69,8 +70,8 @@ export class Scope {
    * @returns A function to unsubscribe. A signal may outlive many calls, and must not keep their listeners.
    */
   open({ aborted, timeUp }: ScopeListener): () => void {
-    const { signal, startedMs, timeoutMs, tryMs = 0 } = this.#limits;
-    const boundMs = timeoutMs === 0 ? tryMs : timeoutMs;
+    const { signal, startedMs, timeoutMs } = this.#limits;
+    const boundMs = timeoutMs === 0 ? this.#tryMs : timeoutMs;
     const forgetSignal = onAbort(signal, () => {
       aborted(() => signal?.reason);
     });

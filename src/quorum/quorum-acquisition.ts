@@ -74,8 +74,7 @@ export class QuorumAcquisition {
   async run(): Promise<QuorumHold> {
     const { clock, closing } = this.#quorum;
     // A single try has no time to wait: its rounds are bounded (`#lastRoundMs`).
-    const limits = { ...this.#limits, tryMs: Infinity };
-    const scope = new Scope(this.#request.name, clock, closing, limits);
+    const scope = new Scope(this.#request.name, clock, closing, this.#limits, Infinity);
     scope.throwIfOver();
     const failed = new Promise<Failed>((resolve) => {
       this.#fail = resolve;

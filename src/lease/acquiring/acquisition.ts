@@ -66,8 +66,7 @@ export class Acquisition {
    */
   async run(): Promise<Grant> {
     const { clock, closing, settings } = this.#context;
-    const tryMs = settings.storeTimeoutMs;
-    const scope = new Scope(this.#request.name, clock, closing, { ...this.#request, tryMs });
+    const scope = new Scope(this.#request.name, clock, closing, this.#request, settings.storeTimeoutMs);
     scope.throwIfOver();
     const close = scope.open({
       aborted: (errorOf) => {
@@ -240,7 +239,7 @@ export class Acquisition {
   }
 
   get #isTry(): boolean {
-    return this.#request.timeoutMs === 0;
+    return this.#current.attempt.type === 'try';
   }
 
   #note(reply: Reply): void {

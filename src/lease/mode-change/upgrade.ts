@@ -55,9 +55,8 @@ export class Upgrade {
   /** Resolves when the hold is a write; rejects with the reason why it is not. */
   async run(): Promise<void> {
     const { clock, closing, settings } = this.#context;
-    const tryMs = settings.storeTimeoutMs;
-    const limits = { ...this.#options, startedMs: this.#startedMs, tryMs };
-    const close = new Scope(this.#hold.name, clock, closing, limits).open({
+    const limits = { ...this.#options, startedMs: this.#startedMs };
+    const close = new Scope(this.#hold.name, clock, closing, limits, settings.storeTimeoutMs).open({
       aborted: (errorOf) => {
         this.#stop({ type: 'aborted', errorOf });
       },
