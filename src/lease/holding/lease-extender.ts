@@ -119,7 +119,7 @@ export class LeaseExtender {
       }
       return;
     }
-    // `{}`: the lease was revoked, and it is not known by whom.
+    // Without a record the lease was revoked all the same: the document does not show who revoked it.
     for (const { event } of seat.requestRelease(revocationOf(revoked, seat.grant.token) ?? {})) {
       this.#report('releaseRequested', { ...event, ...seat.revocation });
     }

@@ -121,7 +121,7 @@ export class CachedLock implements SeatKeeper {
       this.#requestBegins();
       return await this.#sendRequest(ask);
     }
-    if (request.timeoutMs === 0) throw this.#reportTimeout(0, this.#queue.length);
+    if (request.timeoutMs === 0) throw withCallerFrames(() => this.#reportTimeout(0, this.#queue.length));
     const hold = await this.#queue.wait(request, (place) => this.#reportTimeout(request.timeoutMs, place));
     // `sendFirst` let this request go to the server; its caller has counted the request already.
     return hold ?? (await this.#sendRequest(ask));
@@ -295,6 +295,6 @@ export class CachedLock implements SeatKeeper {
       this.#context.report('timeout', { lockName: this.name, kind, id: newAttemptId(), waitedMs });
     }
     const details = { holders: this.#holders, place, waitedMs };
-    return withCallerFrames(() => new AcquireTimeoutError(this.name, details));
+    return new AcquireTimeoutError(this.name, details);
   }
 }
