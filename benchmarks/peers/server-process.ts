@@ -1,14 +1,12 @@
 import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { killProcess } from '../../lab/mongo-server/members.js';
 import { endWithThisProcess } from '../../lab/processes/end-with-this-process.js';
+import { isListening } from '../../lab/ports.js';
 import { sleep } from '../measure.js';
 
 const START_TIMEOUT_MS = 30_000;
@@ -57,31 +55,10 @@ export async function startServer({ program, toInstall, port, args }: Launch): P
   return { pid: child.pid ?? NaN, version, [Symbol.asyncDispose]: stop };
 }
 
-async function isListening(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
-}
-
 /** `7.0.15`, from the program itself. */
 async function versionOf(program: string, toInstall: string): Promise<string> {
   const { stdout } = await promisify(execFile)(program, ['--version']).catch((error: unknown) => {
     throw new Error(`${program} is not installed; to install it: ${toInstall}`, { cause: error });
   });
   return /\d+(\.\d+)+/.exec(stdout)?.[0] ?? 'of unknown version';
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -4,7 +4,8 @@ import type { Workbench } from '../workbench.js';
 import { connectToRedis } from './libraries/redis.js';
 import type { ServerName } from './library.js';
 import { installPackages } from './packages.js';
-import { freePort, startServer } from './server-process.js';
+import { freePort } from '../../lab/ports.js';
+import { startServer } from './server-process.js';
 
 /** A server that one or more of the libraries use. */
 export interface PeerServer extends AsyncDisposable {

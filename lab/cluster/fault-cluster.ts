@@ -11,7 +11,8 @@ import { ControlledMember } from './fault-member.js';
 import type { FaultMember } from './fault-member.js';
 import { startFaultProxy } from './fault-proxy.js';
 import { Ground } from './ground.js';
-import { freePort, MongodProcess } from './mongod-process.js';
+import { MongodProcess } from './mongod-process.js';
+import { freePort } from '../ports.js';
 
 export interface ClusterOptions {
   /** Default: 2,000. */

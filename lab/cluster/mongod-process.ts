@@ -1,13 +1,10 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 
 import { killProcess } from '../mongo-server/members.js';
-import { pause } from '../patience.js';
 
 export interface MongodPlan {
   readonly binary: string;
@@ -137,27 +134,4 @@ function guardOf(mongod: ChildProcess): ChildProcess | undefined {
   // The number may be given to another process then.
   mongod.once('exit', () => guard.kill('SIGKILL'));
   return guard;
-}
-
-const LOWEST_PORT = 20_000;
-const FIRST_EPHEMERAL_PORT = 32_768;
-
-/**
- * Free now, and none that the system gives away by itself: while a member is down, an outgoing connection could
- * otherwise take its port, even one that is meant for this port, which would then be connected with itself.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = LOWEST_PORT + Math.floor(Math.random() * (FIRST_EPHEMERAL_PORT - LOWEST_PORT));
-    const probe = createServer();
-    try {
-      probe.listen(port, '127.0.0.1');
-      await once(probe, 'listening');
-      return port;
-    } catch {
-      await pause(1);
-    } finally {
-      probe.close();
-    }
-  }
 }

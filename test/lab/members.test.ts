@@ -1,12 +1,11 @@
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, it } from 'vitest';
 
 import { eventually } from '../../lab/patience.js';
+import { isListening } from '../../lab/ports.js';
 import { Child } from '../../lab/processes/child.js';
 import { fromSources } from '../../lab/processes/program.js';
 
@@ -33,23 +32,10 @@ async function endOwner(end: 'throw' | 'exit' | NodeJS.Signals): Promise<number>
   return port;
 }
 
-/** Asks by port and not by pid, because a dead process keeps its pid until its new parent has noticed the death. */
-async function answers(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
-}
-
 it.each(['throw', 'exit', 'SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
   'no mongod outlives the process that started it: %s',
   async (end) => {
     const port = await endOwner(end);
-    await eventually('nobody listens', async () => !(await answers(port)), 15_000);
+    await eventually('nobody listens', async () => !(await isListening(port)), 15_000);
   },
 );

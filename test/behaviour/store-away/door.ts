@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 
-import { freePort } from '../../../lab/cluster/mongod-process.js';
+import { freePort } from '../../../lab/ports.js';
 
 /** Where a server listens, as its URI says. */
 function addressOf(uri: string): { readonly host: string; readonly port: number } {

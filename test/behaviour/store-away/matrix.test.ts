@@ -6,7 +6,7 @@ import { describe, expect, inject, it } from 'vitest';
 import { AcquireTimeoutError, LockProvider, StoreUnavailableError } from '../../../src/index.js';
 import { QuorumLockProvider } from '../../../src/quorum/index.js';
 import type { LockHandle } from '../../../src/index.js';
-import { freePort } from '../../../lab/cluster/mongod-process.js';
+import { freePort } from '../../../lab/ports.js';
 import { OwnClient, OwnDatabase, randomName } from '../../support/test-provider.js';
 import { eventually, later, rejection, staysOpen, within } from '../../../lab/patience.js';
 import { Door } from './door.js';

@@ -1,7 +1,7 @@
-import { Long } from 'mongodb';
 import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { byBreadth } from '../../support/breadth.js';
+import { killCursors } from '../../../lab/mongo-server/kill-cursors.js';
 import { eventually } from '../../../lab/patience.js';
 import { ownDatabase, twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
@@ -18,12 +18,9 @@ async function streams({ client, db, appName }: TestProvider): Promise<readonly 
 }
 
 async function killStreams(provider: TestProvider): Promise<number> {
-  // The driver reads a cursor id that happens to be small as a number, and would write it back as a double.
-  const cursors = (await streams(provider)).map(({ cursor }) =>
-    Long.fromString(String((cursor as Document)['cursorId'])),
-  );
-  if (cursors.length > 0) await provider.db.command({ killCursors: 'distributed.locks', cursors });
-  return cursors.length;
+  const ids = (await streams(provider)).map(({ cursor }) => (cursor as Document)['cursorId'] as unknown);
+  await killCursors(provider.db, 'distributed.locks', ids);
+  return ids.length;
 }
 
 describe.concurrent('the wake stream', () => {

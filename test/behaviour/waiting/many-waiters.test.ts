@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
-import { Long } from 'mongodb';
 import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import type { LockHandle } from '../../../src/index.js';
+import { killCursors } from '../../../lab/mongo-server/kill-cursors.js';
 import { eventually, later } from '../../../lab/patience.js';
 import { twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
@@ -69,9 +69,9 @@ async function killStream({ client, db, appName }: TestProvider): Promise<number
     { $match: { appName, 'cursor.tailable': true, ns: `${db.databaseName}.distributed.locks` } },
   ];
   const open = await client.db('admin').aggregate(pipeline).toArray();
-  const cursors = open.map(({ cursor }) => Long.fromString(String((cursor as Document)['cursorId'])));
-  if (cursors.length > 0) await db.command({ killCursors: 'distributed.locks', cursors });
-  return cursors.length;
+  const ids = open.map(({ cursor }) => (cursor as Document)['cursorId'] as unknown);
+  await killCursors(db, 'distributed.locks', ids);
+  return ids.length;
 }
 
 describe('a thousand waiters of one lock in one process', () => {

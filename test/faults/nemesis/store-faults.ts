@@ -1,5 +1,4 @@
-import { Long } from 'mongodb';
-
+import { killCursors } from '../../../lab/mongo-server/kill-cursors.js';
 import { eventually, pause } from '../../../lab/patience.js';
 import type { FaultCluster } from '../../../lab/cluster/fault-cluster.js';
 import { APP_NAME } from '../workload/messages.js';
@@ -70,14 +69,11 @@ async function killStreams(world: FaultWorld): Promise<number> {
       .db('admin')
       .aggregate([{ $currentOp: { allUsers: true, idleCursors: true } }, { $match: { ns } }])
       .toArray();
-    const cursors = running.flatMap((operation) => {
-      const { cursorId } = (operation['cursor'] ?? {}) as { cursorId?: Long | number };
-      // The driver reads a cursor id that happens to be small as a number, and would write it back as a double.
-      return cursorId === undefined ? [] : [Long.fromString(String(cursorId))];
+    const ids = running.flatMap((operation) => {
+      const { cursorId } = (operation['cursor'] ?? {}) as { cursorId?: unknown };
+      return cursorId === undefined ? [] : [cursorId];
     });
-    if (cursors.length === 0) return 0;
-    const killing = await db.command({ killCursors: world.collection, cursors });
-    return (killing['cursorsKilled'] as readonly unknown[]).length;
+    return await killCursors(db, world.collection, ids);
   });
 }
 

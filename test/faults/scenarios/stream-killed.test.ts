@@ -1,9 +1,9 @@
-import { Long } from 'mongodb';
 import type { Db, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { LockProvider } from '../../../src/index.js';
 import { byBreadth } from '../../support/breadth.js';
+import { killCursors } from '../../../lab/mongo-server/kill-cursors.js';
 import { eventually, later, pause, within } from '../../../lab/patience.js';
 import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
@@ -30,25 +30,19 @@ const COLLECTION = 'distributed.locks';
 const NO_LOOKS = { leaseMs: 86_400_000, createIndexes: false };
 
 /** The open change streams on the locks of this database. */
-async function streamsOn(db: Db): Promise<readonly Long[]> {
+async function streamsOn(db: Db): Promise<readonly unknown[]> {
   const cursors = await db.client
     .db('admin')
     .aggregate([
       { $currentOp: { idleCursors: true, allUsers: true } },
       { $match: { ns: `${db.databaseName}.${COLLECTION}`, 'cursor.tailable': true } },
-      // As a string: the driver reads a small one as a number, and would write it back as a double.
-      { $group: { _id: { $toString: '$cursor.cursorId' } } },
+      { $group: { _id: '$cursor.cursorId' } },
     ])
     .toArray();
-  return cursors.map(({ _id }) => Long.fromString(_id as string));
+  return cursors.map(({ _id }) => _id as unknown);
 }
 
-async function killAll(db: Db): Promise<number> {
-  const cursors = await streamsOn(db);
-  if (cursors.length === 0) return 0;
-  const { cursorsKilled } = await db.command({ killCursors: COLLECTION, cursors });
-  return (cursorsKilled as readonly unknown[]).length;
-}
+const killAll = async (db: Db): Promise<number> => await killCursors(db, COLLECTION, await streamsOn(db));
 
 interface Counts {
   readonly cursors: number;
