@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { OwnDatabase } from '../../support/test-provider.js';
+import { StoredDocuments } from './stored-documents.js';
 import { eventually, later } from '../../../lab/patience.js';
 
 const aDate = expect.any(Date) as Date;
@@ -20,26 +21,6 @@ const typesInEach = (array: unknown): object => ({
   $map: { input: array, as: 'each', in: typesIn('$$each') },
 });
 
-function documentsOf(database: OwnDatabase): {
-  readonly read: (name: string) => Promise<Stored>;
-  readonly typesOf: (name: string, projection: object) => Promise<unknown>;
-} {
-  const documents = database.plain.db.collection<{ _id: string }>('distributed.locks');
-  return {
-    async read(name) {
-      const document = await documents.findOne({ _id: name });
-      if (document === null) throw new Error(`no document ${name}`);
-      return document as unknown as Stored;
-    },
-    async typesOf(name, projection) {
-      const [types] = await documents
-        .aggregate([{ $match: { _id: name } }, { $project: projection }])
-        .toArray();
-      return types;
-    },
-  };
-}
-
 describe.concurrent('the document of a reader-writer lock', () => {
   it('has its readers with their modes, and exactly the fields of the protocol with their types', async () => {
     await using database = new OwnDatabase();
@@ -48,8 +29,8 @@ describe.concurrent('the document of a reader-writer lock', () => {
     const reader = await lock.acquireRead({ why: 'to see', leaseMs: 5_000 });
     const upgradeable = await lock.acquireUpgradeableRead({ leaseMs: 5_000 });
 
-    const { read, typesOf } = documentsOf(database);
-    const { purgeAt, readers, ...rest } = await read('x');
+    const documents = new StoredDocuments<Stored>(database);
+    const { purgeAt, readers, ...rest } = await documents.read('x');
     expect(purgeAt).toEqual(aDate);
     expect(rest).toEqual({
       ...{ _id: 'x', kind: 'reader-writer', v: 1, fence: upgradeable.fencingToken, queue: {}, wake: '' },
@@ -66,7 +47,10 @@ describe.concurrent('the document of a reader-writer lock', () => {
       { ...common, id: reader.id, token: reader.fencingToken, mode: 'read', why: 'to see' },
       { ...common, id: upgradeable.id, token: upgradeable.fencingToken, mode: 'upgradeable' },
     ]);
-    const types = await typesOf('x', { fields: typesIn('$$ROOT'), readers: typesInEach('$readers') });
+    const types = await documents.typesOf('x', {
+      fields: typesIn('$$ROOT'),
+      readers: typesInEach('$readers'),
+    });
     expect(types).toMatchObject({
       fields: { fence: 'long', readers: 'array', writer: 'null', writerWaiting: 'bool', wake: 'string' },
       readers: [{ token: 'long', acquiredAt: 'date', expiresAt: 'date', leaseMs: 'int', mode: 'string' }, {}],
@@ -80,8 +64,8 @@ describe.concurrent('the document of a reader-writer lock', () => {
     const ids: string[] = [];
     locks.on('waiting', ({ id }) => ids.push(id));
     const writer = await lock.acquireWrite();
-    const { read, typesOf } = documentsOf(database);
-    expect(await read('x')).toMatchObject({
+    const documents = new StoredDocuments<Stored>(database);
+    expect(await documents.read('x')).toMatchObject({
       readers: [],
       writer: { id: writer.id, mode: 'write', token: writer.fencingToken },
       writerWaiting: false,
@@ -92,14 +76,14 @@ describe.concurrent('the document of a reader-writer lock', () => {
       void later(ask());
       await eventually('it is queued', () => ids.length > before);
     }
-    const { queue, writerWaiting } = await read('x');
+    const { queue, writerWaiting } = await documents.read('x');
     expect(Object.keys(queue)).toEqual(ids);
     const waiter = { process: locks.processId, leaseMs: 30_000, since: aDate, expiresAt: aDate };
     expect(Object.values(queue)).toEqual(
       ['read', 'write', 'upgradeable'].map((mode) => ({ ...waiter, mode })),
     );
     expect(writerWaiting).toBe(true);
-    expect(await typesOf('x', { writer: typesIn('$writer') })).toMatchObject({
+    expect(await documents.typesOf('x', { writer: typesIn('$writer') })).toMatchObject({
       writer: { token: 'long', leaseMs: 'int', mode: 'string' },
     });
     expect(writer.isHeld).toBe(true);
@@ -109,17 +93,17 @@ describe.concurrent('the document of a reader-writer lock', () => {
     await using database = new OwnDatabase();
     const locks = database.client().provider({ createIndexes: false });
     const lock = locks.createReaderWriterLock('x');
-    const { read } = documentsOf(database);
+    const documents = new StoredDocuments<Stored>(database);
     const upgradeable = await lock.acquireUpgradeableRead();
     const reader = await lock.acquireRead();
     const upgrade = later(upgradeable.upgrade());
-    await eventually('the upgrade is pending', async () => (await read('x'))['writerWaiting']);
-    expect(await read('x')).toMatchObject({
+    await eventually('the upgrade is pending', async () => (await documents.read('x'))['writerWaiting']);
+    expect(await documents.read('x')).toMatchObject({
       readers: [{ mode: 'upgradeable', upgrading: true, change: 1 }, {}],
     });
     await reader.release();
     await upgrade;
-    const { writer } = await read('x');
+    const { writer } = await documents.read('x');
     expect(writer).toMatchObject({
       id: upgradeable.id,
       mode: 'write',
@@ -128,14 +112,14 @@ describe.concurrent('the document of a reader-writer lock', () => {
     });
     expect(writer).not.toHaveProperty('upgrading');
     await upgradeable.downgrade('read');
-    expect(await read('x')).toMatchObject({
+    expect(await documents.read('x')).toMatchObject({
       readers: [{ id: upgradeable.id, mode: 'read', change: 2, token: upgradeable.fencingToken }],
       writer: null,
       writerWaiting: false,
     });
     await upgradeable.release();
     const empty = { readers: [], writer: null, writerWaiting: false, queue: {} };
-    expect(await read('x')).toMatchObject({ ...empty, fence: upgradeable.fencingToken });
+    expect(await documents.read('x')).toMatchObject({ ...empty, fence: upgradeable.fencingToken });
   });
 });
 
@@ -147,8 +131,8 @@ describe.concurrent('the document of a semaphore', () => {
     const two = await semaphore.acquire({ permits: 2, why: 'to see', leaseMs: 5_000 });
     const one = await semaphore.acquire({ leaseMs: 5_000 });
 
-    const { read, typesOf } = documentsOf(database);
-    const { purgeAt, holders, ...rest } = await read('x');
+    const documents = new StoredDocuments<Stored>(database);
+    const { purgeAt, holders, ...rest } = await documents.read('x');
     expect(purgeAt).toEqual(aDate);
     const { fencingToken: fence } = one;
     expect(rest).toEqual({ _id: 'x', kind: 'semaphore', v: 1, fence, limit: 5, queue: {}, wake: '' });
@@ -157,7 +141,10 @@ describe.concurrent('the document of a semaphore', () => {
       { ...common, id: two.id, token: two.fencingToken, permits: 2, why: 'to see' },
       { ...common, id: one.id, token: one.fencingToken, permits: 1 },
     ]);
-    const types = await typesOf('x', { fields: typesIn('$$ROOT'), holders: typesInEach('$holders') });
+    const types = await documents.typesOf('x', {
+      fields: typesIn('$$ROOT'),
+      holders: typesInEach('$holders'),
+    });
     expect(types).toMatchObject({
       fields: { fence: 'long', limit: 'int', holders: 'array' },
       holders: [{ token: 'long', permits: 'int', leaseMs: 'int' }, { permits: 'int' }],
@@ -168,19 +155,19 @@ describe.concurrent('the document of a semaphore', () => {
     await using database = new OwnDatabase();
     const locks = database.client().provider({ createIndexes: false });
     const semaphore = locks.createSemaphore('x', 5);
-    const { read } = documentsOf(database);
+    const documents = new StoredDocuments<Stored>(database);
     const held = await semaphore.acquire({ permits: 3 });
     const waiting = later(semaphore.acquire({ permits: 4 }));
     const queue = await eventually('it is queued', async () => {
-      const [waiter] = Object.values((await read('x')).queue);
+      const [waiter] = Object.values((await documents.read('x')).queue);
       return waiter;
     });
     const waiter = { process: locks.processId, leaseMs: 30_000, since: aDate, expiresAt: aDate, permits: 4 };
     expect(queue).toEqual(waiter);
     await held.release();
     await (await waiting).release();
-    expect(await read('x')).toMatchObject({ limit: 5, holders: [], queue: {} });
+    expect(await documents.read('x')).toMatchObject({ limit: 5, holders: [], queue: {} });
     await semaphore.resize(7);
-    expect(await read('x')).toMatchObject({ limit: 7, holders: [] });
+    expect(await documents.read('x')).toMatchObject({ limit: 7, holders: [] });
   });
 });

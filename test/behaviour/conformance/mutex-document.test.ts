@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { LockProvider } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/test-provider.js';
+import { StoredDocuments } from './stored-documents.js';
 import { eventually, later } from '../../../lab/patience.js';
 
 const DAY_MS = 86_400_000;
@@ -35,32 +36,14 @@ const TYPES = {
   },
 };
 
-function documentsOf(database: OwnDatabase): {
-  readonly read: (name: string) => Promise<Stored>;
-  readonly typesOf: (name: string) => Promise<unknown>;
-} {
-  const documents = database.plain.db.collection<{ _id: string }>('distributed.locks');
-  return {
-    async read(name) {
-      const document = await documents.findOne({ _id: name });
-      if (document === null) throw new Error(`no document ${name}`);
-      return document as unknown as Stored;
-    },
-    async typesOf(name) {
-      const [types] = await documents.aggregate([{ $match: { _id: name } }, { $project: TYPES }]).toArray();
-      return types;
-    },
-  };
-}
-
 describe.concurrent('the document of a mutex', () => {
   it('has its holder, and exactly the fields of the protocol with their types', async () => {
     await using database = new OwnDatabase();
     const locks = database.client().provider({ label: 'tester', createIndexes: false });
-    const { read, typesOf } = documentsOf(database);
+    const documents = new StoredDocuments<Stored>(database);
     const hold = await locks.acquireMutex('x', { why: 'to see', leaseMs: 5_000 });
 
-    const { holder, ...rest } = await read('x');
+    const { holder, ...rest } = await documents.read('x');
     expect(rest).toEqual({
       ...{ _id: 'x', kind: 'mutex', v: 1, fence: hold.fencingToken, queue: {}, wake: '' },
       purgeAt: expect.any(Date) as Date,
@@ -78,7 +61,7 @@ describe.concurrent('the document of a mutex', () => {
     expect(hold.id).toMatch(/^w[0-9a-f]{24,32}$/);
     expect(locks.processId).toMatch(/^[\w.-]+:\d+:[0-9a-f]{16}$/);
     expect(holder?.expiresAt.getTime()).toBe((holder?.['acquiredAt'] as Date).getTime() + 5_000);
-    expect(await typesOf('x')).toMatchObject({
+    expect(await documents.typesOf('x', TYPES)).toMatchObject({
       fields: expect.arrayContaining([
         ['fence', 'long'],
         ['queue', 'object'],
@@ -97,7 +80,7 @@ describe.concurrent('the document of a mutex', () => {
     await using database = new OwnDatabase();
     const locks = database.client().provider({ createIndexes: false });
     await locks.acquireMutex('x');
-    const { holder } = await documentsOf(database).read('x');
+    const { holder } = await new StoredDocuments<Stored>(database).read('x');
     const fields = ['acquiredAt', 'expiresAt', 'id', 'leaseMs', 'process', 'token'];
     expect(Object.keys(holder ?? {}).sort()).toEqual(fields);
   });
@@ -114,7 +97,7 @@ describe.concurrent('the document of a mutex', () => {
       void locks.acquireMutex('x', { why }).catch(() => undefined);
       await eventually('it is queued', () => ids.length > before);
     }
-    const { queue } = await documentsOf(database).read('x');
+    const { queue } = await new StoredDocuments<Stored>(database).read('x');
     expect(Object.keys(queue)).toEqual(ids);
     expect(Object.values(queue).map((waiter) => waiter['why'])).toEqual(['first', 'second', 'third']);
     for (const waiter of Object.values(queue)) {
@@ -129,7 +112,7 @@ describe.concurrent('the document of a mutex', () => {
     const locks = database.client().provider({ createIndexes: false });
     const hold = await locks.acquireMutex('x');
     await hold.release();
-    const { holder, fence, queue } = await documentsOf(database).read('x');
+    const { holder, fence, queue } = await new StoredDocuments<Stored>(database).read('x');
     expect(holder).toBeNull();
     expect(fence).toBe(hold.fencingToken);
     expect(queue).toEqual({});
@@ -142,24 +125,24 @@ describe.concurrent('the document of a mutex', () => {
     const there = database.client().provider({ wakeups: 'polling', createIndexes: false });
     const hold = await here.acquireMutex('x');
     const wait = later(there.acquireMutex('x'));
-    const { read } = documentsOf(database);
-    await eventually('it is queued', async () => Object.keys((await read('x')).queue).length === 1);
+    const documents = new StoredDocuments<Stored>(database);
+    await eventually('it is queued', async () => Object.keys((await documents.read('x')).queue).length === 1);
     await hold.release();
     const next = await wait;
-    const { wake, holder } = await read('x');
+    const { wake, holder } = await documents.read('x');
     expect(wake.split(' ')).toContain(`${there.processId}:${next.id}:${next.fencingToken}`);
     expect(holder?.['id']).toBe(next.id);
     // An extension empties `wake`.
     await next.confirm();
-    expect((await read('x')).wake).toBe('');
+    expect((await documents.read('x')).wake).toBe('');
   });
 
   it('is kept for the retention time after its last lease, and half a day to a day more', async () => {
     await using database = new OwnDatabase();
     const locks = database.client().provider({ retentionMs: 3 * DAY_MS, createIndexes: false });
-    const { read } = documentsOf(database);
+    const documents = new StoredDocuments<Stored>(database);
     const expectKept = async (name: string, keptMs: number): Promise<void> => {
-      const { purgeAt, holder } = await read(name);
+      const { purgeAt, holder } = await documents.read(name);
       const leastMs = (holder?.expiresAt.getTime() ?? Infinity) + keptMs;
       // The margin spreads the purges, and keeps extensions from touching the index for half a day.
       expect(purgeAt.getTime()).toBeGreaterThanOrEqual(leastMs + DAY_MS / 2);
@@ -172,10 +155,10 @@ describe.concurrent('the document of a mutex', () => {
     const brief = database.client().provider({ retentionMs: 60_000, createIndexes: false });
     const hold = await brief.acquireMutex('long', { leaseMs: DAY_MS });
     await expectKept('long', 2 * DAY_MS);
-    const before = (await read('long')).purgeAt;
+    const before = (await documents.read('long')).purgeAt;
     await hold.release();
     await brief.acquireMutex('long', { leaseMs: 100 });
-    expect((await read('long')).purgeAt).toEqual(before);
+    expect((await documents.read('long')).purgeAt).toEqual(before);
   });
 
   it('is shown by inspect()', async () => {

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { LockProvider } from '../../../src/index.js';
 import type { AcquireOptions, PrimitiveOptions, SemaphoreOptions } from '../../../src/index.js';
 import { later, pause, rejection, thrown } from '../../../lab/patience.js';
+import { BAD_LIMITS } from './bad-limits.js';
 
 // No server listens there, and nothing may be sent.
 const client = new MongoClient('mongodb://127.0.0.1:9', { serverSelectionTimeoutMS: 100 });
@@ -67,23 +68,12 @@ describe.each(MAKERS)('%s', (_, make) => {
 });
 
 describe('createSemaphore', () => {
-  const badLimits: readonly (readonly [unknown, Kind])[] = [
-    [0, RangeError],
-    [-1, RangeError],
-    [1.5, RangeError],
-    [2 ** 31, RangeError],
-    [Number.NaN, RangeError],
-    [Infinity, RangeError],
-    ['5', TypeError],
-    [5n, TypeError],
-    [null, TypeError],
-    [undefined, TypeError],
-    [{ limit: 5 }, TypeError],
-  ];
-
-  it.each(badLimits)('throws on an invalid limit: %s', (limit, kind) => {
-    expectRefused(() => locks.createSemaphore('x', limit as number), kind, 'limit');
-  });
+  it.each([...BAD_LIMITS, [{ limit: 5 }, TypeError] as const])(
+    'throws on an invalid limit: %s',
+    (limit, kind) => {
+      expectRefused(() => locks.createSemaphore('x', limit as number), kind, 'limit');
+    },
+  );
 
   it.each([1, 2 ** 31 - 1])('accepts a limit at its bound, and shows it: %s', (limit) => {
     expect(locks.createSemaphore('x', limit).limit).toBe(limit);

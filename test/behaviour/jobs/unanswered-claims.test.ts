@@ -3,10 +3,22 @@ import { expect, it } from 'vitest';
 import type { JobMissedEvent } from '../../../src/index.js';
 import { eventually, within } from '../../../lab/patience.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
+import type { TestProvider } from '../../support/test-provider.js';
 
 useOwnServer();
 
 const EVERY_MS = 500;
+
+/** Makes every claim of this provider fail from now on, and waits for the first one. Returns what heals the server. */
+async function failClaims(provider: TestProvider): Promise<() => Promise<void>> {
+  const heal = await failCommands(provider, 'alwaysOn', {
+    failCommands: ['findAndModify'],
+    closeConnection: true,
+  });
+  const failed = provider.count('findAndModify');
+  await eventually('a claim', () => provider.count('findAndModify') > failed);
+  return heal;
+}
 
 it('an instant whose claim is unanswered at the stop is reported as unknown once the drain is over', async () => {
   const one = await testProvider({ storeTimeoutMs: 1_000 });
@@ -19,14 +31,7 @@ it('an instant whose claim is unanswered at the stop is reported as unknown once
   job.on('missed', (event) => missed.push(event));
   await job.start();
   await eventually('a run', () => runs[0]);
-  const heal = await failCommands(one, 'alwaysOn', {
-    failCommands: ['findAndModify'],
-    closeConnection: true,
-  });
-  const refused = one.commands.length;
-  await eventually('a claim', () =>
-    one.commands.slice(refused).some(({ commandName }) => commandName === 'findAndModify'),
-  );
+  const heal = await failClaims(one);
   await within(20_000, 'the stop', job.stop({ drainMs: 300 }));
   const unknown = missed.filter(({ why }) => why === 'unknown');
   expect(unknown).toHaveLength(1);
@@ -50,14 +55,7 @@ it('an instant whose claim is answered late is settled within the drain of the s
   const [a, b] = [jobOf(one), jobOf(other)];
   await a.start();
   await eventually('a run', () => told.size > 0);
-  const heal = await failCommands(one, 'alwaysOn', {
-    failCommands: ['findAndModify'],
-    closeConnection: true,
-  });
-  const refused = one.commands.length;
-  await eventually('a claim', () =>
-    one.commands.slice(refused).some(({ commandName }) => commandName === 'findAndModify'),
-  );
+  const heal = await failClaims(one);
   const stopped = a.stop({ drainMs: 20_000 });
   await heal();
   await within(20_000, 'the stop', stopped);

@@ -3,8 +3,8 @@ import { systemClock } from '../../../src/clock.js';
 import { AcquireTimeoutError } from '../../../src/errors.js';
 import { SeatCache } from '../../../src/lease/seat-cache/seat-cache.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
-import { eventually } from '../../../lab/patience.js';
 import { twoProviders } from '../../support/test-provider.js';
+import { untilKept } from './until-kept.js';
 
 const KEEP_MS = 60_000;
 
@@ -32,11 +32,7 @@ describe('a lock with keepMs', () => {
   it('times out in the queue of its process with a stack that leads to the caller', async () => {
     const [here] = await twoProviders({ leaseMs: 60_000 });
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
-    await eventually('a seat is kept', async () => {
-      const before = here.commands.length;
-      await (await mutex.acquire()).release();
-      return here.commands.length === before;
-    });
+    await untilKept(here, mutex);
     const hold = await mutex.acquire();
     const theCaller = async (): Promise<void> => {
       await mutex.acquire({ timeoutMs: 50 });
@@ -50,11 +46,7 @@ describe('a lock with keepMs', () => {
   it('gives its seat back when a listener of released closes the provider', async () => {
     const [here, there] = await twoProviders({ leaseMs: 60_000 });
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
-    await eventually('a seat is kept', async () => {
-      const before = here.commands.length;
-      await (await mutex.acquire()).release();
-      return here.commands.length === before;
-    });
+    await untilKept(here, mutex);
     const hold = await mutex.acquire();
     const closed = new Promise<void>((resolve) => {
       here.locks.once('released', () => {

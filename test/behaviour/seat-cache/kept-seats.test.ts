@@ -1,25 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { AcquireTimeoutError, ProviderClosedError } from '../../../src/index.js';
-import type { Mutex, Semaphore } from '../../../src/index.js';
 import { eventually, later, pause, rejection, within } from '../../../lab/patience.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
+import { untilKept } from './until-kept.js';
 
 /** Longer than any test, so that no seat is given back because keepMs has passed. */
 const KEEP_MS = 60_000;
 
 /** For tests that count commands: the index would be created at any time. */
 const COUNTED = { createIndexes: false };
-
-/** Acquires and releases until a round takes no command: then the stream is open, and the seat is kept. */
-async function untilKept({ commands }: TestProvider, lock: Mutex | Semaphore): Promise<void> {
-  await eventually('a seat is kept', async () => {
-    const before = commands.length;
-    await (await lock.acquire()).release();
-    return commands.length === before;
-  });
-}
 
 const isFree = async ({ locks }: TestProvider, name: string): Promise<boolean> =>
   (await locks.inspect(name))?.holders.length === 0;

@@ -24,6 +24,19 @@ export function outliving(wakeups: ModeOfWaiting): void {
     expect(lateMs).toBeLessThan(SLACK_MS);
   }
 
+  /** Behind a reader, a writer and another reader queue, and the process of the writer dies. */
+  const queueBehindDeadWriter = async (world: ReaderWriterWorld) => {
+    const mortal = world.mortal(LEASE_MS);
+    const reader = await world.lockThere.acquireRead();
+    const lost = mortal.locks.createReaderWriterLock(world.name);
+    const [, reading] = await world.queueUp(
+      () => lost.acquireWrite(),
+      () => world.lockHere.acquireRead(),
+    );
+    await mortal.die();
+    return { mortal, reader, reading };
+  };
+
   describe.concurrent('without extensions', () => {
     it('the read of a dead process keeps a writer out until its lease expires, and no longer', async () => {
       await using world = new ReaderWriterWorld(wakeups);
@@ -71,14 +84,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
 
     it('the waiting write of a dead process keeps the readers behind it out until its place lapses', async () => {
       await using world = new ReaderWriterWorld(wakeups);
-      const mortal = world.mortal(LEASE_MS);
-      const reader = await world.lockThere.acquireRead();
-      const lost = mortal.locks.createReaderWriterLock(world.name);
-      const [, reading] = await world.queueUp(
-        () => lost.acquireWrite(),
-        () => world.lockHere.acquireRead(),
-      );
-      await mortal.die();
+      const { mortal, reader, reading } = await queueBehindDeadWriter(world);
       const [dead] = (await look(world)).waiters;
       expect(dead?.process).toBe(mortal.locks.processId);
       const next = await within(15_000, 'the reader behind it', reading);
@@ -88,14 +94,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
 
     it('the waiting write of a dead process is granted at most the rest of its lease', async () => {
       await using world = new ReaderWriterWorld(wakeups);
-      const mortal = world.mortal(LEASE_MS);
-      const reader = await world.lockThere.acquireRead();
-      const lost = mortal.locks.createReaderWriterLock(world.name);
-      const [, reading] = await world.queueUp(
-        () => lost.acquireWrite(),
-        () => world.lockHere.acquireRead(),
-      );
-      await mortal.die();
+      const { mortal, reader, reading } = await queueBehindDeadWriter(world);
       await reader.release();
       const [dead] = (await look(world)).holders;
       expect(dead).toMatchObject({ process: mortal.locks.processId, mode: 'write' });

@@ -7,20 +7,8 @@ import {
 } from '../../../../src/index.js';
 import { later, rejection, staysOpen, within } from '../../../../lab/patience.js';
 import type { ModeOfWaiting } from '../adapters.js';
+import { BAD_LIMITS } from '../bad-limits.js';
 import { SemaphoreWorld } from '../semaphore-world.js';
-
-const BAD_LIMITS: readonly (readonly [unknown, typeof TypeError | typeof RangeError])[] = [
-  [0, RangeError],
-  [-1, RangeError],
-  [1.5, RangeError],
-  [2 ** 31, RangeError],
-  [Number.NaN, RangeError],
-  [Infinity, RangeError],
-  ['5', TypeError],
-  [5n, TypeError],
-  [null, TypeError],
-  [undefined, TypeError],
-];
 
 /** A new limit for all while permits are held. */
 export function resizing(wakeups: ModeOfWaiting): void {

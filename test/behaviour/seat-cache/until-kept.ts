@@ -1,0 +1,12 @@
+import type { Mutex, Semaphore } from '../../../src/index.js';
+import { eventually } from '../../../lab/patience.js';
+import type { TestProvider } from '../../support/test-provider.js';
+
+/** Acquires and releases until a round takes no command: then the stream is open, and the seat is kept. */
+export async function untilKept({ commands }: TestProvider, lock: Mutex | Semaphore): Promise<void> {
+  await eventually('a seat is kept', async () => {
+    const before = commands.length;
+    await (await lock.acquire()).release();
+    return commands.length === before;
+  });
+}
