@@ -5,7 +5,7 @@ import type { LeaseTerms } from '../options/provider-options.js';
 import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { STORED_WAITERS, all, equal, isLive, literal, filter } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
-import { tokenGivenBack } from '../protocol/wake.js';
+import { gaveBackLease } from '../protocol/wake.js';
 import { isAnswered, settle } from '../store/settle.js';
 import { unavailable } from '../store/unavailable.js';
 import type { Answer } from '../store/updates/combiner.js';
@@ -103,7 +103,7 @@ export class TermHandOver {
    */
   #isHanded({ wake, reply }: Answer, candidateId: string): boolean {
     const { id } = this.#term;
-    if ((tokenGivenBack(wake, id) ?? 0) > 0) return true;
+    if (gaveBackLease(wake, id) === true) return true;
     return reply?.leases.some((lease) => lease.id !== id && lease.candidateId === candidateId) === true;
   }
 }

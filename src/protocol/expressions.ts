@@ -104,6 +104,9 @@ export const nextToken = (...offset: readonly Expression[]): Expression => ({
   $add: [{ $max: ['$fence', CLOCK_TOKEN] }, ...offset, 1],
 });
 
+/** Whether an upsert has just created the document: it has nothing but its name. */
+export const IS_NEW: Expression = equal('$$ROOT', { _id: '$_id' });
+
 /** The stored queue as an array of `{ k: attempt id, v: waiter }`; empty if the stored value is no object. */
 export const STORED_WAITERS: Expression = when(hasType('$queue', 'object'), { $objectToArray: '$queue' }, []);
 

@@ -87,6 +87,9 @@ export const departed = (id: string, token: Expression, wake: Expression = '$wak
   $concat: [wake, ` -${id}:`, { $toString: token }],
 });
 
+/** The word for the departure of an attempt that had a lease, if no read shows the lease's token. */
+export const departedUnread = (id: string): string => `-${id}:?`;
+
 /** `wake` with a nonce that no other update has. */
 export const looked = (nonce: string): Expression => ({ $concat: ['$wake', ` ~${nonce}`] });
 
@@ -112,10 +115,10 @@ export const idsToldToLook = (wake: readonly string[]): ReadonlySet<string> =>
 
 const TOLD_TO_LOOK = new RegExp(`:([^:]+):${String(LOOK_AGAIN)}$`);
 
-/** The token of the lease that a `leave` gave back: 0 if it found no lease, `undefined` if it was not applied. */
-export function tokenGivenBack(wake: readonly string[], id: string): number | undefined {
+/** Whether a `leave` gave back a lease: false if it found none, `undefined` if it was not applied. */
+export function gaveBackLease(wake: readonly string[], id: string): boolean | undefined {
   const word = wake.find((entry) => entry.startsWith(`-${id}:`));
-  return word === undefined ? undefined : Number(word.slice(id.length + 2));
+  return word === undefined ? undefined : word !== `-${id}:0`;
 }
 
 /** The attempt id, if this word says that a `leave` has given back a lease. */

@@ -44,6 +44,17 @@ export interface Update {
   readonly upsert: boolean;
 }
 
+/** One statement of a group: an update of one document. */
+export interface NamedUpdate extends Omit<Update, 'fields'> {
+  readonly name: string;
+}
+
+/**
+ * A read that follows an update gets at least this long, however long the update took: without the read, the update is
+ * of no use.
+ */
+const MIN_READ_MS = 50;
+
 /** What the handshake finds out about the server. */
 export interface ServerKind {
   /** Whether the server has change streams: a replica set member or a router. */
@@ -108,6 +119,30 @@ export class LockCollection {
     return { ...outcome, value };
   }
 
+  /**
+   * Applies each update to its document, by one command that stops at no failure. Returns how many documents were
+   * changed or created.
+   *
+   * @param make - Makes the updates just before they are sent.
+   */
+  async updateEach(make: () => readonly NamedUpdate[]): Promise<Outcome<number>> {
+    const command = (): Document => ({
+      update: this.name,
+      updates: make().map(({ name, pipeline, upsert }) => ({
+        ...{ q: { _id: name }, u: pipeline, upsert, collation: COLLATION },
+      })),
+      ordered: false,
+      writeConcern: WRITE_CONCERN,
+    });
+    const { storeTimeoutMs } = this.#settings;
+    const outcome = await this.#calls.run('transition', null, command, storeTimeoutMs, {
+      mayFailInPart: true,
+    });
+    if (outcome.type !== 'done') return outcome;
+    const { nModified, upserted } = outcome.value as { nModified: number; upserted?: readonly unknown[] };
+    return { ...outcome, value: nModified + (upserted?.length ?? 0) };
+  }
+
   /** Applies one pipeline to each of the named documents. */
   async updateMany(
     names: readonly string[],
@@ -136,6 +171,20 @@ export class LockCollection {
       const find = { filter, projection, limit: unseen.length, readConcern: { level } };
       return this.#find(find, Math.max(endMs - this.#clock.nowMs(), 1));
     });
+  }
+
+  /**
+   * Reads the named documents after an update of them that a majority has acknowledged. So a local read is enough; a
+   * majority read might still show an older state.
+   *
+   * @param endMs - The end of the time for both calls together.
+   */
+  async readAfterUpdate(
+    names: readonly string[],
+    projection: Fields,
+    endMs: number,
+  ): Promise<Outcome<readonly Document[]>> {
+    return await this.read(names, projection, 'local', Math.max(endMs - this.#clock.nowMs(), MIN_READ_MS));
   }
 
   async #find(find: Document & { limit: number }, boundMs: number): Promise<Outcome<readonly Document[]>> {
@@ -211,13 +260,9 @@ export class LockCollection {
    */
   async #isCapped(): Promise<Outcome<boolean>> {
     const command = { listCollections: 1, filter: { name: this.name, 'options.capped': true } };
-    const outcome = await this.#calls.run(
-      'hello',
-      null,
-      () => command,
-      this.#settings.storeTimeoutMs,
-      FORBIDDEN_CODES,
-    );
+    const outcome = await this.#calls.run('hello', null, () => command, this.#settings.storeTimeoutMs, {
+      expected: FORBIDDEN_CODES,
+    });
     if (outcome.type === 'refused') return { type: 'done', value: false, sentAt: momentNow(this.#clock) };
     if (outcome.type !== 'done') return outcome;
     const { firstBatch } = outcome.value['cursor'] as { firstBatch: readonly unknown[] };

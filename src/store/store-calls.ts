@@ -26,7 +26,13 @@ export const BSON_OPTIONS = {
 /** The driver applies none of the client's options to `db.command` and never retries it. The library repeats by id. */
 const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const satisfies RunCommandOptions;
 
-const NONE: ReadonlySet<number> = new Set();
+/** What a reply may say without a failure of the call. */
+interface Tolerance {
+  /** The codes of expected errors, which no event reports. */
+  readonly expected?: ReadonlySet<number>;
+  /** Some of the statements may have failed. */
+  readonly mayFailInPart?: boolean;
+}
 
 /** What a command is for, as a `storeError` event says it. */
 export type Purpose = 'transition' | 'extension' | 'read' | 'index' | 'hello';
@@ -82,14 +88,13 @@ export class StoreCalls {
    * replaces the present one. A transition first waits for its turn; that wait counts towards the bound.
    *
    * @param make - Makes the command just before it is sent, because the times in it are counted from the sending.
-   * @param expected - The codes of expected errors, which no event reports.
    */
   async run(
     during: Purpose,
     lockName: string | null,
     make: () => Document,
     boundMs: number,
-    expected: ReadonlySet<number> = NONE,
+    { expected, mayFailInPart = false }: Tolerance = {},
   ): Promise<Outcome<Document>> {
     const giveUp = new AbortController();
     const startedMs = this.#clock.nowMs();
@@ -124,11 +129,11 @@ export class StoreCalls {
       };
       unanswered.catch(() => undefined);
       const done = await (during === 'transition' ? this.#transitions.pass(giveUp.signal, send) : send());
-      throwIfReplyFailed(done.value);
+      throwIfReplyFailed(done.value, mayFailInPart);
       return done;
     } catch (error) {
       const failure = this.#failureOf(error, during);
-      if (!expected.has(codeOf(error) ?? 0)) {
+      if (expected?.has(codeOf(error) ?? 0) !== true) {
         this.#report('storeError', { lockName, during, error: failure.error });
       }
       if (failure.type === 'refused') return failure;
@@ -162,7 +167,7 @@ export class StoreCalls {
 const afterPendingIo = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A command may succeed and still report a missed write concern or a document that could not be written (E16). */
-function throwIfReplyFailed(reply: Document): void {
+function throwIfReplyFailed(reply: Document, mayFailInPart: boolean): void {
   const { writeConcernError, writeErrors } = reply as {
     writeConcernError?: { code?: number; errmsg?: string };
     writeErrors?: readonly { code?: number; errmsg?: string }[];
@@ -171,7 +176,7 @@ function throwIfReplyFailed(reply: Document): void {
     throw Object.assign(new Error(writeConcernError.errmsg), { name: 'MongoWriteConcernError' });
   }
   const [first] = writeErrors ?? [];
-  if (first !== undefined) {
+  if (first !== undefined && !mayFailInPart) {
     throw Object.assign(new Error(first.errmsg), { name: 'MongoServerError', code: first.code });
   }
 }

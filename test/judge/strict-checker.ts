@@ -1,6 +1,6 @@
 import type { Document } from 'mongodb';
 
-import { readWake, tokenGivenBack } from '../../src/protocol/wake.js';
+import { readWake, gaveBackLease } from '../../src/protocol/wake.js';
 import { versionOf } from './lock-version.js';
 import { hasToken } from './token-blocks.js';
 import type { Change } from './oplog-entry.js';
@@ -24,7 +24,7 @@ export class StrictChecker {
     const words = readWake(after?.['wake']);
     for (const id of idsIn(before)) {
       // Zero: the lease was over before it was given back.
-      if ((tokenGivenBack(words, id) ?? 0) > 0) this.#left.add(`${name} ${id}`);
+      if (gaveBackLease(words, id) === true) this.#left.add(`${name} ${id}`);
     }
     // An attempt that is granted again by a late copy of its request has to be given back again.
     for (const id of idsIn(after)) if (!idsIn(before).includes(id)) this.#left.delete(`${name} ${id}`);

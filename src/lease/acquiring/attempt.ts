@@ -22,6 +22,7 @@ export class Attempt {
   #demand: Demand | undefined;
   #request: Request | undefined;
   #mayBeStored = false;
+  #wasAsked = false;
   #withdraw: () => void = () => undefined;
 
   constructor(context: AcquisitionContext, begun: BegunRequest) {
@@ -47,7 +48,10 @@ export class Attempt {
     const { name, seats } = this.#begun;
     this.#demand ??= this.#begun.demand();
     const operation = { type: this.type, id: this.id, make: () => this.request };
-    const submission = this.#context.combiner.submit(name, seats, operation, { takingOver });
+    const submission = this.#context.combiner.submit(name, seats, operation, {
+      ...{ takingOver, isRepeat: this.#wasAsked },
+    });
+    this.#wasAsked = true;
     const mayHaveBeenStored = this.#mayBeStored;
     this.#mayBeStored = true;
     this.copies.sent(() => this.request.notAfter);

@@ -13,7 +13,6 @@ import { Hold } from './hold.js';
 import type { HandleHolds } from './lease-handle.js';
 import type { Confirmation } from './lease-extender.js';
 import type { LeaseMonitor } from './lease-monitor.js';
-import { NO_LEASE } from './release-queue.js';
 import type { LeaveResult, ReleaseQueue } from './release-queue.js';
 import { Seat } from './seat.js';
 import type { SeatHold, SeatKeeper, SeatListener } from './seat.js';
@@ -116,13 +115,13 @@ export class Holds implements HandleHolds, SeatListener {
     this.#giveUp(seat);
     const left = await this.#boundedGiveBack(seat);
     const { heldMs } = hold;
-    if (left?.token === NO_LEASE) {
+    if (left?.foundLease === false) {
       const why = this.#whyGone(seat, left);
       hold.setFoundGone(why);
       this.#report('lost', { ...hold.event, heldMs, why });
       return false;
     }
-    this.#report('released', { ...hold.event, heldMs, confirmed: left?.token !== undefined });
+    this.#report('released', { ...hold.event, heldMs, confirmed: left?.foundLease === true });
     return true;
   }
 

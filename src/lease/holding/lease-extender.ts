@@ -28,9 +28,6 @@ export interface Answers {
   readonly isRefused: boolean;
 }
 
-/** The read gets at least this long, however long the update took: without the read, the update is of no use. */
-const MIN_READ_MS = 50;
-
 /** One document, as the read shows it. */
 interface DocumentRead extends LeasesRead {
   readonly byId: ReadonlyMap<string, Lease>;
@@ -88,10 +85,7 @@ export class LeaseExtender {
     if (updated.type !== 'done') return updated;
     const mayBeKept = batch.some(({ keeper }) => keeper !== undefined);
     const projection = (mayBeKept ? keptLeasesProjection : leasesProjection)(kinds, this.#process, ids);
-    // A local read is enough, because a majority has acknowledged the update. A majority read might still show an older
-    // state.
-    const leftToReadMs = Math.max(endMs - this.#clock.nowMs(), MIN_READ_MS);
-    const read = await this.#collection.read(names, projection, 'local', leftToReadMs);
+    const read = await this.#collection.readAfterUpdate(names, projection, endMs);
     return read.type === 'done' ? { ...read, value: read.value.map(readDocument) } : read;
   }
 

@@ -2,7 +2,7 @@ import { BETWEEN_REPEATS, Backoff } from '../../backoff.js';
 import type { Clock } from '../../clock.js';
 import { sleepUntil } from '../../clock.js';
 import type { SeatRules } from '../../protocol/seats.js';
-import { tokenGivenBack } from '../../protocol/wake.js';
+import { gaveBackLease } from '../../protocol/wake.js';
 import type { Outcome } from '../../store/outcome.js';
 import { settle } from '../../store/settle.js';
 import type { Answer, Combiner } from '../../store/updates/combiner.js';
@@ -19,16 +19,11 @@ export interface Leftover {
   readonly copies?: UnansweredCopies | undefined;
 }
 
-/** The token in the answer of a leave that found no lease. */
-export const NO_LEASE = 0;
-
 /** What an answered leave found. */
 export interface LeaveResult {
-  /**
-   * The token of the removed lease; `NO_LEASE` if there was none, `undefined` if it is unknown whether there was one.
-   */
-  readonly token: number | undefined;
-  /** The server's time of the leave; `undefined` if there was no document. */
+  /** Whether the leave removed a lease; `undefined` if that is unknown. */
+  readonly foundLease: boolean | undefined;
+  /** The server's time of the leave; `undefined` if there was no document, or if no read shows the time. */
   readonly nowMs: number | undefined;
   /** The stored records of revocations, unchecked; `revocationOf` reads them. */
   readonly revoked: unknown;
@@ -62,7 +57,7 @@ export class ReleaseQueue {
     if (this.#closed) return undefined;
     let leaving = this.#leftovers.get(id);
     if (leaving === undefined) {
-      leaving = this.#leave(leftover).finally(() => this.#leftovers.delete(id));
+      leaving = this.#leave(leftover, false).finally(() => this.#leftovers.delete(id));
       this.#leftovers.set(id, leaving);
     }
     const left = await leaving;
@@ -89,7 +84,7 @@ export class ReleaseQueue {
     for (let repeats = 0; left?.nowMs === undefined || !copies.areOver(left.nowMs); repeats += 1) {
       await sleepUntil(this.#clock, copies.overAtMs);
       if (this.#closed) break;
-      left = await this.#leave(leftover);
+      left = await this.#leave(leftover, true);
       // Either the store gave no answer while the lease could last, or there is no document. Without a document, only
       // the local clock shows that no copy can arrive any more.
       if (left?.nowMs === undefined) break;
@@ -98,11 +93,15 @@ export class ReleaseQueue {
     this.#repeating.delete(copies);
   }
 
-  async #leave({ name, seats, id, untilMs }: Leftover): Promise<LeaveResult | undefined> {
+  async #leave({ name, seats, id, untilMs }: Leftover, isRepeat: boolean): Promise<LeaveResult | undefined> {
     const earlier = { mayHaveApplied: false };
     const send = async (): Promise<Outcome<Answer>> => {
-      const outcome = await this.#combiner.submit(name, seats, { type: 'leave', id }).outcome;
-      earlier.mayHaveApplied ||= outcome.type === 'unknown' && outcome.maybeApplied;
+      const outcome = await this.#combiner.submit(name, seats, { type: 'leave', id }, { isRepeat }).outcome;
+      isRepeat = true;
+      earlier.mayHaveApplied ||=
+        outcome.type === 'unknown'
+          ? outcome.maybeApplied
+          : outcome.type === 'done' && outcome.value.isSecondCopy;
       return outcome;
     };
     const outcome = await settle(send, {
@@ -115,9 +114,9 @@ export class ReleaseQueue {
     if (outcome.type !== 'done') return undefined;
     const { wake, nowMs, revoked } = outcome.value;
     // Without a word for this attempt, the document is not a lock of this kind, so the lease is not in it.
-    const token = tokenGivenBack(wake, id) ?? NO_LEASE;
+    const hadLease = gaveBackLease(wake, id) ?? false;
     // An earlier leave without an answer may have removed the lease, so finding none now proves nothing.
-    return { token: token === NO_LEASE && earlier.mayHaveApplied ? undefined : token, nowMs, revoked };
+    return { foundLease: !hadLease && earlier.mayHaveApplied ? undefined : hadLease, nowMs, revoked };
   }
 }
 

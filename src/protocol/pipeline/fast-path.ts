@@ -1,5 +1,6 @@
 import {
   FENCE_IN_RANGE,
+  IS_NEW,
   NOW,
   SHAPE_BESIDE_QUEUE,
   all,
@@ -13,12 +14,14 @@ import {
   when,
 } from '../expressions.js';
 import type { Expression, Fields, Stage } from '../expressions.js';
+import { DOCUMENT_VERSION } from '../lock-document.js';
 import type { Operation, Request } from '../operation.js';
+import type { Lease } from '../lock-document.js';
 import { LEAVE_PROJECTION, isLease, timeOf } from '../replies/reply.js';
 import type { Reply } from '../replies/reply.js';
 import type { SeatRules, StoredFields } from '../seats.js';
 import { purgeAfter } from './purging.js';
-import { departed, readWake } from '../wake.js';
+import { departed, departedUnread, readWake } from '../wake.js';
 
 /**
  * The fast path of an operation on a lock that no other process uses: enter a vacant lock with an empty queue, or leave
@@ -32,22 +35,65 @@ import { departed, readWake } from '../wake.js';
 export interface FastPath {
   readonly pipeline: readonly Stage[];
   readonly fields: Fields;
-  /** The answer that the transition would have had; `undefined`: the update changed nothing. */
+  /** Whether the update creates the document if there is none. */
+  readonly upsert: boolean;
+  /**
+   * The answer that the transition would have had, from the document that this update returned; `undefined`: the update
+   * changed nothing.
+   */
   read(document: StoredFields): FastPathAnswer | undefined;
+  /**
+   * The answer without a read, if the server has counted this update among those that changed their document;
+   * `undefined`: the document has to be read.
+   */
+  readonly counted: FastPathAnswer | undefined;
+  /**
+   * The answer from a read that followed the update; `undefined`: the read does not show that the update was applied.
+   * Holds only for the first copy of an operation: a read shows the effect of an earlier copy in the same way.
+   */
+  readLater(document: StoredFields): FastPathAnswer | undefined;
 }
 
 export interface FastPathAnswer {
   readonly wake: readonly string[];
   readonly reply: Reply | null;
-  /** The server's time at the update. */
+  /** The server's time at the update; `undefined` if no read shows it. */
   readonly nowMs: number | undefined;
 }
 
-/** The fast path of this operation; `undefined`: it has none. */
-export function fastPath(seats: SeatRules, operation: Operation): FastPath | undefined {
+/**
+ * The fast path of this operation; `undefined`: it has none.
+ *
+ * @param creates - Create the document if there is none. An update that creates none has fewer expressions.
+ */
+export function fastPath(
+  seats: SeatRules,
+  operation: Operation,
+  { creates = false }: { readonly creates?: boolean } = {},
+): FastPath | undefined {
   if (operation.type === 'leave') return leaving(seats, operation.id);
   if (operation.type !== 'enqueue' && operation.type !== 'try') return undefined;
-  return entering(seats, operation.request);
+  const { pipeline, ...path } = entering(seats, operation.request);
+  if (!creates) return { ...path, pipeline };
+  return { ...path, pipeline: [created(seats, operation), ...pipeline], upsert: true };
+}
+
+/**
+ * Makes a vacant lock of the document that an upsert has just created. It is well-formed, whatever the next stage does
+ * with it.
+ */
+function created(seats: SeatRules, operation: Extract<Operation, { readonly request: Request }>): Stage {
+  const { leaseMs, retentionMs } = operation.request;
+  const vacant = merge('$$ROOT', {
+    kind: seats.kind,
+    v: DOCUMENT_VERSION,
+    fence: { $toLong: 0 },
+    ...seats.vacant([operation]),
+    queue: literal({}),
+    wake: '',
+    purgeAt: { $add: [NOW, leaseMs + retentionMs] },
+  });
+  return { $replaceWith: when(IS_NEW, vacant, '$$ROOT') };
 }
 
 /** The queue is empty, the other common fields are well-formed, and the fields of the kind have the values of `own`. */
@@ -90,22 +136,28 @@ function entering(seats: SeatRules, request: Request): FastPath {
   return {
     pipeline: [{ $replaceWith: when(condition, bind({ token: nextToken() }, taken), '$$ROOT') }],
     fields: { _id: 0, now: NOW, fence: 1, ...seats.uncontended.fields },
-    read: (document) => readTaken(seats, document, id),
+    upsert: false,
+    // The lease counts only if this very update granted it: an isolated old primary may show the effect of an earlier
+    // update.
+    read: (document) =>
+      readTaken(seats, document, (own, nowMs) => own.id === id && own.acquiredAt.getTime() === nowMs),
+    counted: undefined,
+    readLater: (document) =>
+      readTaken(seats, document, (own, nowMs) => own.id === id && own.expiresAt.getTime() > nowMs),
   };
 }
 
-function readTaken(seats: SeatRules, document: StoredFields, id: string): FastPathAnswer | undefined {
+/** The reply that shows one lease and nobody else; `undefined` if the document shows something else. */
+function readTaken(
+  seats: SeatRules,
+  document: StoredFields,
+  isTaken: (lease: Lease, nowMs: number) => boolean,
+): FastPathAnswer | undefined {
   const { now, fence, limit } = document;
   const [lease, ...others] = seats.leasesIn(document);
-  // The lease counts only if this very update granted it: an isolated old primary may show the effect of an earlier
-  // update.
-  const isTaken =
-    isLease(lease) &&
-    others.length === 0 &&
-    lease.id === id &&
-    now instanceof Date &&
-    lease.acquiredAt.getTime() === now.getTime();
-  if (!isTaken) return undefined;
+  if (!isLease(lease) || others.length > 0 || !(now instanceof Date) || !isTaken(lease, now.getTime())) {
+    return undefined;
+  }
   const reply: Reply = {
     nowMs: now.getTime(),
     kind: seats.kind,
@@ -131,14 +183,18 @@ function leaving(seats: SeatRules, id: string): FastPath {
     isLive(uncontended.expiresAt),
   );
   const vacated = merge('$$ROOT', { ...uncontended.vacated, wake: departed(id, uncontended.token, '') });
+  // The word of an earlier leave looks the same, so a repeat must be sent as the whole transition.
+  const read = (document: StoredFields): FastPathAnswer | undefined => {
+    const wake = readWake(document['wake']);
+    const isLeft = wake.length === 1 && wake[0]?.startsWith(`-${id}:`) === true;
+    return isLeft ? { wake, reply: null, nowMs: timeOf(document) } : undefined;
+  };
   return {
     pipeline: [{ $replaceWith: when(condition, vacated, '$$ROOT') }],
     fields: LEAVE_PROJECTION,
-    // The word of an earlier leave looks the same, so a repeat must be sent as the whole transition.
-    read: (document) => {
-      const wake = readWake(document['wake']);
-      const isLeft = wake.length === 1 && wake[0]?.startsWith(`-${id}:`) === true;
-      return isLeft ? { wake, reply: null, nowMs: timeOf(document) } : undefined;
-    },
+    upsert: false,
+    read,
+    counted: { wake: [departedUnread(id)], reply: null, nowMs: undefined },
+    readLater: read,
   };
 }

@@ -1,6 +1,6 @@
 // Folder `pipeline`: the updates of lock documents, and the projections that judge, extend and poll them.
 
-import { NOW, STORED_WAITERS, any, bind, equal, filter, isLive, merge, when } from '../expressions.js';
+import { IS_NEW, NOW, STORED_WAITERS, any, bind, filter, isLive, merge, when } from '../expressions.js';
 import type { Expression, Fields, Stage } from '../expressions.js';
 import { DOCUMENT_VERSION } from '../lock-document.js';
 import type { Operation } from '../operation.js';
@@ -48,8 +48,6 @@ export function transition(
 export const mayCreate = (operations: readonly Operation[]): boolean =>
   operations.some(({ type }) => type === 'enqueue' || type === 'try');
 
-const isNew: Expression = equal('$$ROOT', { _id: '$_id' });
-
 /** Makes the state out of the document, and drops every expired lease and waiter. */
 function expire(seats: SeatRules, operations: readonly Operation[]): readonly Stage[] {
   const mayBeNew = mayCreate(operations);
@@ -57,7 +55,7 @@ function expire(seats: SeatRules, operations: readonly Operation[]): readonly St
     was: '$$ROOT',
     before: '$$before',
     isWellFormed: isWellFormed(seats, '$$before'),
-    ...(mayBeNew ? { new: isNew } : {}),
+    ...(mayBeNew ? { new: IS_NEW } : {}),
   };
   // With hundreds of waiters, each filter costs as much as a plain update, and so does making an array of the waiters.
   // So the array is made once, and filtered only if a waiter has expired.

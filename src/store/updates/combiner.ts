@@ -3,7 +3,7 @@
 import { endOfTurn } from '../../clock.js';
 import type { Clock, Moment } from '../../clock.js';
 import type { Fields } from '../../protocol/expressions.js';
-import type { SeatRules } from '../../protocol/seats.js';
+import type { SeatRules, StoredFields } from '../../protocol/seats.js';
 import {
   LEAVE_PROJECTION,
   REVOKED_PROJECTION,
@@ -18,10 +18,13 @@ import { readWake } from '../../protocol/wake.js';
 import { mayCreate, transition } from '../../protocol/pipeline/transition.js';
 import { judged, verdictProjection } from '../../protocol/pipeline/verdict.js';
 import type { Operation } from '../../protocol/operation.js';
+import { Committer } from './committer.js';
+import type { Withdrawn } from './committer.js';
 import { Lane, idsOf } from './lane.js';
 import type { QueuedOperation, UnsentRequest } from './lane.js';
 import type { LockCollection } from '../lock-collection.js';
 import { UncontendedHint } from './uncontended-hint.js';
+import type { Guess } from './uncontended-hint.js';
 import type { Done, Outcome } from '../outcome.js';
 import { concernsOperations, refusalFor } from './refusal.js';
 
@@ -29,8 +32,10 @@ import { concernsOperations, refusalFor } from './refusal.js';
 export interface Answer {
   readonly wake: readonly string[];
   readonly reply: Reply | null;
-  /** The server's time of the update; `undefined` if there is no document. */
+  /** The server's time of the update; `undefined` if there is no document, or if no read shows the time. */
   readonly nowMs: number | undefined;
+  /** Whether this process sent the operation once more, because it could not tell whether a first copy was applied. */
+  readonly isSecondCopy: boolean;
   /** The stored records of revocations, unchecked, if the update contained a leave; `revocationOf` reads them. */
   readonly revoked?: unknown;
 }
@@ -46,12 +51,18 @@ export interface Submission {
 export interface SubmitOptions {
   /** Take over an idle document of another kind first. */
   readonly takingOver?: boolean;
+  /** A copy of the operation may have been sent before, so its effect may be in the document already. */
+  readonly isRepeat?: boolean;
 }
 
 interface Pending extends QueuedOperation {
   readonly settle: (outcome: Outcome<Answer>) => void;
+  readonly isRepeat: boolean;
+  readonly submittedMs: number;
   /** The operation as it was first sent. A repeat sends the same. */
   sent?: Operation;
+  /** Takes the operation back from the committer, which has it but may not have sent it. */
+  withdraw?: (() => boolean) | undefined;
 }
 
 type Batch = readonly [Pending, ...Pending[]];
@@ -60,6 +71,10 @@ type Batch = readonly [Pending, ...Pending[]];
  * Keeps one update in flight per document and process. Operations that arrive in the meantime go together into the next
  * updates, in the order of their lane (flat combining). So a hundred local callers cost a few writes, and a hot
  * document has at most one writer per process, because conflicting writers stall the whole server (E24).
+ *
+ * An operation that is alone in its lane, on a lock that no other process seems to use, goes to the committer, which
+ * groups such operations across documents. If nothing shows that it was applied there, it is sent again as a whole
+ * transition. Everything else goes as one command for each document.
  *
  * If the server refuses an update because of what one of its operations would do, the combiner sends it again in
  * smaller parts until that operation is alone. No other operation fails with it.
@@ -71,6 +86,7 @@ export class Combiner {
   readonly #onAnswer: (name: string, answer: Answer, sentAt: Moment) => void;
   readonly #lanes = new Map<string, Lane<Pending>>();
   readonly #hint = new UncontendedHint();
+  readonly #committer: Committer;
 
   /** @param onAnswer - Gets every answer before its callers do, because it may concern other waits of this process. */
   constructor(
@@ -83,19 +99,21 @@ export class Combiner {
     this.#process = process;
     this.#clock = clock;
     this.#onAnswer = onAnswer;
+    this.#committer = new Committer(collection, clock);
   }
 
   submit(
     name: string,
     seats: SeatRules,
     operation: Operation | UnsentRequest,
-    { takingOver = false }: SubmitOptions = {},
+    { takingOver = false, isRepeat = false }: SubmitOptions = {},
   ): Submission {
     let settle!: (outcome: Outcome<Answer>) => void;
     const outcome = new Promise<Outcome<Answer>>((resolve) => {
       settle = resolve;
     });
-    const pending: Pending = { seats, operation, takingOver, settle };
+    const submittedMs = this.#clock.nowMs();
+    const pending: Pending = { seats, operation, takingOver, settle, isRepeat, submittedMs };
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
       lane = new Lane();
@@ -103,7 +121,9 @@ export class Combiner {
       lane.add(pending);
       void this.#run(name, lane);
     } else lane.add(pending);
-    return { outcome, withdraw: () => this.#lanes.get(name)?.withdraw(pending) === true };
+    const withdraw = (): boolean =>
+      this.#lanes.get(name)?.withdraw(pending) === true || pending.withdraw?.() === true;
+    return { outcome, withdraw };
   }
 
   async #run(name: string, lane: Lane<Pending>): Promise<void> {
@@ -115,6 +135,7 @@ export class Combiner {
       if (first === undefined) break;
       const beganMs = this.#clock.nowMs();
       const outcome = await this.#send(name, [first, ...others]);
+      if (outcome.type === 'withdrawn') continue;
       if (!concernsOperations(outcome)) lane.passed(taken.length, this.#shareOf(outcome, beganMs));
       else if (others.length > 0) {
         lane.refused(taken);
@@ -137,36 +158,79 @@ export class Combiner {
     return (this.#clock.nowMs() - sentMs) / this.#collection.boundMs;
   }
 
-  async #send(name: string, batch: Batch): Promise<Outcome<Answer>> {
-    const [{ seats, takingOver }] = batch;
-    const onlyLeaves = batch.every(({ operation: { type } }) => type === 'leave');
-    let operations: readonly Operation[] = [];
-    let fast: FastPath | undefined;
+  async #send(name: string, batch: Batch): Promise<Outcome<Answer> | Withdrawn> {
     try {
-      const outcome = await this.#collection.transition(name, () => {
-        operations = batch.map(operationToSend);
-        fast = takingOver ? undefined : this.#fastPath(name, seats, operations);
-        if (fast !== undefined) return { ...fast, upsert: false };
-        return {
-          pipeline: transition(seats, operations, { takingOver }),
-          fields: onlyLeaves ? LEAVE_PROJECTION : this.#projection(seats, operations),
-          upsert: mayCreate(operations),
-        };
-      });
-      if (outcome.type !== 'done') return outcome;
-      const answer =
-        fast === undefined
-          ? this.#read(seats, operations, outcome, onlyLeaves)
-          : this.#readFastReply(fast, outcome);
-      // The fast path did not apply. Its hint is used up, so this sends the full transition.
-      if (answer === undefined) return await this.#send(name, batch);
-      this.#remember(name, operations, answer, fast !== undefined);
-      this.#onAnswer(name, answer, outcome.sentAt);
-      return { ...outcome, value: answer };
+      const guess = this.#guess(name, batch);
+      if (guess === undefined) return await this.#sendWhole(name, batch, false);
+      const committed = await this.#commit(name, batch[0], guess);
+      return committed ?? (await this.#sendWhole(name, batch, true));
     } catch (error) {
       // The answer cannot be read. The callers get an unknown outcome, because they must not wait for ever.
       return { type: 'unknown', error, maybeApplied: true };
     }
+  }
+
+  /** Why the fast path of this batch is worth trying; `undefined`: it is not worth trying. */
+  #guess(
+    name: string,
+    [{ operation, takingOver, isRepeat, submittedMs }, ...others]: Batch,
+  ): Guess | undefined {
+    if (others.length > 0 || takingOver || isRepeat) return undefined;
+    const [id] = idsOf(operation);
+    return this.#hint.expect(name, { type: operation.type, id }, submittedMs);
+  }
+
+  /** Sends the fast path. `undefined`: nothing shows that it was applied. */
+  async #commit(
+    name: string,
+    pending: Pending,
+    guess: Guess,
+  ): Promise<Outcome<Answer> | Withdrawn | undefined> {
+    const make = (): FastPath => {
+      const path = fastPath(pending.seats, operationToSend(pending), { creates: guess === 'new' });
+      if (path === undefined) throw new TypeError(`a ${pending.operation.type} has no fast path`);
+      return path;
+    };
+    const commit = this.#committer.commit(name, make, pending.operation.type === 'leave');
+    pending.withdraw = () => commit.withdraw();
+    const committed = await commit.outcome;
+    pending.withdraw = undefined;
+    if (committed.type === 'withdrawn') return committed;
+    if (committed.type !== 'done' || committed.value === undefined) {
+      this.#hint.contended(name);
+      return committed.type === 'done' ? undefined : committed;
+    }
+    this.#hint.applied(name, operationToSend(pending), this.#clock.nowMs());
+    return this.#answered(name, { ...committed, value: { ...committed.value, isSecondCopy: false } });
+  }
+
+  /** @param isSecondCopy - Whether the fast path of the only operation was sent, and nothing shows that it was applied. */
+  async #sendWhole(name: string, batch: Batch, isSecondCopy: boolean): Promise<Outcome<Answer>> {
+    const [{ seats, takingOver }] = batch;
+    const onlyLeaves = batch.every(({ operation: { type } }) => type === 'leave');
+    let operations: readonly Operation[] = [];
+    const outcome = await this.#collection.transition(name, () => {
+      operations = batch.map(operationToSend);
+      return {
+        pipeline: transition(seats, operations, { takingOver }),
+        fields: onlyLeaves ? LEAVE_PROJECTION : this.#projection(seats, operations),
+        upsert: mayCreate(operations),
+      };
+    });
+    if (outcome.type !== 'done') {
+      const mayBeApplied = isSecondCopy && outcome.type === 'unknown';
+      return mayBeApplied ? { ...outcome, maybeApplied: true } : outcome;
+    }
+    const answer = { ...readAnswer(seats, operations, outcome.value, onlyLeaves), isSecondCopy };
+    this.#hint.learn(name, operations, answer.reply, this.#clock.nowMs());
+    return this.#answered(name, { ...outcome, value: answer });
+  }
+
+  #answered(name: string, done: Done<Answer>): Done<Answer> {
+    const { value: answer, sentAt } = done;
+    if (answer.nowMs !== undefined) this.#collection.serverClock.learn(answer.nowMs, sentAt.ms);
+    this.#onAnswer(name, answer, sentAt);
+    return done;
   }
 
   #projection(seats: SeatRules, operations: readonly Operation[]): Fields {
@@ -181,50 +245,20 @@ export class Combiner {
       ...(operations.some(({ type }) => type === 'leave') ? REVOKED_PROJECTION : {}),
     };
   }
+}
 
-  /** The fast path, if no other process is likely to use the lock. */
-  #fastPath(
-    name: string,
-    seats: SeatRules,
-    [operation, ...others]: readonly Operation[],
-  ): FastPath | undefined {
-    if (operation === undefined) return undefined;
-    const isLikely = this.#hint.expect(name, operation, this.#clock.nowMs());
-    return isLikely && others.length === 0 ? fastPath(seats, operation) : undefined;
-  }
-
-  #remember(name: string, operations: readonly Operation[], { reply }: Answer, wasFast: boolean): void {
-    const nowMs = this.#clock.nowMs();
-    const [operation] = operations;
-    if (!wasFast) this.#hint.learn(name, operations, reply, nowMs);
-    else if (operation !== undefined) this.#hint.applied(name, operation, nowMs);
-  }
-
-  #readFastReply(
-    form: FastPath,
-    { value, sentAt }: Done<Readonly<Record<string, unknown>> | null>,
-  ): Answer | undefined {
-    const fast = value === null ? undefined : form.read(value);
-    if (fast === undefined) return undefined;
-    const { reply, wake, nowMs } = fast;
-    if (nowMs !== undefined) this.#collection.serverClock.learn(nowMs, sentAt.ms);
-    return { wake, reply, nowMs };
-  }
-
-  #read(
-    seats: SeatRules,
-    operations: readonly Operation[],
-    { value, sentAt }: Done<Readonly<Record<string, unknown>> | null>,
-    onlyLeaves: boolean,
-  ): Answer {
-    if (value === null) return { wake: [], reply: null, nowMs: undefined };
-    const nowMs = timeOf(value);
-    if (nowMs !== undefined) this.#collection.serverClock.learn(nowMs, sentAt.ms);
-    const { revoked } = value;
-    if (onlyLeaves) return { wake: readWake(value['wake']), reply: null, nowMs, revoked };
-    const reply = judged(seats, operations, readReply(seats, value), value);
-    return { wake: reply.wake, reply, nowMs, revoked };
-  }
+function readAnswer(
+  seats: SeatRules,
+  operations: readonly Operation[],
+  value: StoredFields | null,
+  onlyLeaves: boolean,
+): Omit<Answer, 'isSecondCopy'> {
+  if (value === null) return { wake: [], reply: null, nowMs: undefined };
+  const nowMs = timeOf(value);
+  const { revoked } = value;
+  if (onlyLeaves) return { wake: readWake(value['wake']), reply: null, nowMs, revoked };
+  const reply = judged(seats, operations, readReply(seats, value), value);
+  return { wake: reply.wake, reply, nowMs, revoked };
 }
 
 function operationToSend(pending: Pending): Operation {

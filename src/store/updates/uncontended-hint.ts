@@ -1,11 +1,18 @@
 import type { Operation } from '../../protocol/operation.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 
-/** The last state of a lock that only this process seemed to use. */
+/** The last state of a lock, as this process has seen it. */
 type Seen =
-  { readonly type: 'vacant' } | { readonly type: 'alone'; readonly id: string; readonly sinceMs: number };
+  | { readonly type: 'vacant' }
+  /** Only this process seemed to use the lock. */
+  | { readonly type: 'alone'; readonly id: string; readonly sinceMs: number }
+  /** Others used the lock, or its state is not known. */
+  | { readonly type: 'contended' };
 
-/** The number of locks that are remembered. The next transition of a lock that was forgotten is sent in full. */
+/** Why the fast path is worth trying: the lock was vacant, was never seen before, or has this one lease. */
+export type Guess = 'vacant' | 'new' | 'alone';
+
+/** The number of locks that are remembered. A lock that was forgotten counts as new. */
 const MAX_REMEMBERED = 4_096;
 
 /**
@@ -17,20 +24,32 @@ const ALONE_FOR_MS = 5;
 /**
  * Guesses which locks no other process uses at this moment, so that it is worth trying the fast path.
  *
- * A fast path that does not apply changes nothing and costs one more round trip. So the guess is made only where a
- * wrong one costs little: not for a hold that has lasted a while, because others may wait for its end by now, and each
- * observation of the lock is used for one guess only.
+ * A lock that was never seen before is most likely free: programs lock an invoice, an order or a user once. A fast path
+ * that does not apply changes nothing and costs one more round trip. So the guess is made only where a wrong one costs
+ * little: not for a hold that has lasted a while, because others may wait for its end by now; each observation of the
+ * lock is used for one guess only; and a contended lock stays contended until it is seen without others.
  */
 export class UncontendedHint {
   readonly #seen = new Map<string, Seen>();
 
-  /** Whether to try the fast path of this operation. Uses up the last observation of the lock. */
-  expect(name: string, operation: Operation, nowMs: number): boolean {
+  /**
+   * Whether to try the fast path of this operation; `undefined`: no. Uses up the last observation of the lock.
+   *
+   * @param nowMs - When the operation was submitted.
+   */
+  expect(
+    name: string,
+    { type, id }: { readonly type: Operation['type']; readonly id?: string | undefined },
+    nowMs: number,
+  ): Guess | undefined {
+    const isRequest = type === 'enqueue' || type === 'try';
     const seen = this.#seen.get(name);
+    if (seen?.type === 'contended') return undefined;
     this.#seen.delete(name);
-    if (seen === undefined) return false;
-    if (seen.type === 'vacant') return 'request' in operation;
-    return operation.type === 'leave' && operation.id === seen.id && nowMs < seen.sinceMs + ALONE_FOR_MS;
+    if (seen === undefined) return isRequest ? 'new' : undefined;
+    if (seen.type === 'vacant') return isRequest ? 'vacant' : undefined;
+    const isOwn = type === 'leave' && id === seen.id && nowMs < seen.sinceMs + ALONE_FOR_MS;
+    return isOwn ? 'alone' : undefined;
   }
 
   /** The fast path of this operation was applied. */
@@ -47,11 +66,22 @@ export class UncontendedHint {
     reply: Reply | null,
     nowMs: number,
   ): void {
-    if (reply === null || operation === undefined || others.length > 0 || !('request' in operation)) return;
+    if (reply === null || operation === undefined) return;
     const [lease] = reply.leases;
     const isAlone =
-      reply.isWellFormed && reply.seated === 1 && reply.waiters === 0 && lease?.id === operation.request.id;
-    if (isAlone) this.#remember(name, { type: 'alone', id: lease.id, sinceMs: nowMs });
+      reply.isWellFormed &&
+      others.length === 0 &&
+      reply.seated === 1 &&
+      reply.waiters === 0 &&
+      'request' in operation;
+    if (isAlone && lease?.id === operation.request.id) {
+      this.#remember(name, { type: 'alone', id: lease.id, sinceMs: nowMs });
+    } else this.contended(name);
+  }
+
+  /** Others use the lock, or its state is not known. */
+  contended(name: string): void {
+    this.#remember(name, { type: 'contended' });
   }
 
   #remember(name: string, seen: Seen): void {

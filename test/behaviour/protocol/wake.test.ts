@@ -2,7 +2,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import { transition } from '../../../src/protocol/pipeline/transition.js';
-import { OTHERS_WAIT, readWake, readWakeWord, tokenGivenBack } from '../../../src/protocol/wake.js';
+import { OTHERS_WAIT, gaveBackLease, readWake, readWakeWord } from '../../../src/protocol/wake.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
 import { versionOf } from '../../judge/lock-version.js';
@@ -125,8 +125,9 @@ describe('wake', () => {
     const evicted = await driver.apply(name, [evict('wh')]);
     expect(evicted.reply.wake).toEqual(['p0:wh:0', `p1:w1:${fenceOf(evicted.stored)}`]);
     const gone = await driver.apply(name, [leave('wh'), leave('w2'), leave('w1')]);
-    const givenBack = ['wh', 'w2', 'w1', 'w9'].map((id) => tokenGivenBack(gone.reply.wake, id));
-    expect(givenBack).toEqual([0, 0, fenceOf(gone.stored), undefined]);
+    const givenBack = ['wh', 'w2', 'w1', 'w9'].map((id) => gaveBackLease(gone.reply.wake, id));
+    expect(givenBack).toEqual([false, false, true, undefined]);
+    expect(gone.reply.wake).toContain(`-w1:${fenceOf(gone.stored)}`);
     expect(fenceOf(gone.stored)).toBeGreaterThan(token);
   });
 

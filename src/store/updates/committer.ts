@@ -1,0 +1,229 @@
+import { momentNow } from '../../clock.js';
+import type { Clock, Timer } from '../../clock.js';
+import type { Fields } from '../../protocol/expressions.js';
+import type { FastPath, FastPathAnswer } from '../../protocol/pipeline/fast-path.js';
+import type { LockCollection } from '../lock-collection.js';
+import type { Outcome } from '../outcome.js';
+
+/** The most statements in one group. Another client's write to the same documents waits for one group at most. */
+const MAX_STATEMENTS = 64;
+
+/**
+ * The number of groups that are normally in flight. While one is on the server, the client makes the next. With more,
+ * the groups are smaller, and each statement costs more.
+ */
+const USUAL_IN_FLIGHT = 2;
+
+/** If the groups in flight have no answer after this time, others do not wait for them any more. */
+const SLOW_GROUP_MS = 50;
+
+/** Bounds the groups beside slow ones. A store that has stopped answering gets no more than these. */
+const MAX_IN_FLIGHT = 6;
+
+/** The statement was taken back before it was sent. */
+export interface Withdrawn {
+  readonly type: 'withdrawn';
+}
+
+/** How a statement ended. A value of `undefined`: the server has answered, and nothing shows that it was applied. */
+export type Committed = Outcome<FastPathAnswer | undefined> | Withdrawn;
+
+/** One statement that was given to the committer. */
+export interface Commit {
+  readonly outcome: Promise<Committed>;
+  /** Takes the statement back. Returns true if it was not sent and never will be. */
+  withdraw(): boolean;
+}
+
+interface Statement {
+  readonly name: string;
+  /** Makes the update just before it is sent, because the times in it are counted from the sending. */
+  readonly make: () => FastPath;
+  readonly isUrgent: boolean;
+  /** When the statement must have been sent, on the clock of this process. */
+  readonly sendByMs: number;
+  readonly settle: (committed: Committed) => void;
+}
+
+interface Sent extends Statement {
+  readonly path: FastPath;
+}
+
+/**
+ * Commits statements on different documents in groups. A statement is the fast path of the first copy of one operation.
+ *
+ * What is asked for while a group is in flight goes together in the next: one update of up to 64 statements, which
+ * stops at no failure, then one read that shows what became of them. Nothing waits for company: while fewer than two
+ * groups are in flight, a statement is sent at once, and a lonely one goes as one command with its answer.
+ *
+ * A group confirms and never denies. If every statement of it changed its document, each has been applied. Otherwise a
+ * statement is confirmed only if the read shows its id. A statement that is not confirmed comes back to its lock, which
+ * sends the whole transition alone. So one refused, corrupt or contended document costs the others of its group nothing
+ * but the time.
+ *
+ * The read may be local: a majority has acknowledged the update. The proof needs the first copy: an isolated old primary
+ * acknowledges an update that changes nothing, and would show the effect of an earlier copy (E1).
+ */
+export class Committer {
+  readonly #collection: LockCollection;
+  readonly #clock: Clock;
+  /** Leaves, which go ahead of requests: seats become free before others ask for them. */
+  readonly #urgent = new Set<Statement>();
+  readonly #others = new Set<Statement>();
+  #inFlight = 0;
+  #startedMs = -Infinity;
+  #isStartQueued = false;
+  #timer: Timer | undefined;
+
+  constructor(collection: LockCollection, clock: Clock) {
+    this.#collection = collection;
+    this.#clock = clock;
+  }
+
+  /**
+   * @param isUrgent - Go ahead of the statements that are not urgent.
+   */
+  commit(name: string, make: () => FastPath, isUrgent: boolean): Commit {
+    let settle!: (committed: Committed) => void;
+    const outcome = new Promise<Committed>((resolve) => {
+      settle = resolve;
+    });
+    const sendByMs = this.#clock.nowMs() + this.#collection.boundMs;
+    const statement: Statement = { name, make, isUrgent, sendByMs, settle };
+    const queue = isUrgent ? this.#urgent : this.#others;
+    queue.add(statement);
+    this.#startSoon();
+    const withdraw = (): boolean => {
+      if (!queue.delete(statement)) return false;
+      settle({ type: 'withdrawn' });
+      return true;
+    };
+    return { outcome, withdraw };
+  }
+
+  /** All statements of one turn of the event loop share a group. */
+  #startSoon(): void {
+    if (this.#isStartQueued) return;
+    this.#isStartQueued = true;
+    process.nextTick(() => {
+      this.#isStartQueued = false;
+      this.#start();
+    });
+  }
+
+  #start(): void {
+    while (this.#mayStart()) {
+      const [first, ...others] = this.#take();
+      if (first === undefined) return;
+      void this.#run([first, ...others]);
+    }
+    this.#watchQueue();
+  }
+
+  #mayStart(): boolean {
+    if (this.#inFlight < USUAL_IN_FLIGHT) return true;
+    return this.#inFlight < MAX_IN_FLIGHT && this.#clock.nowMs() >= this.#startedMs + SLOW_GROUP_MS;
+  }
+
+  #take(): readonly Statement[] {
+    const group: Statement[] = [];
+    for (const queue of [this.#urgent, this.#others]) {
+      for (const statement of queue) {
+        if (group.length >= MAX_STATEMENTS) return group;
+        queue.delete(statement);
+        group.push(statement);
+      }
+    }
+    return group;
+  }
+
+  /** While statements wait, one timer starts the next group beside slow ones, and gives up statements that wait too long. */
+  #watchQueue(): void {
+    const [urgent] = this.#urgent;
+    const [other] = this.#others;
+    if ((urgent === undefined && other === undefined) || this.#timer !== undefined) return;
+    const nextMs = this.#inFlight < MAX_IN_FLIGHT ? this.#startedMs + SLOW_GROUP_MS : Infinity;
+    const sendByMs = Math.min(urgent?.sendByMs ?? Infinity, other?.sendByMs ?? Infinity);
+    this.#timer = this.#clock.at(Math.min(nextMs, sendByMs), () => {
+      this.#timer = undefined;
+      this.#giveUpOverdue();
+      this.#start();
+    });
+  }
+
+  #giveUpOverdue(): void {
+    const nowMs = this.#clock.nowMs();
+    for (const queue of [this.#urgent, this.#others]) {
+      for (const statement of queue) {
+        if (statement.sendByMs > nowMs) break;
+        queue.delete(statement);
+        const error = this.#collection.unanswered(this.#collection.boundMs);
+        statement.settle({ type: 'unknown', error, maybeApplied: false });
+      }
+    }
+  }
+
+  async #run(group: readonly [Statement, ...Statement[]]): Promise<void> {
+    this.#inFlight += 1;
+    this.#startedMs = this.#clock.nowMs();
+    try {
+      if (group.length === 1) await this.#sendAlone(group[0]);
+      else await this.#sendTogether(group);
+    } catch (error) {
+      // The answer cannot be read. Every statement gets an outcome, because its caller must not wait for ever.
+      for (const { settle } of group) settle({ type: 'unknown', error, maybeApplied: true });
+    } finally {
+      this.#inFlight -= 1;
+      this.#timer?.cancel();
+      this.#timer = undefined;
+      // The callers that this group has answered may give more statements in this turn. These join the next group.
+      this.#startSoon();
+    }
+  }
+
+  async #sendAlone({ name, make, settle }: Statement): Promise<void> {
+    let path: FastPath | undefined;
+    const outcome = await this.#collection.transition(name, () => (path = make()));
+    if (outcome.type !== 'done') settle(outcome);
+    else settle({ ...outcome, value: outcome.value === null ? undefined : path?.read(outcome.value) });
+  }
+
+  async #sendTogether(group: readonly Statement[]): Promise<void> {
+    const endMs = this.#clock.nowMs() + this.#collection.boundMs;
+    let sent: readonly Sent[] = [];
+    const updated = await this.#collection.updateEach(() => {
+      sent = group.map((statement) => ({ ...statement, path: statement.make() }));
+      return sent.map(({ name, path: { pipeline, upsert } }) => ({ name, pipeline, upsert }));
+    });
+    if (updated.type !== 'done') {
+      // What the server refuses to a group it may grant to some of its statements, each alone.
+      const isRefused = updated.type === 'refused' && updated.byServer;
+      const unconfirmed: Committed = { type: 'done', value: undefined, sentAt: momentNow(this.#clock) };
+      for (const { settle } of group) settle(isRefused ? unconfirmed : updated);
+      return;
+    }
+    const areAllApplied = updated.value === sent.length;
+    const unread: Sent[] = [];
+    for (const statement of sent) {
+      const { counted } = statement.path;
+      if (areAllApplied && counted !== undefined) statement.settle({ ...updated, value: counted });
+      else unread.push(statement);
+    }
+    if (unread.length > 0) await this.#readLater(unread, endMs);
+  }
+
+  async #readLater(unread: readonly Sent[], endMs: number): Promise<void> {
+    const fields = unread.reduce<Fields>((merged, { path }) => ({ ...merged, ...path.fields }), {});
+    const names = unread.map(({ name }) => name);
+    const read = await this.#collection.readAfterUpdate(names, { ...fields, _id: 1 }, endMs);
+    if (read.type !== 'done') {
+      for (const { settle } of unread) settle({ type: 'unknown', error: read.error, maybeApplied: true });
+      return;
+    }
+    const documents = new Map(read.value.map((document) => [document['_id'], document]));
+    for (const { name, path, settle } of unread) {
+      const document = documents.get(name);
+      settle({ ...read, value: document === undefined ? undefined : path.readLater(document) });
+    }
+  }
+}
