@@ -123,8 +123,10 @@ export interface Uncontended {
   taken(lease: Expression, request: Request): Fields;
   /** The projection of the seat fields, with one lease at most. */
   readonly fields: Fields;
-  /** Paths, and the values that they have in a lock that only this attempt holds. */
-  heldBy(id: Expression): Pairs;
+  /** Whether the lock has one lease, which belongs to one of these attempts. It never fails, whatever is stored. */
+  heldByOneOf(ids: readonly Expression[]): Expression;
+  /** The id of the only lease. */
+  readonly id: Expression;
   /** The token of the only lease. */
   readonly token: Expression;
   /** The expiry of the only lease. */

@@ -83,8 +83,13 @@ export const waitersTold = (waiters: Expression, cond: Expression): Expression =
   wakeWith(filter(waiters, cond), ['$$this.v.process', ':', '$$this.k', `:${String(LOOK_AGAIN)}`]);
 
 /** `wake` with the departure of this attempt. */
-export const departed = (id: string, token: Expression, wake: Expression = '$wake'): Expression => ({
-  $concat: [wake, ` -${id}:`, { $toString: token }],
+export const departed = (id: string, token: Expression): Expression => ({
+  $concat: ['$wake', ` -${id}:`, { $toString: token }],
+});
+
+/** The departure of the attempt whose id is at this path, as the only word of `wake`. */
+export const onlyDeparted = (id: Expression, token: Expression): Expression => ({
+  $concat: [' -', id, ':', { $toString: token }],
 });
 
 /** The word for the departure of an attempt that had a lease, if no read shows the lease's token. */

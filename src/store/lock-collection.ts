@@ -44,9 +44,9 @@ export interface Update {
   readonly upsert: boolean;
 }
 
-/** One statement of a group: an update of one document. */
+/** One update of each of these documents. */
 export interface NamedUpdate extends Omit<Update, 'fields'> {
-  readonly name: string;
+  readonly names: readonly string[];
 }
 
 /**
@@ -120,7 +120,7 @@ export class LockCollection {
   }
 
   /**
-   * Applies each update to its document, by one command that stops at no failure. Returns how many documents were
+   * Applies each update to its documents, by one command that stops at no failure. Returns how many documents were
    * changed or created.
    *
    * @param make - Makes the updates just before they are sent.
@@ -128,8 +128,9 @@ export class LockCollection {
   async updateEach(make: () => readonly NamedUpdate[]): Promise<Outcome<number>> {
     const command = (): Document => ({
       update: this.name,
-      updates: make().map(({ name, pipeline, upsert }) => ({
-        ...{ q: { _id: name }, u: pipeline, upsert, collation: COLLATION },
+      updates: make().map(({ names, pipeline, upsert }) => ({
+        q: { _id: names.length === 1 ? names[0] : { $in: names } },
+        ...{ u: pipeline, upsert, multi: names.length > 1, collation: COLLATION },
       })),
       ordered: false,
       writeConcern: WRITE_CONCERN,

@@ -1,6 +1,6 @@
 // Folder `kinds`: the differences between the kinds of locks, one object of the shape of `SeatRules` for each.
 
-import { typeOf, when } from '../expressions.js';
+import { isIn, typeOf, when } from '../expressions.js';
 import { leaseSlot } from './lease-slot.js';
 import type { SeatRules } from '../seats.js';
 
@@ -44,7 +44,8 @@ export const mutexSeats: SeatRules = {
     conditions: () => [],
     taken: (lease) => ({ holder: lease }),
     fields: { holder: 1 },
-    heldBy: (id) => [['$holder.id', id]],
+    heldByOneOf: (ids) => isIn('$holder.id', ids),
+    id: '$holder.id',
     token: '$holder.token',
     expiresAt: '$holder.expiresAt',
     vacated: { holder: null },

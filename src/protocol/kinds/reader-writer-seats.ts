@@ -150,11 +150,16 @@ export const readerWriterSeats: SeatRules = {
     conditions: () => [],
     taken: (lease, { mode = 'write' }) => (mode === 'write' ? { writer: lease } : { readers: [lease] }),
     fields: { readers: { $slice: 1 }, writer: 1 },
-    heldBy: (id) => [
-      // A well-formed lock has either readers or a writer.
-      [{ $ifNull: ['$writer.id', '$readers.id'] }, when(writer.isEmpty, [id], id)],
-      ['$writerWaiting', false],
-    ],
+    // A well-formed lock has either readers, whose ids come as an array, or a writer.
+    heldByOneOf: (ids) =>
+      all(
+        isIn(
+          { $ifNull: ['$writer.id', '$readers.id'] },
+          ids.flatMap((id) => [id, [id]]),
+        ),
+        equal('$writerWaiting', false),
+      ),
+    id: { $ifNull: ['$writer.id', { $first: '$readers.id' }] },
     token: { $ifNull: ['$writer.token', { $first: '$readers.token' }] },
     expiresAt: { $ifNull: ['$writer.expiresAt', { $first: '$readers.expiresAt' }] },
     vacated: { readers: [], writer: null },

@@ -1,4 +1,4 @@
-import { NOW, all, any, bind, equal, hasType, not, filter, when } from '../expressions.js';
+import { NOW, all, any, bind, equal, hasType, isIn, not, filter, when } from '../expressions.js';
 import type { Expression, Stage } from '../expressions.js';
 import { arrayOf, leaseList, readShownList } from './lease-list.js';
 import { MAX_LIMIT } from '../lock-document.js';
@@ -96,7 +96,12 @@ export const semaphoreSeats: SeatRules = {
     conditions: (request) => [isCount('$limit'), { $lte: [permitsOf(request), limitFor(request)] }],
     taken: (lease, request) => ({ holders: [lease], limit: limitFor(request) }),
     fields: { limit: 1, holders: { $slice: 1 } },
-    heldBy: (id) => [['$holders.id', [id]]],
+    heldByOneOf: (ids) =>
+      isIn(
+        '$holders.id',
+        ids.map((id) => [id]),
+      ),
+    id: { $first: '$holders.id' },
     token: { $first: '$holders.token' },
     expiresAt: { $first: '$holders.expiresAt' },
     vacated: { holders: [] },

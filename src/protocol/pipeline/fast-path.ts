@@ -21,7 +21,7 @@ import { LEAVE_PROJECTION, isLease, timeOf } from '../replies/reply.js';
 import type { Reply } from '../replies/reply.js';
 import type { SeatRules, StoredFields } from '../seats.js';
 import { purgeAfter } from './purging.js';
-import { departed, departedUnread, readWake } from '../wake.js';
+import { departedUnread, onlyDeparted, readWake } from '../wake.js';
 
 /**
  * The fast path of an operation on a lock that no other process uses: enter a vacant lock with an empty queue, or leave
@@ -52,6 +52,8 @@ export interface FastPath {
    * Holds only for the first copy of an operation: a read shows the effect of an earlier copy in the same way.
    */
   readLater(document: StoredFields): FastPathAnswer | undefined;
+  /** Set if the fast paths of several leaves can be one update: see `leaving`. */
+  readonly leave?: { readonly seats: SeatRules; readonly id: string };
 }
 
 export interface FastPathAnswer {
@@ -71,7 +73,7 @@ export function fastPath(
   operation: Operation,
   { creates = false }: { readonly creates?: boolean } = {},
 ): FastPath | undefined {
-  if (operation.type === 'leave') return leaving(seats, operation.id);
+  if (operation.type === 'leave') return leaveOf(seats, operation.id);
   if (operation.type !== 'enqueue' && operation.type !== 'try') return undefined;
   const { pipeline, ...path } = entering(seats, operation.request);
   if (!creates) return { ...path, pipeline };
@@ -99,7 +101,7 @@ function created(seats: SeatRules, operation: Extract<Operation, { readonly requ
 /** The queue is empty, the other common fields are well-formed, and the fields of the kind have the values of `own`. */
 const isUncontended = (
   seats: SeatRules,
-  own: readonly (readonly [Expression, Expression])[],
+  own: readonly (readonly [Expression, Expression])[] = [],
 ): readonly Expression[] => [
   match([['$kind', seats.kind], ['$queue', literal({})], ...SHAPE_BESIDE_QUEUE, ...own]),
   ...FENCE_IN_RANGE,
@@ -175,14 +177,23 @@ function readTaken(
   return { wake: [], reply, nowMs: reply.nowMs };
 }
 
-function leaving(seats: SeatRules, id: string): FastPath {
+/**
+ * The pipeline that removes the only lease of a lock if it belongs to one of these attempts. It serves many documents of
+ * one kind, so that the server parses one pipeline for all of them.
+ */
+export function leaving(seats: SeatRules, ids: readonly string[]): readonly Stage[] {
   const { uncontended } = seats;
   const condition = all(
-    ...isUncontended(seats, uncontended.heldBy(idText(id))),
+    ...isUncontended(seats),
+    uncontended.heldByOneOf(ids.map(idText)),
     seats.wellFormed,
     isLive(uncontended.expiresAt),
   );
-  const vacated = merge('$$ROOT', { ...uncontended.vacated, wake: departed(id, uncontended.token, '') });
+  const wake = onlyDeparted(uncontended.id, uncontended.token);
+  return [{ $replaceWith: when(condition, merge('$$ROOT', { ...uncontended.vacated, wake }), '$$ROOT') }];
+}
+
+function leaveOf(seats: SeatRules, id: string): FastPath {
   // The word of an earlier leave looks the same, so a repeat must be sent as the whole transition.
   const read = (document: StoredFields): FastPathAnswer | undefined => {
     const wake = readWake(document['wake']);
@@ -190,11 +201,12 @@ function leaving(seats: SeatRules, id: string): FastPath {
     return isLeft ? { wake, reply: null, nowMs: timeOf(document) } : undefined;
   };
   return {
-    pipeline: [{ $replaceWith: when(condition, vacated, '$$ROOT') }],
+    pipeline: leaving(seats, [id]),
     fields: LEAVE_PROJECTION,
     upsert: false,
     read,
     counted: { wake: [departedUnread(id)], reply: null, nowMs: undefined },
     readLater: read,
+    leave: { seats, id },
   };
 }

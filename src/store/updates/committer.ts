@@ -1,8 +1,10 @@
 import { momentNow } from '../../clock.js';
 import type { Clock, Timer } from '../../clock.js';
 import type { Fields } from '../../protocol/expressions.js';
+import type { SeatRules } from '../../protocol/seats.js';
+import { leaving } from '../../protocol/pipeline/fast-path.js';
 import type { FastPath, FastPathAnswer } from '../../protocol/pipeline/fast-path.js';
-import type { LockCollection } from '../lock-collection.js';
+import type { LockCollection, NamedUpdate } from '../lock-collection.js';
 import type { Outcome } from '../outcome.js';
 
 /** The most statements in one group. Another client's write to the same documents waits for one group at most. */
@@ -193,7 +195,7 @@ export class Committer {
     let sent: readonly Sent[] = [];
     const updated = await this.#collection.updateEach(() => {
       sent = group.map((statement) => ({ ...statement, path: statement.make() }));
-      return sent.map(({ name, path: { pipeline, upsert } }) => ({ name, pipeline, upsert }));
+      return updatesOf(sent);
     });
     if (updated.type !== 'done') {
       // What the server refuses to a group it may grant to some of its statements, each alone.
@@ -226,4 +228,25 @@ export class Committer {
       settle({ ...read, value: document === undefined ? undefined : path.readLater(document) });
     }
   }
+}
+
+/** One update for all leaves of a kind, and one for each other statement. */
+function updatesOf(group: readonly Sent[]): readonly NamedUpdate[] {
+  const leaves = new Map<SeatRules, { readonly names: string[]; readonly ids: string[] }>();
+  const updates: NamedUpdate[] = [];
+  for (const { name, path } of group) {
+    if (path.leave === undefined) {
+      updates.push({ names: [name], pipeline: path.pipeline, upsert: path.upsert });
+      continue;
+    }
+    const { seats, id } = path.leave;
+    const { names, ids } = leaves.get(seats) ?? { names: [], ids: [] };
+    leaves.set(seats, { names, ids });
+    names.push(name);
+    ids.push(id);
+  }
+  for (const [seats, { names, ids }] of leaves) {
+    updates.push({ names, pipeline: leaving(seats, ids), upsert: false });
+  }
+  return updates;
 }

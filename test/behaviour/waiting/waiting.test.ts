@@ -28,8 +28,9 @@ describe('a hand-over', () => {
     const opened = new Promise((resolve) => waiter.locks.once('wakeups', resolve));
     await opened;
     await untilWaiting(waiter.locks, 'a');
-    // The look after the opening is the waiter's last command before its grant.
-    await eventually('the look after the opening', () => waiter.count('findAndModify') === 2);
+    // The look after the opening is the waiter's last command before its grant. It follows the fast path, which finds
+    // the lock taken, and the transition.
+    await eventually('the look after the opening', () => waiter.count('findAndModify') === 3);
     holder.commands.length = 0;
     waiter.commands.length = 0;
     await lock.release();
