@@ -85,7 +85,6 @@ export function fastPath(
  * with it.
  */
 function created(seats: SeatRules, operation: Extract<Operation, { readonly request: Request }>): Stage {
-  const { leaseMs, retentionMs } = operation.request;
   const vacant = merge('$$ROOT', {
     kind: seats.kind,
     v: DOCUMENT_VERSION,
@@ -93,7 +92,8 @@ function created(seats: SeatRules, operation: Extract<Operation, { readonly requ
     ...seats.vacant([operation]),
     queue: literal({}),
     wake: '',
-    purgeAt: { $add: [NOW, leaseMs + retentionMs] },
+    // The next stage raises it, with a margin. If that stage grants nothing, the document may be purged at once.
+    purgeAt: NOW,
   });
   return { $replaceWith: when(IS_NEW, vacant, '$$ROOT') };
 }

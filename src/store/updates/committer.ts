@@ -37,6 +37,9 @@ export interface Commit {
   withdraw(): boolean;
 }
 
+/** The part of the collection that the committer uses. */
+type Store = Pick<LockCollection, 'boundMs' | 'unanswered' | 'transition' | 'updateEach' | 'readAfterUpdate'>;
+
 interface Statement {
   readonly name: string;
   /** Makes the update just before it is sent, because the times in it are counted from the sending. */
@@ -67,7 +70,7 @@ interface Sent extends Statement {
  * acknowledges an update that changes nothing, and would show the effect of an earlier copy (E1).
  */
 export class Committer {
-  readonly #collection: LockCollection;
+  readonly #store: Store;
   readonly #clock: Clock;
   /** Leaves, which go ahead of requests: seats become free before others ask for them. */
   readonly #urgent = new Set<Statement>();
@@ -77,8 +80,8 @@ export class Committer {
   #isStartQueued = false;
   #timer: Timer | undefined;
 
-  constructor(collection: LockCollection, clock: Clock) {
-    this.#collection = collection;
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
     this.#clock = clock;
   }
 
@@ -90,7 +93,7 @@ export class Committer {
     const outcome = new Promise<Committed>((resolve) => {
       settle = resolve;
     });
-    const sendByMs = this.#clock.nowMs() + this.#collection.boundMs;
+    const sendByMs = this.#clock.nowMs() + this.#store.boundMs;
     const statement: Statement = { name, make, isUrgent, sendByMs, settle };
     const queue = isUrgent ? this.#urgent : this.#others;
     queue.add(statement);
@@ -159,7 +162,7 @@ export class Committer {
       for (const statement of queue) {
         if (statement.sendByMs > nowMs) break;
         queue.delete(statement);
-        const error = this.#collection.unanswered(this.#collection.boundMs);
+        const error = this.#store.unanswered(this.#store.boundMs);
         statement.settle({ type: 'unknown', error, maybeApplied: false });
       }
     }
@@ -185,15 +188,15 @@ export class Committer {
 
   async #sendAlone({ name, make, settle }: Statement): Promise<void> {
     let path: FastPath | undefined;
-    const outcome = await this.#collection.transition(name, () => (path = make()));
+    const outcome = await this.#store.transition(name, () => (path = make()));
     if (outcome.type !== 'done') settle(outcome);
     else settle({ ...outcome, value: outcome.value === null ? undefined : path?.read(outcome.value) });
   }
 
   async #sendTogether(group: readonly Statement[]): Promise<void> {
-    const endMs = this.#clock.nowMs() + this.#collection.boundMs;
+    const endMs = this.#clock.nowMs() + this.#store.boundMs;
     let sent: readonly Sent[] = [];
-    const updated = await this.#collection.updateEach(() => {
+    const updated = await this.#store.updateEach(() => {
       sent = group.map((statement) => ({ ...statement, path: statement.make() }));
       return updatesOf(sent);
     });
@@ -217,7 +220,7 @@ export class Committer {
   async #readLater(unread: readonly Sent[], endMs: number): Promise<void> {
     const fields = unread.reduce<Fields>((merged, { path }) => ({ ...merged, ...path.fields }), {});
     const names = unread.map(({ name }) => name);
-    const read = await this.#collection.readAfterUpdate(names, { ...fields, _id: 1 }, endMs);
+    const read = await this.#store.readAfterUpdate(names, { ...fields, _id: 1 }, endMs);
     if (read.type !== 'done') {
       for (const { settle } of unread) settle({ type: 'unknown', error: read.error, maybeApplied: true });
       return;

@@ -77,7 +77,7 @@ export async function touch(
     if (failure !== undefined) return `[${words}] fails: ${failure}`;
   }
   for (const operation of SHORT) {
-    const failure = await driver.sendShort(document._id, operation).then(
+    const failure = await driver.sendShort(document._id, operation, operation.type === 'try').then(
       () => undefined,
       (error: unknown) => String(error),
     );

@@ -10,7 +10,7 @@ import type { Operation } from '../../../src/protocol/operation.js';
 import { readReply, replyProjection } from '../../../src/protocol/replies/reply.js';
 import type { Reply } from '../../../src/protocol/replies/reply.js';
 import type { SeatRules } from '../../../src/protocol/seats.js';
-import { fastPath } from '../../../src/protocol/pipeline/fast-path.js';
+import { fastPath, leaving } from '../../../src/protocol/pipeline/fast-path.js';
 import type { FastPathAnswer } from '../../../src/protocol/pipeline/fast-path.js';
 import { mayCreate, transition } from '../../../src/protocol/pipeline/transition.js';
 import { judged, verdictProjection } from '../../../src/protocol/pipeline/verdict.js';
@@ -103,11 +103,18 @@ export class LockDocumentDriver implements AsyncDisposable {
     return answer;
   }
 
-  /** Sends the fast path of an operation; `undefined` if it has none, or there is no document. */
-  async sendShort(name: string, operation: Operation): Promise<ShortOutcome | undefined> {
-    const form = fastPath(this.#seats, operation);
+  /**
+   * Sends the fast path of an operation; `undefined` if it has none, or there is no document. A leave is sent with the
+   * leave of another attempt, as for several documents.
+   *
+   * @param creates - Create the document if there is none.
+   */
+  async sendShort(name: string, operation: Operation, creates = false): Promise<ShortOutcome | undefined> {
+    const form = fastPath(this.#seats, operation, { creates });
     if (form === undefined) return undefined;
-    const value = await this.#update(name, form.pipeline, { ...form.fields, now: '$$NOW' }, false);
+    const pipeline =
+      form.leave === undefined ? form.pipeline : leaving(this.#seats, ['wother', form.leave.id]);
+    const value = await this.#update(name, pipeline, { ...form.fields, now: '$$NOW' }, form.upsert);
     if (value === null) return undefined;
     const { stored, ...projected } = value;
     const nowMs = (projected['now'] as Date).getTime();

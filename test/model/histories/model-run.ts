@@ -34,6 +34,8 @@ export class ModelRun {
   #model: Stored = { type: 'missing' };
   #otherKind: OtherKind | undefined;
   #lastToken = 0;
+  /** How many fast paths were tried. Every other one may create the document. */
+  #shorts = 0;
   /** The server's time by its last reply. */
   #nowMs: number;
 
@@ -109,7 +111,9 @@ export class ModelRun {
   /** Tries the fast path: if it applies, it does what the whole update would do; else nothing, and returns false. */
   async #updateShortly(operation: Operation, process: string): Promise<boolean> {
     const before = this.#model;
-    const outcome = await this.#driver.sendShort(this.#name, operation);
+    this.#shorts += 1;
+    const creates = before.type === 'missing' || this.#shorts % 2 === 0;
+    const outcome = await this.#driver.sendShort(this.#name, operation, creates);
     if (outcome === undefined) return false;
     const { nowMs, stored, answer } = outcome;
     this.#nowMs = nowMs;
