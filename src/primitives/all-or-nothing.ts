@@ -1,13 +1,16 @@
 import { LinkedController } from '../abort-listeners.js';
 import { within } from '../clock.js';
 import { AcquireTimeoutError, LockLostError } from '../errors.js';
+import { newAttemptId } from '../lease/ids.js';
 import { LeaseHandle } from '../lease/holding/lease-handle.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { leaseTerms } from '../options/provider-options.js';
 import { parseAcquireOptions } from '../options/request-options.js';
 import type { AcquireOptions, WaitingCall } from '../options/request-options.js';
+import type { CallLimits } from '../scope.js';
 import { CompositeLeaseHandle } from './composite-handle.js';
 import type { CompositeHandle } from './composite-handle.js';
+import { EarlyTries } from './early-tries.js';
 import { parseRequests } from './lock-request.js';
 import type { LockRequest, Part } from './lock-request.js';
 import type { Requester } from './requester.js';
@@ -37,41 +40,160 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
   const { clock, settings } = requester.context;
   const terms = leaseTerms(settings, settings.leaseMs);
   const { timeoutMs, signal } = parseAcquireOptions(settings, terms, options, call);
-  const startedMs = clock.nowMs();
-  const acquire = async (part: Part, held: readonly LockHandle[]): Promise<LockHandle> => {
-    const remainingMs = Math.max(0, startedMs + timeoutMs - clock.nowMs());
-    // With a timeout of 0 the acquire would be a single try, which waits for a silent store although the time is up.
-    if (remainingMs === 0 && timeoutMs > 0) throw new AcquireTimeoutError(part.name, { waitedMs: timeoutMs });
-    return await whileHeld(held, signal, (either) =>
-      part.acquire({ ...options, signal: either, timeoutMs: remainingMs }),
-    );
-  };
+  const limits = { timeoutMs, signal, startedMs: clock.nowMs() };
+  const inOrder = parts.toSorted(byName);
+  for (;;) {
+    const round = new Round(requester, inOrder, options, limits);
+    try {
+      return composite<R>(parts, await round.run());
+    } catch (error) {
+      await round.giveBack();
+      if (!(error instanceof LockLostError)) throw error;
+      // If the caller has aborted, it gets the reason of its abort, and not a loss that happened at the same time.
+      signal?.throwIfAborted();
+      const waitedMs = clock.nowMs() - limits.startedMs;
+      if (waitedMs >= timeoutMs) throw new AcquireTimeoutError(error.lockName ?? '', { waitedMs });
+    } finally {
+      round.end();
+    }
+  }
+}
+
+/**
+ * From the first request to all locks, or to a failure.
+ *
+ * The request for the first lock waits if it has to. The other locks are tried in the same turn of the event loop, so
+ * that free locks cost the time of one. The round keeps what precedes the first lock that it did not get, gives the
+ * others back, and then waits for one lock after the other. So a round that waits holds only locks that precede the one
+ * that it waits for, and rounds never wait for each other in a circle (L1).
+ */
+class Round {
+  readonly #requester: Requester;
+  readonly #parts: readonly Part[];
+  readonly #options: AcquireOptions | undefined;
+  readonly #limits: CallLimits;
+  /** Aborts with the caller's signal and when a lock of the round is lost: no other lock is worth waiting for then. */
+  readonly #controller: LinkedController;
+  readonly #unwatch: (() => void)[] = [];
+  readonly #taken: Taken[] = [];
+  readonly #tries: EarlyTries;
+
+  constructor(
+    requester: Requester,
+    parts: readonly Part[],
+    options: AcquireOptions | undefined,
+    limits: CallLimits,
+  ) {
+    this.#requester = requester;
+    this.#parts = parts;
+    this.#options = options;
+    this.#limits = limits;
+    this.#controller = new LinkedController(limits.signal);
+    this.#tries = new EarlyTries(requester, parts.slice(1), options);
+  }
+
+  async run(): Promise<readonly Taken[]> {
+    const [first, ...others] = this.#parts;
+    if (first !== undefined) await this.#begin(first);
+    if (others.length > 0) await this.#keepEarly();
+    for (const part of this.#parts.slice(this.#taken.length)) {
+      this.#take({ part, handle: await this.#acquire(part) });
+    }
+    for (const { handle } of this.#taken) handle.assertHeld();
+    return this.#taken;
+  }
+
   /**
    * Releases all locks at once. If the store is silent, the caller waits for a bounded time, and the releases continue
    * in the background.
    */
-  const giveBack = async (held: readonly LockHandle[]): Promise<void> => {
-    const released = Promise.all(held.map((handle) => handle.release()));
-    // A single try (`timeoutMs` 0) is never late, so its releases get the whole `GIVE_BACK_MS`.
+  async giveBack(): Promise<void> {
+    this.end();
+    const held = this.#taken.map(({ handle }) => handle);
+    await this.#withinBound(Promise.all([this.#tries.giveBack(), ...held.map((handle) => handle.release())]));
+    this.#tries.end();
+  }
+
+  /** Stops listening to the caller's signal and to losses. */
+  end(): void {
+    this.#controller.unlink();
+    for (const unwatch of this.#unwatch.splice(0)) unwatch();
+  }
+
+  /** Requests the first lock and tries the others. If the first lock is not granted at once, gives the others back. */
+  async #begin(first: Part): Promise<void> {
+    // The tries do not follow the caller's signal, so they must not be sent after an abort.
+    this.#limits.signal?.throwIfAborted();
+    const giveUp = (): void => void this.#tries.giveBack();
+    const acquired = this.#acquire(first, { onQueued: giveUp, onTrouble: giveUp });
+    this.#tries.send();
+    this.#take({ part: first, handle: await acquired });
+  }
+
+  /** Keeps the locks whose tries were granted, up to the first that was not. */
+  async #keepEarly(): Promise<void> {
+    if (this.#tries.areGivenUp) {
+      // A try that has no answer yet, or a late release, must not get in the way of the request that follows it.
+      await this.#withinBound(this.#tries.giveBack());
+      return;
+    }
+    const { timeoutMs } = this.#limits;
+    const { signal } = this.#controller;
+    const boundMs = timeoutMs === 0 ? Infinity : this.#remainingMs;
+    await within(this.#requester.context.clock, boundMs, this.#tries.ended(), signal);
+    signal.throwIfAborted();
+    const missing = this.#tries.firstNotGranted;
+    for (const taken of this.#tries.keep()) this.#take(taken);
+    if (missing === undefined) return;
+    const { part, end } = missing;
+    if (end === undefined) throw this.#unanswered(part);
+    // The call must not wait, so the answer to the try is the answer to the call.
+    if (timeoutMs === 0 && 'error' in end) throw end.error;
+  }
+
+  async #acquire(part: Part, hooks?: { onQueued: () => void; onTrouble: () => void }): Promise<LockHandle> {
+    const remainingMs = this.#remainingMs;
+    const { timeoutMs } = this.#limits;
+    // With a timeout of 0 the acquire would be a single try, which waits for a silent store although the time is up.
+    if (remainingMs === 0 && timeoutMs > 0) throw new AcquireTimeoutError(part.name, { waitedMs: timeoutMs });
+    const options = { ...this.#options, signal: this.#controller.signal, timeoutMs: remainingMs };
+    return await this.#requester.acquire({ ...part.target(), ...hooks }, options);
+  }
+
+  /**
+   * The round does not read the signals of the handles; if it did, the library could not find out any more that the
+   * caller has forgotten a handle.
+   */
+  #take(taken: Taken): void {
+    const { handle } = taken;
+    this.#taken.push(taken);
+    if (!(handle instanceof LeaseHandle)) return;
+    const unwatch = handle.onEnded(() => {
+      this.#controller.abort(lossOfHandle(handle));
+    });
+    this.#unwatch.push(unwatch);
+  }
+
+  get #remainingMs(): number {
+    const { startedMs, timeoutMs } = this.#limits;
+    return Math.max(0, startedMs + timeoutMs - this.#requester.context.clock.nowMs());
+  }
+
+  /** Reports that the time was up before the try of this lock was answered, and returns the error. */
+  #unanswered(part: Part): AcquireTimeoutError {
+    const { clock, collection, report } = this.#requester.context;
+    const waitedMs = clock.nowMs() - this.#limits.startedMs;
+    const { name, seats } = part.target();
+    report('timeout', { lockName: name, kind: seats.kind, id: newAttemptId(), waitedMs });
+    return new AcquireTimeoutError(name, { waitedMs, cause: collection.unanswered() });
+  }
+
+  /** Waits for releases. A single try (`timeoutMs` 0) is never late, so its releases get the whole `GIVE_BACK_MS`. */
+  async #withinBound(released: Promise<unknown>): Promise<void> {
+    const { clock } = this.#requester.context;
+    const { startedMs, timeoutMs } = this.#limits;
     const lateMs = timeoutMs === 0 ? 0 : Math.max(0, clock.nowMs() - startedMs - timeoutMs);
     await within(clock, Math.max(0, GIVE_BACK_MS - lateMs), released);
-  };
-  const inOrder = parts.toSorted(byName);
-  for (;;) {
-    const taken: Taken[] = [];
-    const held = (): readonly LockHandle[] => taken.map(({ handle }) => handle);
-    try {
-      for (const part of inOrder) taken.push({ part, handle: await acquire(part, held()) });
-      for (const handle of held()) handle.assertHeld();
-      return composite<R>(parts, taken);
-    } catch (error) {
-      await giveBack(held());
-      if (!(error instanceof LockLostError)) throw error;
-      // If the caller has aborted, it gets the reason of its abort, and not a loss that happened at the same time.
-      signal?.throwIfAborted();
-      const waitedMs = clock.nowMs() - startedMs;
-      if (waitedMs >= timeoutMs) throw new AcquireTimeoutError(error.lockName ?? '', { waitedMs });
-    }
   }
 }
 
@@ -90,33 +212,6 @@ function composite<R extends readonly LockRequest[]>(
     taken.map(({ handle }) => handle),
   );
 }
-
-/**
- * Waits with a signal that also aborts when one of these handles is lost: the other locks are not worth waiting for
- * then. The function does not read the signals of the handles; if it did, the library could not find out any more that
- * the caller has forgotten a handle.
- */
-async function whileHeld<T>(
-  held: readonly LockHandle[],
-  signal: AbortSignal | undefined,
-  wait: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const controller = new LinkedController(signal);
-  const unwatch = held.map((handle) =>
-    onEnded(handle, () => {
-      controller.abort(lossOfHandle(handle));
-    }),
-  );
-  try {
-    return await wait(controller.signal);
-  } finally {
-    controller.unlink();
-    for (const end of unwatch) end();
-  }
-}
-
-const onEnded = (handle: LockHandle, callback: () => void): (() => void) =>
-  handle instanceof LeaseHandle ? handle.onEnded(callback) : () => undefined;
 
 function lossOfHandle(handle: LockHandle): unknown {
   try {

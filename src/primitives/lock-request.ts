@@ -1,14 +1,13 @@
 import { inspect } from 'node:util';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { parsePermits } from '../options/request-options.js';
-import type { AcquireOptions } from '../options/request-options.js';
 import { refuseUnknownKeys } from '../options/unknown-keys.js';
 import type { KeysOf } from '../options/unknown-keys.js';
 import { MutexFace } from './mutex.js';
 import type { Mutex } from './mutex.js';
 import { ReaderWriterLockFace } from './reader-writer-lock.js';
 import type { ReaderWriterLock } from './reader-writer-lock.js';
-import type { Requester } from './requester.js';
+import type { Requester, Target } from './requester.js';
 import { SemaphoreFace } from './semaphore.js';
 import type { Semaphore } from './semaphore.js';
 
@@ -50,7 +49,8 @@ export type LockRequest = MutexRequest | ReadRequest | WriteRequest | Upgradeabl
 /** One request after the checks. */
 export interface Part {
   readonly name: string;
-  acquire(options: AcquireOptions): Promise<LockHandle>;
+  /** @throws `RangeError` if the semaphore has become smaller than the number of permits in the request. */
+  target(): Target<LockHandle>;
 }
 
 interface KeysOfRequests {
@@ -112,23 +112,23 @@ function partOf(requester: Requester, request: LockRequest, at: string): Part {
   };
   if ('mutex' in request) {
     const lock = own(request.mutex, MutexFace, 'mutex');
-    return { name: lock.name, acquire: (options) => lock.acquire(options) };
+    return { name: lock.name, target: () => lock.target };
   }
   if ('semaphore' in request) {
     const lock = own(request.semaphore, SemaphoreFace, 'semaphore');
     const permits = parsePermits(request.permits, lock.limit);
-    return { name: lock.name, acquire: (options) => lock.acquire({ ...options, permits }) };
+    return { name: lock.name, target: () => lock.target(parsePermits(permits, lock.limit)) };
   }
   if ('read' in request) {
     const lock = own(request.read, ReaderWriterLockFace, 'reader-writer lock');
-    return { name: lock.name, acquire: (options) => lock.acquireRead(options) };
+    return { name: lock.name, target: () => lock.readTarget };
   }
   if ('write' in request) {
     const lock = own(request.write, ReaderWriterLockFace, 'reader-writer lock');
-    return { name: lock.name, acquire: (options) => lock.acquireWrite(options) };
+    return { name: lock.name, target: () => lock.writeTarget };
   }
   const lock = own(request.upgradeableRead, ReaderWriterLockFace, 'reader-writer lock');
-  return { name: lock.name, acquire: (options) => lock.acquireUpgradeableRead(options) };
+  return { name: lock.name, target: () => lock.upgradeableReadTarget };
 }
 
 interface Face {

@@ -49,13 +49,13 @@ export interface Mutex {
 /** @internal */
 export class MutexFace implements Mutex {
   readonly name: string;
+  readonly target: Target<LockHandle>;
   readonly #requester: Requester;
-  readonly #target: Target<LockHandle>;
 
   constructor(requester: Requester, name: string, terms: LeaseTerms, keepMs: number) {
     this.name = name;
     this.#requester = requester;
-    this.#target = {
+    this.target = {
       name,
       terms,
       keepMs,
@@ -70,11 +70,11 @@ export class MutexFace implements Mutex {
   }
 
   acquire(options?: AcquireOptions): Promise<LockHandle> {
-    return this.#requester.acquire(this.#target, options);
+    return this.#requester.acquire(this.target, options);
   }
 
   tryAcquire(options?: AcquireOptions): Promise<LockHandle | null> {
-    return this.#requester.tryAcquire(this.#target, options);
+    return this.#requester.tryAcquire(this.target, options);
   }
 
   use<T>(work: (lock: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T> {

@@ -91,10 +91,10 @@ export interface ReaderWriterLock {
 /** @internal */
 export class ReaderWriterLockFace implements ReaderWriterLock {
   readonly name: string;
+  readonly readTarget: Target<LockHandle>;
+  readonly writeTarget: Target<ReaderWriterHandle>;
+  readonly upgradeableReadTarget: Target<ReaderWriterHandle>;
   readonly #requester: Requester;
-  readonly #read: Target<LockHandle>;
-  readonly #write: Target<ReaderWriterHandle>;
-  readonly #upgradeableRead: Target<ReaderWriterHandle>;
 
   constructor(requester: Requester, name: string, terms: LeaseTerms) {
     this.name = name;
@@ -102,13 +102,13 @@ export class ReaderWriterLockFace implements ReaderWriterLock {
     const lock = { name, terms, seats: readerWriterSeats };
     const makeHandle: Target<ReaderWriterHandle>['makeHandle'] = (hold, holds, context) =>
       new ReaderWriterLeaseHandle(hold, holds, new ModeChanges(context, holds, hold));
-    this.#read = {
+    this.readTarget = {
       ...lock,
       demand: () => ({ mode: 'read' }),
       makeHandle: (hold, holds) => new LeaseHandle(hold, holds),
     };
-    this.#write = { ...lock, demand: () => ({ mode: 'write' }), makeHandle };
-    this.#upgradeableRead = { ...lock, demand: () => ({ mode: 'upgradeable' }), makeHandle };
+    this.writeTarget = { ...lock, demand: () => ({ mode: 'write' }), makeHandle };
+    this.upgradeableReadTarget = { ...lock, demand: () => ({ mode: 'upgradeable' }), makeHandle };
   }
 
   belongsTo(requester: Requester): boolean {
@@ -116,27 +116,27 @@ export class ReaderWriterLockFace implements ReaderWriterLock {
   }
 
   acquireRead(options?: AcquireOptions): Promise<LockHandle> {
-    return this.#requester.acquire(this.#read, options);
+    return this.#requester.acquire(this.readTarget, options);
   }
 
   acquireWrite(options?: AcquireOptions): Promise<ReaderWriterHandle> {
-    return this.#requester.acquire(this.#write, options);
+    return this.#requester.acquire(this.writeTarget, options);
   }
 
   acquireUpgradeableRead(options?: AcquireOptions): Promise<ReaderWriterHandle> {
-    return this.#requester.acquire(this.#upgradeableRead, options);
+    return this.#requester.acquire(this.upgradeableReadTarget, options);
   }
 
   tryAcquireRead(options?: AcquireOptions): Promise<LockHandle | null> {
-    return this.#requester.tryAcquire(this.#read, options);
+    return this.#requester.tryAcquire(this.readTarget, options);
   }
 
   tryAcquireWrite(options?: AcquireOptions): Promise<ReaderWriterHandle | null> {
-    return this.#requester.tryAcquire(this.#write, options);
+    return this.#requester.tryAcquire(this.writeTarget, options);
   }
 
   tryAcquireUpgradeableRead(options?: AcquireOptions): Promise<ReaderWriterHandle | null> {
-    return this.#requester.tryAcquire(this.#upgradeableRead, options);
+    return this.#requester.tryAcquire(this.upgradeableReadTarget, options);
   }
 
   useRead<T>(work: (lock: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T> {

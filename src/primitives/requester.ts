@@ -30,6 +30,16 @@ export interface Target<H extends LockHandle> extends Wanted {
   isHopeless?(held: readonly LockHandle[]): boolean;
 }
 
+/** A grant that no caller has yet: it has no handle, and no event reports it, until it is claimed. */
+export interface Unclaimed<H extends LockHandle> {
+  readonly isHeld: boolean;
+  /** Reports the grant and makes its handle. Called at most once. */
+  claim(): H;
+}
+
+/** What a request does with its hold. */
+type Granted<T> = (hold: Hold, waitedMs: number) => T;
+
 /**
  * What all primitives have in common: they check options, acquire, turn a timeout into `null`, and run work under a
  * lock.
@@ -60,14 +70,37 @@ export class Requester {
   }
 
   acquire<H extends LockHandle>(target: Target<H>, options: AcquireOptions | undefined): Promise<H> {
-    return keepAlive(this.#acquire(target, options, 'acquire'));
+    return keepAlive(this.#acquire(target, options, 'acquire', this.#claiming(target)));
   }
 
-  async #acquire<H extends LockHandle>(
+  /** Makes one try, whose grant the caller of this method has to claim. */
+  tryUnclaimed<H extends LockHandle>(
     target: Target<H>,
     options: AcquireOptions | undefined,
+  ): Promise<Unclaimed<H>> {
+    const claiming = this.#claiming(target);
+    const unclaimed: Granted<Unclaimed<H>> = (hold, waitedMs) => ({
+      get isHeld() {
+        return hold.checkEnd() === undefined;
+      },
+      claim: () => claiming(hold, waitedMs),
+    });
+    return keepAlive(this.#acquire(target, { ...options, timeoutMs: 0 }, 'tryAcquire', unclaimed));
+  }
+
+  #claiming<H extends LockHandle>(target: Target<H>): Granted<H> {
+    return (hold, waitedMs) => {
+      this.#holds.acquired(hold, waitedMs);
+      return target.makeHandle(hold, this.#holds, this.#context);
+    };
+  }
+
+  async #acquire<T>(
+    target: Target<LockHandle>,
+    options: AcquireOptions | undefined,
     call: WaitingCall,
-  ): Promise<H> {
+    granted: Granted<T>,
+  ): Promise<T> {
     const { settings } = this.#context;
     const { name, terms } = target;
     const parsed = parseAcquireOptions(settings, terms, options, call);
@@ -82,8 +115,7 @@ export class Requester {
       const timeoutMs = isSingleTry ? 0 : parsed.timeoutMs;
       const isNested = held().length > 0;
       const hold = await this.#hold({ ...target, ...parsed, timeoutMs, startedMs, isNested }, target.keepMs);
-      this.#holds.acquired(hold, clock.nowMs() - startedMs);
-      return target.makeHandle(hold, this.#holds, this.#context);
+      return granted(hold, clock.nowMs() - startedMs);
     });
   }
 
@@ -119,7 +151,7 @@ export class Requester {
     target: Target<H>,
     options: AcquireOptions | undefined,
   ): Promise<H | null> {
-    return keepAlive(nullAtTimeout(this.#acquire(target, options, 'tryAcquire')));
+    return keepAlive(nullAtTimeout(this.#acquire(target, options, 'tryAcquire', this.#claiming(target))));
   }
 
   use<L extends LockHandle, T>(acquire: () => Promise<L>, work: (lock: L) => T | Promise<T>): Promise<T> {

@@ -104,14 +104,30 @@ export class SemaphoreFace implements Semaphore {
     return this.#requester === requester;
   }
 
+  target(permits: number): Target<PermitHandle> {
+    return {
+      name: this.name,
+      terms: this.#terms,
+      keepMs: this.#keepMs,
+      seats: semaphoreSeats,
+      demand: () => this.#limit.demand(permits),
+      onReply: (reply) => {
+        this.#limit.note(reply);
+      },
+      makeHandle: (hold, holds) => new PermitLeaseHandle(hold, holds),
+      // Other holders may give back their permits, but the chain cannot give back its own while it waits.
+      isHopeless: (held) => permitsOf(held) + permits > this.limit,
+    };
+  }
+
   async acquire(options?: PermitOptions): Promise<PermitHandle> {
     const { permits, request } = parsePermitOptions(options, this.limit, 'acquire');
-    return await this.#requester.acquire(this.#target(permits), request);
+    return await this.#requester.acquire(this.target(permits), request);
   }
 
   async tryAcquire(options?: PermitOptions): Promise<PermitHandle | null> {
     const { permits, request } = parsePermitOptions(options, this.limit, 'tryAcquire');
-    return await this.#requester.tryAcquire(this.#target(permits), request);
+    return await this.#requester.tryAcquire(this.target(permits), request);
   }
 
   use<T>(work: (lock: PermitHandle) => T | Promise<T>, options?: PermitOptions): Promise<T> {
@@ -136,22 +152,6 @@ export class SemaphoreFace implements Semaphore {
 
   [inspect.custom](): object {
     return portrait('Semaphore', this.toJSON());
-  }
-
-  #target(permits: number): Target<PermitHandle> {
-    return {
-      name: this.name,
-      terms: this.#terms,
-      keepMs: this.#keepMs,
-      seats: semaphoreSeats,
-      demand: () => this.#limit.demand(permits),
-      onReply: (reply) => {
-        this.#limit.note(reply);
-      },
-      makeHandle: (hold, holds) => new PermitLeaseHandle(hold, holds),
-      // Other holders may give back their permits, but the chain cannot give back its own while it waits.
-      isHopeless: (held) => permitsOf(held) + permits > this.limit,
-    };
   }
 }
 

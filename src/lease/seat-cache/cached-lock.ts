@@ -2,21 +2,20 @@ import { withCallerFrames } from '../../caller-frames.js';
 import type { Clock, Timer } from '../../clock.js';
 import { AcquireTimeoutError } from '../../errors.js';
 import type { Report } from '../../events.js';
-import type { ParsedAcquireOptions } from '../../options/request-options.js';
 import type { Demand } from '../../protocol/operation.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { SeatRules } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import { throwIfOver } from '../../scope.js';
-import type { CallLimits } from '../../scope.js';
 import { newAttemptId } from '../ids.js';
 import { Hold } from '../holding/hold.js';
 import type { Seat, SeatKeeper } from '../holding/seat.js';
 import { LocalQueue } from './local-queue.js';
+import type { LocalRequest } from './local-queue.js';
 
 /** A request for a lock whose seats may be kept. */
-export interface CachedRequest extends ParsedAcquireOptions, CallLimits {
+export interface CachedRequest extends LocalRequest {
   readonly demand: Demand;
   readonly keepMs: number;
 }

@@ -6,6 +6,12 @@ import type { CallLimits } from '../../scope.js';
 import { Hold } from '../holding/hold.js';
 import type { Seat } from '../holding/seat.js';
 
+/** A request that may have to wait in this process. */
+export interface LocalRequest extends ParsedAcquireOptions, CallLimits {
+  /** Called when the request has joined the queue. */
+  readonly onQueued?: (() => void) | undefined;
+}
+
 /** How a wait in the queue ended. */
 type End =
   /** `undefined`: the caller must ask the server itself. */
@@ -54,10 +60,7 @@ export class LocalQueue {
    * @param timeout - Makes the error of a wait that timed out with `place` callers ahead of it.
    * @throws The error of `timeout`; the reason of the signal; {@link ProviderClosedError}.
    */
-  async wait(
-    request: ParsedAcquireOptions & CallLimits,
-    timeout: (place: number) => Error,
-  ): Promise<Hold | undefined> {
+  async wait(request: LocalRequest, timeout: (place: number) => Error): Promise<Hold | undefined> {
     const scope = new Scope(this.#name, this.#clock, this.#closing, request);
     scope.throwIfOver();
     const { leaseMs } = request.terms;
@@ -78,6 +81,7 @@ export class LocalQueue {
       },
     });
     this.#join(waiter);
+    request.onQueued?.();
     try {
       const end = await ended;
       // The error is made here, so that its stack leads to the caller.

@@ -31,11 +31,13 @@ export function givingUp(wakeups: ModeOfWaiting): void {
         events.length = 0;
         return world.here.acquireAll(requests, { timeoutMs });
       });
-      expect(events.slice(0, 3)).toEqual(['acquired a', 'acquired b', 'timeout c']);
-      expect(events.slice(3).sort()).toEqual(['released a', 'released b']);
+      expect(events.slice(0, 3)).toEqual(['acquired a', 'acquired b', 'acquired d']);
+      const timedOutAt = events.indexOf('timeout c');
+      expect(events.slice(timedOutAt + 1)).toEqual(expect.arrayContaining(['released a', 'released b']));
+      expect(events.slice(3).sort()).toEqual(['released a', 'released b', 'released d', 'timeout c']);
       expect(error).toBeInstanceOf(AcquireTimeoutError);
       expect(await world.freeOf('a', 'b', 'c', 'd')).toEqual(['a', 'b', 'd']);
-      expect(events).toHaveLength(5);
+      expect(events).toHaveLength(7);
       expect(busy.isHeld).toBe(true);
     });
 
