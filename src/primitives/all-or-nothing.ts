@@ -1,4 +1,5 @@
 import { LinkedController } from '../abort-listeners.js';
+import { addCallerFrames } from '../caller-frames.js';
 import { within } from '../clock.js';
 import { AcquireTimeoutError, LockLostError } from '../errors.js';
 import { newAttemptId } from '../lease/ids.js';
@@ -148,7 +149,7 @@ class Round {
     const { part, end } = missing;
     if (end === undefined) throw this.#unanswered(part);
     // The call must not wait, so the answer to the try is the answer to the call.
-    if (timeoutMs === 0 && 'error' in end) throw end.error;
+    if (timeoutMs === 0 && 'error' in end) throw addCallerFrames(end.error);
   }
 
   async #acquire(part: Part, hooks?: { onQueued: () => void; onTrouble: () => void }): Promise<LockHandle> {
