@@ -164,9 +164,11 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /**
    * Acquires all of these locks, or none.
    *
-   * The locks are acquired one after the other in the order of their names, whatever the order of `requests`. So
-   * callers that want the same locks never wait for each other in a circle. This does not cover later upgrades.
-   * `timeoutMs` and `signal` apply to the whole call.
+   * All locks are asked for at once. If one is not free, the call keeps the locks whose names precede it, gives the
+   * others back, and then acquires one lock after the other in the order of their names, whatever the order of
+   * `requests`. So callers that want the same locks never wait for each other in a circle. This does not cover later
+   * upgrades. A lock that the call gives back on the way is reported as acquired and released. `timeoutMs` and `signal`
+   * apply to the whole call.
    *
    * @param requests - Locks of this provider, each once: `{ mutex }`, `{ read }`, `{ write }`, `{ upgradeableRead }` or
    *   `{ semaphore, permits? }`.
