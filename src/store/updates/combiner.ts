@@ -19,7 +19,7 @@ import { mayCreate, transition } from '../../protocol/pipeline/transition.js';
 import { judged, verdictProjection } from '../../protocol/pipeline/verdict.js';
 import type { Operation } from '../../protocol/operation.js';
 import { Committer } from './committer.js';
-import type { Withdrawn } from './committer.js';
+import type { Unconfirmed, Withdrawn } from './committer.js';
 import { Lane, idsOf } from './lane.js';
 import type { QueuedOperation, UnsentRequest } from './lane.js';
 import type { LockCollection } from '../lock-collection.js';
@@ -163,7 +163,8 @@ export class Combiner {
       const guess = this.#guess(name, batch);
       if (guess === undefined) return await this.#sendWhole(name, batch, false);
       const committed = await this.#commit(name, batch[0], guess);
-      return committed ?? (await this.#sendWhole(name, batch, true));
+      if (committed.type !== 'unconfirmed') return committed;
+      return await this.#sendWhole(name, batch, committed.maybeApplied);
     } catch (error) {
       // The answer cannot be read. The callers get an unknown outcome, because they must not wait for ever.
       return { type: 'unknown', error, maybeApplied: true };
@@ -180,12 +181,12 @@ export class Combiner {
     return this.#hint.expect(name, { type: operation.type, id }, submittedMs);
   }
 
-  /** Sends the fast path. `undefined`: nothing shows that it was applied. */
+  /** Sends the fast path. */
   async #commit(
     name: string,
     pending: Pending,
     guess: Guess,
-  ): Promise<Outcome<Answer> | Withdrawn | undefined> {
+  ): Promise<Outcome<Answer> | Unconfirmed | Withdrawn> {
     const make = (): FastPath => {
       const path = fastPath(pending.seats, operationToSend(pending), { creates: guess === 'new' });
       if (path === undefined) throw new TypeError(`a ${pending.operation.type} has no fast path`);
@@ -196,15 +197,15 @@ export class Combiner {
     const committed = await commit.outcome;
     pending.withdraw = undefined;
     if (committed.type === 'withdrawn') return committed;
-    if (committed.type !== 'done' || committed.value === undefined) {
+    if (committed.type !== 'done') {
       this.#hint.contended(name);
-      return committed.type === 'done' ? undefined : committed;
+      return committed;
     }
-    this.#hint.applied(name, operationToSend(pending), this.#clock.nowMs());
+    this.#hint.applied(name, operationToSend(pending));
     return this.#answered(name, { ...committed, value: { ...committed.value, isSecondCopy: false } });
   }
 
-  /** @param isSecondCopy - Whether the fast path of the only operation was sent, and nothing shows that it was applied. */
+  /** @param isSecondCopy - Whether the fast path of the only operation was sent, and may have been applied. */
   async #sendWhole(name: string, batch: Batch, isSecondCopy: boolean): Promise<Outcome<Answer>> {
     const [{ seats, takingOver }] = batch;
     const onlyLeaves = batch.every(({ operation: { type } }) => type === 'leave');

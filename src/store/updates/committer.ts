@@ -1,4 +1,3 @@
-import { momentNow } from '../../clock.js';
 import type { Clock, Timer } from '../../clock.js';
 import type { Fields } from '../../protocol/expressions.js';
 import type { SeatRules } from '../../protocol/seats.js';
@@ -27,8 +26,14 @@ export interface Withdrawn {
   readonly type: 'withdrawn';
 }
 
-/** How a statement ended. A value of `undefined`: the server has answered, and nothing shows that it was applied. */
-export type Committed = Outcome<FastPathAnswer | undefined> | Withdrawn;
+/** The server has answered, and nothing shows that the statement was applied. */
+export interface Unconfirmed {
+  readonly type: 'unconfirmed';
+  /** False: it was surely not applied. */
+  readonly maybeApplied: boolean;
+}
+
+export type Committed = Outcome<FastPathAnswer> | Unconfirmed | Withdrawn;
 
 /** One statement that was given to the committer. */
 export interface Commit {
@@ -61,10 +66,10 @@ interface Sent extends Statement {
  * stops at no failure, then one read that shows what became of them. Nothing waits for company: while fewer than two
  * groups are in flight, a statement is sent at once, and a lonely one goes as one command with its answer.
  *
- * A group confirms and never denies. If every statement of it changed its document, each has been applied. Otherwise a
- * statement is confirmed only if the read shows its id. A statement that is not confirmed comes back to its lock, which
- * sends the whole transition alone. So one refused, corrupt or contended document costs the others of its group nothing
- * but the time.
+ * The server counts how many statements changed their document. If all did, each has been applied. Otherwise a statement
+ * is confirmed if the read shows its id; the others were surely not applied if the count has no room for them. A
+ * statement that is not confirmed comes back to its lock, which sends the whole transition alone. So one refused,
+ * corrupt or contended document costs the others of its group nothing but the time.
  *
  * The read may be local: a majority has acknowledged the update. The proof needs the first copy: an isolated old primary
  * acknowledges an update that changes nothing, and would show the effect of an earlier copy (E1).
@@ -189,8 +194,14 @@ export class Committer {
   async #sendAlone({ name, make, settle }: Statement): Promise<void> {
     let path: FastPath | undefined;
     const outcome = await this.#store.transition(name, () => (path = make()));
-    if (outcome.type !== 'done') settle(outcome);
-    else settle({ ...outcome, value: outcome.value === null ? undefined : path?.read(outcome.value) });
+    if (outcome.type !== 'done') {
+      settle(outcome);
+      return;
+    }
+    const answer = outcome.value === null ? undefined : path?.read(outcome.value);
+    settle(
+      answer === undefined ? { type: 'unconfirmed', maybeApplied: false } : { ...outcome, value: answer },
+    );
   }
 
   async #sendTogether(group: readonly Statement[]): Promise<void> {
@@ -203,8 +214,9 @@ export class Committer {
     if (updated.type !== 'done') {
       // What the server refuses to a group it may grant to some of its statements, each alone.
       const isRefused = updated.type === 'refused' && updated.byServer;
-      const unconfirmed: Committed = { type: 'done', value: undefined, sentAt: momentNow(this.#clock) };
-      for (const { settle } of group) settle(isRefused ? unconfirmed : updated);
+      for (const { settle } of group) {
+        settle(isRefused ? { type: 'unconfirmed', maybeApplied: true } : updated);
+      }
       return;
     }
     const areAllApplied = updated.value === sent.length;
@@ -214,10 +226,12 @@ export class Committer {
       if (areAllApplied && counted !== undefined) statement.settle({ ...updated, value: counted });
       else unread.push(statement);
     }
-    if (unread.length > 0) await this.#readLater(unread, endMs);
+    const unreadChanges = updated.value - (sent.length - unread.length);
+    if (unread.length > 0) await this.#readLater(unread, unreadChanges, endMs);
   }
 
-  async #readLater(unread: readonly Sent[], endMs: number): Promise<void> {
+  /** @param changes - How many of these statements changed their document. */
+  async #readLater(unread: readonly Sent[], changes: number, endMs: number): Promise<void> {
     const fields = unread.reduce<Fields>((merged, { path }) => ({ ...merged, ...path.fields }), {});
     const names = unread.map(({ name }) => name);
     const read = await this.#store.readAfterUpdate(names, { ...fields, _id: 1 }, endMs);
@@ -226,9 +240,14 @@ export class Committer {
       return;
     }
     const documents = new Map(read.value.map((document) => [document['_id'], document]));
-    for (const { name, path, settle } of unread) {
+    const answers = unread.map(({ name, path }) => {
       const document = documents.get(name);
-      settle({ ...read, value: document === undefined ? undefined : path.readLater(document) });
+      return document === undefined ? undefined : path.readLater(document);
+    });
+    const maybeApplied = answers.filter((answer) => answer !== undefined).length < changes;
+    for (const [index, { settle }] of unread.entries()) {
+      const { [index]: answer } = answers;
+      settle(answer === undefined ? { type: 'unconfirmed', maybeApplied } : { ...read, value: answer });
     }
   }
 }

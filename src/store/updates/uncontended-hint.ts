@@ -5,7 +5,7 @@ import type { Reply } from '../../protocol/replies/reply.js';
 type Seen =
   | { readonly type: 'vacant' }
   /** Only this process seemed to use the lock. */
-  | { readonly type: 'alone'; readonly id: string; readonly sinceMs: number }
+  | { readonly type: 'alone'; readonly id: string; readonly untilMs: number }
   /** Others used the lock, or its state is not known. */
   | { readonly type: 'contended' };
 
@@ -16,8 +16,8 @@ export type Guess = 'vacant' | 'new' | 'alone';
 const MAX_REMEMBERED = 4_096;
 
 /**
- * The time for which an uncontended hold is assumed to be still uncontended, in ms. For a longer hold, the cost of the
- * release hardly matters.
+ * The time for which a hold is assumed to be without others if a whole transition has granted it, in ms. Such a lock was
+ * contended before, so others may soon wait for it again, and a wrong guess makes their wait longer by a round trip.
  */
 const ALONE_FOR_MS = 5;
 
@@ -26,8 +26,8 @@ const ALONE_FOR_MS = 5;
  *
  * A lock that was never seen before is most likely free: programs lock an invoice, an order or a user once. A fast path
  * that does not apply changes nothing and costs one more round trip. So the guess is made only where a wrong one costs
- * little: not for a hold that has lasted a while, because others may wait for its end by now; each observation of the
- * lock is used for one guess only; and a contended lock stays contended until it is seen without others.
+ * little: each observation of the lock is used for one guess only, and a contended lock stays contended until a request
+ * finds it free.
  */
 export class UncontendedHint {
   readonly #seen = new Map<string, Seen>();
@@ -48,15 +48,15 @@ export class UncontendedHint {
     this.#seen.delete(name);
     if (seen === undefined) return isRequest ? 'new' : undefined;
     if (seen.type === 'vacant') return isRequest ? 'vacant' : undefined;
-    const isOwn = type === 'leave' && id === seen.id && nowMs < seen.sinceMs + ALONE_FOR_MS;
+    const isOwn = type === 'leave' && id === seen.id && nowMs < seen.untilMs;
     return isOwn ? 'alone' : undefined;
   }
 
   /** The fast path of this operation was applied. */
-  applied(name: string, operation: Operation, nowMs: number): void {
-    if ('request' in operation)
-      this.#remember(name, { type: 'alone', id: operation.request.id, sinceMs: nowMs });
-    else this.#remember(name, { type: 'vacant' });
+  applied(name: string, operation: Operation): void {
+    if ('request' in operation) {
+      this.#remember(name, { type: 'alone', id: operation.request.id, untilMs: Infinity });
+    } else this.#remember(name, { type: 'vacant' });
   }
 
   /** Learns from the reply to a full transition of these operations. */
@@ -75,7 +75,7 @@ export class UncontendedHint {
       reply.waiters === 0 &&
       'request' in operation;
     if (isAlone && lease?.id === operation.request.id) {
-      this.#remember(name, { type: 'alone', id: lease.id, sinceMs: nowMs });
+      this.#remember(name, { type: 'alone', id: lease.id, untilMs: nowMs + ALONE_FOR_MS });
     } else this.contended(name);
   }
 

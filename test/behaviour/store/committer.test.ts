@@ -125,8 +125,8 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 /** How a statement ended: applied, not confirmed, or the type of the outcome. */
 async function endOf({ outcome }: Commit): Promise<string> {
   const committed = await outcome;
-  if (committed.type !== 'done') return committed.type;
-  return committed.value === undefined ? 'not confirmed' : 'applied';
+  if (committed.type === 'unconfirmed') return committed.maybeApplied ? 'not confirmed' : 'not applied';
+  return committed.type === 'done' ? 'applied' : committed.type;
 }
 
 const endsOf = (commits: readonly Commit[]): Promise<readonly string[]> => Promise.all(commits.map(endOf));
@@ -172,9 +172,25 @@ describe('the committer', () => {
       { ...{ _id: 'a', now: NOW, wake: ' -wa:7' } },
       // A later update of another process has replaced the words of the leave.
       { ...{ _id: 'b', now: NOW, wake: ' other:wx:8' } },
-      { ...heldBy('c'), wake: '' },
+      heldBy('c'),
     ]);
     expect(await endsOf(commits)).toEqual(['applied', 'not confirmed', 'not confirmed']);
+  });
+
+  it('denies a statement if the count has no room for it', async () => {
+    const harness = new CommitterHarness();
+    const commits = [harness.leave('a'), harness.enter('b'), harness.leave('c')];
+    await settled();
+    harness.get(0, 'group').answer(2);
+    await settled();
+    harness
+      .get(1, 'read')
+      .answer([
+        { ...{ _id: 'a', now: NOW, wake: ' -wa:7' } },
+        heldBy('b'),
+        { ...{ _id: 'c', now: NOW, wake: '' } },
+      ]);
+    expect(await endsOf(commits)).toEqual(['applied', 'applied', 'not applied']);
   });
 
   it('confirms no request by the lease of another attempt, by a lease that is over, or without a document', async () => {

@@ -38,6 +38,7 @@ describe('locks with different names, asked for in one turn', () => {
     await expectHeld(provider, handles);
     provider.commands.length = 0;
     expect(await Promise.all(handles.map((handle) => handle.release()))).toEqual(NAMES.map(() => true));
+    // However long they were held: nothing has shown that others want them.
     expect(commandNames(provider)).toEqual(['update']);
     const left = await Promise.all(NAMES.map((name) => provider.locks.inspect(name)));
     expect(left.every((snapshot) => snapshot?.holders.length === 0)).toBe(true);
