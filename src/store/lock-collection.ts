@@ -1,12 +1,12 @@
 // Folder `store`: the only folder that sends commands for locks to MongoDB.
 
 import type { ChangeStream, ClientSession, Db, Document } from 'mongodb';
-import { momentNow } from '../clock.js';
 import type { Clock } from '../clock.js';
-import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
 import type { Fields, Stage } from '../protocol/expressions.js';
+import { Handshake } from './handshake.js';
+import type { ServerKind } from './handshake.js';
 import { BSON_OPTIONS, StoreCalls } from './store-calls.js';
 import type { Outcome } from './outcome.js';
 import { ServerClock } from './server-clock.js';
@@ -20,14 +20,6 @@ const COLLATION = { locale: 'simple' } as const;
 
 /** The longest time for which the server leaves an idle change stream without an answer, in ms. */
 export const AWAIT_MS = 1_000;
-
-/**
- * MongoDB 5.0, the first version with `$setField`, `$dateTrunc` and oplog entries that store an update as a difference.
- */
-const MIN_WIRE_VERSION = 13;
-
-/** The codes that several servers return for a command that the user may not run. */
-const FORBIDDEN_CODES: ReadonlySet<number> = new Set([13, 323, 8000]);
 
 /** The client options that bound one call. */
 interface Bounds {
@@ -55,12 +47,6 @@ export interface NamedUpdate extends Omit<Update, 'fields'> {
  */
 const MIN_READ_MS = 50;
 
-/** What the handshake finds out about the server. */
-export interface ServerKind {
-  /** Whether the server has change streams: a replica set member or a router. */
-  readonly hasChangeStreams: boolean;
-}
-
 /**
  * The gateway to the collection of lock documents: it sets the concerns, bounds each call, and returns one of three
  * outcomes.
@@ -72,8 +58,7 @@ export class LockCollection {
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #calls: StoreCalls;
-  #serverKind: ServerKind | undefined;
-  #handshaking: Promise<Outcome<ServerKind>> | undefined;
+  readonly #handshake: Handshake;
 
   constructor(db: Db, settings: Settings, clock: Clock, report: Report) {
     this.name = settings.collectionName;
@@ -82,6 +67,7 @@ export class LockCollection {
     this.#clock = clock;
     this.#calls = new StoreCalls(db, this.name, clock, report);
     this.serverClock = new ServerClock(clock);
+    this.#handshake = new Handshake(this.#calls, this.serverClock, settings, clock);
   }
 
   /** The time bound of one call, in ms. */
@@ -219,55 +205,12 @@ export class LockCollection {
 
   /** Whether a handshake has found out the kind of the server. */
   get isServerKnown(): boolean {
-    return this.#serverKind !== undefined;
+    return this.#handshake.isDone;
   }
 
-  /**
-   * Finds out the kind of the server, and its time. One handshake is sent at a time, and a successful answer is
-   * remembered.
-   */
+  /** Finds out the kind of the server, and its time. */
   async handshake(): Promise<Outcome<ServerKind>> {
-    if (this.#serverKind !== undefined) {
-      return { type: 'done', value: this.#serverKind, sentAt: momentNow(this.#clock) };
-    }
-    this.#handshaking ??= this.#sendHello().finally(() => (this.#handshaking = undefined));
-    return await this.#handshaking;
-  }
-
-  async #sendHello(): Promise<Outcome<ServerKind>> {
-    const [outcome, capped] = await Promise.all([
-      this.#calls.run('hello', null, () => ({ hello: 1 }), this.#settings.storeTimeoutMs),
-      this.#isCapped(),
-    ]);
-    if (outcome.type !== 'done') return outcome;
-    if (capped.type !== 'done') return capped;
-    if (capped.value) {
-      const error = new UnsupportedServerError(null, `The collection ${this.name} is capped`);
-      return { type: 'refused', error, byServer: true };
-    }
-    const { maxWireVersion, setName, msg, localTime } = outcome.value as Readonly<Record<string, unknown>>;
-    if (typeof maxWireVersion === 'number' && maxWireVersion < MIN_WIRE_VERSION) {
-      const error = new UnsupportedServerError(null, 'The server is older than MongoDB 5.0');
-      return { type: 'refused', error, byServer: true };
-    }
-    if (localTime instanceof Date) this.serverClock.learn(localTime.getTime(), outcome.sentAt.ms);
-    this.#serverKind = { hasChangeStreams: typeof setName === 'string' || msg === 'isdbgrid' };
-    return { ...outcome, value: this.#serverKind };
-  }
-
-  /**
-   * Whether the collection is capped. A capped collection deletes documents of held locks (S2). The check needs a
-   * privilege that locks do not need, so it is skipped for a user without it.
-   */
-  async #isCapped(): Promise<Outcome<boolean>> {
-    const command = { listCollections: 1, filter: { name: this.name, 'options.capped': true } };
-    const outcome = await this.#calls.run('hello', null, () => command, this.#settings.storeTimeoutMs, {
-      expected: FORBIDDEN_CODES,
-    });
-    if (outcome.type === 'refused') return { type: 'done', value: false, sentAt: momentNow(this.#clock) };
-    if (outcome.type !== 'done') return outcome;
-    const { firstBatch } = outcome.value['cursor'] as { firstBatch: readonly unknown[] };
-    return { ...outcome, value: firstBatch.length > 0 };
+    return await this.#handshake.run();
   }
 
   /**

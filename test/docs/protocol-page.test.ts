@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 
 import { OwnDatabase } from '../support/test-provider.js';
 import type { OwnClient } from '../support/test-provider.js';
-import { eventually } from '../../lab/patience.js';
+import { eventually, later } from '../../lab/patience.js';
 import { markedBlock } from './pages.js';
 
 const PAGE = 'docs/protocol.md';
@@ -48,11 +48,13 @@ function shapeOf(value: unknown): unknown {
   return walk(value);
 }
 
-/** The command as the library gave it to the driver, without the session and other fields that the driver adds. */
-function sentBy(client: OwnClient): Document {
-  const found = client.commands.find(({ commandName }) => commandName === 'findAndModify');
+/** The transitions of this client, as commands without the fields that the driver adds. */
+function sentBy(client: OwnClient): readonly Document[] {
+  const found = client.commands.filter(({ commandName }) => commandName === 'findAndModify');
   const driversOwn = new Set(['lsid', 'txnNumber', '$db', '$clusterTime', '$readPreference']);
-  return Object.fromEntries(Object.entries(found?.command ?? {}).filter(([key]) => !driversOwn.has(key)));
+  return found.map(({ command }) =>
+    Object.fromEntries(Object.entries(command).filter(([key]) => !driversOwn.has(key))),
+  );
 }
 
 /** The command with the names of the page, to paste it there; prettier formats it. */
@@ -94,19 +96,24 @@ function sumsOf({ fence, holder, purgeAt }: Document): object {
 }
 
 describe('docs/protocol.md', () => {
-  test('prints the command that an acquire of a free lock sends', async () => {
+  test('prints the fast path that an acquire sends first, and the transition that follows if it does not apply', async () => {
     await using database = new OwnDatabase();
+    const holder = await database.client().provider().createMutex(NAME).acquire();
     const billing = database.client();
-    await using lock = await billing
-      .provider({ label: 'billing' })
-      .createMutex(NAME)
-      .acquire({ why: 'charge' });
-
-    const sent = sentBy(billing);
-    expect(lock.isHeld).toBe(true);
-    expect(shapeOf(printed('sent: an enqueue')), `${PAGE} should print ${toPrint(sent)}`).toEqual(
-      shapeOf(sent),
-    );
+    const lock = billing.provider({ label: 'billing' }).createMutex(NAME);
+    const refused = later(lock.acquire({ why: 'charge', timeoutMs: 60_000 }));
+    const [fastPath, transition] = await eventually('both commands', () => {
+      const [first, second] = sentBy(billing);
+      return first !== undefined && second !== undefined && ([first, second] as const);
+    });
+    await holder.release();
+    await (await refused).release();
+    for (const [mark, sent] of [
+      ['sent: a fast path', fastPath],
+      ['sent: an enqueue', transition],
+    ] as const) {
+      expect(shapeOf(printed(mark)), `${PAGE} should print ${toPrint(sent)}`).toEqual(shapeOf(sent));
+    }
   });
 
   test('prints the document that is stored after an acquire', async () => {

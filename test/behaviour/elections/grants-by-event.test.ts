@@ -13,8 +13,8 @@ describe.each([
     const b = other.locks.createLeaderElection('e', { transitionMs });
     await a.start();
     await b.start();
-    // The stream is open, and the look after its opening has been answered.
-    await eventually('it listens', () => other.count('findAndModify') >= 2);
+    // The fast path, the transition, and the look after the opening of the stream have been answered.
+    await eventually('it listens', () => other.count('findAndModify') >= 3);
     const elected = later(b.untilElected());
     const before = other.count('findAndModify');
     await a.stop();
@@ -31,7 +31,7 @@ it('a standby in an election with a long transition extends its place within eac
   const b = other.locks.createLeaderElection('e', terms);
   await a.start();
   await b.start();
-  await eventually('it looks', () => other.count('findAndModify') >= 5);
+  await eventually('it looks', () => other.count('findAndModify') >= 6);
   const elected = later(b.untilElected());
   const before = other.count('findAndModify');
   await a.stop();

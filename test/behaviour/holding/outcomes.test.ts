@@ -13,7 +13,7 @@ const attempts = ({ commands }: TestProvider): { _id: string; ids: readonly stri
     .filter(({ commandName }) => commandName === 'findAndModify')
     .map(({ command }) => ({
       _id: String((command['query'] as { _id: unknown })._id),
-      ids: [...new Set(JSON.stringify(command['update']).match(/w[0-9a-f]{24,}/g) ?? [])],
+      ids: [...new Set(JSON.stringify(command['update']).match(/w[0-9a-f]{24}/g) ?? [])],
     }));
 
 describe('an unknown outcome', () => {

@@ -104,10 +104,10 @@ describe('in a small pool', () => {
       { maxPoolSize: 2 },
     );
     await locks.acquireMutex('met');
-    slow(db, 250);
+    slow(db, 400);
     const before = commands.length;
-    // Six groups, one after the other.
-    const names = Array.from({ length: 384 }, (_, index) => `n${String(index)}`);
+    // Three groups, one after the other.
+    const names = Array.from({ length: 192 }, (_, index) => `n${String(index)}`);
     const holds = await within(
       30_000,
       'the grants',

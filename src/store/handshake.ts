@@ -1,0 +1,90 @@
+import { momentNow } from '../clock.js';
+import type { Clock } from '../clock.js';
+import { UnsupportedServerError } from '../errors.js';
+import type { Settings } from '../options/provider-options.js';
+import type { Outcome } from './outcome.js';
+import type { ServerClock } from './server-clock.js';
+import type { StoreCalls } from './store-calls.js';
+
+/**
+ * MongoDB 5.0, the first version with `$setField`, `$dateTrunc` and oplog entries that store an update as a difference.
+ */
+const MIN_WIRE_VERSION = 13;
+
+/** The codes that several servers return for a command that the user may not run. */
+const FORBIDDEN_CODES: ReadonlySet<number> = new Set([13, 323, 8000]);
+
+/** What the handshake finds out about the server. */
+export interface ServerKind {
+  /** Whether the server has change streams: a replica set member or a router. */
+  readonly hasChangeStreams: boolean;
+}
+
+/** Asks the server once which kind of server it is, before anything is written. Refuses a server that cannot serve. */
+export class Handshake {
+  readonly #calls: StoreCalls;
+  readonly #serverClock: ServerClock;
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  #serverKind: ServerKind | undefined;
+  #running: Promise<Outcome<ServerKind>> | undefined;
+
+  constructor(calls: StoreCalls, serverClock: ServerClock, settings: Settings, clock: Clock) {
+    this.#calls = calls;
+    this.#serverClock = serverClock;
+    this.#settings = settings;
+    this.#clock = clock;
+  }
+
+  /** Whether the kind of the server is known. */
+  get isDone(): boolean {
+    return this.#serverKind !== undefined;
+  }
+
+  /** One handshake is sent at a time, and a successful answer is remembered. */
+  async run(): Promise<Outcome<ServerKind>> {
+    if (this.#serverKind !== undefined) {
+      return { type: 'done', value: this.#serverKind, sentAt: momentNow(this.#clock) };
+    }
+    this.#running ??= this.#sendHello().finally(() => (this.#running = undefined));
+    return await this.#running;
+  }
+
+  async #sendHello(): Promise<Outcome<ServerKind>> {
+    const { collectionName, storeTimeoutMs } = this.#settings;
+    const [outcome, capped] = await Promise.all([
+      this.#calls.run('hello', null, () => ({ hello: 1 }), storeTimeoutMs),
+      this.#isCapped(),
+    ]);
+    if (outcome.type !== 'done') return outcome;
+    if (capped.type !== 'done') return capped;
+    if (capped.value) {
+      const error = new UnsupportedServerError(null, `The collection ${collectionName} is capped`);
+      return { type: 'refused', error, byServer: true };
+    }
+    const { maxWireVersion, setName, msg, localTime } = outcome.value as Readonly<Record<string, unknown>>;
+    if (typeof maxWireVersion === 'number' && maxWireVersion < MIN_WIRE_VERSION) {
+      const error = new UnsupportedServerError(null, 'The server is older than MongoDB 5.0');
+      return { type: 'refused', error, byServer: true };
+    }
+    if (localTime instanceof Date) this.#serverClock.learn(localTime.getTime(), outcome.sentAt.ms);
+    this.#serverKind = { hasChangeStreams: typeof setName === 'string' || msg === 'isdbgrid' };
+    return { ...outcome, value: this.#serverKind };
+  }
+
+  /**
+   * Whether the collection is capped. A capped collection deletes documents of held locks (S2). The check needs a
+   * privilege that locks do not need, so it is skipped for a user without it.
+   */
+  async #isCapped(): Promise<Outcome<boolean>> {
+    const { collectionName, storeTimeoutMs } = this.#settings;
+    const command = { listCollections: 1, filter: { name: collectionName, 'options.capped': true } };
+    const outcome = await this.#calls.run('hello', null, () => command, storeTimeoutMs, {
+      expected: FORBIDDEN_CODES,
+    });
+    if (outcome.type === 'refused') return { type: 'done', value: false, sentAt: momentNow(this.#clock) };
+    if (outcome.type !== 'done') return outcome;
+    const { firstBatch } = outcome.value['cursor'] as { firstBatch: readonly unknown[] };
+    return { ...outcome, value: firstBatch.length > 0 };
+  }
+}
