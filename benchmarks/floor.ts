@@ -5,6 +5,20 @@ import { monotonicMs, sleep } from './measure.js';
 /** A lock needs at least this: an acknowledged write that no failover rolls back. */
 export const WRITE_CONCERN = { w: 'majority', journal: true } as const;
 
+/** Takes a lock of this name, as far as the floor does; the result gives it back. */
+export type BareTake = (name: string) => Promise<() => Promise<unknown>>;
+
+/** The least that an acquire and a release can cost: a bare write that may insert the document, and one that changes it. */
+export function bareLocks(db: Db): BareTake {
+  const floor = db.collection<{ readonly _id: string; readonly n: number }>('bare_locks');
+  const write = (_id: string, upsert: boolean): Promise<unknown> =>
+    floor.findOneAndUpdate({ _id }, { $inc: { n: 1 } }, { upsert, writeConcern: WRITE_CONCERN });
+  return async (name) => {
+    await write(name, true);
+    return () => write(name, false);
+  };
+}
+
 /** A document that names the turn and the next process in one string, as a lock names the process that it wakes. */
 interface Turn {
   readonly _id: string;

@@ -30,7 +30,7 @@ export async function timesFor(
 }
 
 /** The times of one call, by block and round. */
-type Blocks = readonly (readonly number[])[];
+export type Blocks = readonly (readonly number[])[];
 
 /** Makes all calls in turn, again and again, so that a slow minute is slow for all of them. */
 export async function inTurn(

@@ -1,5 +1,5 @@
 import type { Cell, Findings, Gate, Plot, Table } from './findings.js';
-import { describeRatio, distributionOf, ratioOf } from '../lab/statistics.js';
+import { agree, describeRatio, distributionOf, median, ratioOf } from '../lab/statistics.js';
 import type { Block } from '../lab/statistics.js';
 
 const TIMES_HEAD = ['count', 'p10', 'p50', 'p90', 'p99', 'max'] as const;
@@ -49,6 +49,12 @@ export class Report {
     const ratio = ratioOf(blocks);
     this.note(gate, describeRatio(ratio));
     this.gate(gate, ratio.ofMedians, '≤', bound, ratio.isSteady);
+  }
+
+  /** Judges the median of ratios, of which each is of one block. */
+  blockRatios(gate: string, ratios: readonly number[], must: Gate['must'], bound: number): void {
+    this.note(gate, `blocks ${ratios.map((ratio) => ratio.toFixed(2)).join(' ')}`);
+    this.gate(gate, median(ratios), must, bound, agree(ratios));
   }
 
   table(title: string, head: readonly string[], rows: readonly (readonly Cell[])[]): void {

@@ -59,10 +59,15 @@ export class Workbench implements AsyncDisposable {
     return () => counters.findOneAndUpdate({ _id }, { $inc: { n: 1 } }, options);
   }
 
+  /** The processes of the server; none if it runs elsewhere. */
+  get serverPids(): readonly number[] {
+    return this.#mongo.members.map(({ pid }) => pid);
+  }
+
   /** Processor time that the server has used so far; NaN if it runs elsewhere or not on Linux. */
   serverMs(): number {
-    const { members } = this.#mongo;
-    return members.length === 0 ? NaN : sum(members.map(({ pid }) => processorMsOf(pid)));
+    const pids = this.serverPids;
+    return pids.length === 0 ? NaN : sum(pids.map(processorMsOf));
   }
 
   /** The number of open change streams; NaN if the server does not list them for this user. */

@@ -55,6 +55,10 @@ export interface Ratio {
 /** The middle half of the blocks may be this far apart. */
 const STEADY_WITHIN = 0.15;
 
+/** True if the middle half of the ratios is not too far apart for their size, which may be far from 1. */
+export const agree = (ratios: readonly number[]): boolean =>
+  percentile(ratios, 0.75) - percentile(ratios, 0.25) <= STEADY_WITHIN * median(ratios);
+
 export function ratioOf(blocks: readonly Block[]): Ratio {
   const ofBlocks = blocks.map(({ lockMs, floorMs }) => median(lockMs) / median(floorMs));
   const lockMs = blocks.flatMap((block) => block.lockMs);

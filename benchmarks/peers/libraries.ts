@@ -1,5 +1,5 @@
 import { etcd3Election, etcd3Lock } from './libraries/etcd3.js';
-import { leasehold, pollingMutex } from './libraries/mongodb.js';
+import { bareDriver, leasehold, pollingMutex } from './libraries/mongodb.js';
 import { redisSemaphore, redlock } from './libraries/redis.js';
 import type { Library } from './library.js';
 
@@ -14,3 +14,14 @@ export const LIBRARIES = {
 } as const satisfies Readonly<Record<string, Library>>;
 
 export type LibraryName = keyof typeof LIBRARIES;
+
+/** Whatever can take many names at once: the floor, this library, and those whose users lock one name for each thing. */
+export const LOADS = {
+  'bare driver': bareDriver,
+  leasehold,
+  'etcd3 lock': etcd3Lock,
+  redlock,
+  'redis-semaphore': redisSemaphore,
+} as const satisfies Readonly<Record<string, Library>>;
+
+export type LoadName = keyof typeof LOADS;

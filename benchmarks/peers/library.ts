@@ -4,13 +4,10 @@ export type ServerName = 'MongoDB' | 'Redis' | 'etcd';
 
 export type Release = () => Promise<unknown>;
 
-/** The name of the one lock that all processes want. */
-export const LOCK_NAME = 'contended';
-
-/** One process that contends for the lock through one library. */
+/** One process that uses locks through one library. */
 export interface Contender {
   /** Waits as long as it takes. */
-  acquire(): Promise<Release>;
+  acquire(name: string): Promise<Release>;
   close(): Promise<unknown>;
 }
 

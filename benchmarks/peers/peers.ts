@@ -42,8 +42,7 @@ export const peers = defineScenario({
       }
     }
     describe(report, blocks, pace);
-    for (const [name, { description }] of servers.started) report.note(`server ${name}`, description);
-    for (const [name, why] of servers.absent) report.note(`server ${name}`, `left out: ${why}`);
+    servers.describe(report);
     report.note('packages', describePackages());
     judge(report, blocks);
   },

@@ -1,5 +1,6 @@
 import type { Place } from '../processes/connections.js';
 import { processorMsOf } from '../processor-time.js';
+import type { Report } from '../report.js';
 import type { Workbench } from '../workbench.js';
 import { connectToRedis } from './libraries/redis.js';
 import type { ServerName } from './library.js';
@@ -10,6 +11,8 @@ import { startServer } from './server-process.js';
 /** A server that one or more of the libraries use. */
 export interface PeerServer extends AsyncDisposable {
   readonly place: Place;
+  /** Its processes, if they run on this machine. */
+  readonly pids: readonly number[];
   /** Version, settings, and the locks that a crash of its machine leaves. */
   readonly description: string;
   /** How often each command came so far. */
@@ -43,6 +46,12 @@ export class Servers implements AsyncDisposable {
     return servers;
   }
 
+  /** Adds a note on each server, and on why one is absent. */
+  describe(report: Report): void {
+    for (const [name, { description }] of this.started) report.note(`server ${name}`, description);
+    for (const [name, why] of this.absent) report.note(`server ${name}`, `left out: ${why}`);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.started.values()].map((server) => server[Symbol.asyncDispose]()));
   }
@@ -55,6 +64,7 @@ function mongodbOf(bench: Workbench): PeerServer {
   const admin = bench.client().db('admin');
   return {
     place: bench.place,
+    pids: bench.serverPids,
     description: `${bench.server}; majority and journal; ${KEEPS_ALL}`,
     async countCommands() {
       const { metrics } = await admin.command({ serverStatus: 1 });
@@ -79,6 +89,7 @@ async function startRedis(): Promise<PeerServer> {
   const client = await connectToRedis(uri);
   return {
     place: { uri, dbName: '' },
+    pids: [server.pid],
     description: `redis-server ${server.version}, appendonly yes, appendfsync everysec (its default); a crash of its machine leaves all but the last second, so a lock that was just granted can be granted a second time`,
     processorMs: () => processorMsOf(server.pid),
     // Lines like `cmdstat_set:calls=5,usec=…`.
@@ -106,6 +117,7 @@ async function startEtcd(): Promise<PeerServer> {
     /^grpc_server_msg_received_total\{grpc_method="(\w+)",grpc_service="etcdserverpb.*\} (\S+)$/gm;
   return {
     place: { uri, dbName: '' },
+    pids: [server.pid],
     description: `etcd ${server.version}, one member, defaults; it syncs its log before it answers; ${KEEPS_ALL}`,
     processorMs: () => processorMsOf(server.pid),
     countCommands: async () => counted(await (await fetch(`${uri}/metrics`)).text(), messages),

@@ -20,6 +20,9 @@ export interface Contended {
   readonly commands: readonly SentCommand[];
 }
 
+/** The one lock that all processes want. */
+const LOCK_NAME = 'contended';
+
 /** At the end of a block the waiting processes still get the lock, within this time unless something is broken. */
 const END_TIMEOUT_MS = 20_000;
 
@@ -43,7 +46,7 @@ export const contender = {
     const holds: Hold[] = [];
     while (monotonicMs() < toMs) {
       const askedMs = monotonicMs();
-      const release = await own.acquire();
+      const release = await own.acquire(LOCK_NAME);
       const grantedMs = monotonicMs();
       await sleep(holdMs);
       const releasedMs = monotonicMs();

@@ -4,10 +4,15 @@ import { connections } from './connections.js';
 import { contender } from './contender.js';
 import { holder } from './holder.js';
 import { keeper } from './keeper.js';
+import { manyNames } from './many-names.js';
 import { serve } from './serve.js';
+import { singleCalls } from './single-calls.js';
 import { standbys } from './standbys.js';
 
-const duties = { ...connections, ...contender, ...candidate, ...holder, ...keeper, ...standbys };
+const duties = {
+  ...{ ...connections, ...contender, ...candidate, ...holder, ...keeper, ...standbys },
+  ...{ ...manyNames, ...singleCalls },
+};
 
 export type Duties = typeof duties;
 

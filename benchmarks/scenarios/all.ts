@@ -1,10 +1,12 @@
 import { peers } from '../peers/peers.js';
+import { peersNames } from '../peers/peers-names.js';
 import type { Scenario } from '../scenario.js';
 import { election } from './election.js';
 import { handover } from './handover.js';
 import { idle } from './idle.js';
 import { keep } from './keep.js';
 import { local } from './local.js';
+import { names } from './names.js';
 import { overload } from './overload.js';
 import { queue } from './queue.js';
 import { scale } from './scale.js';
@@ -13,9 +15,9 @@ import { waiting } from './waiting.js';
 
 /** The scenarios of the default run, in their order. */
 export const usualScenarios: readonly Scenario[] = [
-  ...[uncontended, handover, election, local, keep, idle],
+  ...[uncontended, names, handover, election, local, keep, idle],
   ...[queue, scale, waiting, overload],
 ];
 
 /** Other libraries run only on request: they need other servers and packages. */
-export const allScenarios: readonly Scenario[] = [...usualScenarios, peers];
+export const allScenarios: readonly Scenario[] = [...usualScenarios, peers, peersNames];

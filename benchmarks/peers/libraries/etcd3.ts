@@ -1,6 +1,5 @@
 import { sleep } from '../../measure.js';
 import { load } from '../packages.js';
-import { LOCK_NAME } from '../library.js';
 import type { Library, Release } from '../library.js';
 
 interface EtcdLock {
@@ -36,9 +35,9 @@ export const etcd3Lock: Library = {
     const { Etcd3, EtcdLockFailedError } = load('etcd3') as Etcd3;
     const client = new Etcd3({ hosts: uri });
     return Promise.resolve({
-      async acquire() {
+      async acquire(name) {
         for (;;) {
-          const lock = client.lock(LOCK_NAME);
+          const lock = client.lock(name);
           try {
             await lock.acquire();
             return () => lock.release();
@@ -60,10 +59,9 @@ export const etcd3Election: Library = {
   connect: ({ uri }) => {
     const { Etcd3 } = load('etcd3') as Etcd3;
     const client = new Etcd3({ hosts: uri });
-    const election = client.election(LOCK_NAME);
     return Promise.resolve({
-      async acquire() {
-        const campaign = election.campaign(String(process.pid));
+      async acquire(name) {
+        const campaign = client.election(name).campaign(String(process.pid));
         await campaign.wait();
         return () => campaign.resign();
       },

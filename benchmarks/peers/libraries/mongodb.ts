@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Collection } from 'mongodb';
 import { LockProvider } from '../../../src/index.js';
+import { bareLocks } from '../../floor.js';
 import { sleep } from '../../measure.js';
 import { newClient } from '../../processes/connections.js';
-import { LOCK_NAME } from '../library.js';
 import type { Library } from '../library.js';
 
 export const leasehold: Library = {
@@ -13,10 +13,9 @@ export const leasehold: Library = {
   async connect({ uri, dbName }, onCommand) {
     const client = await newClient(uri, onCommand).connect();
     const locks = new LockProvider(client.db(dbName));
-    const mutex = locks.createMutex(LOCK_NAME);
     return {
-      async acquire() {
-        const lock = await mutex.acquire();
+      async acquire(name) {
+        const lock = await locks.createMutex(name).acquire();
         return () => lock.release();
       },
       async close() {
@@ -24,6 +23,17 @@ export const leasehold: Library = {
         await client.close();
       },
     };
+  },
+};
+
+/** The floor of a lock that no other process wants. */
+export const bareDriver: Library = {
+  server: 'MongoDB',
+  waits: 'never: it excludes nobody; two bare findOneAndUpdate, majority and journal',
+  sends: ['findAndModify'],
+  async connect({ uri, dbName }) {
+    const client = await newClient(uri).connect();
+    return { acquire: bareLocks(client.db(dbName)), close: () => client.close() };
   },
 };
 
@@ -51,13 +61,13 @@ export const pollingMutex: Library = {
     const held = client.db(dbName).collection<Held>('distributed_locks');
     await held.createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 }, undefined);
     return {
-      async acquire() {
-        let lockId = await tryOnce(held);
+      async acquire(name) {
+        let lockId = await tryOnce(held, name);
         while (lockId === undefined) {
           await sleep(LEAST_SLEEP_MS + Math.random() * (MOST_SLEEP_MS - LEAST_SLEEP_MS));
-          lockId = await tryOnce(held);
+          lockId = await tryOnce(held, name);
         }
-        const mine = { _id: LOCK_NAME, lockId };
+        const mine = { _id: name, lockId };
         return () => held.deleteOne(mine);
       },
       close: () => client.close(),
@@ -66,18 +76,18 @@ export const pollingMutex: Library = {
 };
 
 /** One command, which changes nothing while the lock is held, so there is never a duplicate key error. */
-async function tryOnce(held: Collection<Held>): Promise<string | undefined> {
+async function tryOnce(held: Collection<Held>, name: string): Promise<string | undefined> {
   const lockId = randomUUID();
   const isFree = { $lte: [{ $ifNull: ['$expiresAt', new Date(0)] }, '$$NOW'] };
   const taken = {
-    _id: LOCK_NAME,
+    _id: name,
     lockId,
     acquiredAt: '$$NOW',
     expiresAt: { $add: ['$$NOW', EXPIRY_MS] },
     fencingToken: { $add: [{ $ifNull: ['$fencingToken', 0] }, 1] },
   };
   const after = await held.findOneAndUpdate(
-    { _id: LOCK_NAME },
+    { _id: name },
     [{ $replaceWith: { $cond: [isFree, taken, '$$ROOT'] } }],
     { upsert: true, returnDocument: 'after' },
   );

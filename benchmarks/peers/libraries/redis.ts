@@ -1,5 +1,4 @@
 import { load } from '../packages.js';
-import { LOCK_NAME } from '../library.js';
 import type { Contender, Library, Release } from '../library.js';
 
 /** A connection of ioredis, as far as it is used here. */
@@ -32,8 +31,8 @@ export const redlock: Library = {
     const { default: Redlock } = load('redlock') as { default: new (clients: RedisClient[]) => Redlock };
     const client = await connectToRedis(uri);
     const locker = new Redlock([client]);
-    return contenderOf(client, async () => {
-      const lock = await locker.acquire([LOCK_NAME], LEASE_MS, { retryCount: -1 });
+    return contenderOf(client, async (name) => {
+      const lock = await locker.acquire([name], LEASE_MS, { retryCount: -1 });
       return () => lock.release();
     });
   },
@@ -53,15 +52,15 @@ export const redisSemaphore: Library = {
   async connect({ uri }) {
     const { Mutex } = load('redis-semaphore') as { Mutex: MutexClass };
     const client = await connectToRedis(uri);
-    const mutex = new Mutex(client, LOCK_NAME, { acquireTimeout: 3_600_000 });
-    return contenderOf(client, async () => {
+    return contenderOf(client, async (name) => {
+      const mutex = new Mutex(client, name, { acquireTimeout: 3_600_000 });
       await mutex.acquire();
       return () => mutex.release();
     });
   },
 };
 
-const contenderOf = (client: RedisClient, acquire: () => Promise<Release>): Contender => ({
+const contenderOf = (client: RedisClient, acquire: Contender['acquire']): Contender => ({
   acquire,
   close: () => client.quit(),
 });
