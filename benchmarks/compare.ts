@@ -1,18 +1,44 @@
+import { median } from '../lab/statistics.js';
 import type { Cell, Result, Table } from './findings.js';
 import { placeOf } from './findings.js';
 
-/** One table for each scenario and size that both have: every figure of A, that of B, and B / A. */
+/** The figures of two runs, one of each build. */
+type Pair = readonly [a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>];
+
+/**
+ * One table for each scenario and size that both have: every figure of A, that of B, and B / A. Several runs are compared
+ * in pairs, because two runs that followed one another saw the same machine. Then each figure is the median of the pairs.
+ */
 export function comparisonOf(before: readonly Result[], after: readonly Result[]): readonly Table[] {
-  return before.flatMap((a) => {
-    const b = after.find(({ scenario, members }) => scenario === a.scenario && members === a.members);
-    if (b === undefined) return [];
-    const figuresOfB = figuresOf(b);
-    const rows = [...figuresOf(a)].flatMap(([name, valueA]): readonly (readonly Cell[])[] => {
-      const valueB = figuresOfB.get(name);
-      return valueB === undefined ? [] : [[name, valueA, valueB, valueA === valueB ? 1 : valueB / valueA]];
+  return [...new Set(before.map(placeOf))].flatMap((place): readonly Table[] => {
+    const runsOfB = newestFirst(after, place);
+    const runs = newestFirst(before, place).flatMap((a, index) => {
+      const b = runsOfB[index];
+      return b === undefined ? [] : [[a, b] as const];
     });
-    const title = `${placeOf(a)}: A of ${a.at.slice(0, 16)}, B of ${b.at.slice(0, 16)}`;
-    return [{ title, head: ['', 'A', 'B', 'B / A'], rows }];
+    const [newest] = runs;
+    if (newest === undefined) return [];
+    const [atA, atB] = newest.map(({ at }) => at.slice(0, 16));
+    const several =
+      runs.length === 1 ? '' : `, medians of ${runs.length} pairs of runs, of which the newest are`;
+    const title = `${place}${several}: A of ${atA}, B of ${atB}`;
+    const pairs = runs.map(([a, b]): Pair => [figuresOf(a), figuresOf(b)]);
+    return [{ title, head: ['', 'A', 'B', 'B / A'], rows: rowsOf(pairs) }];
+  });
+}
+
+const newestFirst = (results: readonly Result[], place: string): readonly Result[] =>
+  results.filter((result) => placeOf(result) === place).toSorted((a, b) => (a.at < b.at ? 1 : -1));
+
+/** One row for each figure that both runs of every pair have. */
+function rowsOf(pairs: readonly Pair[]): readonly (readonly Cell[])[] {
+  const names = [...(pairs[0]?.[0].keys() ?? [])];
+  return names.flatMap((name): readonly (readonly Cell[])[] => {
+    const values = pairs.map(([a, b]) => [a.get(name), b.get(name)] as const);
+    if (values.flat().includes(undefined)) return [];
+    const known = values as readonly (readonly [number, number])[];
+    const ratios = known.map(([a, b]) => (a === b ? 1 : b / a));
+    return [[name, median(known.map(([a]) => a)), median(known.map(([, b]) => b)), median(ratios)]];
   });
 }
 

@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { comparisonOf } from './compare.js';
 import type { Members } from './findings.js';
 import { writePages } from './page.js';
-import { newestIn } from './result.js';
+import { resultsIn } from './result.js';
 import { runAll } from './run.js';
 import type { Choice } from './run.js';
 import type { Scenario, Setting } from './scenario.js';
@@ -58,7 +58,7 @@ program
   .command('compare <A> <B>')
   .description('compare two result files, or two folders of them, such as the results/ of two builds')
   .action(async (a: string, b: string) => {
-    const tables = comparisonOf(await newestIn(a), await newestIn(b));
+    const tables = comparisonOf(await resultsIn(a), await resultsIn(b));
     for (const table of tables) console.log(`\n${inColumns(table)}`);
     if (tables.length === 0) throw new Error(`${a} and ${b} have no scenario and size in common`);
   });

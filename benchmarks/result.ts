@@ -14,14 +14,9 @@ export async function writeResult(result: Result): Promise<string> {
   return file;
 }
 
-/** The newest result in this file or folder for each scenario and each size of a replica set. */
-export async function newestIn(path: string): Promise<readonly Result[]> {
-  return newestOf(await readResults(path));
-}
-
 /** The newest whole run of each scenario on each size of a replica set. */
 export async function newestWholeRuns(): Promise<readonly Result[]> {
-  const results = await readResults(resultFolder).catch(() => []);
+  const results = await resultsIn(resultFolder).catch(() => []);
   return newestOf(results.filter(({ isTrial }) => !isTrial));
 }
 
@@ -35,7 +30,7 @@ function newestOf(results: readonly Result[]): readonly Result[] {
 }
 
 /** The results in one file, or in all files of a folder. */
-async function readResults(path: string): Promise<readonly Result[]> {
+export async function resultsIn(path: string): Promise<readonly Result[]> {
   const isFolder = (await stat(path)).isDirectory();
   const files = isFolder ? (await readdir(path)).map((name) => join(path, name)) : [path];
   // JSON has no NaN: a figure that was not measured is null in the file.

@@ -1,15 +1,9 @@
 // The load of many new names, through other libraries on their own servers, in turn and in the same run.
 import { median } from '../../lab/statistics.js';
-import {
-  blocksOf,
-  CROWDS,
-  CROWD_HEAD,
-  FIGURES,
-  measureCrowds,
-  ratiosOf,
-  rowsOf,
-} from '../processes/crowds.js';
-import type { Crowded, ServedLoad } from '../processes/crowds.js';
+import { blocksOf, CROWDS, CROWD_HEAD, FIGURES, ratiosOf, rowsOf } from '../crowd-figures.js';
+import type { Crowded } from '../crowd-figures.js';
+import { measureCrowds } from '../processes/crowds.js';
+import type { ServedLoad } from '../processes/crowds.js';
 import type { Report } from '../report.js';
 import { defineScenario } from '../scenario.js';
 import { LOADS } from './libraries.js';

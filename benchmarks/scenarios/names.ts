@@ -1,16 +1,10 @@
 // The cost of locks that nobody has used before, such as one for each invoice: one at a time, and many at once.
 import { median, percentile } from '../../lab/statistics.js';
 import type { Blocks } from '../measure.js';
-import {
-  blocksOf,
-  CROWDS,
-  CROWD_HEAD,
-  FIGURES,
-  measureCrowds,
-  ratiosOf,
-  rowsOf,
-} from '../processes/crowds.js';
-import type { Crowded, CrowdPace } from '../processes/crowds.js';
+import { blocksOf, CROWDS, CROWD_HEAD, FIGURES, ratiosOf, rowsOf } from '../crowd-figures.js';
+import type { Crowded } from '../crowd-figures.js';
+import { measureCrowds } from '../processes/crowds.js';
+import type { CrowdPace } from '../processes/crowds.js';
 import { RemoteProcess } from '../processes/remote-process.js';
 import type { CallName, Turns } from '../processes/single-calls.js';
 import type { Report } from '../report.js';
@@ -148,9 +142,11 @@ function judge(crowded: Crowded, report: Report): void {
     const ratios = ratiosOf(crowded, 'cycles per second', { of: OURS, to: FLOOR, atOnce: Number(atOnce) });
     report.blockRatios(`new locks, ${atOnce} at once: cycles/s / bare driver's`, ratios, '≥', bound);
   }
-  const slowest = blocksOf(crowded, OURS, JUDGED).flatMap(({ tookMs }) => tookMs);
-  const slowestRatio = percentile(slowest, 0.99) / median(slowest);
-  report.gate(`new locks, ${JUDGED} at once: cycle p99 / p50`, slowestRatio, '≤', SLOWEST_BOUND);
+  // Of each block: over all blocks together, a slow minute would make its cycles the slowest ones.
+  const slowest = blocksOf(crowded, OURS, JUDGED).map(
+    ({ tookMs }) => percentile(tookMs, 0.99) / median(tookMs),
+  );
+  report.blockRatios(`new locks, ${JUDGED} at once: cycle p99 / p50`, slowest, '≤', SLOWEST_BOUND);
   for (const figure of ['client CPU a cycle', 'server CPU a cycle'] as const) {
     const name = `new locks, ${JUDGED} at once: ${figure} / bare driver's`;
     const ratios = ratiosOf(crowded, figure, { of: OURS, to: FLOOR, atOnce: JUDGED });
