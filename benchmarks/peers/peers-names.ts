@@ -26,7 +26,7 @@ export const peersNames = defineScenario({
   sizes: [1],
   settings: {
     rounds: { meaning: 'rounds; each has a block of every load and crowd', usual: 3, thorough: 7 },
-    blockMs: { meaning: 'how long a block is measured', usual: 400, thorough: 1_000 },
+    blockMs: { meaning: 'how long a block is measured, at least', usual: 400, thorough: 1_000 },
   },
   async run({ settings: { rounds, blockMs }, report, bench }) {
     await using servers = await Servers.start(bench);
