@@ -30,15 +30,17 @@ export function comparisonOf(before: readonly Result[], after: readonly Result[]
 const newestFirst = (results: readonly Result[], place: string): readonly Result[] =>
   results.filter((result) => placeOf(result) === place).toSorted((a, b) => (a.at < b.at ? 1 : -1));
 
-/** One row for each figure that both runs of every pair have. */
+/** One row for each figure, of the pairs that have it: some runs may be of one part only. */
 function rowsOf(pairs: readonly Pair[]): readonly (readonly Cell[])[] {
-  const names = [...(pairs[0]?.[0].keys() ?? [])];
-  return names.flatMap((name): readonly (readonly Cell[])[] => {
-    const values = pairs.map(([a, b]) => [a.get(name), b.get(name)] as const);
-    if (values.flat().includes(undefined)) return [];
-    const known = values as readonly (readonly [number, number])[];
-    const ratios = known.map(([a, b]) => (a === b ? 1 : b / a));
-    return [[name, median(known.map(([a]) => a)), median(known.map(([, b]) => b)), median(ratios)]];
+  const names = new Set(pairs.flatMap(([a]) => [...a.keys()]));
+  return [...names].flatMap((name): readonly (readonly Cell[])[] => {
+    const both = pairs.flatMap(([figuresOfA, figuresOfB]) => {
+      const [a, b] = [figuresOfA.get(name), figuresOfB.get(name)];
+      return a === undefined || b === undefined ? [] : [{ a, b, ratio: a === b ? 1 : b / a }];
+    });
+    if (both.length === 0) return [];
+    const medians = (['a', 'b', 'ratio'] as const).map((key) => median(both.map((pair) => pair[key])));
+    return [[name, ...medians]];
   });
 }
 

@@ -49,11 +49,11 @@ function describe(crowded: Crowded, report: Report): void {
     median(blocksOf(crowded, load, atOnce).map(FIGURES['cycles per second']));
   const loads = [...crowded.keys()];
   report.table(
-    'Cycles (acquire and release of a new lock) per second, by how many one process takes at once',
+    'Cycles of new locks per second',
     ['at once', ...loads],
     CROWDS.map((atOnce) => [String(atOnce), ...loads.map((load) => rateOf(load, atOnce))]),
   );
-  report.table('The times and the processor time of these cycles', CROWD_HEAD, rowsOf(crowded));
+  report.table('A new lock for each cycle', CROWD_HEAD, rowsOf(crowded));
   // Redis does not write to the disk before it answers; on its scale the other lines could not be told apart.
   const drawn = loads.filter((load) => LOADS[load].server !== 'Redis');
   report.plot({

@@ -124,11 +124,7 @@ async function measureBoth(bench: Workbench, pace: CrowdPace, report: Report): P
     pace,
     place,
   );
-  report.table(
-    'A new lock for each cycle (acquire and release), in one process; beside it two bare writes of a new document',
-    CROWD_HEAD,
-    rowsOf(crowded),
-  );
+  report.table('A new lock for each cycle', CROWD_HEAD, rowsOf(crowded));
   const rates = loads.map((load) =>
     CROWDS.map((atOnce) => median(blocksOf(crowded, load, atOnce).map(FIGURES['cycles per second']))),
   );

@@ -34,6 +34,13 @@ test('several runs are compared in pairs, the newest with the newest, and the me
   expect(table?.rows[0]).toEqual(['gate: ratio', 2, 2, 1.5]);
 });
 
+test('a figure that only some of the runs have is compared by these', () => {
+  const withGates = (...gates: Result['gates']): Result => resultWith({ gates });
+  const gate = (measured: number) => ({ name: 'a', measured, must: '≤', bound: 2 }) as const;
+  const [table] = comparisonOf([withGates(), withGates(gate(1))], [withGates(gate(2)), withGates(gate(2))]);
+  expect(table?.rows).toEqual([['gate: a', 1, 2, 2]]);
+});
+
 test('the loads of many names are compared figure by figure', () => {
   const block: Cycles = { count: 100, ms: 50, tookMs: [1, 2, 9], clientMs: 20, serverMs: 30 };
   const resultOfNames = (count: number): Result => {
