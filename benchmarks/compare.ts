@@ -2,6 +2,9 @@ import { median } from '../lab/statistics.js';
 import type { Cell, Result, Table } from './findings.js';
 import { placeOf } from './findings.js';
 
+/** The gates come first: they are ratios to a floor, so they can be compared between machines and busy hours. */
+const GATE = 'gate: ';
+
 /** The figures of two runs, one of each build. */
 type Pair = readonly [a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>];
 
@@ -30,10 +33,12 @@ export function comparisonOf(before: readonly Result[], after: readonly Result[]
 const newestFirst = (results: readonly Result[], place: string): readonly Result[] =>
   results.filter((result) => placeOf(result) === place).toSorted((a, b) => (a.at < b.at ? 1 : -1));
 
-/** One row for each figure, of the pairs that have it: some runs may be of one part only. */
+/** One row for each figure, the gates first, of the pairs that have it: some runs may be of one part only. */
 function rowsOf(pairs: readonly Pair[]): readonly (readonly Cell[])[] {
-  const names = new Set(pairs.flatMap(([a]) => [...a.keys()]));
-  return [...names].flatMap((name): readonly (readonly Cell[])[] => {
+  const names = [...new Set(pairs.flatMap(([a]) => [...a.keys()]))];
+  const isGate = (name: string): boolean => name.startsWith(GATE);
+  const inOrder = [...names.filter(isGate), ...names.filter((name) => !isGate(name))];
+  return inOrder.flatMap((name): readonly (readonly Cell[])[] => {
     const both = pairs.flatMap(([figuresOfA, figuresOfB]) => {
       const [a, b] = [figuresOfA.get(name), figuresOfB.get(name)];
       return a === undefined || b === undefined ? [] : [{ a, b, ratio: a === b ? 1 : b / a }];
@@ -44,9 +49,8 @@ function rowsOf(pairs: readonly Pair[]): readonly (readonly Cell[])[] {
   });
 }
 
-/** The gates come first: they are ratios to a floor, so they can be compared between machines and busy hours. */
 function figuresOf({ gates, tables }: Result): ReadonlyMap<string, number> {
-  const figures = new Map(gates.map(({ name, measured }) => [`gate: ${name}`, measured]));
+  const figures = new Map(gates.map(({ name, measured }) => [`${GATE}${name}`, measured]));
   for (const { title, head, rows } of tables) {
     for (const [name = '', ...cells] of rows) {
       for (const [index, cell] of cells.entries()) {
