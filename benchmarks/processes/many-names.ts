@@ -63,10 +63,10 @@ export const manyNames = {
     const meter = new CycleMeter(span, onBegin, onEnd);
     const caller = async (): Promise<void> => {
       while (!meter.isOver) {
-        const startedMs = performance.now();
+        const begun = meter.started(performance.now());
         const release = await locks.acquire(newName());
         await release();
-        meter.ended(startedMs, performance.now());
+        meter.ended(begun, performance.now());
       }
     };
     await Promise.all(Array.from({ length: span.atOnce }, caller));

@@ -75,9 +75,9 @@ export const names = defineScenario({
   sizes: [1, 3],
   settings: {
     blocks: { meaning: 'blocks of single calls, which should agree', usual: 4, thorough: 9 },
-    rounds: { meaning: 'rounds of a block; each round makes every call once', usual: 60, thorough: 200 },
+    rounds: { meaning: 'rounds of a block; each round makes every call once', usual: 50, thorough: 200 },
     togetherRounds: { meaning: 'the same for acquireAll', usual: 12, thorough: 60 },
-    crowdRounds: { meaning: 'rounds; each has a block of every load and crowd', usual: 4, thorough: 9 },
+    crowdRounds: { meaning: 'rounds; each has a block of every load and crowd', usual: 5, thorough: 9 },
     blockMs: { meaning: 'how long a block of a crowd is measured, at least', usual: 300, thorough: 1_000 },
   },
   async run({ settings, report, wants, bench }) {

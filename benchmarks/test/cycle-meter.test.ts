@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 
 import { CycleMeter } from '../processes/cycle-meter.js';
 
+const noLook = (): void => undefined;
+
 /** Callers that all need the same time for a cycle, so that their cycles end together. */
 function inLockstep({ atOnce, forMs, cycleMs }: { atOnce: number; forMs: number; cycleMs: number }) {
   const looks: string[] = [];
@@ -10,10 +12,13 @@ function inLockstep({ atOnce, forMs, cycleMs }: { atOnce: number; forMs: number;
     () => looks.push('begin'),
     () => looks.push('end'),
   );
-  for (let startedMs = 0; !meter.isOver; startedMs += cycleMs) {
-    for (let caller = 0; caller < atOnce; caller += 1) meter.ended(startedMs, startedMs + cycleMs);
+  let turns = 0;
+  for (let nowMs = 0; !meter.isOver; nowMs += cycleMs) {
+    const begun = Array.from({ length: atOnce }, () => meter.started(nowMs));
+    for (const cycle of begun) meter.ended(cycle, nowMs + cycleMs);
+    turns += 1;
   }
-  return { meter, looks };
+  return { meter, looks, turns };
 }
 
 test('the rate is that of whole turns, however long a turn is', () => {
@@ -25,24 +30,27 @@ test('the rate is that of whole turns, however long a turn is', () => {
 });
 
 test('the first turn is not measured', () => {
-  const { meter, looks } = inLockstep({ atOnce: 2, forMs: 20, cycleMs: 10 });
-  expect({ count: meter.count, ms: meter.ms, looks }).toEqual({ count: 4, ms: 20, looks: ['begin', 'end'] });
+  const { meter, looks, turns } = inLockstep({ atOnce: 2, forMs: 20, cycleMs: 10 });
+  const { count, ms, tookMs } = meter;
+  expect({ count, ms, tookMs }).toEqual({ count: 4, ms: 20, tookMs: [10, 10, 10, 10] });
+  expect({ looks, turns }).toEqual({ looks: ['begin', 'end'], turns: 3 });
 });
 
 test('a cycle counts in the rate if it ends during the measurement, and its time counts if it begins then', () => {
-  const meter = new CycleMeter(
-    { atOnce: 2, forMs: 5 },
-    () => undefined,
-    () => undefined,
-  );
-  meter.ended(0, 10);
-  meter.ended(0, 11);
-  meter.ended(10, 13); // began before the measurement
-  meter.ended(11, 20);
-  meter.ended(13, 29); // ends after it
-  meter.ended(20, 30); // began after it
-  expect({ count: meter.count, ms: meter.ms, tookMs: meter.tookMs }).toEqual({
-    ...{ count: 2, ms: 9 },
-    tookMs: [9, 16],
-  });
+  const meter = new CycleMeter({ atOnce: 2, forMs: 5 }, noLook, noLook);
+  const [a, b] = [meter.started(0), meter.started(0)];
+  meter.ended(a, 10);
+  const beganBefore = meter.started(10);
+  meter.ended(b, 11);
+  const within = meter.started(11);
+  meter.ended(beganBefore, 13);
+  const endsAfter = meter.started(13);
+  meter.ended(within, 20);
+  const beganAfter = meter.started(20);
+  expect(meter.isOver).toBe(false);
+  meter.ended(beganAfter, 25);
+  expect(meter.isOver).toBe(false);
+  meter.ended(endsAfter, 29);
+  expect(meter.isOver).toBe(true);
+  expect([meter.count, meter.ms, meter.tookMs]).toEqual([2, 9, [9, 16]]);
 });
