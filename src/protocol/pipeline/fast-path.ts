@@ -201,7 +201,10 @@ function leaveOf(seats: SeatRules, id: string): FastPath {
     return isLeft ? { wake, reply: null, nowMs: timeOf(document) } : undefined;
   };
   return {
-    pipeline: leaving(seats, [id]),
+    // Made only when it is read: in a group, one pipeline serves many leaves.
+    get pipeline() {
+      return leaving(seats, [id]);
+    },
     fields: LEAVE_PROJECTION,
     upsert: false,
     read,
