@@ -240,7 +240,10 @@ function settingsFor(db: Db, settings: Settings): Settings {
 /** One connection for the wake stream, one for the stream that observes leaders, and one for everything else. */
 const LEAST_POOL_TO_OBSERVE = 3;
 
-/** With two streams in a pool of two, every command would wait until one of the streams pauses, for up to a second. */
+/**
+ * Leaders are observed by polling if the pool is too small for a second stream. In a pool of two, the two streams would
+ * occupy both connections, and a command would wait up to a second until the server answers one of the streams.
+ */
 function observerSettings(db: Db, settings: Settings): Settings {
   const { maxPoolSize } = db.client.options;
   const isRoomy = maxPoolSize === 0 || maxPoolSize >= LEAST_POOL_TO_OBSERVE;

@@ -256,7 +256,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * Ends the provider. New requests and waiting requests are rejected with {@link ProviderClosedError}, and the signal
    * `releaseRequested` of every hold aborts. The promise resolves as soon as all holds are released. After `drainMs`
    * (default 5,000) the signals of the remaining holds abort, and their leases are left to expire: a lock is never
-   * given away under a running owner. Streams, timers and listeners are gone then. May be called again.
+   * given away while its owner may still work. When the promise resolves, no stream, timer or listener is left. May be
+   * called again.
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
     const drainMs = parseDrain('close', options);

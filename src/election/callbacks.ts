@@ -105,8 +105,8 @@ export class Callbacks {
   }
 
   /**
-   * Work under one name runs one after the other: a run may outlive its worker, and a new worker may have the same
-   * name.
+   * Starts the work of a worker when no work under the same name is running any more: work may go on after its worker
+   * was detached, and a new worker may have the same name.
    */
   async #lead(worker: Worker, term: TermHandle): Promise<void> {
     const { name } = worker;

@@ -14,7 +14,7 @@ export interface FencedUpdateOptions extends UpdateOptions {
   field?: string | undefined;
 }
 
-/** The option of this function, and the options of the driver, which are passed on. */
+/** The option `field` of `fencedUpdate`, and the options of the driver's `updateOne`, which are passed on. */
 const OPTIONS: KeysOf<FencedUpdateOptions> = {
   field: true,
   arrayFilters: true,

@@ -79,8 +79,8 @@ export class GuardedUpdate<T extends Document> {
   async #settleCollision(error: DuplicateId): Promise<void> {
     // Without the session, because the server has aborted its transaction.
     await this.#throwIfRefused({ _id: this.#filter._id } as Filter<T>, undefined);
-    // If the document does not match the other conditions of the filter, the collision stays. The caller gets the
-    // server's error of a duplicate.
+    // If the document does not match the other conditions of the filter, the next try would collide with it again. So
+    // the caller gets the server's duplicate-key error.
     if ((await this.#read(this.#filter, undefined)) === null) throw error;
     if (this.#options.session?.inTransaction() !== true) return;
     error.addErrorLabel('TransientTransactionError');

@@ -50,11 +50,11 @@ export function heldByChain(requester: object, name: string): readonly LockHandl
 }
 
 /**
- * Requests a lock that the caller's own chain of calls may hold. If the chain holds it, one try finds out whether the
- * lock can be granted all the same. After a try that fails, a wait without a bound would never end, unless the chain
- * has released the lock meanwhile.
+ * Requests a lock that the caller's own chain of calls may hold. If the wait is hopeless, one try finds out whether the
+ * lock can be granted all the same. If the try fails and the wait is still hopeless, a `DeadlockError` is thrown. If
+ * the chain has released the lock meanwhile, the request waits.
  *
- * @param isHopeless - Whether only the caller's own chain could end the wait.
+ * @param isHopeless - Whether the wait has no time bound, and only the caller's own chain could end it.
  */
 export async function askWithinChain<T>(
   name: string,

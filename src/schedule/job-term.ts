@@ -152,8 +152,8 @@ export class JobTerm {
     const { schedule } = this.#job.options;
     const nowMs = this.#job.ledger.time.nowMs();
     const claimed = this.#claims.last;
-    // A call comes before missed instants, because new ones may be missed again and again. The claim of its run also
-    // counts for the missed instants.
+    // A call is served before missed instants: otherwise a job that misses instants again and again would never serve
+    // it. The claim for the call also covers the instants that have been missed.
     if (this.#call > 0) return await this.#runCall(this.#call, nowMs);
     const missed = this.#hasClaimedMissed ? undefined : this.#claims.missedUntil(nowMs);
     if (missed !== undefined) return await this.#claimMissed(missed);

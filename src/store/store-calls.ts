@@ -23,7 +23,11 @@ export const BSON_OPTIONS = {
   checkKeys: false,
 } as const;
 
-/** The driver applies none of the client's options to `db.command` and never retries it. The library repeats by id. */
+/**
+ * `db.command` does not inherit the client's read preference and BSON options. The driver repeats a command only after
+ * an answer that allows it by the labels of an overloaded server. The library sends every other repeat, under the same
+ * attempt id or nonce.
+ */
 const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const satisfies RunCommandOptions;
 
 /** What a reply may say without a failure of the call. */

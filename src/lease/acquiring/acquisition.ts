@@ -1,5 +1,5 @@
-// Folder `acquiring`: sends the request of a call and awaits its grant. An attempt is one request under one id, and
-// the acquisition is the loop over attempts.
+// Folder `acquiring`: sends a request to the store and awaits its grant. Each attempt of the request has an id of its
+// own. The acquisition makes the attempts, one after the other.
 
 import { withCallerFrames } from '../../caller-frames.js';
 import { within } from '../../clock.js';

@@ -158,8 +158,8 @@ export class WaitingRoom implements WakeListener {
   queued({ name, id }: Wait, place: Place, reply: Reply, sentAt: Moment): void {
     const lock = this.#locks.get(name);
     if (lock?.has(id) !== true) return;
-    // The request was sent before the stream opened. The look at the opening did not include this attempt, and no event
-    // has reported what happened in between.
+    // If the request was sent before the stream opened, this attempt needs a look of its own: the look at the opening
+    // did not include the attempt, and no event has reported what happened between the request and the opening.
     const { gaplessSinceMs } = this.#wakeups;
     const isBetween = sentAt.ms < gaplessSinceMs && gaplessSinceMs < Infinity;
     this.#queued.add(name);

@@ -100,7 +100,10 @@ const IS_CLAIM: Expression = all(
 /** Whether the stored claims and calls are well-formed. It never fails, whatever is stored. */
 export const hasWellFormedJobs: Expression = all(isWellFormedList('claims', IS_CLAIM), hasWellFormedCalls);
 
-/** Whether the term of this attempt goes on by the server's clock, its transition excluded, and is not ending. */
+/**
+ * Whether this attempt leads, its lease is not ending, and the transition of the election has not begun by the server's
+ * clock.
+ */
 const isTermOf = (id: string): Expression =>
   all(
     equal('$holder.id', idText(id)),

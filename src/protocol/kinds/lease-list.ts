@@ -89,9 +89,9 @@ export function leaseList(field: string): LeaseList {
 const isShown = (ids: readonly string[]): Expression => ({ $setIsSubset: [['$$this.id'], literal(ids)] });
 
 /**
- * A look of a process with thousands of waiters names all of them, and thousands may have been seated since. Two sets,
- * which the server makes once for the whole list, show which of the ids have a lease. Mostly none of the ids has a
- * lease, or all leases have one of the ids.
+ * The leases, with those of the given ids extended. A look of a process with thousands of waiters names all of them,
+ * and thousands may have got seats since. So the server makes two sets once for the whole list: the ids of the leases
+ * to extend, and those of the other leases. It searches the smaller set, and in most cases one of the two is empty.
  */
 const extendedOf = (at: string, ids: readonly string[]): Expression => {
   const each = (isConcerned: Expression): Expression => ({
