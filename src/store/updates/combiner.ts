@@ -19,7 +19,7 @@ import { mayCreate, transition } from '../../protocol/pipeline/transition.js';
 import { judged, verdictProjection } from '../../protocol/pipeline/verdict.js';
 import type { Operation } from '../../protocol/operation.js';
 import { Committer } from './committer.js';
-import type { Unconfirmed, Withdrawn } from './committer.js';
+import type { Unconfirmed, Withdrawn, WithoutGroup } from './committer.js';
 import { Lane, idsOf } from './lane.js';
 import type { QueuedOperation, UnsentRequest } from './lane.js';
 import type { LockCollection } from '../lock-collection.js';
@@ -163,7 +163,9 @@ export class Combiner {
       const guess = this.#guess(name, batch);
       if (guess === undefined) return await this.#sendWhole(name, batch, false);
       const committed = await this.#commit(name, batch[0], guess);
+      if (committed.type === 'without group') return await this.#sendWhole(name, batch, false);
       if (committed.type !== 'unconfirmed') return committed;
+      this.#hint.contended(name);
       return await this.#sendWhole(name, batch, committed.maybeApplied);
     } catch (error) {
       // The answer cannot be read. The callers get an unknown outcome, because they must not wait for ever.
@@ -186,22 +188,22 @@ export class Combiner {
     name: string,
     pending: Pending,
     guess: Guess,
-  ): Promise<Outcome<Answer> | Unconfirmed | Withdrawn> {
+  ): Promise<Outcome<Answer> | Unconfirmed | Withdrawn | WithoutGroup> {
     const make = (): FastPath => {
       const path = fastPath(pending.seats, operationToSend(pending), { creates: guess === 'new' });
       if (path === undefined) throw new TypeError(`a ${pending.operation.type} has no fast path`);
       return path;
     };
-    const commit = this.#committer.commit(name, make, pending.operation.type === 'leave');
+    const isUrgent = pending.operation.type === 'leave';
+    const commit = this.#committer.commit(name, make, { isUrgent, onlyInGroup: guess === 'long alone' });
     pending.withdraw = () => commit.withdraw();
     const committed = await commit.outcome;
     pending.withdraw = undefined;
-    if (committed.type === 'withdrawn') return committed;
     if (committed.type !== 'done') {
-      this.#hint.contended(name);
+      if (committed.type === 'unknown') this.#hint.contended(name);
       return committed;
     }
-    this.#hint.applied(name, operationToSend(pending));
+    this.#hint.applied(name, operationToSend(pending), this.#clock.nowMs());
     return this.#answered(name, { ...committed, value: { ...committed.value, isSecondCopy: false } });
   }
 

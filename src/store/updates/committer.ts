@@ -33,7 +33,19 @@ export interface Unconfirmed {
   readonly maybeApplied: boolean;
 }
 
-export type Committed = Outcome<FastPathAnswer> | Unconfirmed | Withdrawn;
+/** The statement was to go in a group only, and there was none. It was not sent. */
+export interface WithoutGroup {
+  readonly type: 'without group';
+}
+
+export interface CommitOptions {
+  /** Go ahead of the statements that are not urgent. */
+  readonly isUrgent: boolean;
+  /** Do not send the statement if it would go alone. */
+  readonly onlyInGroup: boolean;
+}
+
+export type Committed = Outcome<FastPathAnswer> | Unconfirmed | Withdrawn | WithoutGroup;
 
 /** One statement that was given to the committer. */
 export interface Commit {
@@ -49,7 +61,7 @@ interface Statement {
   readonly name: string;
   /** Makes the update just before it is sent, because the times in it are counted from the sending. */
   readonly make: () => FastPath;
-  readonly isUrgent: boolean;
+  readonly onlyInGroup: boolean;
   /** When the statement must have been sent, on the clock of this process. */
   readonly sendByMs: number;
   readonly settle: (committed: Committed) => void;
@@ -90,16 +102,13 @@ export class Committer {
     this.#clock = clock;
   }
 
-  /**
-   * @param isUrgent - Go ahead of the statements that are not urgent.
-   */
-  commit(name: string, make: () => FastPath, isUrgent: boolean): Commit {
+  commit(name: string, make: () => FastPath, { isUrgent, onlyInGroup }: CommitOptions): Commit {
     let settle!: (committed: Committed) => void;
     const outcome = new Promise<Committed>((resolve) => {
       settle = resolve;
     });
     const sendByMs = this.#clock.nowMs() + this.#store.boundMs;
-    const statement: Statement = { name, make, isUrgent, sendByMs, settle };
+    const statement: Statement = { name, make, onlyInGroup, sendByMs, settle };
     const queue = isUrgent ? this.#urgent : this.#others;
     queue.add(statement);
     this.#startSoon();
@@ -191,7 +200,11 @@ export class Committer {
     }
   }
 
-  async #sendAlone({ name, make, settle }: Statement): Promise<void> {
+  async #sendAlone({ name, make, onlyInGroup, settle }: Statement): Promise<void> {
+    if (onlyInGroup) {
+      settle({ type: 'without group' });
+      return;
+    }
     let path: FastPath | undefined;
     const outcome = await this.#store.transition(name, () => (path = make()));
     if (outcome.type !== 'done') {

@@ -5,19 +5,22 @@ import type { Reply } from '../../protocol/replies/reply.js';
 type Seen =
   | { readonly type: 'vacant' }
   /** Only this process seemed to use the lock. */
-  | { readonly type: 'alone'; readonly id: string; readonly untilMs: number }
+  | { readonly type: 'alone'; readonly id: string; readonly sinceMs: number; readonly wasFast: boolean }
   /** Others used the lock, or its state is not known. */
   | { readonly type: 'contended' };
 
-/** Why the fast path is worth trying: the lock was vacant, was never seen before, or has this one lease. */
-export type Guess = 'vacant' | 'new' | 'alone';
+/**
+ * Why the fast path is worth trying: the lock was vacant, was never seen before, or has this one lease. `long alone`: it
+ * has had this one lease for a while, so others may wait by now. Then the fast path is worth trying only in a group.
+ */
+export type Guess = 'vacant' | 'new' | 'alone' | 'long alone';
 
 /** The number of locks that are remembered. A lock that was forgotten counts as new. */
 const MAX_REMEMBERED = 4_096;
 
 /**
- * The time for which a hold is assumed to be without others if a whole transition has granted it, in ms. Such a lock was
- * contended before, so others may soon wait for it again, and a wrong guess makes their wait longer by a round trip.
+ * The time for which an uncontended hold is assumed to be still uncontended, in ms. A wrong guess makes the wait of
+ * others longer by a round trip.
  */
 const ALONE_FOR_MS = 5;
 
@@ -48,14 +51,15 @@ export class UncontendedHint {
     this.#seen.delete(name);
     if (seen === undefined) return isRequest ? 'new' : undefined;
     if (seen.type === 'vacant') return isRequest ? 'vacant' : undefined;
-    const isOwn = type === 'leave' && id === seen.id && nowMs < seen.untilMs;
-    return isOwn ? 'alone' : undefined;
+    if (type !== 'leave' || id !== seen.id) return undefined;
+    if (nowMs < seen.sinceMs + ALONE_FOR_MS) return 'alone';
+    return seen.wasFast ? 'long alone' : undefined;
   }
 
   /** The fast path of this operation was applied. */
-  applied(name: string, operation: Operation): void {
+  applied(name: string, operation: Operation, nowMs: number): void {
     if ('request' in operation) {
-      this.#remember(name, { type: 'alone', id: operation.request.id, untilMs: Infinity });
+      this.#alone(name, operation.request.id, nowMs, true);
     } else this.#remember(name, { type: 'vacant' });
   }
 
@@ -75,13 +79,17 @@ export class UncontendedHint {
       reply.waiters === 0 &&
       'request' in operation;
     if (isAlone && lease?.id === operation.request.id) {
-      this.#remember(name, { type: 'alone', id: lease.id, untilMs: nowMs + ALONE_FOR_MS });
+      this.#alone(name, lease.id, nowMs, false);
     } else this.contended(name);
   }
 
   /** Others use the lock, or its state is not known. */
   contended(name: string): void {
     this.#remember(name, { type: 'contended' });
+  }
+
+  #alone(name: string, id: string, sinceMs: number, wasFast: boolean): void {
+    this.#remember(name, { type: 'alone', id, sinceMs, wasFast });
   }
 
   #remember(name: string, seen: Seen): void {

@@ -87,11 +87,12 @@ class CommitterHarness {
       made();
       return pathOf({ type: 'enqueue', request: { ...REQUEST, id: `w${name}` } });
     };
-    return this.committer.commit(name, make, false);
+    return this.committer.commit(name, make, { isUrgent: false, onlyInGroup: false });
   }
 
-  leave(name: string): Commit {
-    return this.committer.commit(name, () => pathOf({ type: 'leave', id: `w${name}` }), true);
+  leave(name: string, onlyInGroup = false): Commit {
+    const make = (): FastPath => pathOf({ type: 'leave', id: `w${name}` });
+    return this.committer.commit(name, make, { isUrgent: true, onlyInGroup });
   }
 
   get<T extends Sent['type']>(index: number, type: T): Extract<Sent, { readonly type: T }> {
@@ -150,6 +151,16 @@ describe('the committer', () => {
     expect(harness.get(1, 'read').names).toEqual(['a', 'b', 'c']);
     harness.get(1, 'read').answer(['a', 'b', 'c'].map((name) => heldBy(name)));
     expect(await endsOf(commits)).toEqual(['applied', 'applied', 'applied']);
+  });
+
+  it('does not send a statement alone that is to go in a group only', async () => {
+    const harness = new CommitterHarness();
+    expect(await endOf(harness.leave('a', true))).toBe('without group');
+    const commits = [harness.leave('b', true), harness.leave('c', true)];
+    await settled();
+    expect(harness.sent).toHaveLength(1);
+    harness.get(0, 'group').answer(2);
+    expect(await endsOf(commits)).toEqual(['applied', 'applied']);
   });
 
   it('confirms leaves by the count alone, and reads nothing', async () => {
