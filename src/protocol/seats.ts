@@ -3,6 +3,12 @@ import type { LockKind } from './lock-document.js';
 import type { Operation, OwnOperation, Request } from './operation.js';
 
 /**
+ * `passed`: from one caller to the next, each with a token of its own from the block that the grant reserves. `shared`:
+ * by many callers at a time, all with the token of the lease; the grant reserves no further tokens.
+ */
+export type Keeping = 'never' | 'passed' | 'shared';
+
+/**
  * The rules of one kind of lock: how leases are stored, and how many of the first waiters may enter. (A seat itself is
  * a place for one lease.)
  *
@@ -14,8 +20,8 @@ import type { Operation, OwnOperation, Request } from './operation.js';
 export interface SeatRules {
   readonly kind: LockKind;
 
-  /** Whether a process can keep a seat between its callers. */
-  readonly mayKeep: boolean;
+  /** How a process can keep a seat between its callers. */
+  readonly keeping: Keeping;
 
   /** Whether one admission lets in at most one attempt. */
   readonly entersOne: boolean;
@@ -76,6 +82,9 @@ export interface SeatRules {
 
   /** How many of `$entering` come from the queue. */
   readonly enteringFromQueue: Expression;
+
+  /** Whether this operation has to wait after the admission, or was a try that found the lock busy. */
+  hasToWait(operation: OwnOperation): Expression | null;
 
   /** Further conditions of this kind: a request that does not meet them is refused. */
   conditions(request: Request): readonly Expression[];
@@ -145,4 +154,5 @@ export interface Shown {
   /** The earliest expiry of all leases. `undefined`: all leases are shown. */
   readonly earliest?: unknown;
   readonly limit?: unknown;
+  readonly writerWaiting?: unknown;
 }

@@ -2,7 +2,7 @@ import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
 import type { Exchange, Operation } from '../../src/protocol/operation.js';
 import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from './legality.js';
 import { heirWaiting, mayOvertake, mayHaveMadeRoom } from './successions.js';
-import { lastTokenOf, overlapIn } from './token-blocks.js';
+import { lastTokenOf, overlapIn, reservedBy } from './token-blocks.js';
 import type { Update } from './update.js';
 
 /**
@@ -65,7 +65,7 @@ function tokensRise(update: Update, lastToken: number): void {
   check(overlapIn(given) === undefined, 'S3: two have the same token');
   const highest = Math.max(before.fence, ...raisedIn(update), ...given.map(lastTokenOf));
   // If several are admitted together, each reserves as many tokens as the one with the largest reserve.
-  const unused = Math.max(0, ...given.map(({ keeps = 0 }) => keeps));
+  const unused = Math.max(0, ...given.map(reservedBy));
   const isExact = operations.length <= 1 && before.fence > 0;
   check(
     !isExact || (after.fence >= highest && after.fence <= highest + unused),

@@ -3,11 +3,24 @@ import { describe, expect, it } from 'vitest';
 import { checkGranted } from './oplog-checker.js';
 import type { Grant } from './oplog-checker.js';
 import { LOCK, asked, granted, history } from './written-history.js';
-import { judged, lease, mutex, othersQueue, over, queue, semaphore } from './written-versions.js';
+import {
+  judged,
+  lease,
+  mutex,
+  othersQueue,
+  over,
+  queue,
+  reader,
+  readerWriter,
+  semaphore,
+  upgradeable,
+} from './written-versions.js';
 import type { Versions } from './written-versions.js';
 
 type Case = readonly [words: string, ...versions: Versions];
 type Planted = readonly [words: string, wrong: RegExp, ...versions: Versions];
+
+const PENDING = { upgrading: true, change: 1 };
 
 const right: readonly Case[] = [
   [
@@ -31,6 +44,14 @@ const right: readonly Case[] = [
     'a keeper that is gone when another request queues behind the next lease',
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10, queue: queue('wb') }),
     mutex(lease('wb', 11, { keeps: 9 }), { fence: 20, queue: queue('wc'), wake: ' -wa:1 p:wb:11' }),
+  ],
+  [
+    'a kept read, whose next token another lease has, and an upgrade that waits behind it',
+    readerWriter([reader('wa', 8, { keeps: 1 })], { fence: 8 }),
+    readerWriter([reader('wa', 8, { keeps: 1 }), { ...upgradeable(), token: 9 }], { fence: 9 }),
+    readerWriter([reader('wa', 8, { keeps: 1 }), { ...upgradeable(PENDING), token: 9 }], {
+      ...{ fence: 9, writerWaiting: true, wake: ' p:wa:-1' },
+    }),
   ],
 ];
 
@@ -63,6 +84,12 @@ const planted: readonly Planted[] = [
     /^S5 .*keeps of wa changes/,
     mutex(lease('wa', 1), { fence: 10 }),
     mutex(lease('wa', 1, { keeps: 9 }), { fence: 10 }),
+  ],
+  [
+    'a keeper that is not told of an upgrade',
+    /^L2 .*wu waits, and wa, which is kept, is not told/,
+    readerWriter([reader('wa', 8, { keeps: 1 }), upgradeable()]),
+    readerWriter([reader('wa', 8, { keeps: 1 }), upgradeable(PENDING)], { writerWaiting: true }),
   ],
   [
     'a keeper that is not told of a waiter',

@@ -10,6 +10,10 @@ describe('blocks of tokens', () => {
     ]);
   });
 
+  it('have no more than the token of the lease in a reader-writer lock, whose kept reads share it', () => {
+    expect(lastTokenOf({ token: 7, keeps: 1, mode: 'read' })).toBe(7);
+  });
+
   it('overlap if two of them have a token in common, in any order', () => {
     const [low, high] = [
       { token: 1, keeps: 9 },

@@ -1,10 +1,17 @@
-/** A grant reserves a block of tokens: the lease's own, and after it one for each pass of the seat. */
+/**
+ * A grant reserves a block of tokens: the lease's own, and after it one for each pass of the seat. The holds of a kept
+ * read share its token, so that a lease of a reader-writer lock, which alone has a mode, reserves none.
+ */
 export interface TokenBlock {
   readonly token: number;
   readonly keeps?: number | undefined;
+  readonly mode?: string | undefined;
 }
 
-export const lastTokenOf = ({ token, keeps = 0 }: TokenBlock): number => token + keeps;
+export const reservedBy = ({ keeps = 0, mode }: Omit<TokenBlock, 'token'>): number =>
+  mode === undefined ? keeps : 0;
+
+export const lastTokenOf = (block: TokenBlock): number => block.token + reservedBy(block);
 
 export const hasToken = (block: TokenBlock, token: number): boolean =>
   block.token <= token && token <= lastTokenOf(block);

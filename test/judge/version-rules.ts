@@ -234,15 +234,20 @@ function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
   }
 }
 
-/** An update that queues a request behind a kept lease tells the keeper, which would not hear of it otherwise. */
+/**
+ * An update that queues a request behind a kept lease, or makes an upgrade wait, tells the keeper, which would not hear
+ * of it otherwise.
+ */
 function* keepersAreTold(step: Step): Iterable<Wrong> {
   const { before, after, wake } = step;
   const newcomers = after.queue.filter(([id]) => !before.queue.some(([known]) => known === id));
+  const upgrade = stayingIn(step).find(([was, is]) => was.upgrading !== true && is.upgrading === true)?.[1];
   for (const [was, { id, process, token, keeps = 0 }] of stayingIn(step)) {
     if (keeps === 0 || was.token !== token || wake.includes(` ${process}:${id}:-1`)) continue;
     // A process knows of its own requests.
     const other = newcomers.find(([, waiter]) => waiter.process !== process);
-    if (other !== undefined) yield wrong('L2', `${other[0]} waits, and ${id}, which is kept, is not told`);
+    const waiting = other?.[0] ?? upgrade?.id;
+    if (waiting !== undefined) yield wrong('L2', `${waiting} waits, and ${id}, which is kept, is not told`);
   }
 }
 

@@ -128,7 +128,7 @@ describe.each([
     }
   });
 
-  it('has a wrong value in a field that is used: a strange `keeps` of a lease does not count', async () => {
+  it('has a wrong value in a field that is used: a strange `keeps` that no token is computed with does not count', async () => {
     const failures: string[] = [];
     const all = UPDATES.flatMap((update) =>
       strangeReservesOf(kind).map((strange) => ({ update, ...strange })),

@@ -44,7 +44,7 @@ const standingAs = (candidateId: Expression): Expression =>
 export const electionSeats: SeatRules = {
   ...mutexSeats,
   kind: 'election',
-  mayKeep: false,
+  keeping: 'never',
   mayOvertake: true,
   ownFields: ['candidateId', 'value', 'transitionMs'],
   lengthenedBy: 'transitionMs',

@@ -9,7 +9,7 @@ const holder = leaseSlot('holder');
 /** One seat: `holder` is a lease or null, and the first waiter enters when it is null. */
 export const mutexSeats: SeatRules = {
   kind: 'mutex',
-  mayKeep: true,
+  keeping: 'passed',
   entersOne: true,
   mayOvertake: false,
   ownFields: [],
@@ -29,6 +29,7 @@ export const mutexSeats: SeatRules = {
   tokenOf: (id) => holder.tokenOf(id),
   entering: { $slice: ['$queue', when(holder.isEmpty, 1, 0)] },
   enteringFromQueue: { $size: '$entering' },
+  hasToWait: () => null,
   conditions: () => [],
   requestFields: () => ({}),
   beforeQueued: () => [],

@@ -89,11 +89,11 @@ const entering: Expression = when(
 /** Any number of readers, at most one of them upgradeable, or one writer alone. */
 export const readerWriterSeats: SeatRules = {
   kind: 'reader-writer',
-  mayKeep: false,
+  keeping: 'shared',
   entersOne: false,
   mayOvertake: false,
   // An upgrade is a grant, and a grant copies these fields only: without them here, its lease would lose them.
-  ownFields: ['mode', 'change', 'firstToken', 'ending', 'endingWhy'],
+  ownFields: ['mode', 'keeps', 'change', 'firstToken', 'ending', 'endingWhy'],
   lengthenedBy: null,
   vacant: () => ({ readers: [], writer: null, writerWaiting: false }),
   wellFormed: all(
@@ -111,11 +111,12 @@ export const readerWriterSeats: SeatRules = {
     ...arrayOf(document['readers']),
     ...(document['writer'] === null ? [] : [document['writer']]),
   ],
-  shown: (ids) => ({ readers: readers.shown(ids), writer: 1 }),
+  shown: (ids) => ({ readers: readers.shown(ids), writer: 1, writerWaiting: 1 }),
   readShown: (document) => {
-    const shown = readShownList(document['readers']);
+    const { writer: stored, writerWaiting } = document;
+    const shown = { ...readShownList(document['readers']), writerWaiting };
     // With a writer there are no readers.
-    return document['writer'] === null ? shown : { leases: [...shown.leases, document['writer']] };
+    return stored === null ? shown : { leases: [...shown.leases, stored], writerWaiting };
   },
   leases: { $concatArrays: ['$readers', writer.leases] },
   count: { $add: [readers.count, writer.count] },
@@ -123,6 +124,7 @@ export const readerWriterSeats: SeatRules = {
   tokenOf: (id) => ({ $add: [readers.tokenOf(id), writer.tokenOf(id)] }),
   entering,
   enteringFromQueue: when(isUpgrading, 0, { $size: '$entering' }),
+  hasToWait: (operation) => (operation.type === 'exchange' ? isHeldBack(operation) : null),
   conditions: () => [],
   requestFields: ({ mode = 'write' }) => ({ mode }),
   beforeQueued: () => [],
@@ -200,6 +202,12 @@ const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
     ),
   },
 });
+
+/** Whether this upgrade is the last change of its lease, and the lease is still a reader: others read beside it. */
+const isHeldBack = ({ id, change, to }: Exchange): Expression | null =>
+  to === 'write'
+    ? not(equal(filter('$readers', all(equal('$$this.id', idText(id)), equal('$$this.change', change))), []))
+    : null;
 
 /** A try counts as a change even if it finds other readers: a late copy of the try must not make a writer (S2). */
 function upgrade(exchange: Exchange): readonly Stage[] {

@@ -57,7 +57,7 @@ const fitting: Expression = bind(
  */
 export const semaphoreSeats: SeatRules = {
   kind: 'semaphore',
-  mayKeep: true,
+  keeping: 'passed',
   entersOne: false,
   mayOvertake: false,
   ownFields: ['permits'],
@@ -77,6 +77,7 @@ export const semaphoreSeats: SeatRules = {
   tokenOf: (id) => holders.tokenOf(id),
   entering: { $slice: ['$queue', fitting] },
   enteringFromQueue: { $size: '$entering' },
+  hasToWait: () => null,
   conditions,
   requestFields: (request) => ({ permits: permitsOf(request) }),
   // If the limits must match and another limit is stored, `$isAccepted` is true only for an idle lock. So a lock in use

@@ -30,9 +30,10 @@ const lengthened = ({ lengthenedBy }: SeatRules, field: 'leaseMs' | 'expiresAt')
  * later by `transitionMs`; the leader does not rely on that extra time.
  */
 export function admit(seats: SeatRules, requested: readonly string[]): readonly Stage[] {
+  const reserves = seats.keeping === 'passed';
   // Field by field, because a strict API version 1 has no `$unsetField`. A field that the waiter lacks is not in the
   // lease.
-  const taken = [...TAKEN_OVER, ...(seats.mayKeep ? ['keeps'] : []), ...seats.ownFields].map(
+  const taken = [...TAKEN_OVER, ...(reserves ? ['keeps'] : []), ...seats.ownFields].map(
     (field): [string, Expression] => [field, `$$this.v.${field}`],
   );
   const leaseAt = (index: readonly Expression[]): Expression => ({
@@ -51,7 +52,7 @@ export function admit(seats: SeatRules, requested: readonly string[]): readonly 
   const learning: Fields = requested.length === 0 ? {} : { learning: filter(fromQueue, learnsFromReply) };
   const leases = seats.entersOne
     ? { $map: { input: '$entering', in: leaseAt([]) } }
-    : inOrder(leaseAt([seats.mayKeep ? { $multiply: ['$$index', '$$stride'] } : '$$index']));
+    : inOrder(leaseAt([reserves ? { $multiply: ['$$index', '$$stride'] } : '$$index']));
   const lastToken: Expression = { $last: '$granted.token' };
   const toName =
     requested.length === 0 ? '$granted' : filter('$granted', not(isIn('$$this.id', '$learning.k')));
@@ -59,14 +60,14 @@ export function admit(seats: SeatRules, requested: readonly string[]): readonly 
     { $set: { entering: seats.entering } },
     {
       $set: {
-        granted: seats.mayKeep && !seats.entersOne ? bind({ stride: STRIDE }, leases) : leases,
+        granted: reserves && !seats.entersOne ? bind({ stride: STRIDE }, leases) : leases,
         ...learning,
       },
     },
     {
       $set: {
         fence: {
-          $ifNull: [seats.mayKeep ? { $add: [lastToken, mostKept('$granted.keeps')] } : lastToken, '$fence'],
+          $ifNull: [reserves ? { $add: [lastToken, mostKept('$granted.keeps')] } : lastToken, '$fence'],
         },
         ...seats.occupy('$granted'),
         queue: seats.mayOvertake
@@ -87,10 +88,18 @@ const inOrder = (lease: Expression): Expression => ({
   },
 });
 
-/** A request that has to wait names the keepers in `wake`, so that they give back the seats that they do not use. */
+/**
+ * A request or an upgrade that has to wait names the keepers in `wake`, so that they give back the seats that they do
+ * not use. A request does not name the keeper of its own process, which knows. An upgrade does: the reply to it then
+ * tells that keeper.
+ */
 export function tellKeepers(seats: SeatRules, operation: Operation): readonly Stage[] {
-  if (!seats.mayKeep || !('request' in operation)) return [];
-  const { id, process, notAfter } = operation.request;
-  const hasToWait = all(not(seats.isHeldBy(id)), { $lte: [NOW, notAfter] });
-  return [{ $set: { wake: keepersTold(seats.leases, hasToWait, process) } }];
+  if (seats.keeping === 'never') return [];
+  if ('request' in operation) {
+    const { id, process, notAfter } = operation.request;
+    const hasToWait = all(not(seats.isHeldBy(id)), { $lte: [NOW, notAfter] });
+    return [{ $set: { wake: keepersTold(seats.leases, hasToWait, process) } }];
+  }
+  const hasToWait = operation.type === 'exchange' ? seats.hasToWait(operation) : null;
+  return hasToWait === null ? [] : [{ $set: { wake: keepersTold(seats.leases, hasToWait) } }];
 }

@@ -1,4 +1,4 @@
-import { NOW, STORED_WAITERS, all, equal, isLive, merge, filter, when } from '../expressions.js';
+import { NOW, STORED_WAITERS, all, any, equal, isLive, merge, filter, when } from '../expressions.js';
 import type { Expression, Fields, Stage } from '../expressions.js';
 import type { Lease } from '../lock-document.js';
 import { REVOKED_PROJECTION, isLease } from '../replies/reply.js';
@@ -40,7 +40,7 @@ export interface LeasesRead {
   readonly nowMs: number;
   /** The leases of this process that are live and well-formed. */
   readonly leases: readonly Lease[];
-  /** Whether other processes wait; false if the projection does not ask for it. */
+  /** Whether other processes wait, or any writer; false if the projection does not ask for it. */
   readonly othersWait: boolean;
   /** The records of revocations, unchecked: for `revocationOf`. */
   readonly revoked: unknown;
@@ -95,7 +95,7 @@ export const leasesProjection = (
 
 /**
  * Like `leasesProjection`, for seats that may be kept: it also shows whether a waiter of another process is in the
- * queue.
+ * queue, or any writer waits. A pending upgrade is not in the queue, and the readers of its own process must end, too.
  */
 export const keptLeasesProjection = (
   kinds: readonly SeatRules[],
@@ -103,10 +103,10 @@ export const keptLeasesProjection = (
   ids?: readonly string[],
 ): Fields => ({
   ...leasesProjection(kinds, process, ids),
-  othersWait: {
+  othersWait: any(equal('$writerWaiting', true), {
     $ne: [
       filter(STORED_WAITERS, all({ $ne: ['$$this.v.process', process] }, isLive('$$this.v.expiresAt'))),
       [],
     ],
-  },
+  }),
 });

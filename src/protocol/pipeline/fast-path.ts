@@ -123,7 +123,8 @@ function entering(seats: SeatRules, request: Request): FastPath {
     token: '$$token',
     acquiredAt: NOW,
   };
-  const fence: Expression = keeps === undefined ? '$$token' : { $add: ['$$token', keeps] };
+  const reserved = seats.keeping === 'passed' ? keeps : undefined;
+  const fence: Expression = reserved === undefined ? '$$token' : { $add: ['$$token', reserved] };
   const taken = merge('$$ROOT', {
     fence,
     ...seats.uncontended.taken(lease, request),
@@ -172,6 +173,7 @@ function readTaken(
     places: [],
     waiters: 0,
     ownWaiters: 0,
+    isWriterWaiting: false,
     earliestMs: lease.expiresAt.getTime(),
   };
   return { wake: [], reply, nowMs: reply.nowMs };

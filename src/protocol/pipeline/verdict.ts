@@ -53,7 +53,7 @@ const IS_WAITER: readonly Expression[] = [
 
 const isWaiter = (seats: SeatRules): readonly Expression[] => [
   ...IS_WAITER,
-  ...(seats.mayKeep ? [KEEPS_IN_RANGE] : []),
+  ...(seats.keeping === 'passed' ? [KEEPS_IN_RANGE] : []),
   ...seats.isWaiter,
 ];
 

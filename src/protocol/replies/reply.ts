@@ -48,6 +48,8 @@ export interface Reply {
   readonly waiters: number;
   /** The number of waiters of this process; `undefined` if the projection did not ask for it. */
   readonly ownWaiters: number | undefined;
+  /** Whether a writer waits, in the queue or by an upgrade. Reader-writer lock only; false for other kinds. */
+  readonly isWriterWaiting: boolean;
   /** The earliest expiry of all leases and of the waiters before the first of `places`. */
   readonly earliestMs: number | null;
 }
@@ -145,7 +147,7 @@ export function readReply(seats: SeatRules, document: StoredFields): Reply {
   // These seats cannot judge the leases of another kind.
   const shown = kind === seats.kind ? seats.readShown(document) : { leases: [] };
   const leases = shown.leases.filter(isLease);
-  const { count = leases.length, earliest, limit } = shown;
+  const { count = leases.length, earliest, limit, writerWaiting } = shown;
   const expiries = [queue.earliest, earliest, ...leases.map(({ expiresAt }) => expiresAt)].filter(isDate);
   const isWellFormed =
     v === DOCUMENT_VERSION &&
@@ -167,6 +169,7 @@ export function readReply(seats: SeatRules, document: StoredFields): Reply {
     places: queue.mine.filter(({ expiresAt }) => isDate(expiresAt)),
     waiters: queue.length,
     ownWaiters: queue.own,
+    isWriterWaiting: writerWaiting === true,
     earliestMs: expiries.length === 0 ? null : Math.min(...expiries.map((date) => date.getTime())),
   };
 }

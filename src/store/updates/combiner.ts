@@ -241,7 +241,7 @@ export class Combiner {
     const mayKeep = operations.some(
       (operation) => !('request' in operation) || operation.request.keeps !== undefined,
     );
-    const counted = seats.mayKeep && mayKeep ? this.#process : undefined;
+    const counted = seats.keeping === 'passed' && mayKeep ? this.#process : undefined;
     return {
       ...replyProjection(seats, operations.flatMap(idsOf), counted),
       ...verdictProjection(seats, operations),

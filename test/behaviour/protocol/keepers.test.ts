@@ -16,6 +16,7 @@ import {
   ask,
   cancel,
   enqueue,
+  exchange,
   extend,
   leave,
   resize,
@@ -38,6 +39,21 @@ async function kept(overrides: Partial<Request> = {}): Promise<string> {
   await driver.apply(name, [enqueue('wh', { ...KEEPS, ...overrides })]);
   return name;
 }
+
+const READ: Partial<Request> = { process: 'p0', keeps: 1, mode: 'read' };
+const UPGRADEABLE: Partial<Request> = { process: 'p2', mode: 'upgradeable' };
+
+/** A reader-writer lock whose reader `wr` may keep its read. */
+async function keptRead(): Promise<string> {
+  const name = readerWriters.newName();
+  await readerWriters.apply(name, [enqueue('wr', READ)]);
+  return name;
+}
+
+const wordsOfReaders = async (
+  name: string,
+  ...operations: readonly Operation[]
+): Promise<readonly string[]> => (await readerWriters.apply(name, operations, { process: 'p1' })).reply.wake;
 
 const wordsOf = async (name: string, ...operations: readonly Operation[]): Promise<readonly string[]> =>
   (await driver.apply(name, operations, { process: 'p1' })).reply.wake;
@@ -158,21 +174,69 @@ describe('a keeper is sent no wake-up', () => {
     expect(await wordsOf(name, resize(1))).toEqual([]);
   });
 
-  it('for a reader-writer lock, which cannot be kept', async () => {
-    const name = readerWriters.newName();
-    await readerWriters.apply(name, [enqueue('wh', { ...KEEPS, mode: 'write' })]);
-    const { stored, reply } = await readerWriters.apply(name, [enqueue('w1', another)]);
-    expect(reply.wake).toEqual([]);
-    const { leases, fence } = versionOf(stored);
-    expect(leases).toMatchObject([{ id: 'wh', token: fence }]);
-    expect(leases[0]).not.toHaveProperty('keeps');
+  it('for a read that is granted beside its read, nor for an upgrade that is granted at once', async () => {
+    const name = await keptRead();
+    expect(await wordsOfReaders(name, enqueue('w1', { ...another, mode: 'read' }))).toEqual([]);
+    expect(await wordsOfReaders(name, enqueue('wu', UPGRADEABLE))).toEqual([]);
+    await readerWriters.apply(name, [leave('wr'), leave('w1')]);
+    const words = await wordsOfReaders(name, exchange('wu', 1, 'write'));
+    expect(words).toEqual([expect.stringMatching(/^p2:wu:\d+$/)]);
+  });
+
+  it('for a downgrade, the cancel of an upgrade, or a copy of an upgrade that comes after its cancel', async () => {
+    const name = await keptRead();
+    await readerWriters.apply(name, [enqueue('wu', UPGRADEABLE), exchange('wu', 1, 'write')]);
+    for (const change of [
+      exchange('wu', 2, 'upgradeable'),
+      exchange('wu', 1, 'write'),
+      exchange('wu', 3, 'read'),
+    ]) {
+      expect(await wordsOfReaders(name, change)).toEqual([]);
+    }
+  });
+});
+
+describe('the keeper of a read is sent a wake-up', () => {
+  it.each([
+    ['a writer has to wait', enqueue('w1', another)],
+    ['a writer tries', tryOnce('w1', another)],
+  ])('when %s behind it', async (_, request) => {
+    expect(await wordsOfReaders(await keptRead(), request)).toEqual(['p0:wr:-1']);
+  });
+
+  it.each([
+    ['waits', true, 'p2'],
+    ['is a single try', false, 'p2'],
+    ['is of its own process', true, 'p0'],
+  ])('when an upgrade beside it %s, each time that the upgrade is sent', async (_, waits, process) => {
+    const name = await keptRead();
+    await readerWriters.apply(name, [enqueue('wu', { ...UPGRADEABLE, process })]);
+    for (let copy = 0; copy < 2; copy += 1) {
+      expect(await wordsOfReaders(name, exchange('wu', 1, 'write', waits))).toEqual(['p0:wr:-1']);
+    }
+  });
+
+  it('when a read has to wait behind a writer', async () => {
+    const name = await keptRead();
+    await readerWriters.apply(name, [enqueue('w1', another)]);
+    expect(await wordsOfReaders(name, enqueue('w2', { ...another, mode: 'read' }))).toEqual(['p0:wr:-1']);
+  });
+
+  it('and its lease reserves no further tokens, however it was granted', async () => {
+    const behind = readerWriters.newName();
+    await readerWriters.apply(behind, [enqueue('ww', { mode: 'write' }), enqueue('wr', READ)]);
+    await readerWriters.apply(behind, [leave('ww')]);
+    for (const name of [behind, await keptRead()]) {
+      const { leases, fence } = versionOf(await readerWriters.read(name));
+      expect(leases).toMatchObject([{ id: 'wr', token: fence, keeps: 1 }]);
+    }
   });
 });
 
 describe('the read after an extension', () => {
-  const look = async (name: string, process: string): Promise<boolean> => {
+  const look = async (name: string, process: string, { collection } = driver): Promise<boolean> => {
     const projection = keptLeasesProjection(KINDS_BY_LEASE_FIELDS, process);
-    const found = await driver.collection.findOne({ _id: name }, { projection });
+    const found = await collection.findOne({ _id: name }, { projection });
     if (found === null) throw new Error(`there is no document ${name}`);
     return readLeases(found).othersWait;
   };
@@ -187,6 +251,16 @@ describe('the read after an extension', () => {
     expect(await look(name, 'p1')).toBe(true);
     await driver.apply(name, [leave('w0')]);
     expect(await look(name, 'p1')).toBe(false);
+  });
+
+  it('shows whether a writer waits, also by an upgrade, of whatever process', async () => {
+    const name = await keptRead();
+    await readerWriters.apply(name, [enqueue('wu', { ...UPGRADEABLE, process: 'p0' })]);
+    expect(await look(name, 'p0', readerWriters)).toBe(false);
+    await readerWriters.apply(name, [exchange('wu', 1, 'write')]);
+    expect(await look(name, 'p0', readerWriters)).toBe(true);
+    await readerWriters.apply(name, [exchange('wu', 2, 'upgradeable')]);
+    expect(await look(name, 'p0', readerWriters)).toBe(false);
   });
 
   it('does not count a waiter whose place has lapsed', async () => {

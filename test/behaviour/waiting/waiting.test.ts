@@ -275,6 +275,7 @@ describe('the waiting room', () => {
     places: [place],
     waiters: 1,
     ownWaiters: undefined,
+    isWriterWaiting: false,
     earliestMs: null,
   };
 

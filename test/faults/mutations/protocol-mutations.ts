@@ -273,12 +273,12 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'protocol/pipeline/admission.ts',
-        find: "seats.mayKeep ? { $add: [lastToken, mostKept('$granted.keeps')] } : lastToken",
+        find: "reserves ? { $add: [lastToken, mostKept('$granted.keeps')] } : lastToken",
         replace: 'lastToken',
       },
       {
         file: 'protocol/pipeline/fast-path.ts',
-        find: "const fence: Expression = keeps === undefined ? '$$token' : { $add: ['$$token', keeps] };",
+        find: "const fence: Expression = reserved === undefined ? '$$token' : { $add: ['$$token', reserved] };",
         replace: "const fence: Expression = '$$token';",
       },
     ],

@@ -266,17 +266,19 @@ const shown = (value: unknown): string => {
   return `${type === 'Object' ? '' : type} ${JSON.stringify(value)}`.trim();
 };
 
-/** Reserves of a lease that no process writes. They do no harm, because no computation uses them. */
+/** Where a strange `keeps` does no harm, because no computation uses it. A kept read reserves no tokens. */
+const UNUSED_RESERVES: Readonly<Record<LockKind, readonly string[]>> = {
+  mutex: ['holder.keeps'],
+  'reader-writer': ['readers.0.keeps', 'queue.w1.keeps'],
+  semaphore: ['holders.1.keeps'],
+  election: ['holder.keeps'],
+};
+
+/** Reserves that no process writes, and that do no harm. */
 export const strangeReservesOf = (kind: LockKind): readonly Corruption[] =>
-  noReserve.map((value) => {
-    const path = {
-      mutex: 'holder.keeps',
-      'reader-writer': 'readers.0.keeps',
-      semaphore: 'holders.1.keeps',
-      election: 'holder.keeps',
-    }[kind];
-    return { path, value, words: `${path} = ${shown(value)}` };
-  });
+  UNUSED_RESERVES[kind].flatMap((path) =>
+    noReserve.map((value) => ({ path, value, words: `${path} = ${shown(value)}` })),
+  );
 
 export interface Corruption {
   readonly path: string;

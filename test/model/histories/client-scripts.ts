@@ -92,6 +92,11 @@ const upgradeable: Asking = { demand: { mode: 'upgradeable' } };
 const write: Asking = { demand: { mode: 'write' } };
 
 const READER_WRITER: Scripts = {
+  'reads, keeps the read, and sends its request twice': (client) => [
+    ask(client, { keeps: 1, demand: { mode: 'read' } }),
+    ask(client, { keeps: 1, demand: { mode: 'read' } }),
+    leave(client),
+  ],
   reads: (client) => [ask(client, { demand: { mode: 'read' } }), leave(client)],
   'reads, and dies': (client) => [ask(client, { demand: { mode: 'read' } }), lapse(client)],
   'reads by a try': (client) => [

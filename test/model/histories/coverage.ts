@@ -73,7 +73,7 @@ const isShutOut = ({ operations, nowMs, after }: Seen, type: 'enqueue' | 'try', 
 };
 
 const KEEPING: Happenings = {
-  'a grant reserves tokens': (seen) => isAnyKept(newcomersIn(seen)),
+  'a lease that may be kept is granted': (seen) => isAnyKept(newcomersIn(seen)),
   'a request is queued behind a kept lease': (seen) => isShutOut(seen, 'enqueue'),
   'a try is refused because of a kept lease': (seen) => isShutOut(seen, 'try'),
   'a late request finds a kept lease': (seen) =>
@@ -89,6 +89,25 @@ const KEEPING_SIDE_BY_SIDE: Happenings = {
   'several requests with different reserves are admitted together': ({ operations, admitted }) =>
     operations.length === 1 && new Set(admitted.map(({ keeps = 0 }) => keeps)).size > 1,
 };
+
+/** For a lock whose kept seats reserve no tokens. */
+const KEEPING_READS: Happenings = {
+  'an upgrade waits behind a kept read': (seen) => isHeldBack(seen, true),
+  'a try to upgrade finds a kept read': (seen) => isHeldBack(seen, false),
+  'a kept read is granted together with others': ({ admitted }) =>
+    admitted.length > 1 && isAnyKept(admitted) && !admitted.every(({ keeps = 0 }) => keeps > 0),
+};
+
+/** Whether an upgrade of this sort told the keeper of another lease. */
+const isHeldBack = ({ exchanges, kept, after }: Seen, isWaiting: boolean): boolean =>
+  kept.some(
+    ({ is }) =>
+      is?.mode === 'upgradeable' &&
+      exchanges.some(
+        ({ id, to, change, waits }) =>
+          id === is.id && to === 'write' && waits === isWaiting && change === is.change,
+      ),
+  ) && after.wake.includes(':-1');
 
 const READER_WRITER: Happenings = {
   'several readers are admitted together': ({ admitted }) => admitted.length > 1,
@@ -226,7 +245,7 @@ const SEMAPHORE: Happenings = {
 const HAPPENINGS: Readonly<Record<LockKind, Happenings>> = {
   mutex: { ...COMMON, ...KEEPING },
   election: { ...COMMON, ...ELECTION },
-  'reader-writer': { ...COMMON, ...READER_WRITER },
+  'reader-writer': { ...COMMON, ...KEEPING, ...KEEPING_READS, ...READER_WRITER },
   semaphore: { ...COMMON, ...KEEPING, ...KEEPING_SIDE_BY_SIDE, ...SEMAPHORE },
 };
 

@@ -43,8 +43,9 @@ export function compareReply(
   assert.equal(reply.isWellFormed, true);
   assert.equal(reply.kind, after.type === 'other-kind' ? after.kind : kind.model.kind);
   if (after.type === 'lock') {
-    const { fence, wake, waiters, seated, limit } = reply;
-    assert.deepEqual({ fence, wake, waiters, seated, limit }, toReply(kind.model, after.document));
+    const { fence, wake, waiters, seated, limit, isWriterWaiting } = reply;
+    const shown = { fence, wake, waiters, seated, limit, isWriterWaiting };
+    assert.deepEqual(shown, toReply(kind.model, after.document));
     compareLeases(reply, after.document, operations.flatMap(idsOf));
     comparePlaces(reply, after.document, operations, asker);
   }

@@ -31,6 +31,9 @@ type Keeps = fc.Arbitrary<number | undefined>;
 const keepsNothing: Keeps = fc.constant(undefined);
 const mayKeep: Keeps = fc.constantFrom(undefined, undefined, 0, 1, 999, 999);
 
+/** In a reader-writer lock the number only marks a kept read. */
+const keepsReads: Keeps = fc.constantFrom(undefined, undefined, 0, 1, 1, 999);
+
 /** The demands and the operations of one kind of lock. */
 interface Variety {
   readonly demand: fc.Arbitrary<Demand>;
@@ -77,6 +80,13 @@ const request = (demand: fc.Arbitrary<Demand>, keeps: Keeps): fc.Arbitrary<Plann
       ...asked,
       leaseMs: Math.min(asked.leaseMs, DAY_MS - (asked.demand.transitionMs ?? 0)),
     }));
+
+/** A kept read, an upgradeable read beside it, and its upgrade. */
+const keptReadScene = fc.tuple(
+  request(fc.constant({ mode: 'read' }), fc.constant(1)),
+  request(fc.constant({ mode: 'upgradeable' }), keepsNothing),
+  exchange(1, fc.constant('upgradeable'), ['write'], ['next', 'next', 1]).arbitrary,
+);
 
 /** An upgradeable read, a read, the upgrade, and one more request. */
 const upgradeScene = fc.tuple(
@@ -204,9 +214,9 @@ const VARIETIES: Readonly<Record<LockKind, Variety>> = {
     demand: fc.record({
       mode: fc.constantFrom<Mode>('read', 'read', 'read', 'upgradeable', 'upgradeable', 'write'),
     }),
-    keeps: keepsNothing,
+    keeps: keepsReads,
     lapses: LAPSES,
-    scenes: [upgradeScene],
+    scenes: [upgradeScene, keptReadScene],
     own: [
       exchange(3, fc.constant('upgradeable'), ['write']),
       exchange(2, fc.constant('upgradeable'), ['upgradeable', 'upgradeable', 'read']),

@@ -57,7 +57,7 @@ export class DraftedDocument {
     this.leases = this.leases.with(index, last).slice(0, -1);
   }
 
-  /** Tells the keepers that a request waits, except the process of the request, which knows. */
+  /** Tells the keepers that an attempt waits, except the process of a request, which knows. */
   tellKeepers(but?: string): void {
     for (const { id, process, keeps = 0 } of this.leases) {
       if (keeps > 0 && process !== but) this.wake.push(`${process}:${id}:-1`);

@@ -34,10 +34,14 @@ export const placesIn = ({ queue }: ModelDocument): readonly ModelPlace[] =>
   queue.map(({ id, waiter: { expiresAt } }, place) => ({ id, expiresAt, place }));
 
 /** The part of a reply that does not depend on the asker. */
-export const toReply = (kind: ModelKind, { fence, wake, leases, limit, queue }: ModelDocument) => ({
-  ...{ fence, wake, waiters: queue.length, seated: leases.length },
-  limit: kind.kind === 'semaphore' ? limit : undefined,
-});
+export const toReply = (kind: ModelKind, document: ModelDocument) => {
+  const { fence, wake, leases, limit, queue } = document;
+  return {
+    ...{ fence, wake, waiters: queue.length, seated: leases.length },
+    limit: kind.kind === 'semaphore' ? limit : undefined,
+    isWriterWaiting: kind.stored(document)['writerWaiting'] === true,
+  };
+};
 
 /** How many leases every reply shows. Beyond them it shows the leases of the attempts concerned. */
 const SHOWN_TO_ALL = 10;

@@ -7,12 +7,15 @@ import type { ModelKind } from './model-kind.js';
 /** Many readers, of which one may be upgradeable, or one writer, alone. */
 export const readerWriterModel: ModelKind = {
   kind: 'reader-writer',
+  // The holds of a kept read share its token.
+  reserves: false,
   addedMs: () => 0,
   demanded: ({ mode = 'write' }) => ({ mode }),
   limitAfter: (_request, { limit }) => limit,
   accepted: () => undefined,
   admissible: ({ leases }, waiters) => countAdmissible(leases, waiters),
   promote,
+  isHeldBack: (draft, operation) => operation.type === 'exchange' && isHeldBack(draft, operation),
   own(draft, operation) {
     if (operation.type === 'exchange') exchange(draft, operation);
   },
@@ -68,4 +71,10 @@ function exchange(draft: DraftedDocument, { id, change, to, waits }: Exchange): 
     exchanged = { ...lease, ...remembered(lease) };
   } else return;
   draft.change([id], () => ({ ...exchanged, change }));
+}
+
+/** Whether this upgrade is the last change of its lease, and others still read beside it. */
+function isHeldBack(draft: DraftedDocument, { id, change, to }: Exchange): boolean {
+  const lease = draft.lease(id);
+  return to === 'write' && lease?.change === change && lease.mode !== 'write';
 }

@@ -65,6 +65,7 @@ export function transition(
     if ('request' in operation && isShutOut(draft, operation.request)) {
       draft.tellKeepers(operation.request.process);
     }
+    if (kind.isHeldBack(draft, operation)) draft.tellKeepers();
   }
   const { fence, leases, limit, queue, wake, claims, calls, refusals } = draft;
   const purgeAt = raised(opened.purgeAt, fence, nowMs, operations.map(lifetimeMs));
@@ -132,7 +133,8 @@ function admit(kind: ModelKind, draft: DraftedDocument): void {
   const entering = draft.queue.slice(0, kind.admissible(draft, waiters));
   draft.queue = draft.queue.slice(entering.length);
   // Waiters that are admitted together each reserve as many tokens as the one with the largest reserve.
-  const reserved = Math.max(0, ...entering.map(({ waiter }) => waiter.keeps ?? 0));
+  const reserves = entering.map(({ waiter }) => waiter.keeps ?? 0);
+  const reserved = kind.reserves ? Math.max(0, ...reserves) : 0;
   for (const { id, waiter } of entering) {
     const token = draft.nextToken(reserved);
     const addedMs = kind.addedMs(waiter);

@@ -6,6 +6,7 @@ import type { Inside } from './model-document.js';
 /** As many permits as its limit. After a resize, more permits than that may be held. */
 export const semaphoreModel: ModelKind = {
   kind: 'semaphore',
+  reserves: true,
   addedMs: () => 0,
   demanded: ({ permits = 1 }) => ({ permits }),
   limitAfter({ limit: wanted, permits = 1, mustMatch, setsLimit }, { leases, limit: stored }, queue) {
@@ -29,6 +30,7 @@ export const semaphoreModel: ModelKind = {
     return count;
   },
   promote: () => undefined,
+  isHeldBack: () => false,
   own(draft, operation) {
     if (operation.type === 'resize') resize(draft, operation);
   },
