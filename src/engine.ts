@@ -134,6 +134,9 @@ export class Engine {
         combiner,
         room: this.#room,
         releases: this.#releases,
+        makeWay: (name) => {
+          this.#seatCache.othersWait(name);
+        },
         closing: this.#closing.signal,
       },
       this.#holds,

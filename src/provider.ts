@@ -18,12 +18,7 @@ import type { ListFilter, RevokeOptions } from './options/admin-options.js';
 import { parseName } from './options/checks.js';
 import { parseProviderOptions } from './options/provider-options.js';
 import type { LockProviderOptions } from './options/provider-options.js';
-import {
-  parseLimit,
-  parsePrimitiveOptions,
-  parseSemaphoreOptions,
-  refuseKeepMs,
-} from './options/request-options.js';
+import { parseLimit, parsePrimitiveOptions, parseSemaphoreOptions } from './options/request-options.js';
 import type { AcquireOptions, PrimitiveOptions, SemaphoreOptions } from './options/request-options.js';
 import { acquireAll } from './primitives/all-or-nothing.js';
 import type { LockRequest } from './primitives/lock-request.js';
@@ -96,9 +91,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     const { requester, settings } = this.#engine;
     const checkedName = parseName(name);
     const { terms, keepMs } = parsePrimitiveOptions(settings, 'createReaderWriterLock', options);
-    // A reader-writer lock keeps no seats: only the server can decide which readers and writers may hold it together.
-    refuseKeepMs(keepMs, 'a reader-writer lock');
-    return new ReaderWriterLockFace(requester, checkedName, terms);
+    return new ReaderWriterLockFace(requester, checkedName, terms, keepMs);
   }
 
   /**

@@ -36,3 +36,13 @@ export const deadlineOf = (lease: Lease, nowMs: number, sentAt: Moment, terms: L
  */
 export const leavesEnough = (deadline: Moment, clock: Clock, { leaseMs }: LeaseTerms): boolean =>
   deadline.ms - clock.nowMs() >= leaseMs / 3;
+
+/** Without a suspension, wall clock and monotonic clock drift apart by less, even if slewed and not read at once. */
+const MIN_SUSPENSION_MS = 100;
+
+/**
+ * Whether the wall clock has run ahead of the monotonic one since the deadline was counted. Then the process was
+ * suspended, and the monotonic clock may have stood still meanwhile (E19). A wall clock set back means nothing.
+ */
+export const wasSuspended = (deadline: Moment, clock: Clock, { clockAllowanceMs }: LeaseTerms): boolean =>
+  clock.wallMs() - clock.nowMs() - deadline.wallAheadMs > Math.max(clockAllowanceMs, MIN_SUSPENSION_MS);

@@ -96,7 +96,7 @@ export class ReaderWriterLockFace implements ReaderWriterLock {
   readonly upgradeableReadTarget: Target<ReaderWriterHandle>;
   readonly #requester: Requester;
 
-  constructor(requester: Requester, name: string, terms: LeaseTerms) {
+  constructor(requester: Requester, name: string, terms: LeaseTerms, keepMs: number) {
     this.name = name;
     this.#requester = requester;
     const lock = { name, terms, seats: readerWriterSeats };
@@ -104,6 +104,8 @@ export class ReaderWriterLockFace implements ReaderWriterLock {
       new ReaderWriterLeaseHandle(hold, holds, new ModeChanges(context, holds, hold));
     this.readTarget = {
       ...lock,
+      // Only plain reads share a kept seat. A hold whose mode can change has a lease of its own.
+      keepMs,
       demand: () => ({ mode: 'read' }),
       makeHandle: (hold, holds) => new LeaseHandle(hold, holds),
     };

@@ -16,6 +16,8 @@ export interface AcquisitionContext {
   readonly combiner: Combiner;
   readonly room: WaitingRoom;
   readonly releases: ReleaseQueue;
+  /** An upgrade of this lock begins. The read that this process keeps makes way for it. */
+  makeWay(name: string): void;
   /** Aborts when the provider closes. */
   readonly closing: AbortSignal;
 }

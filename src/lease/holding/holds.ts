@@ -62,7 +62,7 @@ export class Holds implements HandleHolds, SeatListener {
     const seat = new Seat(grant, this.#clock, this, keeper);
     const hold = new Hold(seat);
     this.#monitor.add(seat);
-    keeper?.seatGranted();
+    keeper?.seatGranted(seat);
     return hold;
   }
 

@@ -5,11 +5,11 @@ import type { Lease } from '../../protocol/lock-document.js';
 import type { Revocation } from '../../protocol/operation.js';
 import { assertMove } from '../../state-machine.js';
 import type { Moves } from '../../state-machine.js';
+import { wasSuspended } from '../deadline.js';
 import type { Grant } from './grant.js';
+import { countOf, listed, withHold, withoutHold } from './holds-of-seat.js';
+import type { HoldsOfSeat } from './holds-of-seat.js';
 import type { Standing } from './loss.js';
-
-/** Without a suspension, wall clock and monotonic clock drift apart by less, even if slewed and not read at once. */
-const MIN_SUSPENSION_MS = 100;
 
 /** A hold, as its seat sees it. It is always a Hold, whose file imports this one and not vice versa. */
 export interface SeatHold {
@@ -38,8 +38,10 @@ export interface SeatListener {
 export interface SeatKeeper {
   /** The number of tokens that a grant reserves beyond its own token. */
   readonly keeps: number;
-  /** The server has granted a seat. */
-  seatGranted(): void;
+  /** Whether all holds of a seat have its token: holds that do not exclude each other need no tokens of their own. */
+  readonly sharesToken: boolean;
+  /** The server has granted this seat. */
+  seatGranted(seat: Seat): void;
   /** Whether this seat, whose hold was released, may stay in the process. */
   mayKeep(seat: Seat): boolean;
   /** Takes the idle seat. */
@@ -48,11 +50,11 @@ export interface SeatKeeper {
   returnIdle(seat: Seat): void;
   /** The seat is given back or lost. */
   seatEnded(seat: Seat): void;
-  /** Another process waits for the lock. */
+  /** Somebody waits for the lock who must not wait for later holds of its seats. */
   othersWait(): void;
 }
 
-const NO_HOLDS: readonly SeatHold[] = [];
+const NO_HOLDS = [] as const;
 
 type State = 'live' | 'lost' | 'given up';
 
@@ -81,8 +83,7 @@ export class Seat {
   readonly #listener: SeatListener;
   // A field and no StateMachine: a process has thousands of these objects.
   #state: State = 'live';
-  /** Each change makes a new array. For a single hold the array takes 56 bytes, a third of what a set takes. */
-  #holds: readonly SeatHold[] = NO_HOLDS;
+  #holds: HoldsOfSeat<SeatHold> = NO_HOLDS;
   #uses = 0;
   #storedToken: number;
   #isChanging = false;
@@ -113,30 +114,29 @@ export class Seat {
   // ---- its holds
 
   get holds(): readonly SeatHold[] {
-    return this.#holds;
+    return listed(this.#holds);
   }
 
   get isIdle(): boolean {
-    return this.#holds.length === 0;
+    return countOf(this.#holds) === 0;
   }
 
-  /** The number of holds that have used the seat. Each hold took a token of the block that the grant reserved. */
+  /** The number of holds that have used the seat. Each took a token of the reserved block, or all share one token. */
   get uses(): number {
     return this.#uses;
   }
 
-  /** A hold begins to use the seat. Returns its token, the next one of the block. */
+  /** A hold begins to use the seat. Returns its token: the next one of the block, or the one that all holds share. */
   begin(hold: SeatHold): number {
-    const token = this.grant.token + this.#uses;
+    const token = this.grant.token + (this.keeper?.sharesToken === true ? 0 : this.#uses);
     this.#uses += 1;
-    // Not a spread, which would reserve room for 16 more holds.
-    this.#holds = this.#holds.concat(hold);
+    this.#holds = withHold(this.#holds, hold);
     return token;
   }
 
   /** The hold was released. */
   leave(hold: SeatHold): void {
-    this.#holds = this.#holds.filter((each) => each !== hold);
+    this.#holds = withoutHold(this.#holds, hold);
   }
 
   // ---- until when the process can rely on it
@@ -237,7 +237,7 @@ export class Seat {
     this.#revocation ??= revocation;
     if (this.#wasAskedToRelease) return NO_HOLDS;
     this.#wasAskedToRelease = true;
-    const holds = this.#holds;
+    const { holds } = this;
     if (this.isIdle) this.keeper?.returnIdle(this);
     for (const hold of holds) hold.requestRelease();
     return holds;
@@ -252,7 +252,7 @@ export class Seat {
     this.#revocation = revocation ?? this.#revocation;
     const why = this.#causeOf(cause);
     this.#end('lost');
-    const holds = this.#holds;
+    const { holds } = this;
     this.#holds = NO_HOLDS;
     // Mark all holds as lost before telling any: code that hears of one loss must find no other hold still held.
     for (const hold of holds) hold.lose(why);
@@ -286,14 +286,8 @@ export class Seat {
     this.#timer = this.clock.at(this.#deadline.ms, this.lose.bind(this, 'expired'));
   }
 
-  /**
-   * Whether the wall clock has run ahead of the monotonic one. Then the process was suspended, the monotonic clock may
-   * have stood still meanwhile (E19), and the server must confirm the seat. A wall clock set back means nothing.
-   */
+  /** Whether the server must confirm the seat, because the process was suspended (E19). */
   get #isDoubtful(): boolean {
-    const wallAheadMs = this.clock.wallMs() - this.clock.nowMs();
-    const sleptMs = wallAheadMs - this.#deadline.wallAheadMs;
-    const { clockAllowanceMs } = this.grant.terms;
-    return this.#isDoubted || sleptMs > Math.max(clockAllowanceMs, MIN_SUSPENSION_MS);
+    return this.#isDoubted || wasSuspended(this.#deadline, this.clock, this.grant.terms);
   }
 }

@@ -43,6 +43,7 @@ export class ModeChanges {
     this.#throwIfOver();
     this.#guard.throwUnlessUpgradeable();
     if (this.#context.closing.aborted) throw new ProviderClosedError(this.#hold.name);
+    this.#context.makeWay(this.#hold.name);
     const upgrade = new Upgrade(this.#context, this.#hold, this.#exchange, options);
     await this.#guard.run('an upgrade', () => upgrade.run());
   }

@@ -1,45 +1,17 @@
 import { withCallerFrames } from '../../caller-frames.js';
-import type { Clock, Timer } from '../../clock.js';
-import { AcquireTimeoutError } from '../../errors.js';
-import type { Report } from '../../events.js';
-import type { Demand } from '../../protocol/operation.js';
+import type { Timer } from '../../clock.js';
+import type { AcquireTimeoutError } from '../../errors.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { SeatRules } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import { throwIfOver } from '../../scope.js';
-import { newAttemptId } from '../ids.js';
 import { Hold } from '../holding/hold.js';
-import type { Seat, SeatKeeper } from '../holding/seat.js';
+import type { Seat } from '../holding/seat.js';
+import { localTimeout } from './cached-request.js';
+import type { Cached, CachedRequest, SeatCacheContext } from './cached-request.js';
 import { LocalQueue } from './local-queue.js';
-import type { LocalRequest } from './local-queue.js';
-
-/** A request for a lock whose seats may be kept. */
-export interface CachedRequest extends LocalRequest {
-  readonly demand: Demand;
-  readonly keepMs: number;
-}
-
-/** What a cached lock needs of its process. */
-export interface SeatCacheContext {
-  readonly process: string;
-  readonly clock: Clock;
-  readonly report: Report;
-  readonly closing: AbortSignal;
-  /** The instant since which events arrive without a gap; `Infinity` while no events arrive. */
-  gaplessSinceMs(): number;
-  /** Gives back an idle seat. */
-  returnIdle(idle: Seat): void;
-  /** `isInUse` or `hasSeats` of this lock may have changed. */
-  changed(lock: CachedLock): void;
-}
-
-/**
- * Whether other processes wait for the lock. `none`: an answer showed that none waits, and since then this process has
- * a lease, so any attempt that has to wait behind it notifies this process. `unknown`: this process does not know, so
- * it keeps no seat. `waiting`: another process waits.
- */
-type Others = 'none' | 'unknown' | 'waiting';
+import { OtherWaiters } from './other-waiters.js';
 
 /**
  * How many tokens a grant reserves: after this many passes the process gives the seat back once. Every token is at
@@ -53,7 +25,7 @@ const TOKENS_OF_MANY_SEATS = 15;
 const MIN_SHARE_LEFT = 1 / 3;
 
 /**
- * The seats of one lock that this process keeps between its callers.
+ * The seats of one mutex or semaphore that this process keeps between its callers.
  *
  * The process passes a seat on, with the next token of its block, only while no other process waits. The first attempt
  * that has to wait behind the seat notifies this process in the same update. The process then gives back idle seats at
@@ -63,16 +35,14 @@ const MIN_SHARE_LEFT = 1 / 3;
  * If the lock has one seat, callers queue in this process while the seat is in use, so that the server need not pass
  * the seat between them. If the lock has several seats, another one may be free, so callers ask the server.
  */
-export class CachedLock implements SeatKeeper {
+export class CachedLock implements Cached {
   readonly name: string;
   readonly seats: SeatRules;
+  readonly sharesToken = false;
   readonly #context: SeatCacheContext;
   readonly #queue: LocalQueue;
   readonly #idle = new Map<Seat, Timer>();
-  #others: Others = 'unknown';
-  /** The sending time of the request whose answer showed that no other process waits. */
-  #noneWaitSinceMs = -Infinity;
-  #othersWaitSinceMs = -Infinity;
+  readonly #others: OtherWaiters;
   /** The number of requests of this process that are in flight or in the queue on the server. */
   #requestCount = 0;
   /** The number of seats that this process has, idle or in use. */
@@ -84,6 +54,7 @@ export class CachedLock implements SeatKeeper {
     this.name = name;
     this.seats = seats;
     this.#context = context;
+    this.#others = new OtherWaiters(context);
     this.#queue = new LocalQueue(name, context.clock, context.closing);
   }
 
@@ -95,21 +66,15 @@ export class CachedLock implements SeatKeeper {
     return this.#keepMs;
   }
 
-  /** Whether this object has any state that must be remembered. */
   get isInUse(): boolean {
     return this.#requestCount > 0 || this.#seatCount > 0 || this.#queue.length > 0;
   }
 
-  /** Whether this process has a seat, so that a process which waits behind it may notify this one. */
   get hasSeats(): boolean {
     return this.#seatCount > 0;
   }
 
-  /**
-   * Returns a hold of an idle seat, of a kept seat after a turn in the local queue, or of one that the server grants.
-   *
-   * @param ask - Asks the server; called at most once.
-   */
+  /** Returns a hold of an idle seat, of a kept seat after a turn in the local queue, or of one from the server. */
   async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
     const { signal, keepMs } = request;
     throwIfOver(this.name, this.#context.closing, signal);
@@ -126,7 +91,6 @@ export class CachedLock implements SeatKeeper {
     return hold ?? (await this.#sendRequest(ask));
   }
 
-  /** Takes what an answer shows of the lock. The request for that answer was sent at `sinceMs`. */
   note(reply: Reply, sinceMs: number): void {
     if (!reply.isWellFormed) return;
     const { process } = this.#context;
@@ -139,18 +103,14 @@ export class CachedLock implements SeatKeeper {
     const isBehindOthers = this.#hasOneSeat && reply.leases.some(isOfOthers);
     if (waiters > ownWaiters || isBehindOthers) this.othersWait();
     else if (reply.leases.some((lease) => !isOfOthers(lease) && (lease.keeps ?? 0) > 0)) {
-      // No other process waits, and the first attempt that has to wait behind this lease notifies this process. A
-      // notice that came after the request was sent may be newer than the answer.
-      if (this.#others === 'waiting' && sinceMs < this.#othersWaitSinceMs) return;
-      this.#others = 'none';
-      this.#noneWaitSinceMs = sinceMs;
+      // No other process waits, and the first attempt that has to wait behind this lease notifies this process.
+      this.#others.noneSeen(sinceMs);
     }
   }
 
   /** Another process waits. Gives back all idle seats, and sends the callers in the local queue to the server. */
   othersWait(): void {
-    this.#others = 'waiting';
-    this.#othersWaitSinceMs = this.#context.clock.nowMs();
+    this.#others.oneWaits();
     this.#returnAllIdle();
     this.#sendQueueToServer();
   }
@@ -161,7 +121,7 @@ export class CachedLock implements SeatKeeper {
     this.#seatCount += 1;
     this.#context.changed(this);
     // This seat will not be passed on, so the callers in the local queue must ask the server.
-    if (!this.#isUncontended) this.#sendQueueToServer();
+    if (!this.#others.isNone) this.#sendQueueToServer();
   }
 
   mayKeep(seat: Seat): boolean {
@@ -200,15 +160,10 @@ export class CachedLock implements SeatKeeper {
     return this.seats.kind === 'mutex';
   }
 
-  /** Whether no other process waits. False after a gap in the wake-ups, because a newcomer may have come unnoticed. */
-  get #isUncontended(): boolean {
-    return this.#others === 'none' && this.#context.gaplessSinceMs() <= this.#noneWaitSinceMs;
-  }
-
   /** Whether this seat may pass to the next caller in this process. */
   #mayPass(seat: Seat): boolean {
     return (
-      this.#isUncontended &&
+      this.#others.isNone &&
       this.#requestCount === 0 &&
       !seat.wasAskedToRelease &&
       seat.checkRemainingMs() >= seat.grant.terms.leaseMs * MIN_SHARE_LEFT
@@ -218,11 +173,12 @@ export class CachedLock implements SeatKeeper {
   /** Whether to queue here: this process has the only seat or probably gets it, or callers queue already. */
   #mustQueueHere({ timeoutMs }: CachedRequest): boolean {
     if (!this.#hasOneSeat) return false;
-    const isAnswerPending = this.#others === 'unknown' && this.#requestCount > 0 && this.#seatCount === 0;
+    const isAnswerPending =
+      this.#others.state === 'unknown' && this.#requestCount > 0 && this.#seatCount === 0;
     return (
       this.#queue.length > 0 ||
       (isAnswerPending && timeoutMs > 0) ||
-      (this.#isUncontended && this.#requestCount + this.#seatCount > 0)
+      (this.#others.isNone && this.#requestCount + this.#seatCount > 0)
     );
   }
 
@@ -266,9 +222,9 @@ export class CachedLock implements SeatKeeper {
    * seats, another process may have.
    */
   #lastSeatEnded(): void {
-    if (!this.#hasOneSeat && this.#others === 'none') this.#others = 'unknown';
+    if (!this.#hasOneSeat && this.#others.state === 'none') this.#others.forget();
     if (this.#requestCount > 0) return;
-    this.#others = 'unknown';
+    this.#others.forget();
     // The first caller asks the server, and the other callers wait for its answer.
     if (this.#queue.sendFirst()) this.#requestBegins();
   }
@@ -288,12 +244,6 @@ export class CachedLock implements SeatKeeper {
 
   /** Reports the timeout of a request that has waited, and returns its error. */
   #reportTimeout(waitedMs: number, place: number): AcquireTimeoutError {
-    if (waitedMs > 0) {
-      const { kind } = this.seats;
-      // The request never reached the store, so it has no attempt id yet.
-      this.#context.report('timeout', { lockName: this.name, kind, id: newAttemptId(), waitedMs });
-    }
-    const details = { holders: this.#holders, place, waitedMs };
-    return new AcquireTimeoutError(this.name, details);
+    return localTimeout(this, this.#context.report, { holders: this.#holders, place, waitedMs });
   }
 }

@@ -2,16 +2,18 @@
 // other process waits for the lock.
 
 import type { Timer } from '../../clock.js';
+import { LOCK_KINDS } from '../../protocol/lock-document.js';
 import type { SeatRules } from '../../protocol/seats.js';
 import { CachedLock } from './cached-lock.js';
-import type { SeatCacheContext } from './cached-lock.js';
+import { CachedReads } from './cached-reads.js';
+import type { Cached, SeatCacheContext } from './cached-request.js';
 
 /** The locks whose seats this process keeps between its callers. */
 export class SeatCache {
   readonly #context: SeatCacheContext;
   readonly #listen: (isListening: boolean) => void;
-  readonly #locks = new Map<string, CachedLock>();
-  readonly #locksWithSeats = new Set<CachedLock>();
+  readonly #locks = new Map<string, Cached>();
+  readonly #locksWithSeats = new Set<Cached>();
   #timer: Timer | undefined;
 
   /** @param listen - Told whether this process has seats that another process may have to wait for. */
@@ -26,25 +28,30 @@ export class SeatCache {
   }
 
   /** The lock to acquire through; `undefined` if none of its seats is kept, or is to be kept. */
-  lock(name: string, seats: SeatRules, keepMs: number): CachedLock | undefined {
+  lock(name: string, seats: SeatRules, keepMs: number): Cached | undefined {
     const key = keyOf(seats.kind, name);
     const known = this.#locks.get(key);
     if (known !== undefined || keepMs === 0) return known;
     // The cache stores the new lock once it is in use, so a request that is refused before it begins leaves nothing
     // behind.
-    return new CachedLock(name, seats, this.#context);
+    return seats.keeping === 'shared'
+      ? new CachedReads(name, seats, this.#context)
+      : new CachedLock(name, seats, this.#context);
   }
 
-  /** A wake-up has reported that another process waits behind a kept seat of this name. */
+  /**
+   * A wake-up has reported that another process waits behind a kept seat of this name, or an upgrade of this process is
+   * about to wait for it.
+   */
   othersWait(name: string): void {
-    for (const kind of ['mutex', 'semaphore']) this.#locks.get(keyOf(kind, name))?.othersWait();
+    for (const kind of LOCK_KINDS) this.#locks.get(keyOf(kind, name))?.othersWait();
   }
 
   close(): void {
     this.#timer?.cancel();
   }
 
-  #changed(lock: CachedLock): void {
+  #changed(lock: Cached): void {
     const key = keyOf(lock.seats.kind, lock.name);
     if (!lock.isInUse) this.#locks.delete(key);
     else if (!this.#locks.has(key)) this.#locks.set(key, lock);

@@ -226,8 +226,8 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'lease/holding/seat.ts',
-        find: 'const token = this.grant.token + this.#uses;',
-        replace: 'const token = this.grant.token;',
+        find: '(this.keeper?.sharesToken === true ? 0 : this.#uses)',
+        replace: '0',
       },
     ],
     trial: 'nothing happens',

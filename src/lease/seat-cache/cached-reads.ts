@@ -1,0 +1,242 @@
+import type { Timer } from '../../clock.js';
+import type { Reply } from '../../protocol/replies/reply.js';
+import { describeLease } from '../../protocol/replies/snapshot.js';
+import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
+import type { SeatRules } from '../../protocol/seats.js';
+import { throwIfOver } from '../../scope.js';
+import { Hold } from '../holding/hold.js';
+import type { Seat } from '../holding/seat.js';
+import { localTimeout } from './cached-request.js';
+import type { Cached, CachedRequest, SeatCacheContext } from './cached-request.js';
+import { LocalQueue } from './local-queue.js';
+import { OtherWaiters } from './other-waiters.js';
+
+/** Do not share a seat with less than this share of its lease left. */
+const MIN_SHARE_LEFT = 1 / 3;
+
+/**
+ * The read seat of one reader-writer lock that this process keeps for its readers.
+ *
+ * All readers of the process share the seat while nobody waits for the lock, each with a hold of its own. Every reader
+ * checks the deadline of the seat before it begins, and at every use of its hold: what is kept here is never the proof
+ * that the lease lives.
+ *
+ * The first writer that has to wait behind the seat notifies this process in the same update. From then on every new
+ * reader queues on the server behind that writer (L3), and the seat is given back by one update when its last reader
+ * has ended. A writer of this process does the same without a notice. The seat is shared again once an answer shows that
+ * nobody waits.
+ *
+ * Only plain reads share the seat. A hold whose mode can change has a lease of its own.
+ */
+export class CachedReads implements Cached {
+  readonly name: string;
+  readonly seats: SeatRules;
+  readonly keeps = 1;
+  readonly sharesToken = true;
+  readonly #context: SeatCacheContext;
+  readonly #others: OtherWaiters;
+  /** The readers that wait for the answer to the first one. */
+  readonly #queue: LocalQueue;
+  /** The seat that new readers join. The server may have granted others, which end with their only holds. */
+  #shared: Seat | undefined;
+  #idleTimer: Timer | undefined;
+  /** The number of reads of this process that the server is asked for. */
+  #askedReads = 0;
+  /** The number of writes of this process that the server is asked for. */
+  #askedWrites = 0;
+  #seatCount = 0;
+  #keepMs = 0;
+  #holders: readonly LeaseInfo[] = [];
+
+  constructor(name: string, seats: SeatRules, context: SeatCacheContext) {
+    this.name = name;
+    this.seats = seats;
+    this.#context = context;
+    this.#others = new OtherWaiters(context);
+    this.#queue = new LocalQueue(name, context.clock, context.closing);
+  }
+
+  get keepMs(): number {
+    return this.#keepMs;
+  }
+
+  get isInUse(): boolean {
+    return this.#askedReads + this.#askedWrites + this.#seatCount + this.#queue.length > 0;
+  }
+
+  get hasSeats(): boolean {
+    return this.#seatCount > 0;
+  }
+
+  /** Returns a hold of the kept seat, at once or after the answer to another reader, or a hold from the server. */
+  async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
+    throwIfOver(this.name, this.#context.closing, request.signal);
+    const { mode } = request.demand;
+    if (mode === 'write') return await this.#write(ask);
+    if (mode === 'upgradeable') return await ask();
+    if (request.keepMs > 0) this.#keepMs = request.keepMs;
+    const seat = this.#seatFor(request);
+    if (seat !== undefined) return this.#share(seat);
+    if (!this.#mustQueueHere(request)) return await this.#read(ask, true);
+    const hold = await this.#queue.wait(request, (place) =>
+      localTimeout(this, this.#context.report, {
+        ...{ holders: this.#holders, place, waitedMs: request.timeoutMs },
+      }),
+    );
+    // `sendFirst` let this request go to the server, and has counted it already.
+    return hold ?? (await this.#read(ask, false));
+  }
+
+  note(reply: Reply, sinceMs: number): void {
+    if (!reply.isWellFormed) return;
+    const { process } = this.#context;
+    this.#holders = reply.leases.map(describeLease);
+    // A waiter of this process counts, too: it may be a writer, and new readers have to queue behind it.
+    if (reply.waiters > 0 || reply.isWriterWaiting) this.othersWait();
+    else if (reply.leases.some((lease) => lease.process === process && (lease.keeps ?? 0) > 0)) {
+      this.#others.noneSeen(sinceMs);
+      this.#serveQueue();
+    }
+  }
+
+  /** Somebody waits. Gives back the seat if it is idle, and sends the readers in the local queue to the server. */
+  othersWait(): void {
+    this.#others.oneWaits();
+    this.#makeWay();
+  }
+
+  // ---- called by the holds
+
+  seatGranted(seat: Seat): void {
+    this.#seatCount += 1;
+    const before = this.#shared;
+    if (before === undefined || !this.#mayShare(before)) {
+      if (before?.isIdle === true) this.returnIdle(before);
+      this.#shared = seat;
+    }
+    this.#context.changed(this);
+    this.#serveQueue();
+    // This seat is not shared, so the other readers must ask the server themselves.
+    if (!this.#mayShare(seat)) this.#sendQueueToServer();
+  }
+
+  mayKeep(seat: Seat): boolean {
+    return seat === this.#shared && this.#mayShare(seat);
+  }
+
+  keepIdle(idle: Seat): void {
+    const { clock } = this.#context;
+    this.#idleTimer = clock.at(clock.nowMs() + this.#keepMs, () => {
+      this.returnIdle(idle);
+    });
+  }
+
+  returnIdle(idle: Seat): void {
+    this.#forget(idle);
+    this.#context.returnIdle(idle);
+  }
+
+  seatEnded(seat: Seat): void {
+    this.#forget(seat);
+    this.#seatCount -= 1;
+    this.#settled();
+  }
+
+  // ---- internals
+
+  /** Whether another reader may share this seat now. Past its deadline, this loses the seat. */
+  #mayShare(seat: Seat): boolean {
+    return (
+      this.#others.isNone &&
+      this.#askedWrites === 0 &&
+      !seat.wasAskedToRelease &&
+      seat.checkRemainingMs() >= seat.grant.terms.leaseMs * MIN_SHARE_LEFT
+    );
+  }
+
+  /** The kept seat, if this reader may share it. */
+  #seatFor({ terms }: CachedRequest): Seat | undefined {
+    const seat = this.#shared;
+    const isAlike = seat?.grant.terms.leaseMs === terms.leaseMs;
+    return seat !== undefined && isAlike && this.#mayShare(seat) ? seat : undefined;
+  }
+
+  #share(seat: Seat): Hold {
+    this.#idleTimer?.cancel();
+    return new Hold(seat);
+  }
+
+  /** Whether to wait here for the answer to another reader, which probably brings a seat to share. */
+  #mustQueueHere({ timeoutMs }: CachedRequest): boolean {
+    const mayBeShared = this.#context.gaplessSinceMs() < Infinity && this.#others.state !== 'waiting';
+    return this.#askedReads > 0 && this.#askedWrites === 0 && mayBeShared && timeoutMs > 0;
+  }
+
+  async #read(ask: () => Promise<Hold>, isNew: boolean): Promise<Hold> {
+    if (isNew) this.#readBegins();
+    try {
+      return await ask();
+    } finally {
+      this.#askedReads -= 1;
+      this.#settled();
+    }
+  }
+
+  #readBegins(): void {
+    this.#askedReads += 1;
+    this.#context.changed(this);
+  }
+
+  /** Until the write is granted or refused, no reader shares the seat, so the write waits only for earlier readers. */
+  async #write(ask: () => Promise<Hold>): Promise<Hold> {
+    this.#askedWrites += 1;
+    this.#context.changed(this);
+    this.#makeWay();
+    try {
+      return await ask();
+    } finally {
+      this.#askedWrites -= 1;
+      this.#settled();
+    }
+  }
+
+  #makeWay(): void {
+    if (this.#shared?.isIdle === true) this.returnIdle(this.#shared);
+    this.#sendQueueToServer();
+  }
+
+  /** A request or a seat has ended. */
+  #settled(): void {
+    // Without a seat, no newcomer notifies this process.
+    if (this.#seatCount === 0) this.#others.forget();
+    this.#serveQueue();
+    this.#context.changed(this);
+  }
+
+  /** Lets the waiting readers share the seat. If there is none and none is asked for, the first reader asks. */
+  #serveQueue(): void {
+    const seat = this.#shared;
+    while (seat !== undefined && this.#queue.length > 0 && this.#mayShare(seat)) {
+      if (this.#queue.handTo(seat)) this.#idleTimer?.cancel();
+      // This reader wants another lease time.
+      else this.#sendFirst();
+    }
+    if (this.#askedReads === 0) this.#sendFirst();
+  }
+
+  #sendQueueToServer(): void {
+    while (this.#sendFirst());
+  }
+
+  #sendFirst(): boolean {
+    const isSent = this.#queue.sendFirst();
+    if (isSent) this.#readBegins();
+    return isSent;
+  }
+
+  #forget(seat: Seat): void {
+    if (this.#shared !== seat) return;
+    this.#idleTimer?.cancel();
+    this.#shared = undefined;
+  }
+}

@@ -1,0 +1,62 @@
+import type { Clock } from '../../clock.js';
+import { AcquireTimeoutError } from '../../errors.js';
+import type { Report } from '../../events.js';
+import type { Demand } from '../../protocol/operation.js';
+import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
+import type { Reply } from '../../protocol/replies/reply.js';
+import type { SeatRules } from '../../protocol/seats.js';
+import { newAttemptId } from '../ids.js';
+import type { Hold } from '../holding/hold.js';
+import type { Seat, SeatKeeper } from '../holding/seat.js';
+import type { LocalRequest } from './local-queue.js';
+
+/** A request for a lock whose seats may be kept. */
+export interface CachedRequest extends LocalRequest {
+  readonly demand: Demand;
+  readonly keepMs: number;
+}
+
+/** One lock whose seats this process may keep, as the cache and the requester see it. */
+export interface Cached extends SeatKeeper {
+  readonly name: string;
+  readonly seats: SeatRules;
+  readonly keepMs: number;
+  /** Whether this object has any state that must be remembered. */
+  readonly isInUse: boolean;
+  /** Whether this process has a seat, so that a process which waits behind it may notify this one. */
+  readonly hasSeats: boolean;
+  /**
+   * Returns a hold of a kept seat, or of one that the server grants.
+   *
+   * @param ask - Asks the server; called at most once.
+   */
+  acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold>;
+  /** Takes what an answer shows of the lock. The request for that answer was sent at `sinceMs`. */
+  note(reply: Reply, sinceMs: number): void;
+}
+
+/** What a cached lock needs of its process. */
+export interface SeatCacheContext {
+  readonly process: string;
+  readonly clock: Clock;
+  readonly report: Report;
+  readonly closing: AbortSignal;
+  /** The instant since which events arrive without a gap; `Infinity` while no events arrive. */
+  gaplessSinceMs(): number;
+  /** Gives back an idle seat. */
+  returnIdle(idle: Seat): void;
+  /** `isInUse` or `hasSeats` of this lock may have changed. */
+  changed(lock: Cached): void;
+}
+
+/** Reports the timeout of a request that has not reached the store, and returns its error. */
+export function localTimeout(
+  { name, seats }: Pick<Cached, 'name' | 'seats'>,
+  report: Report,
+  details: { readonly holders: readonly LeaseInfo[]; readonly waitedMs: number; readonly place: number },
+): AcquireTimeoutError {
+  const { waitedMs } = details;
+  // The request has no attempt id yet.
+  if (waitedMs > 0) report('timeout', { lockName: name, kind: seats.kind, id: newAttemptId(), waitedMs });
+  return new AcquireTimeoutError(name, details);
+}

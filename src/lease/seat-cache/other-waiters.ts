@@ -1,0 +1,56 @@
+import type { Clock } from '../../clock.js';
+
+/**
+ * Whether other callers wait that a kept seat must not keep waiting. `none`: an answer showed that none waits, and since
+ * then this process has a lease, so any attempt that has to wait behind it notifies this process. `unknown`: this
+ * process does not know, so it keeps no seat. `waiting`: one waits.
+ */
+type State = 'none' | 'unknown' | 'waiting';
+
+/** What a process needs to know whether its knowledge of other waiters is complete. */
+interface Hearing {
+  readonly clock: Clock;
+  /** The instant since which events arrive without a gap; `Infinity` while no events arrive. */
+  gaplessSinceMs(): number;
+}
+
+/** What this process knows of the callers that wait for a lock whose seats it may keep. */
+export class OtherWaiters {
+  readonly #hearing: Hearing;
+  #state: State = 'unknown';
+  /** The sending time of the request whose answer showed that no other process waits. */
+  #noneSinceMs = -Infinity;
+  #waitingSinceMs = -Infinity;
+
+  constructor(hearing: Hearing) {
+    this.#hearing = hearing;
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /** Whether none waits now. False after a gap in the wake-ups, because a newcomer may have come unnoticed. */
+  get isNone(): boolean {
+    return this.#state === 'none' && this.#hearing.gaplessSinceMs() <= this.#noneSinceMs;
+  }
+
+  /**
+   * The answer to a request that was sent at `sinceMs` shows a lease of this process, and that no other process waits.
+   * No effect if a notice that came after the sending says otherwise: it may be newer than the answer.
+   */
+  noneSeen(sinceMs: number): void {
+    if (this.#state === 'waiting' && sinceMs < this.#waitingSinceMs) return;
+    this.#state = 'none';
+    this.#noneSinceMs = sinceMs;
+  }
+
+  oneWaits(): void {
+    this.#state = 'waiting';
+    this.#waitingSinceMs = this.#hearing.clock.nowMs();
+  }
+
+  forget(): void {
+    this.#state = 'unknown';
+  }
+}
