@@ -83,7 +83,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Creates a reader-writer lock object of this name. Sends nothing. All objects of one name are the same lock.
+   * Creates a reader-writer lock object of this name. Sends nothing. All objects of one name are the same lock. With
+   * `keepMs`, the readers of this provider share one read, until a writer or an upgrade waits.
    *
    * @throws As `createMutex`.
    */

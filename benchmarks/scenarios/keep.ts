@@ -1,4 +1,4 @@
-// A kept seat: the saving of the process that keeps it, and the cost of a request from another process.
+// Kept seats: the saving of the process that keeps one, and the cost of a request from another process.
 import { sleep } from '../measure.js';
 import { contest } from '../processes/contest.js';
 import { RemoteTeam } from '../processes/remote-process.js';
@@ -16,51 +16,91 @@ const LOCAL_BOUND_US = 20;
 /** A hand-over is one write and its event; behind a keeper, the request and its event come first. */
 const REMOTE_BOUND = 2;
 
+/** Behind many keepers, the updates of all of them come in between. */
+const WRITER_BOUND = 3;
+
 export const keep = defineScenario({
   name: 'keep',
-  about: 'a kept mutex: acquired again by its process, and by another process behind an idle keeper',
-  parts: ['local', 'remote'],
+  about:
+    'a kept mutex and a kept read: acquired again, and by another process behind one or 100 idle keepers',
+  parts: ['local', 'remote', 'writer'],
   sizes: [1, 3],
   settings: {
     grants: { meaning: 'grants; 200 local holds of each are measured', usual: 25, thorough: 60 },
     rounds: { meaning: 'rounds; each has a block of hand-overs and one of requests', usual: 4, thorough: 9 },
     requests: { meaning: 'requests behind an idle keeper in a block', usual: 30, thorough: 60 },
+    keepers: { meaning: 'processes that keep a read while another one writes', usual: 100 },
+    writes: { meaning: 'writes behind all these keepers in a block', usual: 5, thorough: 10 },
   },
-  async run({ settings: { grants, rounds, requests }, report, wants, bench }) {
+  async run({ settings: { grants, rounds, requests, keepers, writes }, report, wants, bench }) {
     await using team = await RemoteTeam.start(2, bench.place);
-    if (wants('local')) await measureLocal(team, grants, report);
-    if (!wants('remote')) return;
-    // These blocks are not measured: every process runs both once.
+    if (wants('local')) {
+      await measureLocal(team, 'mutex', grants, report);
+      await measureLocal(team, 'read', grants, report);
+    }
+    const handOver = {
+      name: 'release → grant, ordinary',
+      measure: async () => (await contest(team, PACE)).handOversMs,
+    };
+    // The first blocks are not measured: every process runs them once.
+    if (wants('remote')) {
+      await contest(team, PACE);
+      await takeTurns(team, 10);
+      await report.compare({
+        ...{ rounds, gate: 'request → grant behind an idle keeper p50 / hand-over p50', bound: REMOTE_BOUND },
+        floor: handOver,
+        lock: { name: 'request → grant behind an idle keeper', measure: () => takeTurns(team, requests) },
+      });
+    }
+    if (!wants('writer')) return;
     await contest(team, PACE);
-    await takeTurns(team, 10);
+    await writeBehind(team, keepers, 2);
     await report.compare({
-      ...{ rounds, gate: 'request → grant behind an idle keeper p50 / hand-over p50', bound: REMOTE_BOUND },
-      floor: {
-        name: 'release → grant, ordinary',
-        measure: async () => (await contest(team, PACE)).handOversMs,
+      ...{ rounds, gate: `write behind ${keepers} idle keepers p50 / hand-over p50`, bound: WRITER_BOUND },
+      floor: { ...handOver, name: 'release → grant, ordinary, again' },
+      lock: {
+        name: `write → grant behind ${keepers} idle keepers`,
+        measure: () => writeBehind(team, keepers, writes),
       },
-      lock: { name: 'request → grant behind an idle keeper', measure: () => takeTurns(team, requests) },
     });
   },
 });
 
 async function measureLocal(
   { members: [keeper] }: RemoteTeam,
+  what: 'mutex' | 'read',
   grants: number,
   report: Report,
 ): Promise<void> {
   // This grant is not measured: it compiles the code.
-  await keeper?.ask('takeAgain');
+  await keeper?.ask('takeAgain', what);
   const [tookMs, commands]: [number[], string[]] = [[], []];
   for (let grant = 0; grant < grants; grant += 1) {
-    const again = await keeper?.ask('takeAgain');
+    const again = await keeper?.ask('takeAgain', what);
     tookMs.push(...(again?.tookMs ?? []));
     commands.push(...(again?.commands ?? []));
   }
-  report.timing('acquire + release of a kept mutex', tookMs);
-  if (commands.length > 0) report.note('commands', [...new Set(commands)].join(', '));
-  report.gate('acquire + release of a kept mutex, p50 in µs', 1_000 * median(tookMs), '≤', LOCAL_BOUND_US);
-  report.gate('commands while a kept mutex is taken again', commands.length, '=', 0);
+  report.timing(`acquire + release of a kept ${what}`, tookMs);
+  if (commands.length > 0) report.note(`commands, kept ${what}`, [...new Set(commands)].join(', '));
+  report.gate(`acquire + release of a kept ${what}, p50 in µs`, 1_000 * median(tookMs), '≤', LOCAL_BOUND_US);
+  report.gate(`commands while a kept ${what} is taken again`, commands.length, '=', 0);
+}
+
+/** One process writes while the providers of the other one keep a read each; the time of each request, in ms. */
+async function writeBehind(
+  { members: [reading, writing] }: RemoteTeam,
+  keepers: number,
+  writes: number,
+): Promise<readonly number[]> {
+  const tookMs: number[] = [];
+  for (let turn = 0; turn < writes; turn += 1) {
+    await reading?.ask('keepReads', keepers);
+    await sleep(IDLE_MS);
+    tookMs.push((await writing?.ask('writeOnce')) ?? NaN);
+  }
+  await reading?.ask('letGo');
+  await writing?.ask('letGo');
+  return tookMs;
 }
 
 /** The processes take turns at a lock whose seat the previous process keeps; the time of each request, in ms. */

@@ -49,8 +49,9 @@ export interface EntryFields {
   /** Semaphore only. */
   readonly permits?: number;
   /**
-   * The number of tokens that the grant reserves beyond its own. If it is above 0, the process may keep the seat
-   * between its callers, and the transition of a request that has to wait names the lease in `wake`.
+   * The number of tokens that the grant reserves beyond its own; a reader-writer lock reserves none. If it is above 0,
+   * the process may keep the seat between its callers, and the transition of a request or an upgrade that has to wait
+   * names the lease in `wake`.
    */
   readonly keeps?: number;
   /** Election only. */

@@ -8,8 +8,8 @@ export interface Request extends Demand {
   readonly label?: string | undefined;
   readonly why?: string | undefined;
   /**
-   * The number of tokens that the grant reserves for passing the seat on; `undefined`: the process does not keep the
-   * seat.
+   * The number of tokens that the grant reserves for passing the seat on, or above 0 for a read that its process keeps;
+   * `undefined`: the process does not keep the seat.
    */
   readonly keeps?: number | undefined;
   /** The server time after which the request does nothing, so that it cannot take effect after its own cleanup (E2). */

@@ -35,6 +35,7 @@ describe('the belief checker', () => {
   for (const [words, ...workers] of cases([
     ['take turns', held(MUTEX, 1, 10, 20), held(MUTEX, 2, 20, 30), held(MUTEX, 3, 31, 40)],
     ['read together', held(READ, 1, 10, 50), held(UPGRADEABLE, 2, 15, 40), held(READ, 3, 20, 60)],
+    ['share one read in one process', [...held(READ, 1, 10, 50), ...held(READ, 1, 15, 40, 7)]],
     ['write alone', held(WRITE, 1, 10, 20), held(READ, 2, 20, 30), held(WRITE, 3, 30, 40)],
     [
       'share permits up to the limit',

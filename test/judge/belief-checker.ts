@@ -48,15 +48,21 @@ function* heldAgain(asked: Ask): Iterable<Violation> {
   yield { invariant: 'S2', checker: CHECKER, what };
 }
 
-/** A token belongs to one hold only. */
+/** A token belongs to one hold only, or to the readers of one process that share one lease. */
 function* oneTokenTwice(beliefs: readonly Belief[]): Iterable<Violation> {
   const holders = new Map<number, Belief>();
   for (const belief of beliefs) {
     const other = holders.get(belief.token) ?? belief;
-    if (other.of !== belief.of) yield violation('S3', other, 'has the token of', belief);
+    if (other.of !== belief.of && !isShared(other, belief))
+      yield violation('S3', other, 'has the token of', belief);
     holders.set(belief.token, other);
   }
 }
+
+const isShared = (one: Belief, other: Belief): boolean =>
+  [one, other].every(({ seat }) => shareOf(seat) === 'read') &&
+  one.of.worker === other.of.worker &&
+  one.of.granted?.id === other.of.granted?.id;
 
 /**
  * A belief that begins after a conflicting one has ended has the higher token. It is excused if the document was lost

@@ -2,10 +2,11 @@ import type { Document } from 'mongodb';
 
 import { readWake, gaveBackLease } from '../../src/protocol/wake.js';
 import { versionOf } from './lock-version.js';
+import type { Version } from './lock-version.js';
 import { hasToken } from './token-blocks.js';
 import type { Change } from './oplog-entry.js';
 import type { Grant } from './oplog-checker.js';
-import type { History } from '../faults/history.js';
+import type { History, WorkerLine } from '../faults/history.js';
 import type { Violation } from '../faults/verdict.js';
 
 const CHECKER = 'strict';
@@ -18,10 +19,13 @@ const CHECKER = 'strict';
 export class StrictChecker {
   readonly #grants = new Map<string, Grant>();
   readonly #left = new Set<string>();
+  /** By lock and lease: when its keeper knew, or should have known, that others wait. */
+  readonly #told = new Map<string, Told[]>();
 
   /** Takes every version of every document, in order. */
-  take({ name, before, after }: Change): void {
+  take({ name, before, after, wallMs }: Change): void {
     const words = readWake(after?.['wake']);
+    if (after?.['kind'] === 'reader-writer') this.#noteTold(name, versionOf(after), wallMs);
     for (const id of idsIn(before)) {
       // Zero: the lease was over before it was given back.
       if (gaveBackLease(words, id) === true) this.#left.add(`${name} ${id}`);
@@ -36,7 +40,28 @@ export class StrictChecker {
       const key = `${grant.lock} ${grant.id}`;
       if (!this.#grants.has(key)) this.#grants.set(key, grant);
     }
-    return [...this.#lostHolds(history), ...this.#lateNews(history, aheadMs, promptMs), ...this.#expired()];
+    return [
+      ...this.#lostHolds(history),
+      ...this.#lateNews(history, aheadMs, promptMs),
+      ...this.#sharedAhead(history, aheadMs, promptMs),
+      ...this.#expired(),
+    ];
+  }
+
+  /** From the first word to the keeper until nobody waits any more, or the lease is gone. */
+  #noteTold(name: string, { leases, queue, wake }: Version, wallMs: number): void {
+    const isWaiting = queue.length > 0 || leases.some(({ upgrading }) => upgrading === true);
+    for (const [key, spans] of this.#told) {
+      const last = spans.at(-1);
+      if (!key.startsWith(`${name} `) || last?.untilMs !== Infinity) continue;
+      if (!isWaiting || !leases.some(({ id }) => key === `${name} ${id}`)) last.untilMs = wallMs;
+    }
+    for (const { id, process } of isWaiting ? leases : []) {
+      const key = `${name} ${id}`;
+      const spans = this.#told.get(key) ?? [];
+      if (!wake.includes(` ${process}:${id}:-1`) || spans.at(-1)?.untilMs === Infinity) continue;
+      this.#told.set(key, [...spans, { fromMs: wallMs, untilMs: Infinity }]);
+    }
   }
 
   *#lostHolds({ workers }: History): Iterable<Violation> {
@@ -48,18 +73,20 @@ export class StrictChecker {
     }
   }
 
-  /** From the update that gave the seat, by the server's clock, to the return of the call. */
+  /** From the update that gave the seat, by the server's clock, or from the request, to the return of the call. */
   *#lateNews({ workers }: History, aheadMs: number, promptMs: number): Iterable<Violation> {
     for (const [worker, lines] of workers.entries()) {
-      const locks = new Map<number, string>();
+      const asks = new Map<number, Asked>();
       for (const line of lines) {
-        if (line.type === 'asked' && line.isOneOfSeveral !== true) locks.set(line.ask, line.lock);
-        const lock = line.type === 'granted' ? locks.get(line.ask) : undefined;
-        if (line.type !== 'granted' || lock === undefined) continue;
-        const grant = this.#grants.get(`${lock} ${line.id}`);
+        if (line.type === 'asked' && line.isOneOfSeveral !== true) asks.set(line.ask, line);
+        const asked = line.type === 'granted' ? asks.get(line.ask) : undefined;
+        if (line.type !== 'granted' || asked === undefined) continue;
+        const grant = this.#grants.get(`${asked.lock} ${line.id}`);
         // The process has kept the seat, and passed it on to the next request by itself.
         if (grant !== undefined && grant.token !== line.token && hasToken(grant, line.token)) continue;
-        const lateMs = Number(line.atNs) / 1e6 + aheadMs - (grant?.wallMs ?? Infinity);
+        // A reader may share a lease that was granted before the reader asked.
+        const fromMs = Math.max(grant?.wallMs ?? Infinity, wallMsOf(asked, aheadMs));
+        const lateMs = wallMsOf(line, aheadMs) - fromMs;
         if (lateMs > promptMs) {
           yield violation(
             'L2',
@@ -70,12 +97,41 @@ export class StrictChecker {
     }
   }
 
+  /** A keeper that was told of a waiter lets no reader share its lease that asks while the waiter still waits. */
+  *#sharedAhead({ workers }: History, aheadMs: number, promptMs: number): Iterable<Violation> {
+    for (const [worker, lines] of workers.entries()) {
+      const asks = new Map<number, Asked>();
+      for (const line of lines) {
+        if (line.type === 'asked') asks.set(line.ask, line);
+        const asked = line.type === 'granted' ? asks.get(line.ask) : undefined;
+        if (line.type !== 'granted' || asked === undefined) continue;
+        const askedMs = wallMsOf(asked, aheadMs);
+        const told = (this.#told.get(`${asked.lock} ${line.id}`) ?? []).find(
+          ({ fromMs, untilMs }) => fromMs + promptMs < askedMs && askedMs < untilMs,
+        );
+        if (told === undefined) continue;
+        const what = `${asked.lock}: worker ${worker}, ask ${line.ask} shares ${line.id}, whose keeper was told of a waiter ${(askedMs - told.fromMs).toFixed(0)} ms before`;
+        yield violation('L3', what);
+      }
+    }
+  }
+
   *#expired(): Iterable<Violation> {
     for (const [key, { lock, id }] of this.#grants) {
       if (!this.#left.has(key)) yield violation('R1', `${lock}: ${id} was granted, and was never given back`);
     }
   }
 }
+
+interface Told {
+  readonly fromMs: number;
+  untilMs: number;
+}
+
+type Asked = Extract<WorkerLine, { readonly type: 'asked' }>;
+
+/** The time of a line on the clock of the oplog. */
+const wallMsOf = ({ atNs }: WorkerLine, aheadMs: number): number => Number(atNs) / 1e6 + aheadMs;
 
 interface Promptness {
   readonly aheadMs: number;

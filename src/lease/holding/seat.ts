@@ -36,7 +36,7 @@ export interface SeatListener {
 
 /** Keeps the seats of one lock between the callers of this process. */
 export interface SeatKeeper {
-  /** The number of tokens that a grant reserves beyond its own token. */
+  /** The number of tokens that a request asks to reserve beyond its own; above 0 if no further tokens are needed. */
   readonly keeps: number;
   /** Whether all holds of a seat have its token: holds that do not exclude each other need no tokens of their own. */
   readonly sharesToken: boolean;

@@ -233,6 +233,36 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     trial: 'nothing happens',
   },
   {
+    name: 'kept-read-past-deadline',
+    breaks: 'the readers of a kept read count on a whole lease from now, whatever its deadline',
+    edits: [
+      {
+        file: 'lease/holding/seat.ts',
+        find: 'Math.max(0, this.#deadline.ms - this.clock.nowMs())',
+        replace:
+          'this.keeper?.sharesToken === true ? this.grant.terms.leaseMs : Math.max(0, this.#deadline.ms - this.clock.nowMs())',
+      },
+    ],
+    trial: 'killed processes, with many actors',
+  },
+  {
+    name: 'kept-read-goes-on',
+    breaks: 'a process goes on sharing its kept read although it was told of a writer that waits',
+    edits: [
+      {
+        file: 'lease/seat-cache/cached-reads.ts',
+        find: '      this.#others.isNone &&\n',
+        replace: '',
+      },
+      {
+        file: 'lease/seat-cache/cached-reads.ts',
+        find: '    if (this.#shared?.isIdle === true) this.returnIdle(this.#shared);\n',
+        replace: '',
+      },
+    ],
+    trial: 'nothing happens, strictly',
+  },
+  {
     name: 'term-given-back-at-work',
     breaks: 'a term is given back before its onElected has ended',
     edits: [

@@ -296,4 +296,16 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     ],
     trial: 'nothing happens',
   },
+  {
+    name: 'keepers-not-told-of-upgrades',
+    breaks: 'an upgrade that waits behind a kept read does not tell the process that keeps it',
+    edits: [
+      {
+        file: 'protocol/pipeline/admission.ts',
+        find: "operation.type === 'exchange' ? seats.hasToWait(operation) : null",
+        replace: 'null',
+      },
+    ],
+    trial: 'nothing happens',
+  },
 ];

@@ -27,6 +27,11 @@ export const TRIALS = {
     ...{ ...QUIET, ...ORDINARY, processFaults: [killedWorker] },
     durationMs: 10 * SECOND,
   },
+  // Many actors, so that a process that is killed often has a kept read in use.
+  'killed processes, with many actors': {
+    ...{ ...QUIET, ...ORDINARY, processFaults: [killedWorker], actors: 12 },
+    durationMs: 12 * SECOND,
+  },
   'stopped writers': {
     ...{ ...QUIET, ...ORDINARY, leaseMs: 1_500, processFaults: [stoppedWriter] },
     ...{ thinkMs: 200, durationMs: 25 * SECOND },

@@ -15,11 +15,17 @@ const PLANS: readonly [Plan, ...Plan[]] = [
   { name: 'semaphore', kind: 'semaphore', limit: 3 },
 ];
 
-/** Locks whose seats are kept after a release for longer than actors are idle. */
-const KEPT: ReadonlySet<string> = new Set(['mutex-b', 'semaphore']);
-const KEEP_MS = 200;
+/**
+ * How long the seats of a lock are kept: longer than actors are idle. Only some of the actors read a lock at a time, so
+ * its read is kept for longer than the others.
+ */
+const KEEP_MS: Readonly<Record<string, number>> = {
+  'mutex-b': 200,
+  semaphore: 200,
+  'reader-writer-b': 1_500,
+};
 
-const keeping = (lock: string): { readonly keepMs: number } => ({ keepMs: KEPT.has(lock) ? KEEP_MS : 0 });
+const keeping = (lock: string): { readonly keepMs: number } => ({ keepMs: KEEP_MS[lock] ?? 0 });
 
 const MODES: readonly [Mode, ...Mode[]] = ['read', 'read', 'upgradeable', 'upgradeable', 'write'];
 
@@ -62,7 +68,7 @@ export function requestOf(locks: LockProvider, { lock, seat }: Wish): LockReques
     case 'mutex':
       return { mutex: locks.createMutex(lock, keeping(lock)) };
     case 'reader-writer': {
-      const both = locks.createReaderWriterLock(lock);
+      const both = locks.createReaderWriterLock(lock, keeping(lock));
       if (seat.mode === 'read') return { read: both };
       return seat.mode === 'write' ? { write: both } : { upgradeableRead: both };
     }
@@ -89,7 +95,7 @@ export async function askFor(
       return await (isTry ? semaphore.tryAcquire(wanted) : semaphore.acquire(wanted));
     }
     case 'reader-writer': {
-      const both = locks.createReaderWriterLock(lock);
+      const both = locks.createReaderWriterLock(lock, keeping(lock));
       if (seat.mode === 'read')
         return await (isTry ? both.tryAcquireRead(options) : both.acquireRead(options));
       if (seat.mode === 'write') {

@@ -1,0 +1,59 @@
+import { Timestamp } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+
+import type { Grant } from './oplog-checker.js';
+import { StrictChecker } from './strict-checker.js';
+import { LOCK, READ, at, held, history } from './written-history.js';
+import type { Lines } from './written-history.js';
+import { othersQueue, reader, readerWriter, upgradeable } from './written-versions.js';
+import type { Versions } from './written-versions.js';
+
+/** The oplog's clock and that of the workers begin together. */
+const aheadMs = -Number(at(0)) / 1e6;
+const PROMPT_MS = 100;
+
+const kept = reader('w8', 8, { keeps: 1 });
+const grant: Grant = { lock: LOCK, id: 'w8', token: 8, keeps: 1, mode: 'read', term: 1, wallMs: 0 };
+
+/** The versions are a second apart, from 0 on. */
+function found(versions: Versions, lines: Lines): readonly string[] {
+  const checker = new StrictChecker();
+  for (const [index, after] of versions.entries()) {
+    const ts = new Timestamp({ t: 1, i: index });
+    const before = versions[index - 1] ?? null;
+    checker.take({ name: LOCK, before, after, term: 1, wallMs: index * 1_000, ts });
+  }
+  const violations = checker.judge(history([lines]), [grant], { aheadMs, promptMs: PROMPT_MS });
+  return violations.map(({ invariant, what }) => `${invariant} ${what}`);
+}
+
+const shared = readerWriter([kept]);
+const told = readerWriter([kept], { queue: othersQueue('wb'), wake: ' p:w8:-1' });
+const toldOfUpgrade = readerWriter([kept, upgradeable({ upgrading: true })], { wake: ' p:w8:-1' });
+const left = readerWriter([], { wake: ' -w8:8' });
+
+/** Asks for a read one ms before this time, and shares `w8`. */
+const readAt = (ms: number): Lines => held(READ, 8, ms, ms + 5, 1);
+
+describe('the checker of strict rounds', () => {
+  it('accepts a reader that shares a lease long after its grant', () => {
+    expect(found([shared, left], readAt(900))).toEqual([]);
+  });
+
+  it('accepts a reader that shares a lease just after its keeper was told of a waiter', () => {
+    expect(found([shared, told, left], readAt(1_050))).toEqual([]);
+  });
+
+  it('accepts a reader that shares a lease when nobody waits any more', () => {
+    expect(found([shared, told, shared, left], readAt(2_500))).toEqual([]);
+  });
+
+  it.each([
+    ['waiter', told],
+    ['upgrade', toldOfUpgrade],
+  ])('finds a reader that shares a lease although its keeper was told of a waiting %s', (_, version) => {
+    expect(found([shared, version, version, left], readAt(2_500))).toEqual([
+      expect.stringMatching(/^L3 .*ask 1 shares w8, whose keeper was told of a waiter 1499 ms before/),
+    ]);
+  });
+});
