@@ -55,6 +55,8 @@ export interface RoundPlan {
   readonly isStrict: boolean;
   /** How long an actor may pause between reading a set and writing it back. Default: 30. */
   readonly thinkMs?: number | undefined;
+  /** The name of the only lock that actors want. Default: they want all locks. */
+  readonly onlyLock?: string | undefined;
   /** Whether to keep the journals of a round without violations. */
   readonly keepsJournals?: boolean | undefined;
   /** How long faults happen. */
@@ -122,10 +124,10 @@ class Round {
     this.#random = randomFrom(plan.seed);
     this.#database = `faults-${plan.seed}-${process.hrtime.bigint().toString(36)}`;
     this.#journal = new Journal<RunLine>(this.#runJournal);
-    const { program, cluster } = plan;
+    const { program, cluster, onlyLock } = plan;
     this.#counters = new ServerCounters(cluster, countsCursors(plan));
     this.#crew = new Crew(
-      { program, folder, database: this.#database, uri: cluster.uri, thinkMs: plan.thinkMs ?? THINK_MS },
+      { program, folder, database: this.#database, uri: cluster.uri, thinkMs: plan.thinkMs ?? THINK_MS, onlyLock },
       this.#journal,
     );
   }

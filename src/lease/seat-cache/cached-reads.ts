@@ -1,3 +1,4 @@
+import { endOfTurn } from '../../clock.js';
 import type { Timer } from '../../clock.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
@@ -191,8 +192,11 @@ export class CachedReads implements Cached {
   async #write(ask: () => Promise<Hold>): Promise<Hold> {
     this.#askedWrites += 1;
     this.#context.changed(this);
+    const isBehindReaders = this.#queue.length > 0;
     this.#makeWay();
     try {
+      // The readers that waited here ask first, because they came first (L3).
+      if (isBehindReaders) await endOfTurn();
       return await ask();
     } finally {
       this.#askedWrites -= 1;

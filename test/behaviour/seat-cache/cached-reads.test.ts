@@ -319,6 +319,19 @@ describe('readers that come together', () => {
     expect(world.asked).toHaveLength(2);
   });
 
+  it('all ask before a later write of their process (L3)', async () => {
+    const world = new World();
+    const readers = [world.acquire(), world.acquire(), world.acquire()];
+    const write = world.acquire('write');
+    await settled();
+    const order: string[] = [];
+    readers.forEach((reader, index) => void reader.catch(() => order.push(`reader ${String(index)}`)));
+    void write.catch(() => order.push('writer'));
+    for (const answer of world.asked) answer(new Error('refused'));
+    await settled();
+    expect(order).toEqual(['reader 0', 'reader 1', 'reader 2', 'writer']);
+  });
+
   it('ask the server themselves if they want another lease time', async () => {
     const world = new World();
     void world.acquire();

@@ -243,7 +243,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
           'this.keeper?.sharesToken === true ? this.grant.terms.leaseMs : Math.max(0, this.#deadline.ms - this.clock.nowMs())',
       },
     ],
-    trial: 'killed processes, with many actors',
+    trial: 'killed readers',
   },
   {
     name: 'kept-read-goes-on',
@@ -260,7 +260,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
         replace: '',
       },
     ],
-    trial: 'nothing happens, strictly',
+    trial: 'nothing happens to readers, strictly',
   },
   {
     name: 'term-given-back-at-work',

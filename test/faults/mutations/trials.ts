@@ -2,6 +2,7 @@ import { killedWorker, stoppedWriter } from '../nemesis/process-faults.js';
 import { cutOff, lateRequests, lostReplies } from '../nemesis/network-faults.js';
 import { killedCursors, lostDocuments } from '../nemesis/store-faults.js';
 import type { RoundPlan } from '../round.js';
+import { READ_MOSTLY } from '../workload/wishes.js';
 import { isolatedPrimary, lateReplies, skewedFailover, slowReopening } from './sharp-faults.js';
 
 /** The plan of a round that shows a certain kind of bug. */
@@ -27,9 +28,14 @@ export const TRIALS = {
     ...{ ...QUIET, ...ORDINARY, processFaults: [killedWorker] },
     durationMs: 10 * SECOND,
   },
-  // Many actors, so that a process that is killed often has a kept read in use.
-  'killed processes, with many actors': {
-    ...{ ...QUIET, ...ORDINARY, processFaults: [killedWorker], actors: 12 },
+  'nothing happens to readers, strictly': {
+    ...QUIET,
+    ...STRICT,
+    onlyLock: READ_MOSTLY,
+    durationMs: 12 * SECOND,
+  },
+  'killed readers': {
+    ...{ ...QUIET, ...ORDINARY, processFaults: [killedWorker], onlyLock: READ_MOSTLY },
     durationMs: 12 * SECOND,
   },
   'stopped writers': {

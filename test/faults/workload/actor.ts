@@ -21,6 +21,8 @@ export interface Stage {
   readonly leaseMs: number;
   /** How long an actor may pause between reading a set and writing it back. */
   readonly thinkMs: number;
+  /** The name of the only lock that actors want; `undefined`: all. */
+  readonly onlyLock: string | undefined;
   readonly sets: Readonly<Record<SetName, ProtectedSet>>;
   readonly isStopping: boolean;
   nextAsk(): number;
@@ -50,7 +52,7 @@ export class Actor {
   }
 
   async #takeOne(): Promise<void> {
-    const wish = drawWish(this.#random);
+    const wish = drawWish(this.#random, this.#stage.onlyLock);
     const isTry = this.#random.percent(25);
     const { options, timeoutMs } = this.#drawOptions(isTry);
     const asks = [this.#asked(wish, timeoutMs, false)] as const;
@@ -65,7 +67,7 @@ export class Actor {
 
   async #takeSeveral(): Promise<void> {
     const { locks, journal } = this.#stage;
-    const wishes = drawWishes(this.#random);
+    const wishes = drawWishes(this.#random, this.#stage.onlyLock);
     const { options, timeoutMs } = this.#drawOptions(false);
     const asks = wishes.map((wish) => this.#asked(wish, timeoutMs, true));
     const requests = wishes.map((wish) => requestOf(locks, wish));

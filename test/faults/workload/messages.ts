@@ -12,6 +12,8 @@ export interface WorkerTask {
   readonly actors: number;
   /** How long an actor may pause between reading a set and writing it back. */
   readonly thinkMs: number;
+  /** The name of the only lock that actors want; `undefined`: all. */
+  readonly onlyLock?: string | undefined;
   /** Whether it only holds one mutex of its own all the time, with a lease of 30 s. */
   readonly isSteady: boolean;
   readonly options: LockProviderOptions & { readonly leaseMs: number };

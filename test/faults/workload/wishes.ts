@@ -3,31 +3,30 @@ import type { Mode, Seat } from '../history.js';
 import type { Random } from '../../../lab/random.js';
 
 /** A lock of the workload. There are only a few, and all actors want them. */
-type Plan =
-  | { readonly name: string; readonly kind: 'mutex' | 'reader-writer' }
-  | { readonly name: string; readonly kind: 'semaphore'; readonly limit: number };
+type Plan = { readonly name: string; readonly keepMs?: number } & (
+  | { readonly kind: 'mutex' }
+  | { readonly kind: 'reader-writer'; readonly readPercent: number }
+  | { readonly kind: 'semaphore'; readonly limit: number }
+);
 
+/** The lock that is mostly read, so that readers share the reads that their processes keep. */
+export const READ_MOSTLY = 'read-mostly';
+
+/** A seat that is kept is kept for longer than actors are idle. */
 const PLANS: readonly [Plan, ...Plan[]] = [
   { name: 'mutex-a', kind: 'mutex' },
-  { name: 'mutex-b', kind: 'mutex' },
-  { name: 'reader-writer-a', kind: 'reader-writer' },
-  { name: 'reader-writer-b', kind: 'reader-writer' },
-  { name: 'semaphore', kind: 'semaphore', limit: 3 },
+  { name: 'mutex-b', kind: 'mutex', keepMs: 200 },
+  { name: 'reader-writer-a', kind: 'reader-writer', readPercent: 40 },
+  { name: 'reader-writer-b', kind: 'reader-writer', readPercent: 40, keepMs: 200 },
+  { name: READ_MOSTLY, kind: 'reader-writer', readPercent: 96, keepMs: 1_500 },
+  { name: 'semaphore', kind: 'semaphore', limit: 3, keepMs: 200 },
 ];
 
-/**
- * How long the seats of a lock are kept: longer than actors are idle. Only some of the actors read a lock at a time, so
- * its read is kept for longer than the others.
- */
-const KEEP_MS: Readonly<Record<string, number>> = {
-  'mutex-b': 200,
-  semaphore: 200,
-  'reader-writer-b': 1_500,
-};
+const planOf = (lock: string): Plan | undefined => PLANS.find(({ name }) => name === lock);
 
-const keeping = (lock: string): { readonly keepMs: number } => ({ keepMs: KEEP_MS[lock] ?? 0 });
+const keeping = (lock: string): { readonly keepMs: number } => ({ keepMs: planOf(lock)?.keepMs ?? 0 });
 
-const MODES: readonly [Mode, ...Mode[]] = ['read', 'read', 'upgradeable', 'upgradeable', 'write'];
+const OTHER_MODES: readonly [Mode, ...Mode[]] = ['upgradeable', 'upgradeable', 'write'];
 
 /** One lock, and how to hold it. A wish to lead is a candidacy instead. */
 export interface Wish {
@@ -35,12 +34,14 @@ export interface Wish {
   readonly seat: Exclude<Seat, { readonly kind: 'election' }>;
 }
 
-export function drawWish(random: Random): Wish {
-  return wishFor(random.pick(PLANS), random);
+/** @param onlyLock - The name of the only lock that is wanted, if there is one. */
+export function drawWish(random: Random, onlyLock = ''): Wish {
+  return wishFor(planOf(onlyLock) ?? random.pick(PLANS), random);
 }
 
 /** Some locks, each once, in any order. */
-export function drawWishes(random: Random): readonly Wish[] {
+export function drawWishes(random: Random, onlyLock = ''): readonly Wish[] {
+  if (planOf(onlyLock) !== undefined) return [drawWish(random, onlyLock)];
   const first = random.between(0, PLANS.length - 1);
   const count = random.between(2, 3);
   const plans = Array.from(
@@ -54,8 +55,10 @@ function wishFor(plan: Plan, random: Random): Wish {
   switch (plan.kind) {
     case 'mutex':
       return { lock: plan.name, seat: { kind: 'mutex' } };
-    case 'reader-writer':
-      return { lock: plan.name, seat: { kind: 'reader-writer', mode: random.pick(MODES) } };
+    case 'reader-writer': {
+      const mode = random.percent(plan.readPercent) ? 'read' : random.pick(OTHER_MODES);
+      return { lock: plan.name, seat: { kind: 'reader-writer', mode } };
+    }
     case 'semaphore': {
       const { limit } = plan;
       return { lock: plan.name, seat: { kind: 'semaphore', permits: random.between(1, limit), limit } };

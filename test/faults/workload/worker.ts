@@ -66,6 +66,7 @@ const stage: Stage = {
   journal,
   leaseMs,
   thinkMs: task.thinkMs,
+  onlyLock: task.onlyLock,
   sets: {
     memory,
     fenced: new FencedSet(sets(SETS)),
