@@ -266,6 +266,15 @@ describe('without a notice, every reader asks the server', () => {
     await expect(write).rejects.toThrow('given up');
   });
 
+  it('while a write of this process waits for the readers before it, and no longer', async () => {
+    const { world } = await sharing();
+    const write = world.acquire('write');
+    expect(await world.asks()).toBe(true);
+    world.asked.shift()?.(new Error('given up'));
+    await expect(write).rejects.toThrow('given up');
+    expect(await world.asks()).toBe(false);
+  });
+
   it('for a hold whose mode can change', async () => {
     const { world } = await sharing();
     void world.acquire('upgradeable');
