@@ -16,9 +16,6 @@ const LOCAL_BOUND_US = 20;
 /** A hand-over is one write and its event; behind a keeper, the request and its event come first. */
 const REMOTE_BOUND = 2;
 
-/** Behind many keepers, the updates of all of them come in between. */
-const WRITER_BOUND = 3;
-
 export const keep = defineScenario({
   name: 'keep',
   about:
@@ -29,8 +26,8 @@ export const keep = defineScenario({
     grants: { meaning: 'grants; 200 local holds of each are measured', usual: 25, thorough: 60 },
     rounds: { meaning: 'rounds; each has a block of hand-overs and one of requests', usual: 4, thorough: 9 },
     requests: { meaning: 'requests behind an idle keeper in a block', usual: 30, thorough: 60 },
-    keepers: { meaning: 'processes that keep a read while another one writes', usual: 100 },
-    writes: { meaning: 'writes behind all these keepers in a block', usual: 5, thorough: 10 },
+    keepers: { meaning: 'providers that keep a read while another process writes, at most', usual: 100 },
+    writes: { meaning: 'writes behind each number of keepers', usual: 5, thorough: 20 },
   },
   async run({ settings: { grants, rounds, requests, keepers, writes }, report, wants, bench }) {
     await using team = await RemoteTeam.start(2, bench.place);
@@ -38,31 +35,20 @@ export const keep = defineScenario({
       await measureLocal(team, 'mutex', grants, report);
       await measureLocal(team, 'read', grants, report);
     }
-    const handOver = {
-      name: 'release → grant, ordinary',
-      measure: async () => (await contest(team, PACE)).handOversMs,
-    };
-    // The first blocks are not measured: every process runs them once.
     if (wants('remote')) {
+      // These blocks are not measured: every process runs both once.
       await contest(team, PACE);
       await takeTurns(team, 10);
       await report.compare({
         ...{ rounds, gate: 'request → grant behind an idle keeper p50 / hand-over p50', bound: REMOTE_BOUND },
-        floor: handOver,
+        floor: {
+          name: 'release → grant, ordinary',
+          measure: async () => (await contest(team, PACE)).handOversMs,
+        },
         lock: { name: 'request → grant behind an idle keeper', measure: () => takeTurns(team, requests) },
       });
     }
-    if (!wants('writer')) return;
-    await contest(team, PACE);
-    await writeBehind(team, keepers, 2);
-    await report.compare({
-      ...{ rounds, gate: `write behind ${keepers} idle keepers p50 / hand-over p50`, bound: WRITER_BOUND },
-      floor: { ...handOver, name: 'release → grant, ordinary, again' },
-      lock: {
-        name: `write → grant behind ${keepers} idle keepers`,
-        measure: () => writeBehind(team, keepers, writes),
-      },
-    });
+    if (wants('writer')) await measureWrites(team, keepers, writes, report);
   },
 });
 
@@ -86,21 +72,29 @@ async function measureLocal(
   report.gate(`commands while a kept ${what} is taken again`, commands.length, '=', 0);
 }
 
-/** One process writes while the providers of the other one keep a read each; the time of each request, in ms. */
-async function writeBehind(
+/**
+ * One process writes while the providers of the other one keep a read each, idle. Each keeper gives its read back by an
+ * update of its own, and all these updates are of one document.
+ */
+async function measureWrites(
   { members: [reading, writing] }: RemoteTeam,
-  keepers: number,
+  most: number,
   writes: number,
-): Promise<readonly number[]> {
-  const tookMs: number[] = [];
-  for (let turn = 0; turn < writes; turn += 1) {
-    await reading?.ask('keepReads', keepers);
-    await sleep(IDLE_MS);
-    tookMs.push((await writing?.ask('writeOnce')) ?? NaN);
+  report: Report,
+): Promise<void> {
+  for (const keepers of [1, 10, 100].filter((count) => count <= most)) {
+    const tookMs: number[] = [];
+    for (let turn = 0; turn <= writes; turn += 1) {
+      await reading?.ask('keepReads', keepers);
+      await sleep(IDLE_MS);
+      const ms = (await writing?.ask('writeOnce')) ?? NaN;
+      // The first write is not measured: it opens the writer's connections.
+      if (turn > 0) tookMs.push(ms);
+    }
+    report.timing(`write → grant behind ${keepers} idle keepers`, tookMs);
+    await reading?.ask('letGo');
+    await writing?.ask('letGo');
   }
-  await reading?.ask('letGo');
-  await writing?.ask('letGo');
-  return tookMs;
 }
 
 /** The processes take turns at a lock whose seat the previous process keeps; the time of each request, in ms. */
