@@ -127,7 +127,14 @@ class Round {
     const { program, cluster, onlyLock } = plan;
     this.#counters = new ServerCounters(cluster, countsCursors(plan));
     this.#crew = new Crew(
-      { program, folder, database: this.#database, uri: cluster.uri, thinkMs: plan.thinkMs ?? THINK_MS, onlyLock },
+      {
+        program,
+        folder,
+        database: this.#database,
+        uri: cluster.uri,
+        thinkMs: plan.thinkMs ?? THINK_MS,
+        onlyLock,
+      },
       this.#journal,
     );
   }
