@@ -18,14 +18,3 @@ export function withCallerFrames<T>(make: () => T): T {
     Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);
   }
 }
-
-/**
- * Adds the frames that await the present function to the stack of an error that was made outside of them, for example
- * while several requests were in flight. Returns the error.
- */
-export function addCallerFrames(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const [, ...frames] = withCallerFrames(() => new Error().stack ?? '').split('\n');
-  error.stack = [error.stack ?? String(error), ...frames].join('\n');
-  return error;
-}

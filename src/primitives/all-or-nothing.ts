@@ -1,5 +1,4 @@
 import { LinkedController } from '../abort-listeners.js';
-import { addCallerFrames } from '../caller-frames.js';
 import { within } from '../clock.js';
 import { AcquireTimeoutError, LockLostError } from '../errors.js';
 import { newAttemptId } from '../lease/ids.js';
@@ -64,7 +63,7 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
  * From the first request to all locks, or to a failure.
  *
  * The request for the first lock waits if it has to. The other locks are tried in the same turn of the event loop, so
- * that free locks cost the time of one. The round keeps what precedes the first lock that it did not get, gives the
+ * that free locks cost the time of one, unless the call must not wait. The round keeps what precedes the first lock that it did not get, gives the
  * others back, and then waits for one lock after the other. So a round that waits holds only locks that precede the one
  * that it waits for, and rounds never wait for each other in a circle (L1).
  */
@@ -90,7 +89,10 @@ class Round {
     this.#options = options;
     this.#limits = limits;
     this.#controller = new LinkedController(limits.signal);
-    this.#tries = new EarlyTries(requester, parts.slice(1), options);
+    // A call that must not wait asks for one lock after the other. If several such calls asked for the same locks at once,
+    // each could get a part of them, and all of them could fail again and again.
+    const early = limits.timeoutMs === 0 ? [] : parts.slice(1);
+    this.#tries = new EarlyTries(requester, early, options);
   }
 
   async run(): Promise<readonly Taken[]> {
@@ -138,18 +140,12 @@ class Round {
       await this.#withinBound(this.#tries.giveBack());
       return;
     }
-    const { timeoutMs } = this.#limits;
     const { signal } = this.#controller;
-    const boundMs = timeoutMs === 0 ? Infinity : this.#remainingMs;
-    await within(this.#requester.context.clock, boundMs, this.#tries.ended(), signal);
+    await within(this.#requester.context.clock, this.#remainingMs, this.#tries.ended(), signal);
     signal.throwIfAborted();
     const missing = this.#tries.firstNotGranted;
     for (const taken of this.#tries.keep()) this.#take(taken);
-    if (missing === undefined) return;
-    const { part, end } = missing;
-    if (end === undefined) throw this.#unanswered(part);
-    // The call must not wait, so the answer to the try is the answer to the call.
-    if (timeoutMs === 0 && 'error' in end) throw addCallerFrames(end.error);
+    if (missing !== undefined && missing.end === undefined) throw this.#unanswered(missing.part);
   }
 
   async #acquire(part: Part, hooks?: { onQueued: () => void; onTrouble: () => void }): Promise<LockHandle> {

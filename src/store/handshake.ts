@@ -18,6 +18,8 @@ const FORBIDDEN_CODES: ReadonlySet<number> = new Set([13, 323, 8000]);
 export interface ServerKind {
   /** Whether the server has change streams: a replica set member or a router. */
   readonly hasChangeStreams: boolean;
+  /** Whether it is a router of a sharded cluster. */
+  readonly isRouter: boolean;
 }
 
 /** Asks the server once which kind of server it is, before anything is written. Refuses a server that cannot serve. */
@@ -39,6 +41,11 @@ export class Handshake {
   /** Whether the kind of the server is known. */
   get isDone(): boolean {
     return this.#serverKind !== undefined;
+  }
+
+  /** Whether the server is known to be a router of a sharded cluster. */
+  get foundRouter(): boolean {
+    return this.#serverKind?.isRouter === true;
   }
 
   /** One handshake is sent at a time, and a successful answer is remembered. */
@@ -68,7 +75,8 @@ export class Handshake {
       return { type: 'refused', error, byServer: true };
     }
     if (localTime instanceof Date) this.#serverClock.learn(localTime.getTime(), outcome.sentAt.ms);
-    this.#serverKind = { hasChangeStreams: typeof setName === 'string' || msg === 'isdbgrid' };
+    const isRouter = msg === 'isdbgrid';
+    this.#serverKind = { hasChangeStreams: typeof setName === 'string' || isRouter, isRouter };
     return { ...outcome, value: this.#serverKind };
   }
 

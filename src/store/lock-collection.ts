@@ -41,6 +41,14 @@ export interface NamedUpdate extends Omit<Update, 'fields'> {
   readonly names: readonly string[];
 }
 
+/** What a command with several updates has changed. */
+export interface Changes {
+  /** How many documents were changed or created. */
+  readonly count: number;
+  /** False if an update failed: the server does not count the documents that it had changed before. */
+  readonly isExact: boolean;
+}
+
 /**
  * A read that follows an update gets at least this long, however long the update took: without the read, the update is
  * of no use.
@@ -106,12 +114,12 @@ export class LockCollection {
   }
 
   /**
-   * Applies each update to its documents, by one command that stops at no failure. Returns how many documents were
-   * changed or created.
+   * Applies each update to its documents, by one command. An update that fails stops no other one; among its own
+   * documents, it may have changed some.
    *
    * @param make - Makes the updates just before they are sent.
    */
-  async updateEach(make: () => readonly NamedUpdate[]): Promise<Outcome<number>> {
+  async updateEach(make: () => readonly NamedUpdate[], boundMs: number): Promise<Outcome<Changes>> {
     const command = (): Document => ({
       update: this.name,
       updates: make().map(({ names, pipeline, upsert }) => ({
@@ -121,13 +129,15 @@ export class LockCollection {
       ordered: false,
       writeConcern: WRITE_CONCERN,
     });
-    const { storeTimeoutMs } = this.#settings;
-    const outcome = await this.#calls.run('transition', null, command, storeTimeoutMs, {
-      mayFailInPart: true,
-    });
+    const outcome = await this.#calls.run('transition', null, command, boundMs, { mayFailInPart: true });
     if (outcome.type !== 'done') return outcome;
-    const { nModified, upserted } = outcome.value as { nModified: number; upserted?: readonly unknown[] };
-    return { ...outcome, value: nModified + (upserted?.length ?? 0) };
+    const { nModified, upserted, writeErrors } = outcome.value as {
+      readonly nModified: number;
+      readonly upserted?: readonly unknown[];
+      readonly writeErrors?: readonly unknown[];
+    };
+    const count = nModified + (upserted?.length ?? 0);
+    return { ...outcome, value: { count, isExact: writeErrors === undefined } };
   }
 
   /** Applies one pipeline to each of the named documents. */
@@ -206,6 +216,11 @@ export class LockCollection {
   /** Whether a handshake has found out the kind of the server. */
   get isServerKnown(): boolean {
     return this.#handshake.isDone;
+  }
+
+  /** Whether the collection is behind a router of a sharded cluster. */
+  get isSharded(): boolean {
+    return this.#handshake.foundRouter;
   }
 
   /** Finds out the kind of the server, and its time. */

@@ -21,6 +21,8 @@ export interface Refused {
   readonly error: unknown;
   /** False if the driver refused: the client is closed, or the call is invalid. */
   readonly byServer: boolean;
+  /** Set if an earlier copy of the same operation may have been applied: only the last copy was surely refused. */
+  readonly isSecondCopy?: boolean;
 }
 
 export interface Unknown {

@@ -63,7 +63,9 @@ export class Attempt {
     const outcome = await submission.outcome;
     const mayArrive = outcome.type === 'unknown' && outcome.maybeApplied;
     this.copies.copyEnded(mayArrive);
-    if (!mayArrive && outcome.type !== 'done') this.#mayBeStored = mayHaveBeenStored;
+    const isSettled =
+      outcome.type === 'done' || (outcome.type === 'refused' && outcome.isSecondCopy === true);
+    if (!mayArrive && !isSettled) this.#mayBeStored = mayHaveBeenStored;
     return this.#learn(outcome);
   }
 

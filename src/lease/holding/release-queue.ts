@@ -85,8 +85,9 @@ export class ReleaseQueue {
       await sleepUntil(this.#clock, copies.overAtMs);
       if (this.#closed) break;
       left = await this.#leave(leftover, true);
-      // Either the store gave no answer while the lease could last, or there is no document. Without a document, only
-      // the local clock shows that no copy can arrive any more.
+      // Either the store gave no answer while the lease could last, or there is no document. (A repeat is a whole
+      // transition, whose reply shows the time.) Without a document, only the local clock shows that no copy can arrive
+      // any more.
       if (left?.nowMs === undefined) break;
       await BETWEEN_REPEATS.pause(this.#clock, repeats);
     }

@@ -150,7 +150,10 @@ function entering(seats: SeatRules, request: Request): FastPath {
   };
 }
 
-/** The reply that shows one lease and nobody else; `undefined` if the document shows something else. */
+/**
+ * The reply with this one lease; `undefined` if the document shows another lease, or none. Its counts say what the update
+ * found: it has granted the lease on a vacant lock. A read that follows may be later than that.
+ */
 function readTaken(
   seats: SeatRules,
   document: StoredFields,

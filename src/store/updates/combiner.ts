@@ -220,9 +220,9 @@ export class Combiner {
         upsert: mayCreate(operations),
       };
     });
-    if (outcome.type !== 'done') {
-      const mayBeApplied = isSecondCopy && outcome.type === 'unknown';
-      return mayBeApplied ? { ...outcome, maybeApplied: true } : outcome;
+    if (outcome.type === 'refused') return { ...outcome, isSecondCopy };
+    if (outcome.type === 'unknown') {
+      return { ...outcome, maybeApplied: outcome.maybeApplied || isSecondCopy };
     }
     const answer = { ...readAnswer(seats, operations, outcome.value, onlyLeaves), isSecondCopy };
     this.#hint.learn(name, operations, answer.reply, this.#clock.nowMs());

@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '../../clock.js';
 import type { Fields } from '../../protocol/expressions.js';
-import type { SeatRules } from '../../protocol/seats.js';
-import { leaving } from '../../protocol/pipeline/fast-path.js';
 import type { FastPath, FastPathAnswer } from '../../protocol/pipeline/fast-path.js';
-import type { LockCollection, NamedUpdate } from '../lock-collection.js';
-import type { Outcome } from '../outcome.js';
+import { updatesOf } from './group-updates.js';
+import type { LockCollection } from '../lock-collection.js';
+import { codeOf } from '../outcome.js';
+import type { Outcome, Refused, Unknown } from '../outcome.js';
 
 /** The most statements in one group. Another client's write to the same documents waits for one group at most. */
 const MAX_STATEMENTS = 64;
@@ -14,6 +14,14 @@ const MAX_STATEMENTS = 64;
  * the groups are smaller, and each statement costs more.
  */
 const USUAL_IN_FLIGHT = 2;
+
+/**
+ * A document that blocks its statement, for example by a long transaction, delays the statements behind it until the time
+ * bound of the group; then each of them is repeated alone. So the bound is short: this time in ms, or this many times as
+ * long as groups take lately. The second keeps a slow server from getting all statements of a group once more.
+ */
+const MIN_BOUND_MS = 1_000;
+const BOUND_FACTOR = 20;
 
 /** If the groups in flight have no answer after this time, others do not wait for them any more. */
 const SLOW_GROUP_MS = 50;
@@ -55,7 +63,10 @@ export interface Commit {
 }
 
 /** The part of the collection that the committer uses. */
-type Store = Pick<LockCollection, 'boundMs' | 'unanswered' | 'transition' | 'updateEach' | 'readAfterUpdate'>;
+type Store = Pick<
+  LockCollection,
+  'isSharded' | 'boundMs' | 'unanswered' | 'transition' | 'updateEach' | 'readAfterUpdate'
+>;
 
 interface Statement {
   readonly name: string;
@@ -74,14 +85,14 @@ interface Sent extends Statement {
 /**
  * Commits statements on different documents in groups. A statement is the fast path of the first copy of one operation.
  *
- * What is asked for while a group is in flight goes together in the next: one update of up to 64 statements, which
- * stops at no failure, then one read that shows what became of them. Nothing waits for company: while fewer than two
+ * What is asked for while a group is in flight goes together in the next: one update of up to 64 statements, then one
+ * read that shows what became of them. Nothing waits for company: while fewer than two
  * groups are in flight, a statement is sent at once, and a lonely one goes as one command with its answer.
  *
  * The server counts how many statements changed their document. If all did, each has been applied. Otherwise a statement
  * is confirmed if the read shows its id; the others were surely not applied if the count has no room for them. A
- * statement that is not confirmed comes back to its lock, which sends the whole transition alone. So one refused,
- * corrupt or contended document costs the others of its group nothing but the time.
+ * statement that is not confirmed comes back to its lock, which sends the whole transition alone. So a refused, corrupt
+ * or contended document costs the others of its group no more than the time, which is bounded.
  *
  * The read may be local: a majority has acknowledged the update. The proof needs the first copy: an isolated old primary
  * acknowledges an update that changes nothing, and would show the effect of an earlier copy (E1).
@@ -94,6 +105,8 @@ export class Committer {
   readonly #others = new Set<Statement>();
   #inFlight = 0;
   #startedMs = -Infinity;
+  /** How long groups take lately, in ms: a moving average. Infinite before the first group. */
+  #usualMs = Infinity;
   #isStartQueued = false;
   #timer: Timer | undefined;
 
@@ -218,32 +231,43 @@ export class Committer {
   }
 
   async #sendTogether(group: readonly Statement[]): Promise<void> {
-    const endMs = this.#clock.nowMs() + this.#store.boundMs;
+    const sentMs = this.#clock.nowMs();
+    const endMs = sentMs + this.#store.boundMs;
     let sent: readonly Sent[] = [];
     const updated = await this.#store.updateEach(() => {
       sent = group.map((statement) => ({ ...statement, path: statement.make() }));
-      return updatesOf(sent);
-    });
+      return updatesOf(sent, this.#store.isSharded);
+    }, this.#groupBoundMs);
+    this.#took(this.#clock.nowMs() - sentMs);
     if (updated.type !== 'done') {
       // What the server refuses to a group it may grant to some of its statements, each alone.
       const isRefused = updated.type === 'refused' && updated.byServer;
       for (const { settle } of group) {
-        settle(isRefused ? { type: 'unconfirmed', maybeApplied: true } : updated);
+        settle(isRefused ? { type: 'unconfirmed', maybeApplied: true } : failureOfGroup(updated));
       }
       return;
     }
-    const areAllApplied = updated.value === sent.length;
+    const { count, isExact } = updated.value;
+    const areAllApplied = count === sent.length;
     const unread: Sent[] = [];
     for (const statement of sent) {
       const { counted } = statement.path;
       if (areAllApplied && counted !== undefined) statement.settle({ ...updated, value: counted });
       else unread.push(statement);
     }
-    const unreadChanges = updated.value - (sent.length - unread.length);
+    const unreadChanges = isExact ? count - (sent.length - unread.length) : Infinity;
     if (unread.length > 0) await this.#readLater(unread, unreadChanges, endMs);
   }
 
-  /** @param changes - How many of these statements changed their document. */
+  get #groupBoundMs(): number {
+    return Math.min(Math.max(MIN_BOUND_MS, BOUND_FACTOR * this.#usualMs), this.#store.boundMs);
+  }
+
+  #took(ms: number): void {
+    this.#usualMs = this.#usualMs === Infinity ? ms : (7 * this.#usualMs + ms) / 8;
+  }
+
+  /** @param changes - How many of these statements changed their document; `Infinity`: that is not known. */
   async #readLater(unread: readonly Sent[], changes: number, endMs: number): Promise<void> {
     const fields = unread.reduce<Fields>((merged, { path }) => ({ ...merged, ...path.fields }), {});
     const names = unread.map(({ name }) => name);
@@ -265,23 +289,8 @@ export class Committer {
   }
 }
 
-/** One update for all leaves of a kind, and one for each other statement. */
-function updatesOf(group: readonly Sent[]): readonly NamedUpdate[] {
-  const leaves = new Map<SeatRules, { readonly names: string[]; readonly ids: string[] }>();
-  const updates: NamedUpdate[] = [];
-  for (const { name, path } of group) {
-    if (path.leave === undefined) {
-      updates.push({ names: [name], pipeline: path.pipeline, upsert: path.upsert });
-      continue;
-    }
-    const { seats, id } = path.leave;
-    const { names, ids } = leaves.get(seats) ?? { names: [], ids: [] };
-    leaves.set(seats, { names, ids });
-    names.push(name);
-    ids.push(id);
-  }
-  for (const [seats, { names, ids }] of leaves) {
-    updates.push({ names, pipeline: leaving(seats, ids), upsert: false });
-  }
-  return updates;
-}
+/** A server that answers with an error may have applied a part of the group, whatever the error says of one update. */
+const failureOfGroup = (failure: Refused | Unknown): Refused | Unknown =>
+  failure.type === 'unknown' && codeOf(failure.error) !== undefined
+    ? { ...failure, maybeApplied: true }
+    : failure;

@@ -93,6 +93,8 @@ export class UncontendedHint {
   }
 
   #remember(name: string, seen: Seen): void {
+    // A map keeps the order in which names were added: the names used last are forgotten last.
+    this.#seen.delete(name);
     this.#seen.set(name, seen);
     if (this.#seen.size <= MAX_REMEMBERED) return;
     const [oldest = name] = this.#seen.keys();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import { fastPath } from '../../../src/protocol/pipeline/fast-path.js';
 import type { FastPath } from '../../../src/protocol/pipeline/fast-path.js';
-import type { NamedUpdate, Update } from '../../../src/store/lock-collection.js';
+import type { Changes, NamedUpdate, Update } from '../../../src/store/lock-collection.js';
 import type { Outcome } from '../../../src/store/outcome.js';
 import { Committer } from '../../../src/store/updates/committer.js';
 import type { Commit } from '../../../src/store/updates/committer.js';
@@ -10,7 +10,7 @@ import { ManualClock } from '../../support/manual-clock.js';
 
 type Documents = readonly Readonly<Record<string, unknown>>[];
 
-const BOUND_MS = 1_000;
+const BOUND_MS = 5_000;
 const NOW = new Date(1_700_000_000_000);
 
 /** A command that the committer has sent, and its answer, which the test gives. */
@@ -19,7 +19,7 @@ type Sent =
   | {
       readonly type: 'group';
       readonly names: readonly string[];
-      answer(changed: number): void;
+      answer(count: number, isExact?: boolean): void;
       fail(outcome?: Outcome<never>): void;
     }
   | {
@@ -39,12 +39,15 @@ const unanswered = (): Outcome<never> => ({
 class CommitterHarness {
   readonly clock = new ManualClock();
   readonly sent: Sent[] = [];
+  /** The time bounds of the groups, in ms. */
+  readonly bounds: number[] = [];
   readonly committer: Committer;
 
   constructor() {
     this.committer = new Committer(
       {
         boundMs: BOUND_MS,
+        isSharded: false,
         unanswered: () => new Error('no answer'),
         transition: (name, make) => {
           make();
@@ -55,9 +58,15 @@ class CommitterHarness {
             fail,
           }));
         },
-        updateEach: (make) => {
+        updateEach: (make, boundMs) => {
+          this.bounds.push(boundMs);
           const names = make().flatMap((update: NamedUpdate) => update.names);
-          return this.#answered<number>((answer, fail) => ({ type: 'group', names, answer, fail }));
+          return this.#answered<Changes>((done, fail) => {
+            const answer = (count: number, isExact = true): void => {
+              done({ count, isExact });
+            };
+            return { type: 'group', names, answer, fail };
+          });
         },
         readAfterUpdate: (names) =>
           this.#answered<Documents>((answer, fail) => ({ type: 'read', names, answer, fail })),
@@ -188,6 +197,29 @@ describe('the committer', () => {
     expect(await endsOf(commits)).toEqual(['applied', 'not confirmed', 'not confirmed']);
   });
 
+  it('denies no statement of a group in which an update failed, because the count is too low then', async () => {
+    const harness = new CommitterHarness();
+    const commits = [harness.leave('a'), harness.enter('b'), harness.leave('c')];
+    await settled();
+    harness.get(0, 'group').answer(1, false);
+    await settled();
+    harness.get(1, 'read').answer([heldBy('a', 'wanother'), heldBy('b'), heldBy('c')]);
+    expect(await endsOf(commits)).toEqual(['not confirmed', 'applied', 'not confirmed']);
+  });
+
+  it('takes no error of the server as a proof that no statement of the group was applied', async () => {
+    const harness = new CommitterHarness();
+    const error = Object.assign(new Error('not primary'), { name: 'MongoServerError', code: 10_107 });
+    const first = ['a', 'b'].map((name) => harness.enter(name));
+    await settled();
+    harness.get(0, 'group').fail({ type: 'unknown', error, maybeApplied: false });
+    for (const { outcome } of first) expect(await outcome).toMatchObject({ maybeApplied: true });
+    const second = ['c', 'd'].map((name) => harness.enter(name));
+    await settled();
+    harness.get(1, 'group').fail({ type: 'unknown', error: new Error('no server'), maybeApplied: false });
+    for (const { outcome } of second) expect(await outcome).toMatchObject({ maybeApplied: false });
+  });
+
   it('denies a statement if the count has no room for it', async () => {
     const harness = new CommitterHarness();
     const commits = [harness.leave('a'), harness.enter('b'), harness.leave('c')];
@@ -244,6 +276,22 @@ describe('the committer', () => {
     expect(await endsOf(second)).toEqual(['refused', 'refused']);
   });
 
+  it('gives a group a second, or 20 times as long as groups take, but at most the time bound of a call', async () => {
+    const harness = new CommitterHarness();
+    for (const [index, tookMs] of [100, 100, 10, 5_000].entries()) {
+      harness.leave('a');
+      harness.leave('b');
+      await settled();
+      harness.clock.moveWithoutTimers(tookMs);
+      harness.get(index, 'group').answer(2);
+      await settled();
+    }
+    harness.leave('a');
+    harness.leave('b');
+    await settled();
+    expect(harness.bounds).toEqual([BOUND_MS, 2_000, 2_000, 1_775, BOUND_MS]);
+  });
+
   it('has two groups in flight, and sends what arrives meanwhile together, leaves first', async () => {
     const harness = new CommitterHarness();
     const commits = [harness.enter('a')];
@@ -256,7 +304,7 @@ describe('the committer', () => {
     harness.get(0, 'alone').answer(heldBy('a'));
     await settled();
     const group = harness.get(2, 'group');
-    expect(group.names).toEqual(['c', 'd', 'e']);
+    expect(group.names).toEqual(['e', 'c', 'd']);
     harness.get(1, 'alone').answer(heldBy('b'));
     group.answer(3);
     await settled();

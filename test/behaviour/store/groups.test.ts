@@ -1,4 +1,6 @@
+import type { Document, RunCommandOptions } from 'mongodb';
 import { describe, expect, it } from 'vitest';
+import { later } from '../../../lab/patience.js';
 import type { LockHandle } from '../../../src/index.js';
 import { CorruptLockDocumentError, StoreUnavailableError } from '../../../src/index.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
@@ -153,6 +155,46 @@ describe('locks with different names, asked for in one turn', () => {
     const next = await waiting;
     expect(next.map(({ isHeld }) => isHeld)).toEqual([true, true, true]);
     await expectHeld(other, next);
+  });
+
+  it('report no lock as lost that was released by an update which then failed, and was taken by another', async () => {
+    const [one, other] = await twoProviders({ leaseMs: 60_000, createIndexes: false });
+    const names = ['a', 'b', 'c'];
+    const handles = await acquireAll(one, names);
+    const lost: string[] = [];
+    one.locks.on('lost', ({ lockName }) => lost.push(lockName));
+    // The server has released a when it refuses b, and does not count a.
+    await one.db.command({
+      collMod: 'distributed.locks',
+      validator: { $or: [{ _id: { $ne: 'b' } }, { holder: { $ne: null } }] },
+    });
+    const command = one.db.command.bind(one.db);
+    one.db.command = async (sent: Document, options?: RunCommandOptions) => {
+      if ('find' in sent) await other.locks.acquireMutex('a');
+      return await command(sent, options);
+    };
+    const [a, , c] = handles.map((handle) => later(handle.release()));
+    expect([await a, await c]).toEqual([true, true]);
+    expect(lost).toEqual([]);
+    await one.db.command({ collMod: 'distributed.locks', validator: {} });
+  });
+
+  it('are granted although a transaction of the application blocks one of them', async () => {
+    const provider = await warm();
+    const names = NAMES.slice(0, 4);
+    await Promise.all((await acquireAll(provider, names)).map((handle) => handle.release()));
+    const session = provider.client.startSession();
+    session.startTransaction();
+    await provider.db
+      .collection<{ _id: string }>('distributed.locks')
+      .updateOne({ _id: names[0] ?? '' }, { $set: { note: 1 } }, { session });
+    const [blocked, ...others] = names.map((name) => later(provider.locks.acquireMutex(name)));
+    const handles = await Promise.all(others);
+    expect(session.inTransaction()).toBe(true);
+    await session.abortTransaction();
+    await session.endSession();
+    const last = await blocked;
+    await expectHeld(provider, [...(last === undefined ? [] : [last]), ...handles]);
   });
 
   it('report a lock as lost that was taken away before the release of its group', async () => {

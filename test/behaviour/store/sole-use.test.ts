@@ -43,9 +43,13 @@ describe.each(Object.keys(KINDS))('an uncontended lock, acquired as %s', (kind) 
       tokens.push(lock.fencingToken);
       expect(await lock.release()).toBe(true);
     };
-    for (let round = 0; round < 3; round += 1) await takeAndGiveBack();
-    // The first stage of the first update makes a lock of a new document.
-    expect(stages(provider)).toEqual([2, 1, 1, 1, 1, 1]);
+    await takeAndGiveBack();
+    // The first stage makes a lock of a new document.
+    expect(stages(provider)[0]).toBe(2);
+    await eventually('two rounds on the fast path', async () => {
+      await takeAndGiveBack();
+      return stages(provider).slice(-4).join() === '1,1,1,1';
+    });
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
     expect(await provider.locks.inspect('a')).toMatchObject({ holders: [], waiters: [] });
   });
