@@ -43,6 +43,8 @@ export type WorkerLine =
   | (At<'adding'> & OfAdd)
   /** `isLate`: the hold was over when the answer came, so the lock did not protect the add. */
   | (At<'added'> & OfAdd & { readonly outcome: 'ok' | 'fail' | 'unknown'; readonly isLate: boolean })
+  /** What is asked for on many locks goes to the server as one command: a group of so many operations. */
+  | (At<'group'> & { readonly operations: number })
   /** Something that must never happen, such as an unhandled rejection or an error without a type (R2). */
   | (At<'complaint'> & { readonly what: string })
   /** All is released and closed. `resources`: what is still open then, by kind. */

@@ -29,6 +29,8 @@ export interface Judgement {
   readonly versions: number;
   readonly grants: readonly Grant[];
   readonly requests: number;
+  /** How many operations each group had that workers sent. */
+  readonly groups: readonly number[];
   /** How often each fault happened, by number. */
   readonly faults: ReadonlyMap<number, number>;
   /** How many small effects the faults had that consist of many, by the name of the effect. */
@@ -94,6 +96,7 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
     versions: versions.versions,
     grants,
     requests: history.workers.flat().filter(({ type }) => type === 'asked').length,
+    groups: history.workers.flat().flatMap((line) => (line.type === 'group' ? [line.operations] : [])),
     faults: faultsIn(history),
     effects: effectsIn(history),
     killed: history.run.filter(({ type }) => type === 'worker killed').length,

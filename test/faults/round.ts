@@ -38,7 +38,7 @@ const HEAL_BOUND_MS = 90_000;
 
 const THINK_MS = 30;
 
-const ACTORS = 5;
+const [ACTORS, BURSTS] = [5, 1];
 
 export interface RoundPlan {
   readonly seed: number;
@@ -65,6 +65,8 @@ export interface RoundPlan {
   readonly faultMs: { readonly min: number; readonly max: number };
   /** The actors of each worker. Default: 5, so that a grant is heard of by another's answer as often as by events. */
   readonly actors?: number | undefined;
+  /** How many others of each worker ask for many new names in one turn. Default: 1. */
+  readonly bursts?: number | undefined;
   /** More options of the workers' providers. */
   readonly options?: Partial<LockProviderOptions> | undefined;
   /** How long a worker may take from its last order to its end. Default: 60 s. */
@@ -194,6 +196,7 @@ class Round {
         {
           seed: random.between(0, 0x7f_ff_ff_ff),
           actors: this.#plan.actors ?? ACTORS,
+          bursts: this.#plan.bursts ?? BURSTS,
           isSteady: false,
           options,
         },
@@ -204,7 +207,7 @@ class Round {
     await hire();
     await hire({}, faked);
     await hire({ wakeups: 'polling' });
-    await this.#crew.hire({ seed: 0, actors: 1, isSteady: true, options: this.#options });
+    await this.#crew.hire({ seed: 0, actors: 1, bursts: 0, isSteady: true, options: this.#options });
     return {
       cluster,
       crew: this.#crew,

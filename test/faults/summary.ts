@@ -9,6 +9,9 @@ interface Result extends Omit<RoundResult, 'history' | 'grants'> {
   readonly grants: number;
 }
 
+/** A group of fewer operations shows little. */
+const LARGE_GROUP = 4;
+
 /** The figures of several rounds together. */
 export class Summary {
   readonly #results: Result[] = [];
@@ -28,6 +31,12 @@ export class Summary {
       ['rounds', this.#results.length],
       ['requests', this.#sum(({ requests }) => requests)],
       ['grants and changes of mode', this.#sum(({ grants }) => grants)],
+      ['groups of operations on different locks', this.#sum(({ groups }) => groups.length)],
+      ['of them with four or more', this.#sum(({ groups }) => largeOf(groups).length)],
+      [
+        'operations in these',
+        this.#sum(({ groups }) => largeOf(groups).reduce((sum, size) => sum + size, 0)),
+      ],
       ['versions of lock documents', this.#sum(({ versions }) => versions)],
       ['faults', this.#sum(({ faults }) => [...faults.values()].reduce((sum, count) => sum + count, 0))],
       ['worker processes killed', this.#sum(({ killed }) => killed)],
@@ -105,6 +114,9 @@ export class Summary {
     return this.#results.reduce((sum, result) => sum + of(result), 0);
   }
 }
+
+const largeOf = (groups: readonly number[]): readonly number[] =>
+  groups.filter((operations) => operations >= LARGE_GROUP);
 
 const spread = (times: readonly number[]): readonly string[] =>
   times.length === 0

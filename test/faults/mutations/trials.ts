@@ -8,12 +8,16 @@ import { isolatedPrimary, lateReplies, skewedFailover, slowReopening } from './s
 /** The plan of a round that shows a certain kind of bug. */
 export type Trial = Omit<RoundPlan, 'seed' | 'cluster' | 'program' | 'keepsJournals'>;
 
-const QUIET = { storeFaults: [], processFaults: [], faultMs: { min: 0, max: 0 } } as const;
+/** Bursts have trials of their own: the requests of the others are fewer beside them. */
+const QUIET = { storeFaults: [], processFaults: [], faultMs: { min: 0, max: 0 }, bursts: 0 } as const;
 
 /** No lease expires, and a waiter looks later than a strict round allows a grant to be heard of. */
 const STRICT = { isStrict: true, leaseMs: 15_000 } as const;
 
 const ORDINARY = { isStrict: false, leaseMs: 2_000 } as const;
+
+/** Almost all requests go to the server in groups. */
+const BURSTS = { actors: 1, bursts: 1 } as const;
 
 const SECOND = 1_000;
 
@@ -84,6 +88,20 @@ export const TRIALS = {
     ...{ ...QUIET, ...ORDINARY, leaseMs: 4_000, storeFaults: [skewedFailover] },
     // Longer than a grant is late on a busy machine, so that an early grant shows.
     ...{ options: { clockAllowanceMs: 1_500 }, durationMs: 20 * SECOND },
+  },
+  'new names': { ...QUIET, ...ORDINARY, ...BURSTS, durationMs: 8 * SECOND },
+  'new names, strictly': { ...QUIET, ...STRICT, ...BURSTS, durationMs: 10 * SECOND },
+  'new names, lost replies': {
+    ...{ ...QUIET, ...STRICT, ...BURSTS, storeFaults: [lostReplies] },
+    ...{ faultMs: { min: 300, max: 2_000 }, durationMs: 12 * SECOND },
+  },
+  'new names, short cuts': {
+    ...{ ...QUIET, ...STRICT, ...BURSTS, storeFaults: [cutOff] },
+    ...{ faultMs: { min: 200, max: 600 }, durationMs: 12 * SECOND },
+  },
+  'new names, an isolated primary': {
+    ...{ ...QUIET, ...ORDINARY, ...BURSTS, storeFaults: [isolatedPrimary] },
+    ...{ faultMs: { min: 3_000, max: 5_000 }, durationMs: 15 * SECOND },
   },
 } as const satisfies Readonly<Record<string, Trial>>;
 

@@ -1,6 +1,7 @@
 import { killCursors } from '../../../lab/mongo-server/kill-cursors.js';
 import { eventually, pause } from '../../../lab/patience.js';
 import type { FaultCluster } from '../../../lab/cluster/fault-cluster.js';
+import { NEW_NAME } from '../workload/bursts.js';
 import { APP_NAME } from '../workload/messages.js';
 import { during, last, onPrimary } from './fault-world.js';
 import type { Fault, FaultWorld } from './fault-world.js';
@@ -77,6 +78,9 @@ async function killStreams(world: FaultWorld): Promise<number> {
   });
 }
 
+/** Nobody would miss the document of a lock that is used only once. */
+const USED_AGAIN = { $not: new RegExp(`^${NEW_NAME}`) };
+
 export const lostDocuments: Fault = {
   number: 18,
   title: 'the collection or a document is lost',
@@ -91,8 +95,8 @@ export const lostDocuments: Fault = {
         else if (how === 'rename') await db.renameCollection(collection, `gone-${random.between(0, 1e9)}`);
         else
           await db
-            .collection(collection)
-            .deleteOne({ kind: random.pick(['mutex', 'reader-writer', 'semaphore']) });
+            .collection<{ _id: string; kind: string }>(collection)
+            .deleteOne({ kind: random.pick(['mutex', 'reader-writer', 'semaphore']), _id: USED_AGAIN });
       });
     });
   },

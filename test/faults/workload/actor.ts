@@ -8,8 +8,9 @@ import type {
 import { pause } from '../../../lab/patience.js';
 import type { SetName, WorkerLine } from '../history.js';
 import type { Random } from '../../../lab/random.js';
+import { answered, asked } from './asks.js';
 import type { Journal } from './journal.js';
-import { codeOf, ObservedHold } from './observed-hold.js';
+import { ObservedHold } from './observed-hold.js';
 import type { ProtectedSet } from './sets.js';
 import { askFor, drawWish, drawWishes, requestOf } from './wishes.js';
 import type { Wish } from './wishes.js';
@@ -55,8 +56,8 @@ export class Actor {
     const wish = drawWish(this.#random, this.#stage.onlyLock);
     const isTry = this.#random.percent(25);
     const { options, timeoutMs } = this.#drawOptions(isTry);
-    const asks = [this.#asked(wish, timeoutMs, false)] as const;
-    const handle = await this.#answered(asks, askFor(this.#stage.locks, wish, options, isTry));
+    const asks = [asked(this.#stage, wish, timeoutMs, false)] as const;
+    const handle = await answered(this.#stage, asks, askFor(this.#stage.locks, wish, options, isTry));
     if (handle === null) return;
     const hold = new ObservedHold(handle, asks[0], this.#stage.journal);
     await this.#live(hold, wish);
@@ -69,9 +70,10 @@ export class Actor {
     const { locks, journal } = this.#stage;
     const wishes = drawWishes(this.#random, this.#stage.onlyLock);
     const { options, timeoutMs } = this.#drawOptions(false);
-    const asks = wishes.map((wish) => this.#asked(wish, timeoutMs, true));
+    const asks = wishes.map((wish) => asked(this.#stage, wish, timeoutMs, true));
     const requests = wishes.map((wish) => requestOf(locks, wish));
-    const all: CompositeHandle<LockRequest[]> | null = await this.#answered(
+    const all: CompositeHandle<LockRequest[]> | null = await answered(
+      this.#stage,
       asks,
       locks.acquireAll(requests, options),
     );
@@ -85,12 +87,6 @@ export class Actor {
     for (const hold of holds) hold.released(wasHeld);
   }
 
-  #asked({ lock, seat }: Wish, timeoutMs: number | null, isOneOfSeveral: boolean): number {
-    const ask = this.#stage.nextAsk();
-    this.#stage.journal.write({ type: 'asked', ask, lock, seat, timeoutMs, isOneOfSeveral });
-    return ask;
-  }
-
   #drawOptions(isTry: boolean): { options: AcquireOptions; timeoutMs: number | null } {
     const why = 'some work';
     if (isTry) return { options: { why }, timeoutMs: 0 };
@@ -98,25 +94,6 @@ export class Actor {
     const timeoutMs = this.#random.between(50, TIMEOUT_MS);
     if (this.#random.percent(80)) return { options: { why, timeoutMs }, timeoutMs };
     return { options: { why, signal: AbortSignal.timeout(timeoutMs) }, timeoutMs };
-  }
-
-  /** Awaits a request, and writes each of its locks to the journal unless it was granted. */
-  async #answered<T>(asks: readonly number[], request: Promise<T | null>): Promise<T | null> {
-    let code: string;
-    try {
-      const granted = await request;
-      if (granted !== null) return granted;
-      code = 'BUSY';
-    } catch (error) {
-      code = codeOf(error) ?? (error instanceof Error && error.name === 'TimeoutError' ? 'ABORTED' : '');
-      if (code === '') {
-        code = String(error);
-        this.#stage.journal.write({ type: 'complaint', what: `acquire: ${code}` });
-      }
-    }
-    const isKnown = code !== 'STORE_UNAVAILABLE';
-    for (const ask of asks) this.#stage.journal.write({ type: 'not granted', ask, code, isKnown });
-    return null;
   }
 
   /** Uses one lock: holds it, looks, confirms it, changes its mode, or changes the data that it protects. */

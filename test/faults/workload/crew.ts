@@ -49,7 +49,7 @@ export class Crew {
   }
 
   async hire(
-    task: Pick<WorkerTask, 'seed' | 'actors' | 'isSteady' | 'options'>,
+    task: Pick<WorkerTask, 'seed' | 'actors' | 'bursts' | 'isSteady' | 'options'>,
     env: NodeJS.ProcessEnv = {},
   ): Promise<Worker> {
     const { program, folder, ...common } = this.#task;

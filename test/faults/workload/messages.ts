@@ -10,6 +10,8 @@ export interface WorkerTask {
   readonly journalPath: string;
   /** How many actors request locks at the same time. */
   readonly actors: number;
+  /** How many others ask for many new names in one turn. */
+  readonly bursts: number;
   /** How long an actor may pause between reading a set and writing it back. */
   readonly thinkMs: number;
   /** The name of the only lock that actors want; `undefined`: all. */

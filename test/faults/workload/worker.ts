@@ -9,6 +9,7 @@ import type { WorkerLine } from '../history.js';
 import { randomFrom } from '../../../lab/random.js';
 import { Actor } from './actor.js';
 import type { Stage } from './actor.js';
+import { Bursts } from './bursts.js';
 import { Candidate } from './candidate.js';
 import { Journal } from './journal.js';
 import { APP_NAME, SETS, STEADY_LEASE_MS, STEADY_LOCK, TRANSACTED_SETS } from './messages.js';
@@ -34,6 +35,14 @@ function resources(): Record<string, number> {
   return counts;
 }
 
+interface GroupCommand {
+  readonly updates: readonly { readonly q: { readonly _id: string | { readonly $in: readonly string[] } } }[];
+}
+
+/** One statement gives back all locks of a kind. */
+const operationsIn = ({ updates }: GroupCommand): number =>
+  updates.reduce((sum, { q: { _id } }) => sum + (typeof _id === 'string' ? 1 : _id.$in.length), 0);
+
 const say: (report: Report) => void = tell;
 
 let isCrashing = false;
@@ -48,7 +57,12 @@ for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
 }
 
 const connection = { appName: APP_NAME, driverInfo: { name: task.driver } };
-const client = new MongoClient(task.uri, connection);
+const client = new MongoClient(task.uri, { ...connection, monitorCommands: true });
+client.on('commandStarted', ({ commandName, command }) => {
+  if (commandName === 'update' && command['ordered'] === false) {
+    journal.write({ type: 'group', operations: operationsIn(command as GroupCommand) });
+  }
+});
 /** For what the locks protect: the driver alone would wait for ever on a stopped primary. */
 const bounded = new MongoClient(task.uri, { ...connection, ...BOUNDS });
 const db = client.db(task.database);
@@ -131,8 +145,13 @@ const actors = Array.from(
   () => new Actor(stage, randomFrom(random.between(0, 0x7f_ff_ff_ff))),
 );
 const candidate = new Candidate(stage, randomFrom(random.between(0, 0x7f_ff_ff_ff)));
+const bursts = Array.from(
+  { length: task.bursts },
+  () => new Bursts(stage, randomFrom(random.between(0, 0x7f_ff_ff_ff))),
+);
 say({ says: 'ready' });
-await Promise.all(task.isSteady ? [holdSteadily()] : [...actors, candidate].map((each) => each.act()));
+const wanting = [...actors, candidate, ...bursts];
+await Promise.all(task.isSteady ? [holdSteadily()] : wanting.map((each) => each.act()));
 await locks.close();
 await client.close();
 await bounded.close();
