@@ -1,33 +1,11 @@
-import type {
-  AcquireOptions,
-  CompositeHandle,
-  LockHandle,
-  LockProvider,
-  LockRequest,
-} from '../../../src/index.js';
+import type { AcquireOptions, CompositeHandle, LockHandle, LockRequest } from '../../../src/index.js';
 import { pause } from '../../../lab/patience.js';
-import type { SetName, WorkerLine } from '../history.js';
 import type { Random } from '../../../lab/random.js';
 import { answered, asked } from './asks.js';
-import type { Journal } from './journal.js';
 import { ObservedHold } from './observed-hold.js';
-import type { ProtectedSet } from './sets.js';
+import type { Stage } from './stage.js';
 import { askFor, drawWish, drawWishes, requestOf } from './wishes.js';
 import type { Wish } from './wishes.js';
-
-/** The parts that all actors of a worker share. */
-export interface Stage {
-  readonly locks: LockProvider;
-  readonly journal: Journal<WorkerLine>;
-  readonly leaseMs: number;
-  /** How long an actor may pause between reading a set and writing it back. */
-  readonly thinkMs: number;
-  /** The name of the only lock that actors want; `undefined`: all. */
-  readonly onlyLock: string | undefined;
-  readonly sets: Readonly<Record<SetName, ProtectedSet>>;
-  readonly isStopping: boolean;
-  nextAsk(): number;
-}
 
 /** The longest times that an actor is idle, holds and waits in the ordinary case. */
 const [IDLE_MS, HOLD_MS, TIMEOUT_MS] = [60, 60, 8_000];

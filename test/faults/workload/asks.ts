@@ -1,16 +1,16 @@
-import type { Stage } from './actor.js';
+import type { Stage } from './stage.js';
 import { codeOf } from './observed-hold.js';
 import type { Wish } from './wishes.js';
 
 /** Writes a request to the journal, before the call. Returns its number. */
 export function asked(
-  { journal, nextAsk }: Stage,
+  stage: Stage,
   { lock, seat }: Wish,
   timeoutMs: number | null,
   isOneOfSeveral: boolean,
 ): number {
-  const ask = nextAsk();
-  journal.write({ type: 'asked', ask, lock, seat, timeoutMs, isOneOfSeveral });
+  const ask = stage.nextAsk();
+  stage.journal.write({ type: 'asked', ask, lock, seat, timeoutMs, isOneOfSeveral });
   return ask;
 }
 

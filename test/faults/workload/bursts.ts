@@ -2,7 +2,7 @@ import { pause } from '../../../lab/patience.js';
 import type { Random } from '../../../lab/random.js';
 import { nowNs } from '../history.js';
 import type { Mode } from '../history.js';
-import type { Stage } from './actor.js';
+import type { Stage } from './stage.js';
 import { answered, asked } from './asks.js';
 import { ObservedHold } from './observed-hold.js';
 import { askFor } from './wishes.js';

@@ -1,7 +1,7 @@
 import type { LeaderElection, LockHandle, WhyDeposed } from '../../../src/index.js';
 import { later, pause } from '../../../lab/patience.js';
 import type { Random } from '../../../lab/random.js';
-import type { Stage } from './actor.js';
+import type { Stage } from './stage.js';
 import { codeOf, ObservedHold } from './observed-hold.js';
 
 const ELECTION = 'election';

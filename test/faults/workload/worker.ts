@@ -8,7 +8,7 @@ import { onOrders, task as given, tell } from '../../../lab/processes/parent.js'
 import type { WorkerLine } from '../history.js';
 import { randomFrom } from '../../../lab/random.js';
 import { Actor } from './actor.js';
-import type { Stage } from './actor.js';
+import type { Stage } from './stage.js';
 import { Bursts } from './bursts.js';
 import { Candidate } from './candidate.js';
 import { Journal } from './journal.js';
