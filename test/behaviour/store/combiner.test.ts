@@ -195,4 +195,25 @@ describe('the combiner', () => {
     update.answer('done');
     expect(await first?.outcome).toMatchObject({ type: 'done' });
   });
+
+  it('tries the fast path for the first copy of a request, and never for a repeat', async () => {
+    const harness = new CombinerHarness();
+    const first = harness.enqueue('w1');
+    // A fast path puts no waiter into the queue.
+    const fastPath = await harness.update(0);
+    expect(fastPath.ids).toEqual([]);
+    fastPath.answer('done');
+    const whole = await harness.update(1);
+    expect(whole.ids).toEqual(['w1']);
+    whole.answer('done');
+    expect(await first.outcome).toMatchObject({ type: 'done' });
+
+    const make = (): Request => requestOf('w2');
+    const operation = { type: 'enqueue', id: 'w2', make } as const;
+    const repeat = harness.combiner.submit('unseen', mutexSeats, operation, { isRepeat: true });
+    const update = await harness.update(2);
+    expect(update.ids).toEqual(['w2']);
+    update.answer('done');
+    expect(await repeat.outcome).toMatchObject({ type: 'done' });
+  });
 });
