@@ -6,6 +6,7 @@ import { buildProgram } from '../../../lab/processes/program.js';
 import type { BuiltProgram } from '../../../lab/processes/program.js';
 import { WORKER } from '../workload/crew.js';
 import type { Edit, Mutation } from './mutation.js';
+import { GROUP_MUTATIONS } from './group-mutations.js';
 import { PROCESS_MUTATIONS } from './process-mutations.js';
 import { PROTOCOL_MUTATIONS } from './protocol-mutations.js';
 
@@ -14,7 +15,11 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** Inside the project, so that imports are found. */
 const MUTANTS = join(ROOT, '.cache/mutants');
 
-export const MUTATIONS: readonly Mutation[] = [...PROTOCOL_MUTATIONS, ...PROCESS_MUTATIONS];
+export const MUTATIONS: readonly Mutation[] = [
+  ...PROTOCOL_MUTATIONS,
+  ...PROCESS_MUTATIONS,
+  ...GROUP_MUTATIONS,
+];
 
 /** Applies an edit. Its text must occur once, so that the list stays up to date. */
 export function edited(text: string, { file, find, replace }: Edit): string {

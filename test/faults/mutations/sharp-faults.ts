@@ -1,6 +1,9 @@
+import type { Document } from 'mongodb';
+
 import { pause } from '../../../lab/patience.js';
 import { drawVictim, during, last } from '../nemesis/fault-world.js';
 import type { Fault, FaultWorld } from '../nemesis/fault-world.js';
+import { APP_NAME } from '../workload/messages.js';
 
 /** Faults for one bug each, which random faults would show too rarely in a trial of seconds. */
 
@@ -19,6 +22,34 @@ export const isolatedPrimary: Fault = {
     });
   },
 };
+
+/**
+ * A majority misses the groups of operations, and the old primary says so at once, while it is still the primary. When it
+ * is replaced, it would be too late: the processes do not wait for its answers any more.
+ */
+export const unacknowledgedGroups: Fault = {
+  number: 5,
+  title: 'the primary is cut off from the other members, and reports that no majority has the updates',
+  async inject(world) {
+    const { cluster } = world;
+    await during(world, this, 'from the other members, with errors', async () => {
+      const primary = await cluster.untilPrimary();
+      const failPoint = (mode: 'alwaysOn' | 'off'): Document => ({
+        ...{ configureFailPoint: 'failCommand', mode },
+        data: { failCommands: ['update'], appName: APP_NAME, writeConcernError: NOT_REPLICATED },
+      });
+      await primary.admin(failPoint('alwaysOn'));
+      primary.proxy.cut('members');
+      await last(world);
+      await primary.admin(failPoint('off'));
+      primary.proxy.heal();
+      await cluster.untilPrimary();
+    });
+  },
+};
+
+/** With the fail point, the server does not wait for the majority before it reports this error. */
+const NOT_REPLICATED = { code: 64, errmsg: 'waiting for replication timed out' };
 
 /** Delays replies: a lease that is counted from its reply instead of its request lasts too long. */
 export const lateReplies: Fault = {

@@ -3,7 +3,13 @@ import { cutOff, lateRequests, lostReplies } from '../nemesis/network-faults.js'
 import { killedCursors, lostDocuments } from '../nemesis/store-faults.js';
 import type { RoundPlan } from '../round.js';
 import { READ_MOSTLY } from '../workload/wishes.js';
-import { isolatedPrimary, lateReplies, skewedFailover, slowReopening } from './sharp-faults.js';
+import {
+  isolatedPrimary,
+  lateReplies,
+  skewedFailover,
+  slowReopening,
+  unacknowledgedGroups,
+} from './sharp-faults.js';
 
 /** The plan of a round that shows a certain kind of bug. */
 export type Trial = Omit<RoundPlan, 'seed' | 'cluster' | 'program' | 'keepsJournals'>;
@@ -100,7 +106,7 @@ export const TRIALS = {
     ...{ faultMs: { min: 200, max: 600 }, durationMs: 12 * SECOND },
   },
   'new names, an isolated primary': {
-    ...{ ...QUIET, ...ORDINARY, ...BURSTS, storeFaults: [isolatedPrimary] },
+    ...{ ...QUIET, ...ORDINARY, ...BURSTS, storeFaults: [unacknowledgedGroups] },
     ...{ faultMs: { min: 3_000, max: 5_000 }, durationMs: 15 * SECOND },
   },
 } as const satisfies Readonly<Record<string, Trial>>;
