@@ -9,7 +9,7 @@ export const GROUP_MUTATIONS: readonly Mutation[] = [
       {
         file: 'store/updates/committer.ts',
         find: 'if (areAllApplied && counted !== undefined)',
-        replace: 'if ((areAllApplied || updated.value > 0) && counted !== undefined)',
+        replace: 'if ((areAllApplied || updated.value.count > 0) && counted !== undefined)',
       },
     ],
     trial: 'new names, strictly',
@@ -20,9 +20,8 @@ export const GROUP_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'store/lock-collection.ts',
-        find: 'return { ...outcome, value: nModified + (upserted?.length ?? 0) };',
-        replace:
-          "return { ...outcome, value: Math.max(Number(outcome.value['n']), nModified + (upserted?.length ?? 0)) };",
+        find: 'const count = nModified + (upserted?.length ?? 0);',
+        replace: "const count = Math.max(Number(outcome.value['n']), nModified + (upserted?.length ?? 0));",
       },
     ],
     trial: 'new names, strictly',
@@ -57,9 +56,8 @@ export const GROUP_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'store/updates/committer.ts',
-        find: "settle(isRefused ? { type: 'unconfirmed', maybeApplied: true } : updated);",
-        replace:
-          "settle(isRefused ? { type: 'unconfirmed', maybeApplied: true } : { ...updated, maybeApplied: false });",
+        find: ': failureOfGroup(updated)',
+        replace: ': { ...updated, maybeApplied: false }',
       },
     ],
     trial: 'new names, lost replies',
