@@ -30,5 +30,5 @@ export class Backoff {
   }
 }
 
-/** The pauses before a request that has failed, or was not answered, is sent again. */
+/** The pauses before the library repeats a request, a read or an update that failed or did not bring the result. */
 export const BETWEEN_REPEATS: Backoff = new Backoff(10, 500);

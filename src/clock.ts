@@ -67,12 +67,15 @@ class SystemTimer implements Timer {
 
   #arm(): void {
     const delayMs = Math.min(Math.max(Math.ceil(this.#atMs - performance.now()), 0), MAX_TIMER_MS);
-    // Bound, because each hold has a timer, and a closure would take more memory.
+    // A bound method instead of a closure: each hold has a timer, and a closure would take more memory.
     this.#timeout = setTimeout(this.#rang.bind(this), delayMs);
     this.#timeout.unref();
   }
 
-  /** A timer may fire up to a millisecond early by this clock, and a slice of a long wait always fires early. */
+  /**
+   * Called by Node's timer: calls `fire` if `atMs` has passed, and sets the timer again otherwise. Node's timer may
+   * fire up to a millisecond early by this clock, and a slice of a long wait always ends early.
+   */
   #rang(): void {
     if (performance.now() < this.#atMs) this.#arm();
     else this.#fire();

@@ -49,7 +49,7 @@ export class Engine {
   readonly requester: Requester;
   readonly inspector: Inspector;
   readonly elections: Elections;
-  /** The settings for a second change stream, which observes leaders. */
+  /** The settings by which leaders are observed: by a second change stream or by polling. */
   readonly observing: Settings;
   readonly #clock: Clock = systemClock;
   readonly #collection: LockCollection;
@@ -218,7 +218,10 @@ function newProcessId(): string {
   return `${host}:${String(process.pid)}:${randomBytes(8).toString('hex')}`;
 }
 
-/** A connection of Mongoose has a `db` of the driver, but only once it is connected. */
+/**
+ * The error for an argument that is no `Db` of the driver. A connection of Mongoose has a `Db`, but only once it is
+ * connected; the message says how to get one.
+ */
 function notADb(given: unknown): TypeError {
   const isMongoose = typeof (given as { getClient?: unknown } | null | undefined)?.getClient === 'function';
   const hint = isMongoose ? '; for a Mongoose connection, pass connection.getClient().db()' : '';
@@ -226,8 +229,9 @@ function notADb(given: unknown): TypeError {
 }
 
 /**
- * A change stream occupies a connection. In a pool of one connection, no other command would ever be sent (E36), so the
- * provider polls instead.
+ * Checks `db` and the settings, and returns the settings to use. A change stream occupies a connection, so with a pool
+ * of one connection, no other command would ever be sent (E36). The provider polls then, or throws a `RangeError` if
+ * the option `wakeups` demands a change stream.
  */
 function settingsFor(db: Db, settings: Settings): Settings {
   if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') throw notADb(db);
@@ -240,7 +244,10 @@ function settingsFor(db: Db, settings: Settings): Settings {
   return { ...settings, wakeups: 'polling', pollingWhy: 'the client has a pool of one connection' };
 }
 
-/** One connection for the wake stream, one for the stream that observes leaders, and one for everything else. */
+/**
+ * The smallest pool in which a change stream observes leaders: one connection for the wake stream, one for the stream
+ * that observes leaders, and one for everything else.
+ */
 const LEAST_POOL_TO_OBSERVE = 3;
 
 /**

@@ -7,7 +7,7 @@ export const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 /** A name between quotation marks, cut if it is long. */
 export const quoted = (name: string): string => JSON.stringify(shortened(name));
 
-/** Cuts a long message: a server repeats the whole command that it refuses in its message, which may fill pages. */
+/** Cuts a long message: the message of a server that refuses a command may repeat the command, and fill pages. */
 export const shortened = (message: string): string =>
   message.length > 200 ? `${message.slice(0, 200)}…` : message;
 

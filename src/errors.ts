@@ -58,10 +58,10 @@ export class AcquireTimeoutError extends LeaseholdError {
 }
 
 /**
- * Why a hold ended other than by its own release. `expired`: its time was over before an extension was confirmed.
+ * Why a lock is not held any more. `expired`: the time of the hold was over before an extension was confirmed.
  * `evicted`: its seat was found empty or taken. `document-missing`: the lock document is gone. `provider-closed`: the
- * provider was closed. `released`: the handle was used after its release. `revoked`: `revoke` took the hold away; the
- * message says which provider revoked it, and why.
+ * provider was closed. `released`: the handle was used after its release, or the leader has ended its term. `revoked`:
+ * `revoke` took the hold away; the message says which provider revoked it, and why.
  */
 export type LossCause =
   'expired' | 'evicted' | 'document-missing' | 'provider-closed' | 'released' | 'revoked';
@@ -109,7 +109,7 @@ export class LockKindMismatchError extends LeaseholdError {
   }
 }
 
-/** The hold cannot change from its present mode to the other one. The hold stays as it was. */
+/** The hold cannot change from its present mode to the mode that was asked for. The hold stays as it was. */
 export class LockModeError extends LeaseholdError {
   /** Always `LOCK_MODE`. */
   readonly code = 'LOCK_MODE';

@@ -42,14 +42,15 @@ export interface ExtendedEvent extends AttemptEvent {
 
 /**
  * The owner released the hold. If `confirmed` is false, the library does not know that the store removed the lease: the
- * store has not answered reliably, or the lease is left to expire, as the lease of a leader is.
+ * store has not answered reliably, or the event is older than the end of the lease, because a leader is handing over
+ * its term or work of the term outlives its drain.
  */
 export interface ReleasedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
   /** From the grant to the release, in ms. */
   readonly heldMs: number;
-  /** Whether the store has confirmed the release. Also true for a kept seat, which is passed on without the store. */
+  /** Whether the store has confirmed the release. Also true if the process keeps the seat, which sends nothing. */
   readonly confirmed: boolean;
 }
 
@@ -138,7 +139,7 @@ export interface LockProviderEvents {
   released: [ReleasedEvent];
   /** A hold was lost. */
   lost: [LostEvent];
-  /** A handle was forgotten without a release, and its lock was given back. */
+  /** A handle was garbage-collected without a release, and its lock was given back. */
   abandoned: [AbandonedEvent];
   /** A request timed out after it had waited. */
   timeout: [TimeoutEvent];

@@ -13,8 +13,9 @@ type AnyListener = (this: unknown, ...args: unknown[]) => unknown;
 
 /**
  * An EventEmitter whose listeners cannot harm each other or the emitter. eventemitter3 calls listeners in a plain loop,
- * so a listener that throws would stop the other listeners and the code that emits. Here its error becomes a process
- * warning, and so does a failure that has no listener. Durations are given in whole milliseconds.
+ * so a listener that throws would stop the other listeners and the code that emits. Here the error of a listener
+ * becomes a process warning, and so does an event that reports a failure and has no listener. Durations are given in
+ * whole milliseconds.
  */
 export class IsolatedEmitter<Events extends object> extends EventEmitter<Events> {
   // One wrapper per listener, so that `off` finds what `on` registered. The wrapper passes on the `this` of its call.
@@ -108,7 +109,7 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     fn: Listener<Events, E>,
   ): Listener<Events, E> {
     const listener = fn as AnyListener;
-    // For a one-time listener, eventemitter3 itself passes the function that it registered: the wrapper.
+    // eventemitter3 itself removes a one-time listener, and passes the function that it registered: the wrapper.
     if (this.#wrappers.has(listener)) return fn;
     let isolated = this.#isolated.get(listener);
     if (isolated === undefined) {
@@ -136,7 +137,10 @@ function isolate(event: string, listener: AnyListener): AnyListener {
 
 const DURATIONS = ['waitedMs', 'heldMs', 'remainingMs', 'tookMs'] as const;
 
-/** Rounds down, so that a hold never promises more time than it has. Handles and errors are passed on unchanged. */
+/**
+ * Rounds the duration in the payload of an event down, so that the event never promises more time than the hold has.
+ * Returns every other payload, such as a handle or an error, unchanged.
+ */
 function inWholeMs(payload: unknown): unknown {
   if (typeof payload !== 'object' || payload === null) return payload;
   if (Object.getPrototypeOf(payload) !== Object.prototype) return payload;

@@ -40,7 +40,7 @@ import { unavailable } from './store/unavailable.js';
 /**
  * Creates locks that are stored in one collection of a MongoDB database.
  *
- * One provider serves a whole process: all its locks share one change stream for wake-ups and one monitor that extends
+ * One provider serves a whole program: all its locks share one change stream for wake-ups and one monitor that extends
  * every lease. The provider sends nothing before the first lock is requested. Its write concern (majority, journal),
  * read preference and BSON options are its own, whatever the options of the client are. Pool size, server selection and
  * socket timeouts are those of the client.
@@ -158,11 +158,11 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /**
    * Acquires all of these locks, or none.
    *
-   * All locks are asked for at once. If one is not free, the call keeps the locks whose names precede it, gives the
-   * others back, and then acquires one lock after the other in the order of their names, whatever the order of
-   * `requests`. So callers that want the same locks never wait for each other in a circle. This does not cover later
-   * upgrades. A lock that the call gives back on the way is reported as acquired and released. `timeoutMs` and `signal`
-   * apply to the whole call.
+   * All locks are asked for at once. If one is not free, the call keeps the locks whose names precede the name of that
+   * lock, gives the others back, and then acquires one lock after the other in the order of their names, whatever the
+   * order of `requests`. So callers that want the same locks never wait for each other in a circle. They may still do
+   * so in a later upgrade, which keeps no order. A lock that the call gives back on the way is reported as acquired and
+   * released. `timeoutMs` and `signal` apply to the whole call.
    *
    * @param requests - Locks of this provider, each once: `{ mutex }`, `{ read }`, `{ write }`, `{ upgradeableRead }` or
    *   `{ semaphore, permits? }`.
@@ -215,9 +215,9 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /**
    * Asks the holders of a lock to release it. The signal `releaseRequested` of each hold aborts with an error that says
    * which provider revoked the hold, and why. The leases are not extended any more, so each seat becomes free at its
-   * release or at its expiry. If the provider of a holder has its change stream open, the holder learns of the request
-   * at once. Any other holder learns of it at its next extension: within `extendEveryMs`, a third of a lease by
-   * default.
+   * release or at its expiry. If the provider of a holder has its change stream open, the holder learns of the
+   * revocation at once. Any other holder learns of it at its next extension: within `extendEveryMs`, a third of a lease
+   * by default.
    *
    * With `force` the seats are emptied at once. The old holders learn of the revocation in the same way, and until then
    * only tokens protect the resource. A hold that ends by a revocation, with or without `force`, is lost as `revoked`.
@@ -247,11 +247,11 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Ends the provider. New requests and waiting requests are rejected with {@link ProviderClosedError}, and the signal
-   * `releaseRequested` of every hold aborts. The promise resolves as soon as all holds are released. After `drainMs`
-   * (default 5,000) the signals of the remaining holds abort, and their leases are left to expire: a lock is never
-   * given away while its owner may still work. When the promise resolves, no stream, timer or listener is left. May be
-   * called again.
+   * Ends the provider. New requests and waiting requests are rejected with {@link ProviderClosedError}, candidates and
+   * jobs are stopped, and the signal `releaseRequested` of every hold aborts. The provider waits until all holds are
+   * released, for at most `drainMs` (default 5,000). After that, the signals of the remaining holds abort, and their
+   * leases are left to expire: their owners may still be working, so nobody gets these locks earlier. When the promise
+   * resolves, no stream, timer or listener is left. May be called again.
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
     const drainMs = parseDrain('close', options);

@@ -24,7 +24,7 @@ export interface ScopeListener {
    */
   readonly aborted: (errorOf: () => unknown) => void;
   /**
-   * The time is up. The call may still have to ask the server whether its grant came first, so this is no error yet.
+   * The time is up. That is no error yet: the call may have to ask the server whether its grant came before.
    */
   readonly timeUp: () => void;
 }
@@ -48,8 +48,8 @@ export class Scope {
   readonly #tryMs: number;
 
   /**
-   * @param tryMs - The time for which a single try (`timeoutMs` 0) waits for a silent store, in ms. A call with a longer
-   *   `timeoutMs` waits for the store until that timeout.
+   * @param tryMs - The time, in ms, for which a single try (`timeoutMs` 0) waits for a silent store. A call with a
+   *   longer `timeoutMs` waits for the store until that timeout.
    */
   constructor(lockName: string, clock: Clock, closing: AbortSignal, limits: CallLimits, tryMs = 0) {
     this.#lockName = lockName;

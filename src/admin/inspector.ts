@@ -27,8 +27,8 @@ export interface RevokeResult {
 }
 
 /**
- * The number of lock documents that are read at once. It is small, because lock documents may be large and a caller may
- * stop early. The server returns fewer if they exceed 16 MB.
+ * The most lock documents that one command reads. The number is small, because lock documents may be large and a caller
+ * may stop early. The server returns fewer if they exceed 16 MB.
  */
 const PAGE_SIZE = 100;
 
@@ -41,7 +41,7 @@ export class Inspector {
   readonly #by: string;
   readonly #whole: Fields;
 
-  /** @param by - How a holder sees the process that revokes its lease. */
+  /** @param by - The name of this provider, which a holder is told when this provider revokes its hold. */
   constructor(
     collection: LockCollection,
     combiner: Combiner,
@@ -83,7 +83,10 @@ export class Inspector {
     }
   }
 
-  /** One corrupt document must not hide the documents after it from an operator. */
+  /**
+   * Returns `null` for a corrupt document, and reports it as an event, so that an operator still sees the documents
+   * after it.
+   */
   #readOrReport(name: string, found: Readonly<Record<string, unknown>>): LockSnapshot | null {
     try {
       return this.#read(name, found);

@@ -66,7 +66,7 @@ export class Candidacy {
       this.#resolveQueued = resolve;
       this.#rejectQueued = reject;
     });
-    // Perhaps nothing waits for `queued`. Its rejection is then no unhandled one.
+    // If nothing awaits `queued`, its rejection must not become an unhandled one.
     this.queued.catch(() => undefined);
     this.#target = {
       name,
@@ -88,7 +88,8 @@ export class Candidacy {
   }
 
   /**
-   * The reason why the store does not answer the request of this candidate; `undefined` if it answered the last one.
+   * The reason why the store did not answer when the request of this candidate was sent last; `undefined` if the store
+   * answered.
    */
   get trouble(): unknown {
     return this.#trouble;
@@ -150,7 +151,8 @@ export class Candidacy {
   }
 
   /**
-   * Reports a silent store only once until it answers again, because the request is repeated several times a second.
+   * Notes that the store is silent. Reports that only once until the store answers again, because the request is
+   * repeated several times a second.
    */
   #troubled(error: unknown): void {
     const isNew = this.#trouble === undefined;
@@ -176,7 +178,7 @@ export class Candidacy {
   /** Resolves with false if `onElected` failed and the term was given up for that reason. */
   async #lead(handle: TermHandle): Promise<boolean> {
     this.#queuedNow();
-    // The term was granted in the very turn of the stop. It is given back, and not reported.
+    // A term that was granted in the very turn of the stop is given back, and not reported.
     if (this.#stopping.signal.aborted) {
       await handle.giveBack();
       return true;

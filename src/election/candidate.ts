@@ -31,7 +31,7 @@ export interface CandidateListener {
 }
 
 /**
- * The life of one candidate, start after start. `LeaderElection` describes its states. After a `start` during
+ * One candidate, through all its starts and stops. `LeaderElection` describes its states. After a `start` during
  * `stopping`, the next campaign begins as soon as the candidate is `stopped`.
  */
 export class Candidate {

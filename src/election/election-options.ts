@@ -46,13 +46,14 @@ export interface LeaderElectionOptions {
    */
   onFailure?: OnFailure | undefined;
   /**
-   * Begins a term. It may do the work of the term in a promise that it returns, until `term.signal` aborts. Only the
-   * end of the term waits for this promise. It is never called before the `onDeposed` of the previous term has ended.
+   * Called at the beginning of a term. It may return a promise for the work of the term, which has to end when
+   * `term.signal` aborts. Only the end of the term waits for this promise. The function is never called before the
+   * `onDeposed` of the previous term has ended.
    */
   onElected?: ((term: LockHandle) => unknown) | undefined;
   /**
-   * Ends a term. It is called when `onElected` and the runs of the jobs have ended. The seat is given back right after
-   * the call, without waiting for a promise that it returns.
+   * Called at the end of a term, when `onElected` and the runs of the jobs have ended. The seat is given back right
+   * after the call, without waiting for a promise that the function returns.
    */
   onDeposed?: ((term: LockHandle, why: WhyDeposed) => unknown) | undefined;
 }
@@ -104,8 +105,9 @@ export function parseCandidateId(given: unknown): string {
 }
 
 /**
- * The retention is counted from the end of the lease, so the transition is added to it. What remains after the
- * transition is at least the usual retention, and at least twice the lease and the transition.
+ * The durations for a lease of an election. The retention is counted from the end of the lease, so `transitionMs` is
+ * added to it. After the transition of the election, the document is kept for at least the usual retention, and for at
+ * least twice the sum of `leaseMs` and `transitionMs`.
  */
 function electionTerms(settings: Settings, leaseMs: number, transitionMs: number): LeaseTerms {
   const terms = leaseTerms(settings, leaseMs);

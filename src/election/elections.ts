@@ -14,7 +14,7 @@ export interface Elections {
   /** The started candidates and jobs. The provider stops them when it closes. */
   readonly started: Set<Started>;
   /**
-   * One promise for each seat whose work outlives its drain. The promise settles when the seat is given back. A
+   * One promise for each term whose work outlives its drain. The promise settles when the seat is given back. A
    * provider that closes waits for these promises as it does for holds.
    */
   readonly leftBehind: Set<Promise<unknown>>;

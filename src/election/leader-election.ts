@@ -161,8 +161,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Reads the present leader, with read concern majority; `null` if there is none. During the transition, this is still
-   * the silent leader, whose `expiresAt` has passed. Works without a start.
+   * Reads the present leader, with read concern majority; `null` if there is none. During the transition of the
+   * election, the silent leader is still shown, and its `expiresAt` has passed. Works without a start.
    */
   async leader(): Promise<LeaderInfo | null> {
     this.#candidate.assertOpen();
@@ -217,7 +217,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this.#elections === elections;
   }
 
-  /** @internal The time, in ms, for which the seat of a silent leader stays taken: its lease and the transition. */
+  /** @internal The time, in ms, for which the seat of a silent leader stays taken: `leaseMs` and `transitionMs`. */
   get storedLeaseMs(): number {
     return storedLeaseMs(this.#options.terms);
   }

@@ -22,7 +22,7 @@ export interface LeaderInfo {
   readonly electedAt: Date;
   /** When the lease of the leader ends unless it is extended. */
   readonly expiresAt: Date;
-  /** The end of the transition that follows a lease which ends at `expiresAt`; `null` if there is no transition. */
+  /** The end of the transition of the election that begins at `expiresAt`; `null` if `transitionMs` is 0. */
   readonly transitionUntil: Date | null;
 }
 
@@ -64,7 +64,7 @@ export async function readLeaders(
   return names.map((name) => leaderIn(name, found.get(name)));
 }
 
-/** Reads the leader of one election. */
+/** Reads the leader of one election; `null` if there is none. */
 export async function readLeader(collection: LockCollection, name: string): Promise<LeaderInfo | null> {
   return leaderIn(name, await readElection(collection, name, PROJECTION)).leader;
 }

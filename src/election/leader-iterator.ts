@@ -5,7 +5,10 @@ import type { LeaderInfo } from './leader-info.js';
 
 type Next = IteratorResult<LeaderInfo | null, undefined>;
 
-/** Bounds the memory. A caller that reads more slowly than leaders change misses the oldest unread leaders. */
+/**
+ * The most unread leaders that are kept, to bound the memory. A caller that reads more slowly than leaders change
+ * misses the oldest unread leaders.
+ */
 const MAX_UNREAD = 100;
 
 type State = 'new' | 'observing' | 'over';

@@ -131,7 +131,7 @@ export class LeaderWatch {
   async #readNow(): Promise<void> {
     const sentAtMs = this.#clock.nowMs();
     const reads = await readLeaders(this.#collection, [...this.#observed.keys()]);
-    // The collection reports the failure as an event. The next read comes at the pace of polling.
+    // If the read has failed, the collection reports that as an event, and the next read comes at the pace of polling.
     this.#hasFailed = reads instanceof Error;
     if (!(reads instanceof Error)) for (const read of reads) this.#seen(read, sentAtMs);
   }
@@ -154,7 +154,7 @@ export class LeaderWatch {
     const isTold = this.#watch.isStreaming && !this.#hasFailed;
     const dueMs = isTold ? Math.max(endsAtMs, nowMs + min) : nowMs + max;
     this.#timer?.cancel();
-    // An empty seat never expires.
+    // No observed seat is taken, so none becomes free, and the stream tells of every change.
     if (dueMs === Infinity) return;
     this.#timer = this.#clock.at(dueMs, () => {
       this.#readLeaders();

@@ -20,7 +20,7 @@ export interface TermParts {
   readonly options: ParsedElectionOptions;
   readonly callbacks: Callbacks;
   readonly listener: TermListener;
-  /** One promise for each seat whose work outlives its drain. The promise settles when the seat is given back. */
+  /** One promise for each term whose work outlives its drain. The promise settles when the seat is given back. */
   readonly leftBehind: Set<Promise<unknown>>;
 }
 
@@ -66,7 +66,7 @@ export class Term {
         if (this.#isEnding) return;
         this.#isEnding = true;
         parts.listener.ending();
-        // The signal of a lost hold has aborted already.
+        // Without effect if the hold was lost: its signal has aborted already.
         handle.end();
         resolve(ending);
       };
@@ -134,7 +134,10 @@ export class Term {
     });
   }
 
-  /** The hold was lost, or was given back by something other than this end. */
+  /**
+   * Called when the hold has ended before this object ended the term: the hold was lost, or another part of the library
+   * gave it back. So there is no seat to give back.
+   */
   #deposeEnded(): false {
     void this.#depose(this.handle.checkLost() ? 'lost' : 'resigned', () => Promise.resolve());
     return false;

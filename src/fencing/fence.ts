@@ -32,8 +32,8 @@ export function fencedBy(lock: LockHandle): FencedBy {
 }
 
 /**
- * The same for several holds, sorted by the code units of the names. If all callers claim fence documents in this
- * order, no two of them abort each other for ever.
+ * The results of `fencedBy` for several holds, sorted by the code units of the names. If all callers claim fence
+ * documents in this order, no two of them abort each other for ever.
  */
 export function allFencedBy(locks: LockHandle | readonly LockHandle[]): readonly FencedBy[] {
   const all: readonly LockHandle[] = isList(locks) ? locks : [locks];

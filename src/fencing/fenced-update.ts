@@ -14,7 +14,7 @@ export interface FencedUpdateOptions extends UpdateOptions {
   field?: string | undefined;
 }
 
-/** The option `field` of `fencedUpdate`, and the options of the driver's `updateOne`, which are passed on. */
+/** The option `field` of `fencedUpdateOne`, and the options of the driver's `updateOne`, which are passed on. */
 const OPTIONS: KeysOf<FencedUpdateOptions> = {
   field: true,
   arrayFilters: true,
@@ -62,7 +62,7 @@ const OPTIONS: KeysOf<FencedUpdateOptions> = {
  * After a failure nothing was written. The exception is an error of the driver that leaves open whether the update was
  * applied, as for any update.
  *
- * It does not protect what was read before it. So begin a read-modify-write with a fenced write (outside of
+ * It does not protect what was read before the update. So begin a read-modify-write with a fenced write (outside of
  * transactions `{ $set: {} }` is enough), and read after that. It does not protect against writes that compare no
  * token. The update is as durable as the write concern of the collection: below majority, a failover may undo the
  * update together with its token.

@@ -74,10 +74,11 @@ export class GuardedUpdate<T extends Document> {
   /**
    * Called when the upsert collided with a document of the same `_id`. Either that document refuses the update, or it
    * was inserted at this very moment and the next try updates it. Returns if another try makes sense, and throws
-   * otherwise.
+   * otherwise. In a transaction, only a repeat of the whole transaction makes sense: the label of the error asks for
+   * it.
    */
   async #settleCollision(error: DuplicateId): Promise<void> {
-    // Without the session, because the server has aborted its transaction.
+    // Read without the session: if the session is in a transaction, the server has aborted the transaction.
     await this.#throwIfRefused({ _id: this.#filter._id } as Filter<T>, undefined);
     // If the document does not match the other conditions of the filter, the next try would collide with it again. So
     // the caller gets the server's duplicate-key error.

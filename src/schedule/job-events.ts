@@ -38,14 +38,17 @@ export interface JobMissedEvent {
   readonly count: number;
   /** The oldest of these instants. */
   readonly first: Date;
-  /** The newest of these instants. With `missed: 'run-once'` the job runs now for this one. */
+  /**
+   * The newest of these instants. With `missed: 'run-once'`, the job now runs for this one, unless the event comes
+   * during a run or together with a run for another time, or the claimed run could not start, or `why` is `unknown`.
+   */
   readonly last: Date;
   /**
    * `overrun`: the leader was still busy with the previous instant, with its run or with a claim that took long.
-   * `no-leader`: there was no leader, or the leader could not do anything, or its term ended at that moment, or the job
-   * was stopped. `unknown`: the job was stopped or another process led before the store could say whether this process
-   * had claimed these instants. They did not run here. If they were claimed, no process runs or reports them again;
-   * otherwise the next leader runs or reports them.
+   * `no-leader`: there was no leader, or the leader could not claim anything, or its term ended at that moment, or the
+   * job was stopped. `unknown`: the job was stopped or another process led before the store could say whether this
+   * process had claimed these instants. They did not run here. If they were claimed, no process runs or reports them
+   * again; otherwise the next leader runs or reports them.
    */
   readonly why: WhyMissed;
 }

@@ -18,7 +18,7 @@ import { ServerTime } from './server-time.js';
 /** The answer to one sending of a claim. After `unknown` the claim may be sent again. */
 export type ClaimAnswer = Exclude<ClaimOutcome, 'full'> | 'unknown' | Error;
 
-/** Sends the claim of one instant. Used again, it sends the same claim again. */
+/** Sends the claim of one instant. Every further call of the function sends the same claim again. */
 export type AskForClaim = () => Promise<ClaimAnswer>;
 
 /** The purpose of a claim. */
@@ -27,7 +27,7 @@ export interface ClaimPurpose {
   readonly runs: boolean;
   /** The number of the call that the claim answers. */
   readonly call?: number | undefined;
-  /** Where the series begins, if it has not begun yet. */
+  /** The first instant of the series. The claim stores it if the job has no claim yet. */
   readonly anchorMs: number;
 }
 
@@ -45,7 +45,7 @@ export interface UnansweredCall {
 /**
  * The answer to one sending of a call.
  *
- * - `nobody`: the election has no document, so there is no leader.
+ * - `nobody`: no document of an election has this name, so there is no leader.
  * - `late`: the call reached the server after its time was up. Neither it nor any copy of it has had or will have an
  *   effect.
  */
@@ -131,8 +131,10 @@ export class JobLedger {
   }
 
   /**
-   * Requests a run that may be claimed until `untilMs`, by the server's clock. If `since` is `null`, it requests
-   * nothing and only reads the numbers of the last requested and the last claimed call.
+   * Requests a run that may be claimed until `untilMs`, by the server's clock.
+   *
+   * @param since - The number of the last call when this request read it: no call is added if there has been another
+   *   one since. `null`: requests nothing, and only reads the numbers of the last call and the last claimed call.
    */
   async call(since: number | null, untilMs: number): Promise<CallAnswer> {
     const { combiner } = this.#context;
@@ -172,7 +174,7 @@ export class JobLedger {
       );
     }
     if (answer !== undefined) return answer;
-    // The document is one of an election, and yet the update has written no answer: the document is corrupt.
+    // If the document is one of an election, and yet the update has written no answer, the document is corrupt.
     return reply?.kind === electionSeats.kind ? new CorruptLockDocumentError(this.#electionName) : undefined;
   }
 

@@ -33,7 +33,7 @@ export class RunSignal {
     });
   }
 
-  /** Called when the run has ended. */
+  /** Cancels the bound, and detaches the signal from its sources. Called when the run has ended. */
   forget(): void {
     this.#timer?.cancel();
     this.#controller.unlink();
@@ -46,7 +46,7 @@ export const hungError = (maxRunMs: number): Error =>
     `The run has taken longer than maxRunMs = ${String(maxRunMs)}, and has not ended ${String(HUNG_AFTER_MS)} ms after its signal aborted; the leader resigns`,
   );
 
-/** The pauses between the reports of a run that is still running. They are used without jitter. */
+/** The pauses between the reports of a run that is still running. Nothing is taken off these pauses at random. */
 const BETWEEN_REPORTS = new Backoff(5_000, 600_000);
 
 /** The arguments of `watchOverrun`. */
@@ -60,8 +60,8 @@ export interface OverrunWatch {
   readonly over: AbortSignal;
   readonly overrun: () => void;
   /**
-   * Claims the instants that have been missed so far. False: the claim was refused, or its outcome is
-   * unknown. The reports then end.
+   * Claims the instants that have been missed so far. False: the claim was refused, or its outcome is unknown. In that
+   * case the reports end.
    */
   readonly account: () => Promise<boolean>;
 }

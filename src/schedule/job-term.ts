@@ -50,8 +50,8 @@ export class JobTerm {
   #firstMs: number | null = null;
   #nextMs: number | null = null;
   /**
-   * Whether missed instants were claimed and no run has started since. If so, the next claim is for a run. Otherwise,
-   * if claims take long, each claim would find newly missed instants, and no run would ever start.
+   * Whether missed instants were claimed and no run has started since. If so, the next claim is for a run. Without this
+   * rule, if claims take long, each claim would find newly missed instants, and no run would ever start.
    */
   #hasClaimedMissed = false;
   #isRunning = false;
@@ -142,8 +142,8 @@ export class JobTerm {
   }
 
   /**
-   * Does the next thing: claims and runs, claims missed instants, or waits. Resolves with false when the
-   * state of the job has to be read again, or when the term is over.
+   * Does the next thing: claims and runs, claims missed instants, or waits. Resolves with false when the state of the
+   * job has to be read again, when the term is over, or when the job is stopped.
    */
   async #serve(): Promise<boolean> {
     if (this.#isOver) return false;
@@ -173,7 +173,10 @@ export class JobTerm {
     return await this.#claimAndRun(instantMs);
   }
 
-  /** A run out of turn does not move the series. If the series has not begun, the claim stores where it shall begin. */
+  /**
+   * Claims a run out of turn, and runs. Such a claim does not move the series. If the series has not begun, the claim
+   * stores its first instant.
+   */
   async #runCall(call: number, nowMs: number): Promise<boolean> {
     this.#call = 0;
     const instantMs = Math.max(nowMs, (this.#claims.last?.lastMs ?? 0) + 1);

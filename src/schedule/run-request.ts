@@ -45,8 +45,8 @@ export class RunRequest {
     const number = Math.min(asked, since + 1);
     if (claimed >= number) return;
     this.#parts.stored();
-    // `boundMs` is counted from now: by the server's clock, the call may be claimed until `boundMs` after it was
-    // stored.
+    // By the server's clock, the call may be claimed until `boundMs` after it was sent, so a wait of `boundMs` from now
+    // is long enough.
     if (await this.#isClaimedUntil(number, clock.nowMs() + boundMs)) return;
     // The result of a read may be older than the last claim. The result of an update is not.
     const last = await this.#ask(null, clock.nowMs() + context.settings.storeTimeoutMs, true);
@@ -68,8 +68,8 @@ export class RunRequest {
       untilMs ??= Math.ceil(ledger.time.nowMs() + boundMs);
       const answer = await ledger.call(since, untilMs);
       if (answer === 'late') {
-        // After a suspension the estimate of the server's clock is behind. This answer has corrected the estimate, so
-        // the next sending gets a new `until`.
+        // The estimate of the server's time was behind, for example after a suspension of the process. This answer has
+        // corrected the estimate, so the next sending gets a new `until`.
         untilMs = undefined;
         mayBeStored = isStored;
       } else if (isUnanswered(answer)) {

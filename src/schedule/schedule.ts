@@ -24,7 +24,10 @@ export interface Schedule {
 /** The claims of a job, as far as its schedule needs them. */
 export interface Claimed {
   readonly lastMs: number;
-  /** The first instant of the series: the first that was ever claimed, or the first one after a run out of turn. */
+  /**
+   * The first instant of the series: the first that was ever claimed or, if the first claim was for a run out of turn,
+   * the first instant that this claim stored.
+   */
   readonly anchorMs: number;
   /** When the run of the last claim ended, if that is known. */
   readonly endedMs?: number;
@@ -55,7 +58,7 @@ export function withInstant(missed: MissedInstants | undefined, instantMs: numbe
   return { count: missed.count + 1, firstMs: missed.firstMs, lastMs: instantMs };
 }
 
-/** Every `everyMs`, counted from the first instant, however long the runs take. */
+/** The instants are `everyMs` apart, counted from the first one, however long the runs take. */
 export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
   // `sinceMs` may be before `anchorMs`: a run out of turn may come before the first instant.
   const after = ({ lastMs, anchorMs }: Claimed, sinceMs = lastMs): number =>

@@ -54,7 +54,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   #activity: Activity | undefined;
   /** Whether `start` was called after the last `stop`. */
   #isWanted = false;
-  /** The last claim of the job when this process last read it; `undefined`: it could not be read. */
+  /** The last claim of the job when this process last read it; `null`: no claim yet; `undefined`: not read yet. */
   #claimed: Claimed | null | undefined;
   /** The last term, which may be over. */
   #term: JobTerm | undefined;
@@ -225,7 +225,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
           this.emit(event, ...(payload as EventEmitter.EventArgs<ScheduledJobEvents, typeof event>));
         },
         stopping,
-        // A run that hangs has had its time to end, so the end of the term leaves it no more.
+        // A run that hangs has had its time to end, so the term ends without a drain.
         resign: () => void this.election.resign({ drainMs: 0 }),
       },
       handle,
@@ -245,14 +245,17 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     while (!ending.aborted && !this.#knowsSeries && !(await this.#readSeries()));
   }
 
-  /** If the store does not answer now, that does no harm: only `nextFireAt` needs the result. */
+  /**
+   * Reads the last claim of the job, and resolves with `#knowsSeries`. A read that fails does no harm: only
+   * `nextFireAt` needs the result.
+   */
   async #readSeries(): Promise<boolean> {
     const state = await this.#ledger.read();
     if (state !== undefined) this.#claimed = state.claimed;
     return this.#knowsSeries;
   }
 
-  /** The instants of a cron expression are known without a claim. */
+  /** Whether the next instant can be computed, after a read: from the last claim or, for a cron job, without one. */
   get #knowsSeries(): boolean {
     const claimed = this.#claimed;
     if (claimed === undefined) return false;
