@@ -32,17 +32,21 @@ export const deadlineOf = (lease: Lease, nowMs: number, sentAt: Moment, terms: L
   deadlineBefore(earliestEnd(lease, nowMs, sentAt), terms);
 
 /**
- * Whether a grant leaves its caller at least a third of the lease. The process first extends a lease with less (E7).
+ * Whether at least a third of the lease is left until `deadline`. If less is left, the process extends the granted
+ * lease before a caller gets it (E7).
  */
 export const leavesEnough = (deadline: Moment, clock: Clock, { leaseMs }: LeaseTerms): boolean =>
   deadline.ms - clock.nowMs() >= leaseMs / 3;
 
-/** Without a suspension, wall clock and monotonic clock drift apart by less, even if slewed and not read at once. */
+/**
+ * Without a suspension, the wall clock and the monotonic clock drift apart by less than this, even if the wall clock is
+ * slewed and the two clocks are not read at the same instant.
+ */
 const MIN_SUSPENSION_MS = 100;
 
 /**
  * Whether the wall clock has run ahead of the monotonic one since the deadline was counted. Then the process was
- * suspended, and the monotonic clock may have stood still meanwhile (E19). A wall clock set back means nothing.
+ * suspended, and the monotonic clock may have stood still meanwhile (E19). A wall clock set back is no sign of that.
  */
 export const wasSuspended = (deadline: Moment, clock: Clock, { clockAllowanceMs }: LeaseTerms): boolean =>
   clock.wallMs() - clock.nowMs() - deadline.wallAheadMs > Math.max(clockAllowanceMs, MIN_SUSPENSION_MS);

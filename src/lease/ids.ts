@@ -3,14 +3,14 @@ import { randomBytes } from 'node:crypto';
 /** The nonce of one `extend` for a place or a seat. A fresh nonce makes each `extend` a real write. */
 export const newNonce = (): string => randomBytes(6).toString('hex');
 
-/** The random part of the attempt ids that are made before the event loop goes on. */
+/** `w` and the random bits of the next attempt id; `undefined`: the next id draws new ones. */
 let prefix: string | undefined;
 let count = 0;
 
 /**
- * 72 random bits, and a number of 24 bits that counts the ids of this program. The random bits are drawn anew whenever the
- * event loop has gone on: a cloned process must not repeat an id (E34). Drawing them for each id would take 5 % of the
- * processor time of a cheap acquire (measured).
+ * Returns a new attempt id: `w`, 72 random bits, and a number of 24 bits that counts the ids of this program. The
+ * random bits are drawn anew in each turn of the event loop, because a cloned process must not repeat an id of the
+ * original (E34). Drawing them for each id would take 5 % of the processor time of a cheap acquire (measured).
  */
 export function newAttemptId(): string {
   if (prefix === undefined) {

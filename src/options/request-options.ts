@@ -22,9 +22,9 @@ export interface PrimitiveOptions {
   leaseMs?: number | undefined;
   /**
    * The time for which a released seat is kept for the next caller of this provider, in ms: 0 to 24 h, default 0 (not
-   * kept). The seat is kept only while no other process waits. While the seat is kept, a try of another process is
-   * refused as if the lock were held; a request that waits gets the seat at once. Of a reader-writer lock only reads are
-   * kept: all readers of this provider share one seat, also at the same time, until a writer or an upgrade waits.
+   * kept). The seat is kept only while no other process waits. While the seat is kept, a try of another process finds
+   * the lock busy, as if it were held; a request that waits gets the seat at once. Of a reader-writer lock only reads
+   * are kept: all readers of this provider share one seat, also at the same time, until a writer or an upgrade waits.
    */
   keepMs?: number | undefined;
 }

@@ -60,12 +60,13 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
 }
 
 /**
- * From the first request to all locks, or to a failure.
+ * One series of requests for all locks of a call, from the first request until all locks are held, or until a failure.
  *
- * The request for the first lock waits if it has to. The other locks are tried in the same turn of the event loop, so
- * that free locks cost the time of one, unless the call must not wait. The round keeps what precedes the first lock that it did not get, gives the
- * others back, and then waits for one lock after the other. So a round that waits holds only locks that precede the one
- * that it waits for, and rounds never wait for each other in a circle (L1).
+ * The request for the first lock waits if it has to. In the same turn of the event loop the other locks are tried, so
+ * that several free locks cost the time of one; a call that must not wait makes no such tries. The round keeps the
+ * locks that precede the first one that it did not get, gives the others back, and then waits for one lock after the
+ * other. So a round that waits holds only locks that precede the one that it waits for, and rounds never wait for each
+ * other in a circle (L1).
  */
 class Round {
   readonly #requester: Requester;
@@ -89,8 +90,8 @@ class Round {
     this.#options = options;
     this.#limits = limits;
     this.#controller = new LinkedController(limits.signal);
-    // A call that must not wait asks for one lock after the other. If several such calls asked for the same locks at once,
-    // each could get a part of them, and all of them could fail again and again.
+    // A call that must not wait asks for one lock after the other. If several such calls asked for the same locks at
+    // once, each could get a part of them, and all of them could fail again and again.
     const early = limits.timeoutMs === 0 ? [] : parts.slice(1);
     this.#tries = new EarlyTries(requester, early, options);
   }
@@ -158,8 +159,8 @@ class Round {
   }
 
   /**
-   * The round does not read the signals of the handles; if it did, the library could not find out any more that the
-   * caller has forgotten a handle.
+   * Adds a lock to the round, which ends if the lock is lost. The round does not read the signals of the handles; if it
+   * did, the library could not find out any more that the caller has forgotten a handle.
    */
   #take(taken: Taken): void {
     const { handle } = taken;

@@ -22,7 +22,10 @@ export class EarlyTries {
   readonly #requester: Requester;
   readonly #parts: readonly Part[];
   readonly #options: AcquireOptions | undefined;
-  /** Ends the tries without an answer. The caller's signal does not, so that an abort can wait for what they got. */
+  /**
+   * Ends the tries that have no answer yet. The caller's signal does not end them: after an abort, the call waits for
+   * their answers and gives back what was granted.
+   */
   readonly #controller = new AbortController();
   #tries: readonly EarlyTry[] = [];
   #keptCount = 0;

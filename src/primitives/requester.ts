@@ -119,7 +119,10 @@ export class Requester {
     });
   }
 
-  /** Not an async function: each async frame costs one of the frames that `withCallerFrames` adds. */
+  /**
+   * Gets a hold through the seat cache, or from the server. Not an async function: each async frame costs one of the
+   * frames that `withCallerFrames` adds.
+   */
   #hold(request: BegunRequest, keepMs = 0): Promise<Hold> {
     const lock = this.#seatCache.lock(request.name, request.seats, keepMs);
     if (lock === undefined) return this.#ask(request);
@@ -137,7 +140,7 @@ export class Requester {
   async #ask(request: BegunRequest): Promise<Hold> {
     const acquisition = new Acquisition(this.#context, request);
     const grant = await acquisition.run();
-    // The provider was closed in the same turn of the event loop as the grant, so nothing would extend this hold any
+    // If the provider was closed in the same turn of the event loop as the grant, nothing would extend this hold any
     // more.
     if (this.#context.closing.aborted) {
       acquisition.giveBack();

@@ -40,7 +40,7 @@ export class SemaphoreLimit {
     this.#whenLimitDiffers = whenLimitDiffers;
   }
 
-  /** The stored limit as it was last seen. */
+  /** The stored limit as it was last seen; before the first contact with the store, the given limit. */
   get known(): number {
     return this.#known;
   }

@@ -24,7 +24,7 @@ export interface Semaphore {
   /** The name that was given to `createSemaphore`. */
   readonly name: string;
 
-  /** The number of permits as this object last saw it in the store; before that, as it was given. */
+  /** The limit as this object last saw it in the store; before the first answer, the limit that was given to it. */
   readonly limit: number;
 
   /**

@@ -16,7 +16,10 @@ export interface AcquisitionContext {
   readonly combiner: Combiner;
   readonly room: WaitingRoom;
   readonly releases: ReleaseQueue;
-  /** An upgrade of this lock begins. The read that this process keeps makes way for it. */
+  /**
+   * An upgrade of this lock begins. If this process keeps a read of the lock, the read takes no new readers and is
+   * given back, because the upgrade waits for it.
+   */
   makeWay(name: string): void;
   /** Aborts when the provider closes. */
   readonly closing: AbortSignal;

@@ -158,9 +158,9 @@ export class Acquisition {
   }
 
   /**
-   * `undefined`: the deadline of the grant has passed already, so a new attempt has to be made.
+   * Returns the grant; `undefined`: its deadline has passed already, so a new attempt has to be made.
    *
-   * @param isLast - Whether no new attempt may follow; then such a grant counts as a timeout.
+   * @param isLast - Whether no new attempt may follow. A grant that is too late then counts as a timeout.
    */
   #accept(
     { token, deadline }: Extract<Turn, { readonly type: 'granted' }>,
@@ -182,7 +182,7 @@ export class Acquisition {
 
   // ---- the end
 
-  /** Withdraws the request at once, because it may not have been sent yet. The loop does the rest. */
+  /** Ends the call: withdraws a request that has not been sent yet, and wakes `#acquire`, which does the rest. */
   #end(stop: Stop): void {
     this.#isStopped = true;
     this.#current.attempt.withdraw();
@@ -206,7 +206,7 @@ export class Acquisition {
     throw this.#reportTimeout(CANCEL_GRACE_MS);
   }
 
-  /** `undefined`: the grant did not come first, or the store does not answer. */
+  /** Returns the grant that came before the cancel; `undefined`: none did, or the store does not answer. */
   async #sendCancel(attempt: Attempt): Promise<Turn | undefined> {
     const outcome = await attempt.cancel();
     if (outcome.type !== 'done') {
@@ -275,7 +275,10 @@ export class Acquisition {
   }
 }
 
-/** Ignores a place that lapses while the cancel is in flight: the answer to the cancel decides. */
+/**
+ * The grant or the failure of a wait. A place that lapses while the cancel is in flight is ignored: the answer to the
+ * cancel decides.
+ */
 async function grantOrFailure({ turn }: TurnWait): Promise<Turn> {
   const ended = await turn;
   return ended.type === 'lapsed' ? await new Promise<never>(() => undefined) : ended;

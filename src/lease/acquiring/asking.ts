@@ -37,7 +37,9 @@ export interface AskingObserver {
   trouble(error: unknown): void;
 }
 
-/** Sends one attempt until it is answered: repeating the same request settles an unknown outcome (E1). */
+/**
+ * Sends the request of one attempt until it is answered: repeating the same request settles an unknown outcome (E1).
+ */
 export class Asking {
   readonly #context: AcquisitionContext;
   readonly #begun: BegunRequest;
@@ -74,7 +76,7 @@ export class Asking {
     const outcome = await this.#attempt.ask(this.#takingOver);
     if (outcome.type !== 'done') return unanswered(outcome);
     const { reply } = outcome.value;
-    // An enqueue or a try creates the document if there is none, so an answer always shows a document.
+    // An enqueue or a try creates the document if there is none. So an answer without a document tells no outcome.
     if (reply === null) return { type: 'unknown', error: new Error('no document') };
     this.#observer.note(reply);
     const fate = fateOf(reply, this.#attempt.id);

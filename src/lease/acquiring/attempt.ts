@@ -32,7 +32,10 @@ export class Attempt {
     this.copies = new UnansweredCopies(context.collection.serverClock);
   }
 
-  /** Whether the document may have this attempt: true from the first sending until a reply shows that it does not. */
+  /**
+   * Whether the document may have this attempt: true from the first sending until a reply, a refusal or a withdrawal
+   * shows that it does not.
+   */
   get mayBeStored(): boolean {
     return this.#mayBeStored;
   }
@@ -115,7 +118,8 @@ export class Attempt {
     const { settings, process, collection } = this.#context;
     const { terms, why, keeper } = this.#begun;
     const { leaseMs, retentionMs, clockAllowanceMs } = terms;
-    // No call awaits an answer for longer than this; a call that still waits asks again, under a new id.
+    // No call awaits the answer to one request for longer than `patienceMs`. A call that still waits then asks again,
+    // under a new id.
     const patienceMs = (this.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
     return {
       ...this.#demand,

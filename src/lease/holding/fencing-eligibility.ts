@@ -11,6 +11,9 @@ export interface FencingEligibility {
   readonly databaseName: string | undefined;
 }
 
-/** Only a write is exclusive: readers may hold the lock beside an upgradeable read. */
+/**
+ * Why a hold in this mode is not exclusive; `undefined` for a write. An upgradeable read is not exclusive, because
+ * other readers may hold the lock at the same time.
+ */
 export const sharedMode = (mode: Mode): string | undefined =>
   mode === 'write' ? undefined : `${mode}, and the tokens of several readers are live at a time`;

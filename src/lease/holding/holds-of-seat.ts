@@ -1,6 +1,7 @@
 /**
- * The holds of one seat: an array of at most one, or a set of those that have shared the seat. Nearly all of thousands of
- * seats have a single hold, and for it an array takes 56 bytes, a third of what a set takes.
+ * The holds of one seat: an array of at most one, or a set of those that have shared the seat. A process may have
+ * thousands of seats, nearly all with a single hold. For one hold, an array takes 56 bytes, a third of what a set
+ * takes.
  */
 export type HoldsOfSeat<H> = readonly [] | readonly [H] | Set<H>;
 
@@ -19,5 +20,8 @@ export function withoutHold<H>(holds: HoldsOfSeat<H>, hold: H): HoldsOfSeat<H> {
 export const countOf = (holds: HoldsOfSeat<unknown>): number =>
   holds instanceof Set ? holds.size : holds.length;
 
-/** The holds at this moment: code that is called for one of them may end others, or begin new ones. */
+/**
+ * The holds at this moment, in a list that stays as it is: code that is called for one of them may end others, or begin
+ * new ones.
+ */
 export const listed = <H>(holds: HoldsOfSeat<H>): readonly H[] => (holds instanceof Set ? [...holds] : holds);

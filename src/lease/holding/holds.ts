@@ -26,8 +26,8 @@ interface Forgotten {
 /** Everything this process holds, and how each hold ends. */
 export class Holds implements HandleHolds, SeatListener {
   /**
-   * One registry, shared by all providers of this program. In Node 20, if a registry is collected just before its turn,
-   * no registry is cleaned up any more (seen with 20.20).
+   * One registry, shared by all providers of this program, so that none is collected. In Node 20, if a registry is
+   * collected just before its cleanup is due, no registry is cleaned up any more (seen with 20.20).
    */
   static readonly #forgotten = new FinalizationRegistry<Forgotten>(({ holds, hold }) => {
     holds.#abandon(hold);
@@ -66,7 +66,7 @@ export class Holds implements HandleHolds, SeatListener {
     return hold;
   }
 
-  /** A caller uses the hold from now on. */
+  /** A caller uses the hold from now on. Reports the event `acquired`. */
   acquired(hold: Hold, waitedMs: number): void {
     this.#report('acquired', { ...hold.event, waitedMs });
   }
@@ -131,7 +131,7 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * The caller ends the hold, but work that began under it still runs. The seat stays taken until its lease expires.
+   * The caller ends the hold, but work that began under it still runs. So the seat stays taken until its lease expires.
    */
   letExpire(hold: Hold): void {
     if (!hold.release()) return;
@@ -162,7 +162,8 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * Loses all seats here and lets their leases expire, because a lock is never given away while its holder still works.
+   * Loses all seats here and lets their leases expire: the work of the holders may go on, so the locks are not given
+   * back.
    */
   loseAll(): void {
     for (const seat of this.#monitor.allSeats) seat.lose('provider-closed');
@@ -177,8 +178,8 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * Keeps the seat of a released hold for another hold, or for the next caller. Returns false if the seat may not be
-   * kept.
+   * Whether the seat of a released hold stays in this process: another hold still uses it, or its keeper has kept it
+   * for the next caller.
    */
   #keep(seat: Seat): boolean {
     if (!seat.isIdle) return true;

@@ -48,7 +48,7 @@ export class LeaseExtender {
   }
 
   /**
-   * Sends one update and one read; both together get `boundMs`.
+   * Extends the seats by one update and one read, which together get `boundMs`. Returns the result for each seat.
    *
    * @param names - The lock names of the batch, each once.
    */
@@ -90,7 +90,7 @@ export class LeaseExtender {
   }
 
   #apply(seat: Seat, tokenThen: number, document: DocumentRead | undefined, sentAt: Moment): Confirmation {
-    // The seat was given up or lost in the meantime, so the answer does not matter.
+    // If the seat was given up or lost in the meantime, the answer does not matter.
     if (!seat.checkOpen()) return { type: 'lost' };
     const lease = document?.byId.get(seat.id);
     if (document === undefined || lease === undefined || !seat.recognises(lease, tokenThen)) {

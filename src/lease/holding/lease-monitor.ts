@@ -12,9 +12,9 @@ const MAX_LEASES = 2_048;
 const MAX_DOCUMENTS = 256;
 
 /**
- * Another client's write waits for one batch at most, so small batches are better. A quick server gets small batches,
- * unless more than about 40 of them would be needed. A slow server gets fewer and larger batches, so that the last one
- * is not late.
+ * A write of another client waits for one batch at most, so small batches are better. A quick server, whose last batch
+ * took less than `QUICK_BATCH_MS`, gets batches of `MIN_DOCUMENTS`, or larger ones if all seats would need more than
+ * about `FEW_BATCHES`. A slow server gets fewer and larger batches, so that the last one is not late.
  */
 const MIN_DOCUMENTS = 128;
 const FEW_BATCHES = 40;

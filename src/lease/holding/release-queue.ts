@@ -15,7 +15,7 @@ export interface Leftover {
   readonly id: string;
   /** The instant at which the lease or place has surely expired, so that giving it back is pointless. */
   readonly untilMs: number;
-  /** The unanswered copies of the request for it; `undefined` if the caller knows of none. */
+  /** The unanswered copies of the request for this seat or place; `undefined` if the caller knows of none. */
   readonly copies?: UnansweredCopies | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface Leftover {
 export interface LeaveResult {
   /** Whether the leave removed a lease; `undefined` if that is unknown. */
   readonly foundLease: boolean | undefined;
-  /** The server's time of the leave; `undefined` if there was no document, or if no read shows the time. */
+  /** The server's time of the leave; `undefined` if there was no document, or if the answer does not show the time. */
   readonly nowMs: number | undefined;
   /** The stored records of revocations, unchecked; `revocationOf` reads them. */
   readonly revoked: unknown;
@@ -51,7 +51,7 @@ export class ReleaseQueue {
     this.#clock = clock;
   }
 
-  /** Resolves when the store has confirmed the leave, or with `undefined` when a further try is pointless. */
+  /** Resolves when the store has confirmed the leave, or with `undefined` when the queue has stopped repeating it. */
   async giveBack(leftover: Leftover): Promise<LeaveResult | undefined> {
     const { id } = leftover;
     if (this.#closed) return undefined;
@@ -85,9 +85,9 @@ export class ReleaseQueue {
       await sleepUntil(this.#clock, copies.overAtMs);
       if (this.#closed) break;
       left = await this.#leave(leftover, true);
-      // Either the store gave no answer while the lease could last, or there is no document. (A repeat is a whole
-      // transition, whose reply shows the time.) Without a document, only the local clock shows that no copy can arrive
-      // any more.
+      // If no time is known, either the store gave no answer while the lease could last, or there is no document. (A
+      // repeat is a whole transition, whose reply shows the time.) Without a document, only the local clock shows that
+      // no copy can arrive any more, and `sleepUntil` has waited for that.
       if (left?.nowMs === undefined) break;
       await BETWEEN_REPEATS.pause(this.#clock, repeats);
     }

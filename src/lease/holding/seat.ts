@@ -36,7 +36,10 @@ export interface SeatListener {
 
 /** Keeps the seats of one lock between the callers of this process. */
 export interface SeatKeeper {
-  /** The number of tokens that a request asks to reserve beyond its own; above 0 if no further tokens are needed. */
+  /**
+   * The number of tokens that a request asks to reserve beyond its own. If all holds share one token, any number above
+   * 0 tells the server that the process may keep the seat.
+   */
   readonly keeps: number;
   /** Whether all holds of a seat have its token: holds that do not exclude each other need no tokens of their own. */
   readonly sharesToken: boolean;
@@ -50,7 +53,7 @@ export interface SeatKeeper {
   returnIdle(seat: Seat): void;
   /** The seat is given back or lost. */
   seatEnded(seat: Seat): void;
-  /** Somebody waits for the lock who must not wait for later holds of its seats. */
+  /** An attempt waits behind the seats of this lock, so no further hold of them may begin. */
   othersWait(): void;
 }
 

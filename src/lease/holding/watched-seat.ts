@@ -27,7 +27,7 @@ export class WatchedSeat implements Due {
   readonly seat: Seat;
   dueMs: number;
   index = -1;
-  /** Whether a caller has asked about this seat since the last batch with it was sent. */
+  /** Whether `confirm` or `confirmAll` has asked for this seat since the last batch with it was sent. */
   isToConfirm = false;
   #pendingAnswer: PendingAnswer | undefined;
   #batchSize = Infinity;

@@ -6,8 +6,8 @@ type Change = 'an upgrade' | 'a downgrade';
 const STRENGTH: Readonly<Record<Mode, number>> = { read: 0, upgradeable: 1, write: 2 };
 
 /**
- * Decides which changes of mode one hold may begin, one at a time. The same rules hold for one lease and for a
- * majority.
+ * Decides which changes of mode one hold may begin, one at a time. The rules are the same for a hold of one lease and
+ * for a hold of a majority of several.
  */
 export class ModeChangeGuard {
   readonly #lockName: string;

@@ -37,7 +37,12 @@ export class ModeChanges {
     return this.#exchange.mode;
   }
 
-  /** @throws The errors of an acquire; {@link LockModeError}, {@link LockLostError}. After an error the mode stays. */
+  /**
+   * Waits until the hold is a write.
+   *
+   * @throws The errors of an acquire; {@link LockModeError}, {@link LockLostError}. After an error the mode is the same
+   *   as before.
+   */
   async upgrade(options: ParsedWait): Promise<void> {
     options.signal?.throwIfAborted();
     this.#throwIfOver();
@@ -49,8 +54,10 @@ export class ModeChanges {
   }
 
   /**
-   * @throws {@link LockModeError}, {@link LockLostError}; {@link StoreUnavailableError}, and then the change is
-   *   repeated in the background.
+   * Takes the weaker mode in this process at once, and waits until the server has stored it.
+   *
+   * @throws {@link LockModeError}, {@link LockLostError}; {@link StoreUnavailableError} if the server has not answered
+   *   in time: the change is then repeated in the background. {@link CorruptLockDocumentError}.
    */
   async downgrade(to: Exclude<Mode, 'write'>): Promise<void> {
     this.#throwIfOver();

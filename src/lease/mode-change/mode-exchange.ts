@@ -27,8 +27,8 @@ export interface SendOptions {
   /** Whether an upgrade waits for the other readers. */
   readonly waits?: boolean;
   /**
-   * Whether to repeat the change after a refusal, because the stored mode must not stay stronger than the mode in this
-   * process.
+   * Whether to repeat the change also after the server has refused it. A downgrade and the cancel of an upgrade need
+   * this, because the stored mode must not stay stronger than the mode in this process.
    */
   readonly persists: boolean;
   /** Called with the error each time the change is refused or its outcome is unknown. */
@@ -64,7 +64,10 @@ export class ModeExchange {
     this.#mode = to;
   }
 
-  /** The server's answer to the last change shows this mode and this token. */
+  /**
+   * The server's answer to the last change shows this mode and this token. Stores both, and reports `modeChanged` if
+   * the mode is another one than before.
+   */
   modeKnown(mode: Mode, previousMode: Mode, token: number): void {
     this.#mode = mode;
     this.#hold.changed(token);
@@ -95,7 +98,10 @@ export class ModeExchange {
     return (await settle(send, { clock, isSettled, isOver })) ?? { type: 'over' };
   }
 
-  /** `undefined`: the answer shows no lease with this change yet. */
+  /**
+   * Reads the answer to a change. `undefined`: the hold is not over, but the answer does not show the change, so the
+   * change has to be sent again.
+   */
   async #read({ value: { reply }, sentAt }: Done<Answer>, change: number): Promise<Changed | undefined> {
     const { id, name, grant } = this.#hold;
     const lease = reply?.leases.find((candidate) => candidate.id === id);
@@ -103,7 +109,7 @@ export class ModeExchange {
       const deadline = deadlineOf(lease, reply.nowMs, sentAt, grant.terms);
       return { type: 'done', lease, reply, sentAt, deadline };
     }
-    // Either the lease is gone, and the confirmation ends the hold, or the document is corrupt.
+    // Either the lease is gone, and then `confirm` ends the hold, or the document is corrupt.
     await this.#holds.confirm(this.#hold);
     if (this.#hold.checkEnd() !== undefined) return { type: 'over' };
     return reply?.isWellFormed === false

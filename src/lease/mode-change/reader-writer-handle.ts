@@ -30,7 +30,7 @@ export interface ReaderWriterHandle extends LockHandle {
    * @throws {@link LockModeError} unless the mode is `upgradeable` and no change is in progress;
    *   {@link AcquireTimeoutError}; the reason of `options.signal`; {@link ProviderClosedError};
    *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses the upgrade, or does not
-   *   answer a single try. After each of these errors the mode is `upgradeable` as before, and the queue goes on.
+   *   answer a single try. After each of these errors the mode is the same as before, and the queue goes on.
    * @throws {@link LockLostError} if the hold is over.
    */
   upgrade(options?: AcquireOptions): Promise<void>;
@@ -38,13 +38,13 @@ export interface ReaderWriterHandle extends LockHandle {
   /**
    * Like `upgrade`, but makes one try unless `timeoutMs` says otherwise.
    *
-   * @returns `false` where `upgrade` would time out; the mode is `upgradeable` as before.
+   * @returns Whether the hold is a write now. `false`: the upgrade timed out, and the mode is still `upgradeable`.
    */
   tryUpgrade(options?: AcquireOptions): Promise<boolean>;
 
   /**
    * Changes the mode from write to upgradeable or read, or from upgradeable to read. The same update admits the waiters
-   * that the weaker mode allows. The process ends the stronger mode at the call, before the store answers.
+   * that the weaker mode allows. In this process the weaker mode counts from the call on, before the store answers.
    *
    * @throws `TypeError` or `RangeError` for another value of `to`; {@link LockModeError} if the present mode is not
    *   stronger, or if another change is in progress. The mode then stays. {@link LockLostError} if the hold is over.
@@ -62,7 +62,7 @@ interface Changes {
   downgrade(to: 'upgradeable' | 'read'): Promise<void>;
 }
 
-/** The handle of a hold that can change its mode, of one lease or of a majority of several. @internal */
+/** The handle of a hold that can change its mode. The hold is one lease or a majority of several. @internal */
 export class ModeChangingHandle<H extends Held = Hold> extends LeaseHandle<H> implements ReaderWriterHandle {
   readonly #changes: Changes;
 

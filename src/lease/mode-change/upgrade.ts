@@ -75,7 +75,10 @@ export class Upgrade {
     }
   }
 
-  /** The pause between requests grows: an answer that settles nothing must not lead to a loop without a pause. */
+  /**
+   * Sends the upgrade until the hold is a write. The pauses between the requests grow: an answer that settles nothing
+   * must not lead to a loop without a pause.
+   */
   async #upgrade(): Promise<void> {
     for (let repeats = 0; ; repeats += 1) {
       if (await this.#askOnce()) return;
@@ -85,8 +88,8 @@ export class Upgrade {
   }
 
   /**
-   * Returns whether the hold is a write now. `false`: the answer shows no lease of this hold, or a lease that does not
-   * wait; the next answer tells why.
+   * Sends the upgrade once and waits for its turn. Returns whether the hold is a write now. `false`: a look showed no
+   * lease of this hold, or a lease that does not wait for an upgrade. The answer to the next request tells why.
    */
   async #askOnce(): Promise<boolean> {
     const { room } = this.#context;
@@ -119,7 +122,7 @@ export class Upgrade {
     return await wait.turn;
   }
 
-  /** Whether the hold is a write now. */
+  /** Returns whether the hold is a write now; throws if the upgrade has failed. */
   async #applyAsked(asked: UpgradeAsked): Promise<boolean> {
     // `checkEnd` loses a hold whose deadline has passed.
     if (this.#hold.checkEnd() !== undefined) throw this.#loss();
@@ -154,7 +157,10 @@ export class Upgrade {
 
   // ---- the end
 
-  /** After the cancel the hold is upgradeable, even if the grant came before the cancel. */
+  /**
+   * The time is up: cancels the upgrade and throws. After the cancel the hold is upgradeable, even if the grant came
+   * before the cancel.
+   */
   async #timeUp(): Promise<never> {
     const { clock, report, settings } = this.#context;
     const { name, id, grant } = this.#hold;

@@ -120,7 +120,8 @@ export class CachedLock implements Cached {
   seatGranted(): void {
     this.#seatCount += 1;
     this.#context.changed(this);
-    // This seat will not be passed on, so the callers in the local queue must ask the server.
+    // If another process may wait, this seat will not be passed on, so the callers in the local queue must ask the
+    // server.
     if (!this.#others.isNone) this.#sendQueueToServer();
   }
 
@@ -217,9 +218,9 @@ export class CachedLock implements Cached {
   }
 
   /**
-   * This process has no seat, so newcomers do not notify it any more. With one seat, the update that ended it also
-   * granted the next request; if that is a request of this process, no other process came in between. With several
-   * seats, another process may have.
+   * The process has no seat any more, so newcomers do not notify it. If the lock has one seat, the update that ended
+   * the seat also granted the next request. If that request is one of this process, no other process came in between.
+   * If the lock has several seats, another process may have come.
    */
   #lastSeatEnded(): void {
     if (!this.#hasOneSeat && this.#others.state === 'none') this.#others.forget();
@@ -242,7 +243,7 @@ export class CachedLock implements Cached {
     this.#idle.delete(idle);
   }
 
-  /** Reports the timeout of a request that has waited, and returns its error. */
+  /** The timeout error of a request in this process. Reports the timeout if the request has waited. */
   #reportTimeout(waitedMs: number, place: number): AcquireTimeoutError {
     return localTimeout(this, this.#context.report, { holders: this.#holders, place, waitedMs });
   }

@@ -24,8 +24,8 @@ const MIN_SHARE_LEFT = 1 / 3;
  *
  * The first writer that has to wait behind the seat notifies this process in the same update. From then on every new
  * reader queues on the server behind that writer (L3), and the seat is given back by one update when its last reader
- * has ended. A writer of this process does the same without a notice. The seat is shared again once an answer shows that
- * nobody waits.
+ * has ended. A writer of this process has the same effect, without a notice. The seat is shared again once an answer
+ * shows that nobody waits.
  *
  * Only plain reads share the seat. A hold whose mode can change has a lease of its own.
  */
@@ -36,9 +36,9 @@ export class CachedReads implements Cached {
   readonly sharesToken = true;
   readonly #context: SeatCacheContext;
   readonly #others: OtherWaiters;
-  /** The readers that wait for the answer to the first one. */
+  /** The readers that wait here for the answer to the request of another reader. */
   readonly #queue: LocalQueue;
-  /** The seat that new readers join. The server may have granted others, which end with their only holds. */
+  /** The seat that new readers join. Any other read seat that the server has granted ends with its only hold. */
   #shared: Seat | undefined;
   #idleTimer: Timer | undefined;
   /** The number of reads of this process that the server is asked for. */
@@ -117,7 +117,7 @@ export class CachedReads implements Cached {
     }
     this.#context.changed(this);
     this.#serveQueue();
-    // This seat is not shared, so the other readers must ask the server themselves.
+    // If this seat may not be shared, the other readers must ask the server themselves.
     if (!this.#mayShare(seat)) this.#sendQueueToServer();
   }
 
@@ -217,12 +217,12 @@ export class CachedReads implements Cached {
     this.#context.changed(this);
   }
 
-  /** Lets the waiting readers share the seat. If there is none and none is asked for, the first reader asks. */
+  /** Lets the waiting readers share the seat. If some still wait and no read is asked for, the first of them asks. */
   #serveQueue(): void {
     const seat = this.#shared;
     while (seat !== undefined && this.#queue.length > 0 && this.#mayShare(seat)) {
       if (this.#queue.handTo(seat)) this.#idleTimer?.cancel();
-      // This reader wants another lease time.
+      // The first reader wants another lease time, so it asks the server.
       else this.#sendFirst();
     }
     if (this.#askedReads === 0) this.#sendFirst();

@@ -49,7 +49,9 @@ export interface SeatCacheContext {
   changed(lock: Cached): void;
 }
 
-/** Reports the timeout of a request that has not reached the store, and returns its error. */
+/**
+ * Returns the timeout error of a request that has not reached the store. Reports the timeout if the request has waited.
+ */
 export function localTimeout(
   { name, seats }: Pick<Cached, 'name' | 'seats'>,
   report: Report,

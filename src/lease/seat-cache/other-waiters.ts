@@ -1,9 +1,9 @@
 import type { Clock } from '../../clock.js';
 
 /**
- * Whether other callers wait that a kept seat must not keep waiting. `none`: an answer showed that none waits, and since
- * then this process has a lease, so any attempt that has to wait behind it notifies this process. `unknown`: this
- * process does not know, so it keeps no seat. `waiting`: one waits.
+ * Whether other callers wait for the lock, so that this process must not go on using its kept seats. `none`: an answer
+ * showed that none waits, and since then this process has a lease, so any attempt that has to wait behind it notifies
+ * this process. `unknown`: this process does not know, so it keeps no seat. `waiting`: one waits.
  */
 type State = 'none' | 'unknown' | 'waiting';
 

@@ -20,7 +20,10 @@ export class EndedAttempts {
     this.#ended.delete(oldest);
   }
 
-  /** Forgets the attempt. `undefined`: the attempt did not end without a lock, or too many others have ended since. */
+  /**
+   * Forgets the attempt, and returns what is needed to give back its seat. `undefined`: the attempt did not end without
+   * a lock, or too many others have ended since.
+   */
   take(id: string): Ended | undefined {
     const ended = this.#ended.get(id);
     this.#ended.delete(id);

@@ -178,7 +178,7 @@ export class LockWaits {
 
   #acceptGrant(tracked: TrackedWait, token: number): void {
     const { wait, deadline } = tracked;
-    // Too little of the lease is left. The look extends the seat, and its answer shows whether the seat still exists.
+    // If too little of the lease is left, a look extends the seat, and shows whether the seat still exists.
     if (!leavesEnough(deadline, this.#clock, wait.terms)) this.look();
     else
       this.#end(wait, true, () => {

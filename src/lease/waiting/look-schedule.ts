@@ -1,7 +1,7 @@
 import { Backoff } from '../../backoff.js';
 import type { Clock, Timer } from '../../clock.js';
 
-/** After an expiry, each place looks this much later than the place ahead of it. */
+/** When a lease or place ahead has expired, each waiter looks this much later than the waiter ahead of it. */
 const DELAY_PER_PLACE_MS = 150;
 const MAX_DELAY_MS = 2_000;
 
@@ -29,8 +29,8 @@ export class LookSchedule {
   }
 
   /**
-   * The earliest lease or place ahead of this place expires at `atMs`. The head looks at that instant, and the waiters
-   * behind it a little later.
+   * The earliest lease or place ahead of this place expires at `atMs`. The head looks just after that instant, and the
+   * waiters behind it a little later.
    */
   expiryAt(atMs: number, place: number): void {
     this.#expiryAtMs = atMs + (place === 0 ? 1 : Math.min(DELAY_PER_PLACE_MS * place, MAX_DELAY_MS));

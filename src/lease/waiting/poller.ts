@@ -11,9 +11,9 @@ const MAX_NAMES_PER_READ = 256;
 const GROWTH = 1.6;
 
 /**
- * Finds grants by plain reads of all locks that this process is queued for, while no change stream reports them.
- * Without change streams it reads in pauses that grow. While the process is far from its turn, it reads once a second,
- * and then it first reads only whether anything has moved since the last read.
+ * Finds grants by plain reads of all locks that this process is queued for, while no change stream reports the grants.
+ * If there is no change stream, the pauses between the reads grow. If the process is far from its turn, it reads once a
+ * second, and first reads only which of the locks have changed since their last read.
  *
  * Grants come from majority reads, because the local state of one member can show a grant that is later rolled back. A
  * read may be old, so an entry that it does not show proves nothing. The poller takes only grants and closer places
@@ -28,7 +28,10 @@ export class Poller {
   readonly #room: WaitingRoom;
   #pauseMs: number;
   #readAtMs = -Infinity;
-  /** The version stamp of each lock at its last read. In far reads, an equal stamp means that nothing has moved. */
+  /**
+   * The version stamp of each lock at its last read. While the process is far, an equal stamp means that nothing has
+   * moved.
+   */
   #marks = new Map<string, string>();
   #timer: Timer | undefined;
   #timerAtMs = Infinity;

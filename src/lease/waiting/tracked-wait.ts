@@ -21,14 +21,14 @@ export class TrackedWait {
   queuedAtMs: number;
   /** The lowest known place. */
   place: number;
-  /** The fence in the last reply that showed the attempt queued. */
+  /** The highest fence in a reply that showed the attempt queued. */
   #fenceWhenQueued = 0;
   /** The highest token of a grant that was reported before the reply to the attempt's own request. */
   #earlyToken = 0;
   #isLookAskedEarly = false;
   /**
-   * The earliest instant at which the place can end, by the last answer. It is counted from just before the request for
-   * that answer was sent.
+   * The earliest instant at which the place or the granted lease can end, by the last answer. It is counted from just
+   * before the request for that answer was sent.
    */
   #endsAt: Moment = LONG_AGO;
 
@@ -39,8 +39,8 @@ export class TrackedWait {
   }
 
   /**
-   * Whether a grant with this token is for this wait: the reply that showed the attempt queued came before that grant
-   * (S3).
+   * Whether a grant with this token is for this wait. It is if the token is above the fence of every reply that showed
+   * the attempt queued, because the grant then came after these replies (S3).
    */
   isGrantedBy(token: number): boolean {
     return token > this.#fenceWhenQueued;
@@ -75,8 +75,8 @@ export class TrackedWait {
   }
 
   /**
-   * The deadline of the hold if the report of the grant tells no expiry: the granted seat keeps the expiry of the
-   * place.
+   * The deadline of the hold that follows from the last answer. The report of a grant may tell no expiry; the granted
+   * seat keeps the expiry of the place.
    */
   get deadline(): Moment {
     return deadlineBefore(this.#endsAt, this.wait.terms);

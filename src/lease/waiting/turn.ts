@@ -23,7 +23,7 @@ export class TurnWait implements Wait {
   readonly #onPlaced: (place: number, reply: Reply) => void;
   #end!: (turn: Turn) => void;
 
-  /** @param onPlaced - Called after each look that shows the attempt in the queue. */
+  /** @param onPlaced - Called after each reply that shows the attempt in the queue. */
   constructor(
     { name, seats, id, terms, hasLease }: Waiting,
     onPlaced: (place: number, reply: Reply) => void,

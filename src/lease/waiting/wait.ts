@@ -25,6 +25,6 @@ export interface Wait extends Waiting {
   /** The place in the queue is gone. The request must start a new attempt, under a new id. */
   lapsed(): void;
   failed(error: unknown): void;
-  /** Reports the place in the queue after each look. */
+  /** Reports the place after each reply that shows the attempt in the queue. */
   placed(place: number, reply: Reply): void;
 }

@@ -122,7 +122,7 @@ export class WaitingRoom implements WakeListener {
     return this.#wakeups.isPolling || this.#distance?.type !== 'far' ? undefined : this.#distance.phaseMs;
   }
 
-  /** The poller has read all its locks. If nothing has moved, the process stops listening at once. */
+  /** The poller has read all its locks. If the process was far and still is, it stops listening at once. */
   polled(): void {
     if (this.#distance?.type === 'far' && this.#decide()?.type === 'far') this.#wakeups.listen(false, 0);
   }

@@ -32,8 +32,9 @@ const STEP_MS = 8;
 /**
  * How far these waits are from their turns; `undefined` if there are none.
  *
- * Going far must not slow down a queue that moves faster than once a second: each hand-over would then take up to a
- * second. So a queue counts as quiet only after one read interval at least, even if `wakeIdleMs` is shorter.
+ * In a queue that moves faster than once a second, a far process would slow the queue down: each hand-over could take
+ * up to a second. So a queue counts as quiet only when it has not moved for a second at least, even if `wakeIdleMs` is
+ * shorter.
  */
 export function distanceFor(
   positions: readonly QueuePosition[],
@@ -64,7 +65,7 @@ const phaseOf = ({ place, waiters }: QueuePosition): number =>
 
 /**
  * How long a far process waits until its next read. Two reads are at least half a second apart. The phase may move back
- * a little, because queues change and the server's clock is only estimated; such a shift must not cause a second read.
+ * a little, because queues change and the server's clock is only estimated; such a shift must not cause two reads.
  */
 export function untilReadMs(phaseMs: number, serverMs: number, sinceReadMs: number): number {
   const pauseMs = Math.max(0, READ_EVERY_MS / 2 - sinceReadMs);
