@@ -21,7 +21,7 @@ export const NOW = '$$NOW';
 /** A value that a caller has given. The server never reads a literal as a path or an operator (E25). */
 export const literal = (value: Expression): Expression => ({ $literal: value });
 
-/** An attempt id. An id of this library is no path, but an id that a document shows may look like a path (E25). */
+/** An attempt id as a value. The ids of this library do not look like paths, but a stored id may (E25). */
 export const idText = (id: string): Expression => (id.startsWith('$') ? literal(id) : id);
 
 export const EMPTY_OBJECT: Expression = literal({});
@@ -91,8 +91,8 @@ export const leaseFromNow = (expiresAt: Expression, leaseMs: Expression): Expres
 });
 
 /**
- * The server time in ms × 1,000. Every grant gives a token above it, so tokens go on rising after a purge, a drop or a restore
- * (S3, E10).
+ * The server time in ms × 1,000. Every grant gives a token above it, so tokens go on rising after a purge, a drop or a
+ * restore (S3, E10).
  */
 export const CLOCK_TOKEN: Expression = { $multiply: [{ $toLong: NOW }, 1_000] };
 

@@ -12,7 +12,7 @@ export type LockKind = 'mutex' | 'reader-writer' | 'semaphore' | 'election';
 
 export const LOCK_KINDS: readonly LockKind[] = ['mutex', 'reader-writer', 'semaphore', 'election'];
 
-/** The version of the document's shape that this code reads and writes. Another version counts as corrupt. */
+/** The version of the document's shape that this code reads and writes. A document of another version is corrupt. */
 export const DOCUMENT_VERSION = 1;
 
 /** The bounds of a lease, requested or stored: 100 ms to 24 h. */
@@ -50,8 +50,8 @@ export interface EntryFields {
   readonly permits?: number;
   /**
    * The number of tokens that the grant reserves beyond its own; a reader-writer lock reserves none. If it is above 0,
-   * the process may keep the seat between its callers, and the transition of a request or an upgrade that has to wait
-   * names the lease in `wake`.
+   * the process may keep the seat between its callers, and an update that makes a request or an upgrade wait names the
+   * lease in `wake`.
    */
   readonly keeps?: number;
   /** Election only. */
@@ -68,7 +68,7 @@ export interface Lease extends EntryFields {
   readonly acquiredAt: Date;
   /** The number of the last change of mode that was applied. A change with this number or a lower one does nothing. */
   readonly change?: number;
-  /** The token of the grant, stored when a change of mode replaces it. */
+  /** The token of the grant, stored when a change of mode replaces `token`. */
   readonly firstToken?: number;
   /** This upgradeable lease waits for the other readers to leave. */
   readonly upgrading?: boolean;
@@ -88,8 +88,8 @@ export const leftMs = (expiresAt: Date, nowMs: number, leaseMs: number): number 
   Math.min(expiresAt.getTime() - nowMs, leaseMs);
 
 /**
- * The time for which the holder may rely on the lease, in ms. A leader may not rely on the transition at the end of its
- * lease.
+ * The time for which the holder may rely on the lease, in ms. A leader may not rely on the last `transitionMs` of its
+ * lease, which are the transition of the election.
  */
 export const countedLeftMs = ({ expiresAt, leaseMs, transitionMs = 0 }: Lease, nowMs: number): number =>
   leftMs(expiresAt, nowMs, leaseMs) - transitionMs;

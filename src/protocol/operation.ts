@@ -8,8 +8,8 @@ export interface Request extends Demand {
   readonly label?: string | undefined;
   readonly why?: string | undefined;
   /**
-   * The number of tokens that the grant reserves for passing the seat on, or above 0 for a read that its process keeps;
-   * `undefined`: the process does not keep the seat.
+   * The number of tokens that the grant reserves for the passes of the seat. For a read, which reserves no tokens, a
+   * number above 0 says that the process may keep it. `undefined`: the process does not keep the seat.
    */
   readonly keeps?: number | undefined;
   /** The server time after which the request does nothing, so that it cannot take effect after its own cleanup (E2). */
@@ -28,7 +28,9 @@ export interface Demand {
   readonly permits?: number | undefined;
   /** Semaphore only: the limit of a new document. */
   readonly limit?: number | undefined;
-  /** Semaphore only: refuses the request if another limit is stored. An idle lock takes over `limit` instead. */
+  /**
+   * Semaphore only: if another limit is stored, an idle lock takes over `limit`, and a lock in use refuses the request.
+   */
   readonly mustMatch?: boolean | undefined;
   /** Semaphore only: stores `limit`. */
   readonly setsLimit?: boolean | undefined;
@@ -36,7 +38,9 @@ export interface Demand {
   readonly candidateId?: string | undefined;
   /** Election only: the value that the leader publishes. */
   readonly value?: string | undefined;
-  /** Election only: the time that the grant adds to the lease. During it only the same candidate may enter. */
+  /**
+   * Election only: the time that the grant adds at the end of the lease, in which only the same candidate may enter.
+   */
   readonly transitionMs?: number | undefined;
 }
 
@@ -55,7 +59,7 @@ export interface Revocation {
 /** One step of a transition. Only `enqueue` and `try` may create a lock document. */
 export type Operation =
   | { readonly type: 'enqueue' | 'try'; readonly request: Request }
-  /** Removes a waiter, never a lease: if the grant comes before the cancel of a timeout, the seat stays (E6). */
+  /** Removes a waiter, never a lease: an attempt that got a seat before its cancel arrived keeps the seat (E6). */
   | { readonly type: 'cancel'; readonly id: string }
   /** Removes a lease or a waiter. */
   | { readonly type: 'leave'; readonly id: string }
@@ -73,7 +77,7 @@ export type Operation =
     }
   /** Asks holders to release: `wake` names them, and they are not extended any more. */
   | (Revoking & { readonly type: 'ask' })
-  /** Empties seats at once. From then on only tokens protect against the old holders. */
+  /** Empties seats at once. From then on only tokens protect a resource from the old holders. */
   | (Revoking & { readonly type: 'evict' })
   | RaiseFence
   | OwnOperation;
@@ -103,12 +107,12 @@ export interface Exchange {
   readonly id: string;
   readonly change: number;
   readonly to: Mode;
-  /** Upgrade only: true waits for the other readers to leave, false is a single try. */
+  /** Upgrade only. True: the upgrade waits for the other readers to leave; false: it is a single try. */
   readonly waits: boolean;
   /**
-   * Upgrade only: the token that the process knows. If the stored lease has the mode `write` and no higher token, it
-   * takes a new token: the process has given up that mode since, and a resource has to tell the new writes from the old
-   * ones.
+   * Upgrade only: the token that the process knows. If the stored lease has the mode `write` and no higher token, the
+   * lease gets a new token: the process has given up the write since that token was granted, and a resource has to tell
+   * the new writes from the old ones.
    */
   readonly knownToken?: number | undefined;
 }
@@ -122,8 +126,8 @@ export interface Resize {
 }
 
 /**
- * Gives the seat of this attempt to that candidate, whatever its place in the queue. If the candidate does not wait,
- * nothing changes.
+ * Gives the seat of the attempt `id` to the candidate `candidateId`, whatever the candidate's place in the queue. If
+ * the attempt does not lead, or the candidate does not wait, the seat and the queue stay as they are.
  */
 export interface HandOver {
   readonly type: 'handOver';
@@ -132,8 +136,9 @@ export interface HandOver {
 }
 
 /**
- * Claims an instant of a job of an election, for the term of this attempt. It is applied only if the last claimed
- * instant is `after`, `instant` is later than that, and the server's clock has reached `instant`.
+ * Claims an instant of a job of an election, for the term of this attempt. The claim is applied only if the term may
+ * still claim, the last claimed instant is `after`, `instant` is later than `after`, and the server's clock has reached
+ * `instant` (`ClaimOutcome` has all conditions).
  */
 export interface Claim {
   readonly type: 'claim';

@@ -3,14 +3,14 @@ import type { LockKind } from './lock-document.js';
 import type { Operation, OwnOperation, Request } from './operation.js';
 
 /**
- * `passed`: from one caller to the next, each with a token of its own from the block that the grant reserves. `shared`:
- * by many callers at a time, all with the token of the lease; the grant reserves no further tokens.
+ * How a process can keep a seat between its callers. `passed`: one caller after the other uses the seat, each with a
+ * token of its own from the block that the grant reserves. `shared`: many callers use the seat at a time, all with the
+ * token of the lease; the grant reserves no further tokens.
  */
 export type Keeping = 'never' | 'passed' | 'shared';
 
 /**
- * The rules of one kind of lock: how leases are stored, and how many of the first waiters may enter. (A seat itself is
- * a place for one lease.)
+ * The rules of one kind of lock: how its leases are stored, and which of the waiters may enter.
  *
  * Everything else of a transition (expiry, queue, tokens, wake-ups, purging) is the same for all kinds, and the shared
  * code never asks for the kind. A new kind of lock adds one object of this shape and a class for its callers.
@@ -75,15 +75,17 @@ export interface SeatRules {
   tokenOf(id: string): Expression;
 
   /**
-   * The attempts that enter now, as an array of `{ k: attempt id, v: waiter }`: the first of `$queue`, or a lease that
-   * changes its seat.
+   * The attempts that enter now, as an array of `{ k: attempt id, v: waiter }`: waiters of `$queue`, or the upgradeable
+   * lease that becomes the writer (then `v` is the lease).
    */
   readonly entering: Expression;
 
   /** How many of `$entering` come from the queue. */
   readonly enteringFromQueue: Expression;
 
-  /** Whether this operation has to wait after the admission, or was a try that found the lock busy. */
+  /**
+   * Whether this change of mode still waits after the admission, or was a try without success; `null`: it never waits.
+   */
   hasToWait(operation: OwnOperation): Expression | null;
 
   /** Further conditions of this kind: a request that does not meet them is refused. */

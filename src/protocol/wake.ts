@@ -1,18 +1,19 @@
 import { all, bind, filter, when } from './expressions.js';
 import type { Expression } from './expressions.js';
 
-/** Stands in place of a token: the attempt has to look again. */
+/** Stands in place of a token: the process of the attempt has to look at the lock again. */
 export const LOOK_AGAIN = 0;
 
-/** Stands in place of a token: a waiter is behind a lease that may be kept. */
+/** Stands in place of a token: the process must give back the seat as soon as no caller uses it. */
 export const OTHERS_WAIT = -1;
 
 /**
  * The words of `wake`, each preceded by a space. They say what the last update of the document did:
  *
  * - `process:id:token`: this attempt was granted a seat, with this token.
- * - `process:id:0`: this attempt has to look again.
- * - `process:id:-1`: a waiter is behind this lease, which its process may keep between its callers.
+ * - `process:id:0`: the process of this attempt has to look at the lock again.
+ * - `process:id:-1`: a request or an upgrade waits, or a new limit is exceeded, so the process must not keep this seat
+ *   between its callers any more.
  * - `-id:token`: this attempt left and gave back the lease with this token; 0 if it had no lease.
  * - `~nonce`: a look or a raised fence. The nonce makes the update a real write.
  * - `+nonce:outcome`: the outcome of a claim, a call or the end of a run.
@@ -60,8 +61,8 @@ export const holdersTold = (leases: Expression, cond: Expression): Expression =>
   wakeWith(filter(leases, cond), ['$$this.process', ':', '$$this.id', `:${String(LOOK_AGAIN)}`]);
 
 /**
- * If the condition holds: `wake` with “a waiter is behind this lease” for each of these leases that may be kept, except
- * those of the process `but`.
+ * If the condition holds: `wake` with the word `OTHERS_WAIT` for each of these leases that may be kept, except those of
+ * the process `but`.
  */
 export const keepersTold = (
   leases: Expression,

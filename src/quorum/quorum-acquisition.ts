@@ -141,7 +141,7 @@ export class QuorumAcquisition {
     return timeoutMs > 0 ? Infinity : startedMs + this.#quorum.settings.storeTimeoutMs;
   }
 
-  /** `undefined` while the request goes on. */
+  /** Why the request is over; `undefined` while it goes on. */
   #whyOver(): Failed | undefined {
     return this.#over;
   }
@@ -153,7 +153,7 @@ export class QuorumAcquisition {
     this.#fail(this.#over);
   }
 
-  /** The stores that have not refused for good are fewer than a majority, so waiting is useless. */
+  /** Whether fewer than a majority of the stores have not refused for good, so that waiting is useless. */
   get #isHopeless(): boolean {
     const { majority, stores } = this.#quorum;
     const { failures } = this.#rounds.obstacles;
@@ -217,9 +217,9 @@ export class QuorumAcquisition {
   }
 
   /**
-   * A process that has just released would always be the first to ask again, before the waiters have heard of the
-   * release. So a request for a contended lock begins about when the waiters do, and at the gate like them. For this it
-   * waits at most a quarter of its own timeout.
+   * Delays a request for a contended lock, so that it begins about when the waiters do, and at the gate like them.
+   * Otherwise a process that has just released would always ask before the waiters have heard of the release. The delay
+   * is at most a quarter of the request's timeout.
    */
   async #letOthersPass(): Promise<void> {
     const { contended, settings } = this.#quorum;

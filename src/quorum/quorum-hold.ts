@@ -113,7 +113,7 @@ export class QuorumHold implements Held {
     const each = this.seats.map((seat) => seat.standing());
     const remainingMs = majorityRemainingMs(each, majority);
     if (remainingMs > 0) return { remainingMs, why: undefined };
-    // A seat past its deadline is no member any more, even if its timer is late.
+    // A seat past its deadline does not count as held, even if the timer that ends it is late.
     const lost = each.filter(({ why }) => why !== undefined && why !== 'suspended');
     return { remainingMs, why: each.length - lost.length < majority ? lost[0]?.why : 'suspended' };
   }
@@ -203,7 +203,8 @@ export class QuorumHold implements Held {
   // ---- members
 
   /**
-   * The request for a seat that may join; `undefined` while no seat may join. Past its deadline this loses the hold.
+   * The request for a seat that may join; `undefined` while no seat may join. If the hold is past its
+   * deadline, this call ends it.
    */
   checkJoinRequest(): SeatRequest | undefined {
     const mayJoin = this.checkEnd() === undefined && !this.#isChanging;

@@ -21,26 +21,25 @@ const MOVES: Moves<State> = {
 
 /**
  * The rounds of one request. A round asks all stores at once. It ends as soon as a majority has granted a seat, or as
- * soon as a majority is impossible. A failed round releases every seat, also a seat that is granted later. A store that
- * has not answered an earlier round is not asked again.
+ * soon as a majority is impossible. A failed round releases every seat, also a seat that is granted later. A store
+ * whose try from an earlier round is still in flight is not asked again: that try counts in the present round.
  *
  * **Gate.** A round may have a gate: the first store that may grant is asked first and alone. The other stores are
  * asked only if the lock is not busy at the gate. If several contenders begin together, one passes, and each of the
  * others costs only one write. Without a gate, each contender would take some seats from the others. A gate costs one
  * more round trip, and a seat at the gate that its process has lost track of keeps everyone out until its lease
- * expires. So the first round has no gate, and neither has the round after a pause without news of a release at the
- * gate.
+ * expires. So the first round has no gate unless the lock is contended (`ContendedLocks`), and neither has the round
+ * after a pause without news of a release at the gate.
  *
  * **Silent stores.** If the lock is busy in some store, a request that holds seats and waits for a store that does not
  * answer keeps everyone out. So the round waits for a silent store without limit only while the lock is busy nowhere.
- * Otherwise, when the other stores have answered, it waits once more for the time that they took, because the silent
- * store may be back.
+ * Otherwise, when the other stores have answered, it waits once more for the time that they took, at least
+ * `pollMs.min`, because the silent store may be back.
  *
  * **Token.** As soon as a majority has granted a seat, the fence of each of these seats is raised to the highest of
  * their tokens, and so is the fence of each seat that is granted later: such a seat can then replace the seat of a
  * store that falls silent. The hold has the token T if a majority of the stores has its fence at T or above and none of
- * these stores granted a token above T.
- * A seat whose fence cannot be raised does not count as granted.
+ * these stores granted a token above T. A seat whose fence cannot be raised does not count as granted.
  *
  * **States.**
  *
@@ -73,7 +72,7 @@ export class QuorumRounds {
     }));
   }
 
-  /** The request is over: the round ends, and a seat that is granted from now on is released. */
+  /** Ends the round, because the request is over. A seat that is granted from now on is released. */
   end(): void {
     this.#ending.abort();
     this.#onNews();

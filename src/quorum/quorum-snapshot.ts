@@ -1,10 +1,10 @@
 import type { LeaseInfo, LockSnapshot } from '../protocol/replies/snapshot.js';
 
 /**
- * Combines the snapshots of several stores. Of each process it shows n leases, where n is the highest number that each
- * store of some majority has. A store that has not answered is counted as having n leases, too. A process that cannot
- * have a majority holds nothing and is not shown: it is a contender, or its seats are leftovers. The result is `null`
- * if the lock is not stored in a majority of all stores.
+ * Combines the snapshots of several stores. Of each process the result shows n leases: the highest n for which a
+ * majority of the stores has at least n leases of this process. A store that has not answered counts as one of these
+ * stores. A process that cannot have a majority holds nothing and is not shown: it is a contender, or its seats are
+ * leftovers. The result is `null` if the lock is not stored in a majority of all stores.
  */
 export function commonSnapshot(
   snapshots: readonly (LockSnapshot | null)[],

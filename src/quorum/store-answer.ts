@@ -24,7 +24,7 @@ interface FenceProgress {
   confirmed: number;
 }
 
-/** One store, as one request asks it. */
+/** What one request has sent to one store, and its answers. */
 export interface AskedStore {
   readonly store: Store;
   /** The answer in this round; `undefined` until it comes. */

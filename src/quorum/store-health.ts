@@ -20,8 +20,8 @@ type Condition = 'answering' | 'refusing' | 'silent';
  * expired. To keep such releases few, only one request at a time probes a silent store, and the other requests wait for
  * the result of the probe.
  *
- * A try is never cut short. Otherwise, if a store takes longer to answer than holds last, no try would ever end: the
- * store would never be known to be silent, or to be back.
+ * A try goes on after the end of its request or its hold. Otherwise, if a store takes longer to answer than holds last,
+ * no try at it would ever end, and it would never become known that the store is silent, or that it is back.
  */
 export class StoreHealth {
   readonly #conditions = new Map<Store, Condition>();

@@ -22,7 +22,10 @@ export interface ServerKind {
   readonly isRouter: boolean;
 }
 
-/** Asks the server once which kind of server it is, before anything is written. Refuses a server that cannot serve. */
+/**
+ * Asks the server once which kind of server it is, before anything is written. Refuses a server older than MongoDB 5.0,
+ * and a capped collection.
+ */
 export class Handshake {
   readonly #calls: StoreCalls;
   readonly #serverClock: ServerClock;

@@ -50,14 +50,14 @@ export interface Changes {
 }
 
 /**
- * A read that follows an update gets at least this long, however long the update took: without the read, the update is
- * of no use.
+ * A read that follows an update gets at least this long, however long the update took: without the read, the process
+ * does not learn what the update did.
  */
 const MIN_READ_MS = 50;
 
 /**
- * The gateway to the collection of lock documents: it sets the concerns, bounds each call, and returns one of three
- * outcomes.
+ * The gateway to the collection of lock documents: it sets the read and write concerns, bounds each call, and returns
+ * one of three outcomes.
  */
 export class LockCollection {
   readonly name: string;

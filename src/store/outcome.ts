@@ -130,7 +130,7 @@ export function outcomeOfError(error: unknown): Refused | Unknown {
   return { type: 'unknown', error, maybeApplied: !notApplied };
 }
 
-/** Errors of the driver that a close of the client raises, and other events as well. */
+/** Errors of the driver that may come from a close of the client, but also have other causes. */
 const CLOSING_ERRORS: ReadonlySet<string> = new Set(['MongoClientClosedError', 'MongoTopologyClosedError']);
 
 /** Whether the driver may refuse every call from now on. The next command shows whether it does. */
@@ -177,8 +177,8 @@ const isTransient = (error: unknown, code: number | undefined): boolean =>
   hasLabel(error, 'RetryableWriteError');
 
 /**
- * Whether a duplicate key will stay taken at every repeat: the collection's collation does not distinguish two names,
- * or the key is in an index of another owner. Two racing upserts collide on `_id` alone.
+ * Whether every repeat would fail with the same duplicate-key error: the collection's collation does not distinguish
+ * two names, or the key is in an index that the library did not create. Two racing upserts collide on `_id` alone.
  */
 function isPermanentDuplicate(error: unknown): boolean {
   const { code, keyPattern, errorResponse } = error as {

@@ -2,7 +2,7 @@ import { BETWEEN_REPEATS } from '../backoff.js';
 import type { Backoff } from '../backoff.js';
 import type { Clock } from '../clock.js';
 
-/** When a request is settled, and when it is given up. */
+/** When the outcome of an operation is known, and when the operation is given up. */
 export interface Settling<A> {
   readonly clock: Clock;
   /** Whether the answer tells the outcome. A refusal does: nothing was changed, and a repeat is of no use. */
@@ -17,20 +17,20 @@ export interface Settling<A> {
 }
 
 /**
- * Sends a request until its outcome is known: if the reply is lost, the process does not know whether the server has
- * applied the request (E1).
+ * Sends copies of one operation until its outcome is known: if the reply is lost, the process does not know whether the
+ * server has applied the operation (E1).
  *
  * A repeat is safe because every copy names the same id: of an attempt, a claim, a call, a change of mode, or a token
  * to reach. The server applies the first copy that arrives. Each later copy finds the effect of the first one in the
  * document and changes nothing, and its reply shows that effect. So the answer to any copy is the answer to all of
- * them. A resize names no id: two copies have the effect of one, because both set the same limit. A request that
- * creates something also names its not-after, so that a copy which is still on its way when the process gives up has no
- * effect later (E2).
+ * them. A resize names no id: two copies have the effect of one, because both set the same limit. A request and a
+ * resize also name a not-after, so that a copy which is still on its way when the process gives up has no effect later
+ * (E2).
  *
  * The repeats end with an answer or a refusal, at `untilMs`, or when the outcome is of no use any more.
  *
  * @param send - Sends one copy.
- * @returns The last answer. It does not tell the outcome if the request was given up.
+ * @returns The last answer. It does not tell the outcome if the operation was given up.
  */
 export async function settle<A>(send: () => Promise<A>, settling: Settling<A>): Promise<A> {
   const { clock, isSettled, isOver, signal, untilMs = Infinity, backoff = BETWEEN_REPEATS } = settling;

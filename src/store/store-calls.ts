@@ -24,8 +24,8 @@ export const BSON_OPTIONS = {
 } as const;
 
 /**
- * `db.command` does not inherit the client's read preference and BSON options. The driver repeats a command only after
- * an answer that allows it by the labels of an overloaded server. The library sends every other repeat, under the same
+ * `db.command` does not inherit the client's read preference and BSON options. The driver repeats a command only if
+ * the labels of the error from an overloaded server allow it. The library sends every other repeat, under the same
  * attempt id or nonce.
  */
 const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const satisfies RunCommandOptions;
@@ -141,7 +141,7 @@ export class StoreCalls {
         this.#report('storeError', { lockName, during, error: failure.error });
       }
       if (failure.type === 'refused') return failure;
-      // The transition was still waiting for its turn.
+      // Nothing was sent: the transition was still waiting for its turn.
       if (sentAt === undefined) return { ...failure, maybeApplied: false };
       if (sending.mayHaveBeenSent()) return failure;
       // A driver that ignores the signal would still send the command when a server appears. So the command counts as

@@ -3,8 +3,8 @@ const RESERVED = 1;
 
 /**
  * Bounds how many transitions of one provider are in flight: one less than the client's pool has connections. The other
- * transitions wait here and not in the pool, which serves its queue first come, first served. There, thousands of
- * requests and looks would delay the extensions until leases expire. No other command waits here.
+ * transitions wait here and not in the pool, which serves its queue first come, first served. In the pool,
+ * thousands of requests and looks would delay the extensions until leases expire. No other command waits here.
  */
 export class TransitionLimiter {
   readonly #limit: number;

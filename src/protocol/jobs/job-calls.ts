@@ -25,8 +25,8 @@ import { answered, holdersTold } from '../wake.js';
  * call is pending until a claim takes it, or until its time is up by the server's clock. A new call in the meantime
  * only prolongs the pending one.
  *
- * The calls are not a part of the claims: a job may be called before its first claim, and for older releases a claim
- * without an instant makes the document corrupt.
+ * The calls are not a part of the claims: a job may be called before its first claim, and older releases of the library
+ * take a document that has a claim without an instant for corrupt.
  */
 export interface StoredCall {
   readonly job: string;

@@ -34,7 +34,7 @@ export interface StoredClaim {
   readonly claimId: string;
   /** The first instant that the job ever claimed. A fixed rate counts from it. */
   readonly anchor: Date;
-  /** The last run; `undefined`: all claimed instants were missed, or an older release claimed last. */
+  /** The last run; `undefined`: no run was claimed, or an older release of the library claimed last. */
   readonly run?: StoredRun;
 }
 
@@ -113,7 +113,10 @@ const isTermOf = (id: string): Expression =>
 
 const isRepeated = (claimId: string): Expression => isIn(literal(claimId), '$own.claimId');
 
-/** The first branch whose condition holds. A repeat gets the answer of its first copy, whatever has happened since. */
+/**
+ * The outcome of the first branch whose condition holds, else `claimed`. A repeat of a claim that was applied gets
+ * `claimed` again, as long as no later claim of the job was applied.
+ */
 function outcomeOf({ id, job, after, instant, claimId, call }: Claim): Expression {
   const last: Expression = { $ifNull: [{ $first: '$own.instant' }, null] };
   const branches: readonly (readonly [Expression, ClaimOutcome])[] = [

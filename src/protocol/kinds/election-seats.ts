@@ -21,12 +21,15 @@ const isCandidate = (at: string): Expression =>
     { $lte: [`${at}.transitionMs`, MAX_LEASE_MS] },
   );
 
-/** Whether a grant makes a lease of at most `MAX_LEASE_MS`. A longer one would make the document corrupt. */
+/** Whether the lease that this waiter would get is at most `MAX_LEASE_MS` long: a longer one is corrupt. */
 const hasRoomForTransition: Expression = {
   $lte: [{ $add: ['$$this.v.leaseMs', '$$this.v.transitionMs'] }, MAX_LEASE_MS],
 };
 
-/** The leader has neither extended its lease in time nor been asked to release. Only its own candidate may enter. */
+/**
+ * Whether this is the transition of the election: the leader has not extended its lease in time, and was not asked to
+ * release. Only its own candidate may enter.
+ */
 const isInTransition: Expression = all(
   { $lte: [{ $subtract: ['$holder.expiresAt', '$holder.transitionMs'] }, NOW] },
   { $ne: ['$holder.ending', true] },
@@ -37,8 +40,8 @@ const standingAs = (candidateId: Expression): Expression =>
   filter('$queue', equal('$$this.v.candidateId', candidateId));
 
 /**
- * The seat of a mutex, with a lease to which the grant adds `transitionMs`: the transition of the election. In that time
- * only the candidate of the lease may enter; it jumps the queue and gets a new term. The lease of a waiter has no
+ * The seat of a mutex, with a lease to which the grant adds `transitionMs`: the transition of the election. In that
+ * time only the candidate of the lease may enter; it jumps the queue and gets a new term. The lease of a waiter has no
  * such addition, so that a dead waiter lapses one lease after its last look.
  */
 export const electionSeats: SeatRules = {
@@ -76,7 +79,10 @@ export const electionSeats: SeatRules = {
   },
 };
 
-/** Puts the candidate's waiter at the head of the queue and empties the seat. The admission that follows seats it. */
+/**
+ * Puts the candidate's waiter at the head of the queue and empties the seat. The admission that follows gives the seat
+ * to that waiter. If the attempt does not lead, or the candidate does not wait, only `wake` changes.
+ */
 function handOver({ id, candidateId }: HandOver): readonly Stage[] {
   const isHanded: Expression = all(equal('$holder.id', idText(id)), { $ne: ['$named', []] });
   return [

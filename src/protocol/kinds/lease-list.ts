@@ -83,8 +83,8 @@ export function leaseList(field: string): LeaseList {
 }
 
 /**
- * For a projection only: there the server makes a hashed set of the ids once. In an update it would make one for each
- * lease.
+ * Whether the lease `$$this` belongs to one of these attempts. For projections only: there the server makes a hashed
+ * set of the ids once. In an update it would make one for each lease.
  */
 const isShown = (ids: readonly string[]): Expression => ({ $setIsSubset: [['$$this.id'], literal(ids)] });
 

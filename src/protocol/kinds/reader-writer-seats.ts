@@ -31,12 +31,12 @@ const isFree: Expression = all(writer.isEmpty, readers.isEmpty);
 const hasUpgradeable: Expression = isIn('upgradeable', '$readers.mode');
 
 /**
- * An upgrade waits for the other readers to leave. Until then nobody enters, so the upgrade does not wait for ever
- * (L1).
+ * Whether an upgrade waits for the other readers to leave. While it waits, nobody enters, so that it does not wait for
+ * ever (L1).
  */
 const isUpgrading: Expression = isIn(true, '$readers.upgrading');
 
-/** Only an upgradeable lease may be upgrading. */
+/** Whether the lease `$$this` has a mode of a reader. Only an upgradeable lease may be upgrading. */
 const hasReadMode: Expression = all(
   isIn('$$this.mode', READ_MODES),
   any(equal('$$this.mode', 'upgradeable'), { $ne: ['$$this.upgrading', true] }),
@@ -77,7 +77,7 @@ const upgraded: Expression = bind({ reader: { $first: '$readers' } }, [
   { k: '$$reader.id', v: merge('$$reader', { mode: 'write', ...rememberedAt('$$reader') }) },
 ]);
 
-/** An upgrade jumps the queue: it enters alone, when the other readers are gone. */
+/** An upgrade that waits jumps the queue: it enters alone, when the other readers are gone. */
 const entering: Expression = when(
   isUpgrading,
   when(isAlone, upgraded, []),
@@ -92,7 +92,7 @@ export const readerWriterSeats: SeatRules = {
   keeping: 'shared',
   entersOne: false,
   mayOvertake: false,
-  // An upgrade is a grant, and a grant copies these fields only: without them here, its lease would lose them.
+  // An upgrade is a grant, and a grant copies these fields only: otherwise the upgraded lease would lose them.
   ownFields: ['mode', 'keeps', 'change', 'firstToken', 'ending', 'endingWhy'],
   lengthenedBy: null,
   vacant: () => ({ readers: [], writer: null, writerWaiting: false }),
@@ -203,13 +203,16 @@ const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
   },
 });
 
-/** Whether this upgrade is the last change of its lease, and the lease is still a reader: others read beside it. */
+/** Whether this upgrade is the last change of its lease, and others still read beside it; `null` for a downgrade. */
 const isHeldBack = ({ id, change, to }: Exchange): Expression | null =>
   to === 'write'
     ? not(equal(filter('$readers', all(equal('$$this.id', idText(id)), equal('$$this.change', change))), []))
     : null;
 
-/** A try counts as a change even if it finds other readers: a late copy of the try must not make a writer (S2). */
+/**
+ * Marks the lease as upgrading: the admission that follows makes it the writer if it is the only reader. A try that
+ * finds other readers leaves the mark out, but counts as a change: a late copy of the try must not make a writer (S2).
+ */
 function upgrade(exchange: Exchange): readonly Stage[] {
   const { change, waits, knownToken = 0 } = exchange;
   const upgrading = waits ? true : isAlone;

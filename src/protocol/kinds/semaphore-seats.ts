@@ -80,8 +80,8 @@ export const semaphoreSeats: SeatRules = {
   hasToWait: () => null,
   conditions,
   requestFields: (request) => ({ permits: permitsOf(request) }),
-  // If the limits must match and another limit is stored, `$isAccepted` is true only for an idle lock. So a lock in use
-  // keeps its limit.
+  // If the limits must match and another limit is stored, `$isAccepted` is true only for an idle lock. So such a
+  // request does not change the limit of a lock in use.
   beforeQueued: (request) => {
     const limit = limitFor(request);
     return typeof limit === 'number' ? resize('$isAccepted', limit) : [];
@@ -128,7 +128,10 @@ function firstLimit(operations: readonly Operation[]): number {
   return 1;
 }
 
-/** Permits that are held stay held. A waiter that asks for more than the limit is removed and named in `wake`. */
+/**
+ * Sets the limit if the condition holds. Permits that are held stay held. A waiter that asks for more than the limit is
+ * removed and named in `wake`.
+ */
 function resize(condition: Expression, limit: number): readonly Stage[] {
   const asksTooMuch: Expression = all(condition, { $gt: ['$$this.v.permits', limit] });
   return [
@@ -139,7 +142,8 @@ function resize(condition: Expression, limit: number): readonly Stage[] {
         queue: filter('$queue', not(asksTooMuch)),
       },
     },
-    // The keepers give back idle permits at once, and permits in use when their callers release them.
+    // If more permits are taken than the limit allows, the keepers are told: they give back idle permits at once, and
+    // permits in use when their callers release them.
     { $set: { wake: keepersTold('$holders', all(condition, { $gt: [inUse, '$limit'] })) } },
   ];
 }

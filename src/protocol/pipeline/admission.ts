@@ -90,8 +90,8 @@ const inOrder = (lease: Expression): Expression => ({
 
 /**
  * A request or an upgrade that has to wait names the keepers in `wake`, so that they give back the seats that they do
- * not use. A request does not name the keeper of its own process, which knows. An upgrade does: the reply to it then
- * tells that keeper.
+ * not use. A request does not name the keepers of its own process, which knows of its own requests. An upgrade names
+ * them, too: they learn of it by the reply.
  */
 export function tellKeepers(seats: SeatRules, operation: Operation): readonly Stage[] {
   if (seats.keeping === 'never') return [];

@@ -109,8 +109,8 @@ function waiterOf(seats: SeatRules, request: Request): Fields {
 }
 
 /**
- * The word in `wake` tells the process which lease it gave back. It also makes the update a real write: even an
- * isolated old primary acknowledges an update that changes nothing.
+ * Removes the lease and the place of this attempt. The word in `wake` tells the process which lease it gave back, and
+ * makes the update a real write: even an isolated old primary acknowledges an update that changes nothing.
  */
 const leave = (seats: SeatRules, id: string): Fields => ({
   ...seats.vacate(id),
@@ -148,7 +148,7 @@ const queueWithExtended = (ids: readonly string[]): Expression =>
     },
   );
 
-/** The reply shows the lease and the fence, and so whether the fence was raised. */
+/** Raises the fence if this attempt has a lease. The reply shows the lease and the fence, so the process can tell. */
 const raiseFence = (seats: SeatRules, { id, token, nonce }: RaiseFence): Fields => ({
   fence: when(seats.isHeldBy(id), { $max: ['$fence', { $toLong: token }] }, '$fence'),
   wake: looked(nonce),

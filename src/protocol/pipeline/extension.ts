@@ -58,7 +58,9 @@ export function readLeases(document: Readonly<Record<string, unknown>>): LeasesR
   return { name: _id, nowMs: now.getTime(), leases: mine, othersWait: othersWait === true, revoked };
 }
 
-/** The fields that a process computes with. Texts are left out: thousands of leases would not fit into one answer. */
+/**
+ * The fields that a process computes with. With `label`, `why` and `value`, thousands of leases could exceed an answer.
+ */
 const FIELDS_READ: readonly (keyof Lease)[] = [
   ...(['id', 'process', 'token', 'leaseMs', 'acquiredAt', 'expiresAt'] as const),
   ...(['mode', 'permits', 'transitionMs', 'ending', 'called'] as const),
@@ -95,7 +97,8 @@ export const leasesProjection = (
 
 /**
  * Like `leasesProjection`, for seats that may be kept: it also shows whether a waiter of another process is in the
- * queue, or any writer waits. A pending upgrade is not in the queue, and the readers of its own process must end, too.
+ * queue, or any writer waits. An upgrade that waits is not in the queue, and the kept reads of its own process must
+ * end, too.
  */
 export const keptLeasesProjection = (
   kinds: readonly SeatRules[],

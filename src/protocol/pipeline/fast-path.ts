@@ -49,7 +49,7 @@ export interface FastPath {
   readonly counted: FastPathAnswer | undefined;
   /**
    * The answer from a read that followed the update; `undefined`: the read does not show that the update was applied.
-   * Holds only for the first copy of an operation: a read shows the effect of an earlier copy in the same way.
+   * Use it only for the first copy of an operation: a read shows the effect of an earlier copy in the same way.
    */
   readLater(document: StoredFields): FastPathAnswer | undefined;
   /** Set if the fast paths of several leaves can be one update: see `leaving`. */
@@ -98,7 +98,9 @@ function created(seats: SeatRules, operation: Extract<Operation, { readonly requ
   return { $replaceWith: when(IS_NEW, vacant, '$$ROOT') };
 }
 
-/** The queue is empty, the other common fields are well-formed, and the fields of the kind have the values of `own`. */
+/**
+ * Conditions: no waiter, the other common fields are well-formed, and the fields of the kind have the values of `own`.
+ */
 const isUncontended = (
   seats: SeatRules,
   own: readonly (readonly [Expression, Expression])[] = [],
@@ -151,8 +153,8 @@ function entering(seats: SeatRules, request: Request): FastPath {
 }
 
 /**
- * The reply with this one lease; `undefined` if the document shows another lease, or none. Its counts say what the update
- * found: it has granted the lease on a vacant lock. A read that follows may be later than that.
+ * The reply with this one lease; `undefined` if the document shows another lease, or none. The counts of the reply are
+ * those just after the update, which found the lock vacant: one lease, no waiter. A later read may show waiters.
  */
 function readTaken(
   seats: SeatRules,
@@ -183,8 +185,8 @@ function readTaken(
 }
 
 /**
- * The pipeline that removes the only lease of a lock if it belongs to one of these attempts. It serves many documents of
- * one kind, so that the server parses one pipeline for all of them.
+ * The pipeline that removes the only lease of a lock if it belongs to one of these attempts. It serves many documents
+ * of one kind, so that the server parses one pipeline for all of them.
  */
 export function leaving(seats: SeatRules, ids: readonly string[]): readonly Stage[] {
   const { uncontended } = seats;

@@ -28,7 +28,7 @@ interface StoredRevocation {
   readonly until: Date;
 }
 
-/** With more revocations than this within one lease, the reason of the oldest one is lost. */
+/** The most records of a document. If one more is added, the oldest is dropped, although its leases may be live. */
 const MAX_RECORDS = 8;
 
 const IS_CURRENT: Expression = all(

@@ -17,8 +17,8 @@ import { isWellFormed } from './verdict.js';
  * Between the stages, the pipeline works on a temporary form of the document, the *state*: `was` is the stored
  * document, `ok` says whether it may be changed, and `before` is its queue as an array. The state also has the fence,
  * the seats, the present queue as an array, and the new `wake`. A document that is corrupt or of another kind comes out
- * exactly as it went in. The stages see it as an empty queue, which takes no waiter, so no expression fails on bad
- * data.
+ * exactly as it went in. The stages see an empty queue and vacant seats instead, so no expression fails on bad data,
+ * and no request is queued.
  *
  * @param takingOver - Take over the document of an idle lock of another kind first. The process asks for the takeover
  *   in a second update, after it has found such a document. The takeover is left out of other transitions, because its

@@ -111,8 +111,8 @@ const shows = (wake: readonly string[], nonce: string): boolean =>
   wake.some((word) => word === `~${nonce}` || word.startsWith(`+${nonce}:`));
 
 /**
- * A request that this very update has queued also proves that the document is well-formed, and spares the check of every
- * waiter of a long queue.
+ * The condition that this very update has queued the first request. That also proves that the document is well-formed,
+ * and saves the check of every waiter of a long queue.
  */
 function justQueued(operations: readonly Operation[]): readonly Expression[] {
   const [first] = operations.flatMap((operation) => ('request' in operation ? [operation.request.id] : []));

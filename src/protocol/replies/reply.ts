@@ -28,7 +28,7 @@ export interface Place {
   readonly place: number;
 }
 
-/** What a transition has left behind, as far as it concerns this process. Its times are the server's, in ms. */
+/** The document after a transition, as far as it concerns this process. The times are the server's, in ms. */
 export interface Reply {
   readonly nowMs: number;
   readonly kind: LockKind;
@@ -144,7 +144,7 @@ interface Projected extends Readonly<Record<string, unknown>> {
 export function readReply(seats: SeatRules, document: StoredFields): Reply {
   const { now, kind, v, fence, wake, queue } = document as Projected;
   const nowMs = now.getTime();
-  // These seats cannot judge the leases of another kind.
+  // These seat rules cannot read the leases of another kind of lock.
   const shown = kind === seats.kind ? seats.readShown(document) : { leases: [] };
   const leases = shown.leases.filter(isLease);
   const { count = leases.length, earliest, limit, writerWaiting } = shown;
@@ -155,7 +155,7 @@ export function readReply(seats: SeatRules, document: StoredFields): Reply {
     Number.isSafeInteger(fence) &&
     Number.isSafeInteger(count) &&
     leases.length === shown.leases.length &&
-    // A transition drops all expired leases, so a document with one did not go through it.
+    // A transition drops all expired leases. If one is left, the transition did not change the document.
     leases.every(({ expiresAt }) => expiresAt.getTime() > nowMs);
   return {
     nowMs,

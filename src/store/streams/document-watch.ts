@@ -18,8 +18,8 @@ export interface DocumentWatcher {
  * A new name makes the supervisor open a wider stream beside the open one, so the watchers of the older names notice
  * nothing. One stream is opened at a time; names that come meanwhile wait for the next stream. When the wider stream
  * replaces the older one, a change that the older one has not reported yet may be lost: to keep the older one until the
- * wider one has caught up would take one more connection for a second or two. So watchers also look by themselves once
- * in a while.
+ * wider one has caught up would take one more connection for a second or two. So watchers must not rely on the events
+ * alone, and check the document once in a while.
  */
 export class DocumentWatch {
   readonly #lingerMs: number;

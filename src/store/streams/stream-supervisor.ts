@@ -253,10 +253,11 @@ export class StreamSupervisor {
 }
 
 /**
- * After a failover, waiters pay for every millisecond, so the first reopening is immediate.
+ * The pause before the next opening, in ms. The first reopening is immediate, because no waiter hears of a grant until
+ * the stream is open again.
  *
- * If the client may be closed, the reopening is late: before it, the answers to the waits' own requests show whether
- * the client is closed. A stream that is opened on a closed client leaves timers of driver 6.22 running for half a
+ * If the client may be closed, the pause is the longest: in it, the answers to the waits' own requests show whether the
+ * client is closed. A stream that is opened on a closed client leaves timers of driver 6.22 running for half a
  * minute.
  */
 const reopenPauseMs = (failures: number, error: unknown): number =>

@@ -168,7 +168,7 @@ export class Combiner {
       this.#hint.contended(name);
       return await this.#sendWhole(name, batch, committed.maybeApplied);
     } catch (error) {
-      // The answer cannot be read. The callers get an unknown outcome, because they must not wait for ever.
+      // The code that reads the answer has thrown. The callers get an unknown outcome: they must not wait for ever.
       return { type: 'unknown', error, maybeApplied: true };
     }
   }
@@ -183,7 +183,7 @@ export class Combiner {
     return this.#hint.expect(name, { type: operation.type, id }, submittedMs);
   }
 
-  /** Sends the fast path. */
+  /** Gives the fast path of the only operation of a batch to the committer. */
   async #commit(
     name: string,
     pending: Pending,

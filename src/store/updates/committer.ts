@@ -16,17 +16,18 @@ const MAX_STATEMENTS = 64;
 const USUAL_IN_FLIGHT = 2;
 
 /**
- * A document that blocks its statement, for example by a long transaction, delays the statements behind it until the time
- * bound of the group; then each of them is repeated alone. So the bound is short: this time in ms, or this many times as
- * long as groups take lately. The second keeps a slow server from getting all statements of a group once more.
+ * A document that blocks its statement, for example by a long transaction, delays the statements after it until the
+ * time bound of the group; then each of them is repeated alone. So the bound is short: `MIN_BOUND_MS`, or
+ * `BOUND_FACTOR` times the usual time of a group if that is longer, because a slow server must not get all statements
+ * once more.
  */
 const MIN_BOUND_MS = 1_000;
 const BOUND_FACTOR = 20;
 
-/** If the groups in flight have no answer after this time, others do not wait for them any more. */
+/** This time after the last start of a group, the next one starts beside the groups that are still in flight. */
 const SLOW_GROUP_MS = 50;
 
-/** Bounds the groups beside slow ones. A store that has stopped answering gets no more than these. */
+/** The most groups in flight, slow ones included. A store that has stopped answering gets no more than these. */
 const MAX_IN_FLIGHT = 6;
 
 /** The statement was taken back before it was sent. */
@@ -85,17 +86,17 @@ interface Sent extends Statement {
 /**
  * Commits statements on different documents in groups. A statement is the fast path of the first copy of one operation.
  *
- * What is asked for while a group is in flight goes together in the next: one update of up to 64 statements, then one
- * read that shows what became of them. Nothing waits for company: while fewer than two
- * groups are in flight, a statement is sent at once, and a lonely one goes as one command with its answer.
+ * The statements that come while two groups are in flight go together in the next group: one update of up to 64
+ * statements, then one read that shows what became of them. While fewer groups are in flight, a statement is sent at
+ * once; if it is the only one, it goes as one command, whose answer shows the document.
  *
- * The server counts how many statements changed their document. If all did, each has been applied. Otherwise a statement
- * is confirmed if the read shows its id; the others were surely not applied if the count has no room for them. A
- * statement that is not confirmed comes back to its lock, which sends the whole transition alone. So a refused, corrupt
- * or contended document costs the others of its group no more than the time, which is bounded.
+ * The server counts how many statements changed their document. If all did, each has been applied. Otherwise a
+ * statement is confirmed if the read shows its id; the others were surely not applied if the count is no higher than
+ * the number of confirmed ones. For a statement that is not confirmed, the combiner sends the whole transition alone.
+ * So a refused, corrupt or contended document costs the others of its group only time, which is bounded.
  *
- * The read may be local: a majority has acknowledged the update. The proof needs the first copy: an isolated old primary
- * acknowledges an update that changes nothing, and would show the effect of an earlier copy (E1).
+ * The read may be local: a majority has acknowledged the update. The proof needs the first copy: an isolated old
+ * primary acknowledges an update that changes nothing, and would show the effect of an earlier copy (E1).
  */
 export class Committer {
   readonly #store: Store;
@@ -169,7 +170,7 @@ export class Committer {
     return group;
   }
 
-  /** While statements wait, one timer starts the next group beside slow ones, and gives up statements that wait too long. */
+  /** Sets one timer while statements wait: it starts a group beside slow ones, and gives up overdue statements. */
   #watchQueue(): void {
     const [urgent] = this.#urgent;
     const [other] = this.#others;
@@ -202,7 +203,7 @@ export class Committer {
       if (group.length === 1) await this.#sendAlone(group[0]);
       else await this.#sendTogether(group);
     } catch (error) {
-      // The answer cannot be read. Every statement gets an outcome, because its caller must not wait for ever.
+      // The code that reads the answer has thrown. Every statement gets an outcome: its caller must not wait for ever.
       for (const { settle } of group) settle({ type: 'unknown', error, maybeApplied: true });
     } finally {
       this.#inFlight -= 1;

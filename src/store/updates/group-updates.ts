@@ -9,11 +9,11 @@ interface Part {
 }
 
 /**
- * The updates of a group: one for all leaves of a kind, and one for each other statement. Leaves come first, because they
- * make seats free.
+ * The updates of a group: one for all leaves of a kind, and one for each other statement. Leaves come first, because
+ * they make seats free.
  *
- * @param isSharded - Whether a router sends an update of several names to several shards. Each shard may count a document
- *   of the same name, so each leave is an update of its own there.
+ * @param isSharded - Whether the collection is behind a router, which sends an update of several names to several
+ *   shards. Each shard may count a document of the same name, so each leave is then an update of its own.
  */
 export function updatesOf(group: readonly Part[], isSharded: boolean): readonly NamedUpdate[] {
   const leaves = new Map<SeatRules, { readonly names: string[]; readonly ids: string[] }>();

@@ -70,9 +70,10 @@ export class Lane<T extends QueuedOperation> {
   }
 
   /**
-   * The server did not refuse an update of `count` operations. Each operation iterates over the whole queue and all
-   * leases. With ten thousand waiters or leases, on a busy server, a hundred operations could exceed the time bound of
-   * a call, and would be sent again and again.
+   * Adapts the size of the next updates to an update of `count` operations that the server did not refuse: smaller
+   * updates follow a slow one. Each operation iterates over the whole queue and all leases. With ten thousand waiters
+   * or leases, on a busy server, a hundred operations could exceed the time bound of a call, and would be sent again
+   * and again.
    *
    * @param share - The share of its time bound that the call took.
    */
@@ -119,8 +120,8 @@ export class Lane<T extends QueuedOperation> {
 }
 
 /**
- * A resize must follow earlier requests that set another limit, and a hand-over must follow the request of the
- * candidate that it names.
+ * Whether the operation never goes ahead of one that was submitted earlier. A resize must follow earlier requests that
+ * set another limit, and a hand-over must follow the request of the candidate that it names.
  */
 const keepsOrder = ({ operation: { type } }: QueuedOperation): boolean =>
   type === 'enqueue' || type === 'try' || type === 'resize' || type === 'handOver';

@@ -4,14 +4,15 @@ import type { Reply } from '../../protocol/replies/reply.js';
 /** The last state of a lock, as this process has seen it. */
 type Seen =
   | { readonly type: 'vacant' }
-  /** Only this process seemed to use the lock. */
+  /** Only this process seemed to use the lock. `wasFast`: a fast path was applied to enter it. */
   | { readonly type: 'alone'; readonly id: string; readonly sinceMs: number; readonly wasFast: boolean }
   /** Others used the lock, or its state is not known. */
   | { readonly type: 'contended' };
 
 /**
- * Why the fast path is worth trying: the lock was vacant, was never seen before, or has this one lease. `long alone`: it
- * has had this one lease for a while, so others may wait by now. Then the fast path is worth trying only in a group.
+ * Why the fast path is worth trying: the lock was vacant, was never seen before (`new`), or had only the lease of this
+ * attempt (`alone`). `long alone`: it got that lease a while ago, so others may wait by now. Then the fast path is
+ * worth trying only in a group.
  */
 export type Guess = 'vacant' | 'new' | 'alone' | 'long alone';
 
@@ -56,7 +57,7 @@ export class UncontendedHint {
     return seen.wasFast ? 'long alone' : undefined;
   }
 
-  /** The fast path of this operation was applied. */
+  /** Learns that the fast path of this operation was applied. */
   applied(name: string, operation: Operation, nowMs: number): void {
     if ('request' in operation) {
       this.#alone(name, operation.request.id, nowMs, true);
@@ -83,7 +84,7 @@ export class UncontendedHint {
     } else this.contended(name);
   }
 
-  /** Others use the lock, or its state is not known. */
+  /** Learns that others use the lock, or that its state is not known. */
   contended(name: string): void {
     this.#remember(name, { type: 'contended' });
   }
