@@ -49,9 +49,9 @@ export interface EntryFields {
   /** Semaphore only. */
   readonly permits?: number;
   /**
-   * The number of tokens that the grant reserves beyond its own; a reader-writer lock reserves none. If it is above 0,
-   * the process may keep the seat between its callers, and an update that makes a request or an upgrade wait names the
-   * lease in `wake`.
+   * The number of tokens that the grant reserves beyond its own. A reader-writer lock reserves none, even if the number
+   * is above 0. For every kind, a number above 0 says that the process may keep the seat between its callers; an update
+   * that makes a request or an upgrade wait then names the lease in `wake`.
    */
   readonly keeps?: number;
   /** Election only. */

@@ -10,7 +10,7 @@ export interface Wanted {
   readonly name: string;
   readonly seats: SeatRules;
   /**
-   * How much of the lock the request asks for. Called once for each attempt, because an earlier attempt may have
+   * How much of the lock the request asks for. Called again for each attempt, because an earlier attempt may have
    * learned the limit of a semaphore.
    */
   demand(): Demand;

@@ -131,7 +131,8 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * The caller ends the hold, but work that began under it still runs. So the seat stays taken until its lease expires.
+   * Ends the hold, but does not give back its seat: the lease is not extended any more, and stays stored until it
+   * expires or a later operation ends it. For work that still runs after its term, and before a hand-over.
    */
   letExpire(hold: Hold): void {
     if (!hold.release()) return;

@@ -10,7 +10,7 @@ export interface LeaseSlot {
   readonly live: Expression;
   /** The stored lease as an array; empty if the stored value is no object. */
   readonly stored: Expression;
-  /** The lease of the state as an array. */
+  /** The same for a field that is known to be well-formed: its lease as an array; empty if the field is null. */
   readonly leases: Expression;
   readonly count: Expression;
   has(id: string): Expression;
