@@ -31,12 +31,15 @@ export const deadlineBefore = (end: Moment, { clockAllowanceMs }: LeaseTerms): M
 export const deadlineOf = (lease: Lease, nowMs: number, sentAt: Moment, terms: LeaseTerms): Moment =>
   deadlineBefore(earliestEnd(lease, nowMs, sentAt), terms);
 
+/** Whether `leftMs` is at least a third of the lease. With less, no caller gets a hold of it. */
+export const isEnough = (leftMs: number, { leaseMs }: LeaseTerms): boolean => leftMs >= leaseMs / 3;
+
 /**
- * Whether at least a third of the lease is left until `deadline`. If less is left, the process extends the granted
- * lease before a caller gets it (E7).
+ * Whether enough of the lease is left until `deadline`. If less is left, the process extends the granted lease before a
+ * caller gets it (E7).
  */
-export const leavesEnough = (deadline: Moment, clock: Clock, { leaseMs }: LeaseTerms): boolean =>
-  deadline.ms - clock.nowMs() >= leaseMs / 3;
+export const leavesEnough = (deadline: Moment, clock: Clock, terms: LeaseTerms): boolean =>
+  isEnough(deadline.ms - clock.nowMs(), terms);
 
 /**
  * Without a suspension, the wall clock and the monotonic clock drift apart by less than this, even if the wall clock is

@@ -122,10 +122,7 @@ export class LockCollection {
   async updateEach(make: () => readonly NamedUpdate[], boundMs: number): Promise<Outcome<Changes>> {
     const command = (): Document => ({
       update: this.name,
-      updates: make().map(({ names, pipeline, upsert }) => ({
-        q: { _id: names.length === 1 ? names[0] : { $in: names } },
-        ...{ u: pipeline, upsert, multi: names.length > 1, collation: COLLATION },
-      })),
+      updates: make().map(statementOf),
       ordered: false,
       writeConcern: WRITE_CONCERN,
     });
@@ -148,7 +145,7 @@ export class LockCollection {
   ): Promise<Outcome<null>> {
     const command = {
       update: this.name,
-      updates: [{ q: { _id: { $in: names } }, u: pipeline, multi: true, collation: COLLATION }],
+      updates: [statementOf({ names, pipeline, upsert: false })],
       writeConcern: WRITE_CONCERN,
     };
     const outcome = await this.#calls.run('extension', null, () => command, boundMs);
@@ -280,3 +277,9 @@ export class LockCollection {
     return this.#calls.shortened(error, actions);
   }
 }
+
+/** The update as an `update` command has it. */
+const statementOf = ({ names, pipeline, upsert }: NamedUpdate): Document => ({
+  q: { _id: names.length === 1 ? names[0] : { $in: names } },
+  ...{ u: pipeline, upsert, multi: names.length > 1, collation: COLLATION },
+});

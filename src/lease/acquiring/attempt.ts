@@ -22,7 +22,6 @@ export class Attempt {
   #demand: Demand | undefined;
   #request: Request | undefined;
   #mayBeStored = false;
-  #wasAsked = false;
   #withdraw: () => void = () => undefined;
 
   constructor(context: AcquisitionContext, begun: BegunRequest) {
@@ -49,12 +48,10 @@ export class Attempt {
   /** Sends the request. With `takingOver` the update first takes over an idle document of another kind. */
   async ask(takingOver: boolean): Promise<Outcome<Answer>> {
     const { name, seats } = this.#begun;
+    const isRepeat = this.#demand !== undefined;
     this.#demand ??= this.#begun.demand();
     const operation = { type: this.type, id: this.id, make: () => this.request };
-    const submission = this.#context.combiner.submit(name, seats, operation, {
-      ...{ takingOver, isRepeat: this.#wasAsked },
-    });
-    this.#wasAsked = true;
+    const submission = this.#context.combiner.submit(name, seats, operation, { takingOver, isRepeat });
     const mayHaveBeenStored = this.#mayBeStored;
     this.#mayBeStored = true;
     this.copies.sent(() => this.request.notAfter);

@@ -8,7 +8,7 @@ import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import { throwIfOver } from '../../scope.js';
 import { Hold } from '../holding/hold.js';
 import type { Seat } from '../holding/seat.js';
-import { localTimeout } from './cached-request.js';
+import { localTimeout, mayServeAnother } from './cached-request.js';
 import type { Cached, CachedRequest, SeatCacheContext } from './cached-request.js';
 import { LocalQueue } from './local-queue.js';
 import { OtherWaiters } from './other-waiters.js';
@@ -20,9 +20,6 @@ import { OtherWaiters } from './other-waiters.js';
  */
 const TOKENS_OF_ONE_SEAT = 255;
 const TOKENS_OF_MANY_SEATS = 15;
-
-/** Do not pass on a seat with less than this share of its lease left. */
-const MIN_SHARE_LEFT = 1 / 3;
 
 /**
  * The seats of one mutex or semaphore that this process keeps between its callers.
@@ -163,12 +160,7 @@ export class CachedLock implements Cached {
 
   /** Whether this seat may pass to the next caller in this process. */
   #mayPass(seat: Seat): boolean {
-    return (
-      this.#others.isNone &&
-      this.#requestCount === 0 &&
-      !seat.wasAskedToRelease &&
-      seat.checkRemainingMs() >= seat.grant.terms.leaseMs * MIN_SHARE_LEFT
-    );
+    return this.#others.isNone && this.#requestCount === 0 && mayServeAnother(seat);
   }
 
   /** Whether to queue here: this process has the only seat or probably gets it, or callers queue already. */

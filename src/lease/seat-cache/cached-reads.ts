@@ -7,13 +7,10 @@ import type { SeatRules } from '../../protocol/seats.js';
 import { throwIfOver } from '../../scope.js';
 import { Hold } from '../holding/hold.js';
 import type { Seat } from '../holding/seat.js';
-import { localTimeout } from './cached-request.js';
+import { localTimeout, mayServeAnother } from './cached-request.js';
 import type { Cached, CachedRequest, SeatCacheContext } from './cached-request.js';
 import { LocalQueue } from './local-queue.js';
 import { OtherWaiters } from './other-waiters.js';
-
-/** Do not share a seat with less than this share of its lease left. */
-const MIN_SHARE_LEFT = 1 / 3;
 
 /**
  * The read seat of one reader-writer lock that this process keeps for its readers.
@@ -147,12 +144,7 @@ export class CachedReads implements Cached {
 
   /** Whether another reader may share this seat now. Past its deadline, this loses the seat. */
   #mayShare(seat: Seat): boolean {
-    return (
-      this.#others.isNone &&
-      this.#askedWrites === 0 &&
-      !seat.wasAskedToRelease &&
-      seat.checkRemainingMs() >= seat.grant.terms.leaseMs * MIN_SHARE_LEFT
-    );
+    return this.#others.isNone && this.#askedWrites === 0 && mayServeAnother(seat);
   }
 
   /** The kept seat, if this reader may share it. */

@@ -5,6 +5,7 @@ import type { Demand } from '../../protocol/operation.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { SeatRules } from '../../protocol/seats.js';
+import { isEnough } from '../deadline.js';
 import { newAttemptId } from '../ids.js';
 import type { Hold } from '../holding/hold.js';
 import type { Seat, SeatKeeper } from '../holding/seat.js';
@@ -48,6 +49,13 @@ export interface SeatCacheContext {
   /** `isInUse` or `hasSeats` of this lock may have changed. */
   changed(lock: Cached): void;
 }
+
+/**
+ * Whether another caller may get a hold of this seat: nobody has asked for its release, and enough of its lease is left.
+ * Past the deadline of the seat, this loses the seat.
+ */
+export const mayServeAnother = (seat: Seat): boolean =>
+  !seat.wasAskedToRelease && isEnough(seat.checkRemainingMs(), seat.grant.terms);
 
 /**
  * Returns the timeout error of a request that has not reached the store. Reports the timeout if the request has waited.

@@ -15,8 +15,8 @@ import {
 } from '../expressions.js';
 import type { Expression, Fields, Stage } from '../expressions.js';
 import { DOCUMENT_VERSION } from '../lock-document.js';
-import type { Operation, Request } from '../operation.js';
 import type { Lease } from '../lock-document.js';
+import type { Operation, Request } from '../operation.js';
 import { LEAVE_PROJECTION, isLease, timeOf } from '../replies/reply.js';
 import type { Reply } from '../replies/reply.js';
 import type { SeatRules, StoredFields } from '../seats.js';

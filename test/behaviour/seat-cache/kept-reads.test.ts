@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { LockLostError } from '../../../src/index.js';
-import type { LockHandle } from '../../../src/index.js';
+import type { LockHandle, LockProvider, ReaderWriterHandle, ReaderWriterLock } from '../../../src/index.js';
 import { eventually, later, staysOpen, within } from '../../../lab/patience.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
@@ -227,14 +227,7 @@ describe('an upgrade of another process', () => {
     const { there, lock, others } = await keeperAndOther();
     const early = await lock.acquireRead();
     const hold = await others.acquireUpgradeableRead();
-    const upgraded = later(hold.upgrade());
-    const late = await readerThatWaits(lock);
-    await untilWaiting(there.locks, 'a');
-    await early.release();
-    await upgraded;
-    expect(await staysOpen(late.granted, 50)).toBe(true);
-    await hold.release();
-    await (await late.granted).release();
+    await expectUpgradeBetween(early, hold, { lock, watching: there.locks });
   });
 });
 
@@ -316,17 +309,29 @@ describe('a hold whose mode can change, of the process that keeps the read', () 
     const hold = await lock.acquireUpgradeableRead();
     const early = await lock.acquireRead();
     expect(await hold.tryUpgrade()).toBe(false);
-    const upgraded = later(hold.upgrade());
-    const late = await readerThatWaits(lock);
-    await untilWaiting(there.locks, 'a');
-    await early.release();
-    await upgraded;
-    expect(await staysOpen(late.granted, 50)).toBe(true);
-    await hold.release();
-    await (await late.granted).release();
+    await expectUpgradeBetween(early, hold, { lock, watching: there.locks });
     await untilReadKept(here, lock);
   });
 });
+
+/**
+ * Expects the upgrade of `hold` to wait for `early` only, and a reader that asks after the upgrade to wait until `hold`
+ * is released.
+ */
+async function expectUpgradeBetween(
+  early: LockHandle,
+  hold: ReaderWriterHandle,
+  { lock, watching }: { readonly lock: ReaderWriterLock; readonly watching: LockProvider },
+): Promise<void> {
+  const upgraded = later(hold.upgrade());
+  const late = await readerThatWaits(lock);
+  await untilWaiting(watching, 'a');
+  await early.release();
+  await upgraded;
+  expect(await staysOpen(late.granted, 50)).toBe(true);
+  await hold.release();
+  await (await late.granted).release();
+}
 
 /** Sends readers until one has to wait. */
 async function readerThatWaits(lock: {
