@@ -31,7 +31,10 @@ export const deadlineBefore = (end: Moment, { clockAllowanceMs }: LeaseTerms): M
 export const deadlineOf = (lease: Lease, nowMs: number, sentAt: Moment, terms: LeaseTerms): Moment =>
   deadlineBefore(earliestEnd(lease, nowMs, sentAt), terms);
 
-/** Whether `leftMs` is at least a third of the lease. With less, no caller gets a hold of it. */
+/**
+ * Whether `leftMs` is at least a third of the lease. With less, the process extends the lease first, or does not pass
+ * its kept seat on.
+ */
 export const isEnough = (leftMs: number, { leaseMs }: LeaseTerms): boolean => leftMs >= leaseMs / 3;
 
 /**
@@ -49,7 +52,7 @@ const MIN_SUSPENSION_MS = 100;
 
 /**
  * Whether the wall clock has run ahead of the monotonic one since the deadline was counted. Then the process was
- * suspended, and the monotonic clock may have stood still meanwhile (E19). A wall clock set back is no sign of that.
+ * suspended, and the monotonic clock may have stood still meanwhile (E19). A wall clock set back shows nothing.
  */
 export const wasSuspended = (deadline: Moment, clock: Clock, { clockAllowanceMs }: LeaseTerms): boolean =>
   clock.wallMs() - clock.nowMs() - deadline.wallAheadMs > Math.max(clockAllowanceMs, MIN_SUSPENSION_MS);

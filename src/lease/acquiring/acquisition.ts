@@ -105,7 +105,7 @@ export class Acquisition {
   /** Makes one attempt. `undefined`: its place lapsed, or its grant came too late, so a new attempt has to follow. */
   async #runAttempt(): Promise<Grant | undefined> {
     const { wait } = this.#current;
-    // The wait is registered before the request is sent, because the grant may be heard before the reply (L2).
+    // The grant may be heard before the reply and must not be missed, so the wait is registered first (L2).
     this.#context.room.enter(wait);
     const asked = await Promise.race([this.#ask(), this.#stopped]);
     const turn = asked.type === 'queued' ? await this.#waitInQueue(asked) : asked;
@@ -147,7 +147,7 @@ export class Acquisition {
     const { room, report } = this.#context;
     const { wait } = this.#current;
     if (this.#request.isNested && place.place > 0) {
-      // The waiters ahead may wait for a lock that the caller itself holds.
+      // The waiters ahead may wait for a hold of the caller's own chain of calls.
       throw withCallerFrames(() => new DeadlockError(wait.name));
     }
     room.queued(wait, place, reply, sentAt);

@@ -54,7 +54,7 @@ export class Asking {
     this.#observer = observer;
   }
 
-  /** `undefined`: the call does not want an answer any more. */
+  /** Returns `undefined` if the call does not want an answer any more. */
   async run(): Promise<Asked | undefined> {
     const { clock } = this.#context;
     const isOver = (): boolean => !this.#observer.isWanted();

@@ -115,8 +115,8 @@ export class Attempt {
     const { settings, process, collection } = this.#context;
     const { terms, why, keeper } = this.#begun;
     const { leaseMs, retentionMs, clockAllowanceMs } = terms;
-    // No call awaits the answer to one request for longer than `patienceMs`. A call that still waits then asks again,
-    // under a new id.
+    // A copy of the request that arrives later than `patienceMs` from now does nothing. A call that still waits then
+    // asks again, under a new id.
     const patienceMs = (this.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
     return {
       ...this.#demand,

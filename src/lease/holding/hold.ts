@@ -103,7 +103,7 @@ export class Hold implements SeatHold {
     return this.#state === 'held' ? this.seat.checkRemainingMs() : 0;
   }
 
-  /** Whether and how long the process can rely on the hold. Reading it loses nothing and sends nothing. */
+  /** Whether and how long the process can rely on the hold. Reading it ends no hold and sends nothing. */
   standing(): Standing {
     return this.#state === 'held' ? this.seat.standing() : { remainingMs: 0, why: this.#ended };
   }

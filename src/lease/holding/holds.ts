@@ -26,7 +26,7 @@ interface Forgotten {
 /** Everything this process holds, and how each hold ends. */
 export class Holds implements HandleHolds, SeatListener {
   /**
-   * One registry, shared by all providers of this program, so that none is collected. In Node 20, if a registry is
+   * One registry for all providers of this program, so that it is never collected. In Node 20, if a registry is
    * collected just before its cleanup is due, no registry is cleaned up any more (seen with 20.20).
    */
   static readonly #forgotten = new FinalizationRegistry<Forgotten>(({ holds, hold }) => {
@@ -77,10 +77,9 @@ export class Holds implements HandleHolds, SeatListener {
     const isLeader = seat.grant.terms.transitionMs !== undefined;
     const mustGiveBack = mayBeStored
       ? // No caller uses the rest of the lease, so the next waiter should not have to wait for its end. A leader does
-        // use the rest: at the deadline, its work is only told to end.
+        // use the rest: at the deadline, its work is only told to end. No copy of its request outlasts its lease.
         !isLeader
-      : // The lease is gone, but an unanswered copy of the request may still take a seat. No copy of a leader's request
-        // outlasts its lease.
+      : // The lease is gone, or the provider closes. An unanswered copy of the request may still take a seat.
         this.#mayComeBack(seat);
     if (mustGiveBack) void this.#giveBack(seat);
   }
@@ -132,7 +131,7 @@ export class Holds implements HandleHolds, SeatListener {
 
   /**
    * Ends the hold, but does not give back its seat: the lease is not extended any more, and stays stored until it
-   * expires or a later operation ends it. For work that still runs after its term, and before a hand-over.
+   * expires or a later operation ends it. Used for work that still runs after its term, and before a hand-over.
    */
   letExpire(hold: Hold): void {
     if (!hold.release()) return;

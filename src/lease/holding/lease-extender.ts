@@ -18,7 +18,7 @@ import type { Seat } from './seat.js';
 export type Confirmation =
   | { readonly type: 'extended' }
   | { readonly type: 'lost' }
-  /** No answer. The seat may still be live, and is lost only at its own deadline. */
+  /** No answer, or a refusal. The seat may still be live, and is lost only at its own deadline. */
   | { readonly type: 'unknown'; readonly error: unknown };
 
 /** The results for the seats of one batch, in their order. */
@@ -105,7 +105,7 @@ export class LeaseExtender {
     return { type: 'extended' };
   }
 
-  /** Reports the extension to each hold or, if the lease is ending, asks each hold to release. */
+  /** Reports the event `extended` for each hold or, if the lease is ending, asks each hold to release. */
   #emit(seat: Seat, { ending }: Lease, { revoked }: DocumentRead): void {
     if (ending !== true) {
       for (const { event } of seat.holds) {

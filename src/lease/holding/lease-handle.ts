@@ -31,7 +31,7 @@ export interface Held {
    * this asks the server to confirm it; further calls do not ask again until an extension is confirmed.
    */
   checkRemainingMs(): number;
-  /** The state of the hold. Reading it loses nothing and sends nothing. */
+  /** The state of the hold. Reading it ends no hold and sends nothing. */
   standing(): Standing;
   observe(observer: HoldObserver): void;
   /** Keeps a strong reference to the observer, until `letGo` or the end of the hold. */
@@ -46,7 +46,7 @@ export interface HandleHolds<H = Hold> {
   readonly databaseName: string | undefined;
   confirm(hold: H): Promise<Confirmation>;
   release(hold: H): Promise<boolean>;
-  /** Releases the lock if no code refers to the handle any more. */
+  /** Releases the lock once no code refers to the handle any more. */
   track(handle: object, hold: H): void;
   untrack(handle: object): void;
 }
@@ -62,7 +62,7 @@ export const inFacts = ({ remainingMs, why }: Standing): object => ({
 export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEligibility, HoldObserver {
   readonly #hold: H;
   readonly #holds: HandleHolds<H>;
-  // Made at the first use, because most of thousands of holds need no signal.
+  // Made at the first use: a process has thousands of holds, and most need no signal.
   #lossSignal: AbortController | undefined;
   #requestSignal: AbortController | undefined;
   /** The number of these two signals that have a listener. */
@@ -156,7 +156,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
     return this.#hold.onEnded(callback);
   }
 
-  /** @internal The state of the hold. Reading it loses nothing and sends nothing. */
+  /** @internal The state of the hold. Reading it ends no hold and sends nothing. */
   standing(): Standing {
     return this.#hold.standing();
   }
@@ -188,10 +188,10 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   }
 
   /**
-   * The library never releases the lock of a forgotten handle while work could still hear of the loss (S2). While the
-   * signal is reachable, so is the handle. While the signal has a listener, or another signal is derived from it, the
-   * hold retains the handle: a listener alone would keep neither signal nor handle alive. Without a listener and
-   * without a derived signal, no code can hear of the loss once signal and handle are forgotten.
+   * The library never releases the lock of a forgotten handle while work could still hear of the loss, and so rely on
+   * the lock (S2). While the signal is reachable, so is the handle. While the signal has a listener, or another signal
+   * is derived from it, the hold retains the handle: a listener alone would keep neither signal nor handle alive.
+   * Without a listener and without a derived signal, no code can hear of the loss once signal and handle are forgotten.
    */
   #newSignal(): AbortController {
     let wasHeard = false;

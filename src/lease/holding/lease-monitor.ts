@@ -24,15 +24,15 @@ const MAX_BATCHES_IN_FLIGHT = 4;
 
 /**
  * Normally one batch is in flight, so that thousands of leases use one of the server's processors at a time and not all
- * of them: this protects the p99 of other clients' writes. The next batch also starts after `SLOW_BATCH_MS` if the
- * first has no answer yet, up to four at once (E17).
+ * of them: this protects the p99 of other clients' writes. If a batch has no answer after `SLOW_BATCH_MS` (a primary
+ * may stand still, E17), the next batch starts, up to four at once.
  */
 const SLOW_BATCH_MS = 200;
 
 /**
  * Extends every lease of one provider, in batches of documents: one update, then one read of the same documents, which
- * shows the leases of this process that are still live. A seat joins a batch when it is due, or when it has to be
- * confirmed: by a call of `confirm`, because the process was suspended, or because its document may have changed.
+ * shows the leases of this process that are still live. A seat joins a batch when it is due or has to be confirmed:
+ * after a call of `confirm`, after a suspension of the process, or after a change to the whole collection.
  *
  * A seat that the read does not show is lost. A batch without an answer proves nothing: it is tried again, and its
  * seats stay until their own deadlines. Each try is bounded by a third of the shortest lease in the batch, and the next

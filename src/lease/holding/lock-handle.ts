@@ -1,9 +1,10 @@
 /** A hold of one lock or of several, until it is released or lost. */
 export interface Hold extends AsyncDisposable {
   /**
-   * Aborts once, with a {@link LockLostError} as its reason, when the hold is lost: when the server answers that the
-   * lease is gone, or when the local deadline passes, even if the server does not answer. A release does not abort the
-   * signal, with one exception: the signal of a leader's term aborts before the term is given back.
+   * Aborts once, with a {@link LockLostError} as its reason, when the hold is lost: the server answers that the lease
+   * is gone, the local deadline passes (even if the server does not answer), or the provider ends the hold as it
+   * closes. A release does not abort the signal, with one exception: the signal of a leader's term aborts before the
+   * term is given back.
    */
   readonly signal: AbortSignal;
 

@@ -3,7 +3,7 @@ import { quoted } from '../../error-text.js';
 import type { LossCause } from '../../errors.js';
 import type { Revocation } from '../../protocol/operation.js';
 
-/** The state of a hold at one instant. Reading it loses nothing and sends nothing. */
+/** The state of a hold at one instant. Reading it ends no hold and sends nothing. */
 export interface Standing {
   /**
    * The time for which the process can rely on the hold without another extension, in ms; 0 if it cannot rely on the

@@ -85,9 +85,9 @@ export class ReleaseQueue {
       await sleepUntil(this.#clock, copies.overAtMs);
       if (this.#closed) break;
       left = await this.#leave(leftover, true);
-      // If no time is known, either the store gave no answer while the lease could last, or there is no document. (A
-      // repeat is a whole transition, whose reply shows the time.) Without a document, only the local clock shows that
-      // no copy can arrive any more, and `sleepUntil` has waited for that.
+      // A repeat is a whole transition, so its reply shows the time if there is a document. Without a time, either the
+      // repeats were given up, or there is no document. Without a document, only the local clock shows that no copy can
+      // arrive any more, and `sleepUntil` has waited for that.
       if (left?.nowMs === undefined) break;
       await BETWEEN_REPEATS.pause(this.#clock, repeats);
     }
@@ -114,7 +114,7 @@ export class ReleaseQueue {
     });
     if (outcome.type !== 'done') return undefined;
     const { wake, nowMs, revoked } = outcome.value;
-    // Without a word for this attempt, the document is not a lock of this kind, so the lease is not in it.
+    // Without a word for this attempt, there is no valid document of this kind, and so no lease.
     const hadLease = gaveBackLease(wake, id) ?? false;
     // An earlier leave without an answer may have removed the lease, so finding none now proves nothing.
     return { foundLease: !hadLease && earlier.mayHaveApplied ? undefined : hadLease, nowMs, revoked };

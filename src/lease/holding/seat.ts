@@ -71,12 +71,13 @@ const MOVES: Moves<State> = {
  * One stored lease, as this process believes it. Callers use it by holds; a kept seat without a hold is idle.
  *
  * - `live`: until its deadline. Only an extension moves the deadline, and only forwards. → `lost`, with each of its
- *   holds, when the deadline has passed or the server says that the lease is gone; → `given up`, while it is idle.
+ *   holds, when the deadline has passed, the server says that the lease is gone, or the provider closes; → `given up`,
+ *   while it is idle.
  * - `lost`: final. A later extension does not revive the seat.
  * - `given up`: final. Giving up sends nothing: the process then gives the lease back by a command, or lets it expire.
  *
  * Every question compares the clock with the deadline, so a blocked event loop cannot make a dead seat look alive
- * (E18). The timer at the deadline only reports the loss early (L4), and needs no reply from the server.
+ * (E18). The timer at the deadline only reports the loss, without a reply and before the lease can be given away (L4).
  */
 export class Seat {
   readonly grant: Grant;
@@ -173,7 +174,7 @@ export class Seat {
     return remainingMs;
   }
 
-  /** Whether and how long the process can rely on a live seat. Reading it loses nothing and sends nothing. */
+  /** Whether and how long the process can rely on a live seat. Reading it ends no hold and sends nothing. */
   standing(): Standing {
     if (!this.isOpen) return { remainingMs: 0, why: this.#causeOf('expired') };
     if (this.#isDoubtful) return { remainingMs: 0, why: 'suspended' };
@@ -201,9 +202,9 @@ export class Seat {
 
   /**
    * Whether `lease` is the lease of this seat. The answer that shows `lease` was requested when the stored token was
-   * `tokenThen`. Under one id, only changes of mode raise the token. So a token from `tokenThen` to the known one is of
-   * this lease, and a higher one comes from a change whose answer has not arrived. A pass of the seat leaves the stored
-   * token as it is.
+   * `tokenThen`. Under one id, only changes of mode raise the token. So a token from `tokenThen` to the known one
+   * belongs to this lease, and a higher one comes from a change whose answer has not arrived. A pass of the seat leaves
+   * the stored token as it is.
    */
   recognises({ id, token }: Lease, tokenThen: number): boolean {
     return id === this.id && token >= tokenThen && (this.#isChanging || token <= this.#storedToken);
@@ -285,7 +286,7 @@ export class Seat {
 
   #arm(): void {
     this.#timer?.cancel();
-    // Bound, because a closure would take more of the memory of each hold.
+    // A bound method, because a closure would take more memory for each hold.
     this.#timer = this.clock.at(this.#deadline.ms, this.lose.bind(this, 'expired'));
   }
 

@@ -65,8 +65,8 @@ export class ModeExchange {
   }
 
   /**
-   * The server's answer to the last change shows this mode and this token. Stores both, and reports `modeChanged` if
-   * the mode is another one than before.
+   * The answer to the last change, or the report of a granted upgrade, shows this mode and this token. Stores both, and
+   * reports `modeChanged` if the mode is another one than before.
    */
   modeKnown(mode: Mode, previousMode: Mode, token: number): void {
     this.#mode = mode;

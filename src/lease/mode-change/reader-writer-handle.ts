@@ -49,8 +49,9 @@ export interface ReaderWriterHandle extends LockHandle {
    * @throws `TypeError` or `RangeError` for another value of `to`; {@link LockModeError} if the present mode is not
    *   stronger, or if another change is in progress. The mode then stays. {@link LockLostError} if the hold is over.
    * @throws {@link StoreUnavailableError} if the store refuses, or does not answer within `storeTimeoutMs`. The hold
-   *   has the weaker mode, and the library repeats the change in the background. {@link CorruptLockDocumentError} if
-   *   the document is corrupt. Then the hold has the weaker mode, and the change is not repeated.
+   *   has the weaker mode, and the library repeats the change in the background, unless the client is closed.
+   *   {@link CorruptLockDocumentError} if the document is corrupt. Then the hold has the weaker mode, and the change
+   *   is not repeated.
    */
   downgrade(to: 'upgradeable' | 'read'): Promise<void>;
 }

@@ -26,8 +26,8 @@ type End = Stop | { readonly type: 'over' };
 type UpgradeAsked = Turn | { readonly type: 'busy' } | End;
 
 /**
- * One call of upgrade. The call waits as an acquire does, under the id of its hold, and jumps the queue. If the upgrade
- * fails, it is taken back, in the background if the store does not answer at once, and the hold stays upgradeable.
+ * One call of upgrade. The call waits as an acquire does, under the id of its hold, and jumps the queue. A failed
+ * upgrade is cancelled, if need be in the background, and the hold stays upgradeable.
  */
 export class Upgrade {
   readonly #context: AcquisitionContext;
@@ -98,7 +98,7 @@ export class Upgrade {
     const wait = new TurnWait({ name, seats, id, terms, hasLease: true }, (_, reply) => {
       this.#note(reply);
     });
-    // The wait is registered before the request is sent, because the grant may be heard before the reply (L2).
+    // The grant may be heard before the reply and must not be missed, so the wait is registered first (L2).
     room.enter(wait);
     const asked = await Promise.race([this.#ask(wait), this.#stopped]);
     // The wait is not remembered: giving back a grant that comes later would release the hold. The cancel takes such a
@@ -182,7 +182,7 @@ export class Upgrade {
   }
 
   /**
-   * Takes the upgrade back, granted or not: afterwards the hold is upgradeable, and no upgrade of it is in the queue.
+   * Takes the upgrade back, granted or not. Afterwards the hold is upgradeable, and no upgrade of this hold waits.
    */
   async #cancel(): Promise<void> {
     const onTrouble = (error: unknown): void => {
@@ -212,7 +212,7 @@ export class Upgrade {
     return withCallerFrames(() => new AcquireTimeoutError(this.#hold.name, details));
   }
 
-  /** The holders in the way: all but the hold itself. */
+  /** Notes the holders in the way: all but the hold itself. */
   #note({ leases }: Reply): void {
     this.#answers.answered();
     this.#holders = leases.filter(({ id }) => id !== this.#hold.id).map(describeLease);

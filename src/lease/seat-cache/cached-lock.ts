@@ -14,9 +14,10 @@ import { LocalQueue } from './local-queue.js';
 import { OtherWaiters } from './other-waiters.js';
 
 /**
- * How many tokens a grant reserves: after this many passes the process gives the seat back once. Every token is at
- * least the server's clock in ms × 1,000, so 1,000 tokens take up a millisecond, and the tokens must not run ahead of
- * that clock (E10). A lock with several seats reserves fewer, because many attempts may enter at once.
+ * How many tokens a grant reserves: after this many passes the process gives the seat back once. After a loss of the
+ * document, tokens begin again at the server's clock in ms × 1,000. So that they still rise, tokens must not run ahead
+ * of that clock (E10), and 1,000 tokens take up a millisecond. A lock with several seats reserves fewer, because many
+ * attempts may enter at once.
  */
 const TOKENS_OF_ONE_SEAT = 255;
 const TOKENS_OF_MANY_SEATS = 15;
@@ -26,8 +27,8 @@ const TOKENS_OF_MANY_SEATS = 15;
  *
  * The process passes a seat on, with the next token of its block, only while no other process waits. The first attempt
  * that has to wait behind the seat notifies this process in the same update. The process then gives back idle seats at
- * once, and seats in use at their release (L3). After that every caller queues on the server, until an answer shows
- * that no other process waits.
+ * once, and seats in use at their release, so that no caller here overtakes that attempt (L3). After that every caller
+ * queues on the server, until an answer shows that no other process waits.
  *
  * If the lock has one seat, callers queue in this process while the seat is in use, so that the server need not pass
  * the seat between them. If the lock has several seats, another one may be free, so callers ask the server.
@@ -84,7 +85,7 @@ export class CachedLock implements Cached {
     }
     if (request.timeoutMs === 0) throw withCallerFrames(() => this.#reportTimeout(0, this.#queue.length));
     const hold = await this.#queue.wait(request, (place) => this.#reportTimeout(request.timeoutMs, place));
-    // `sendFirst` let this request go to the server; its caller has counted the request already.
+    // The code that called `sendFirst` let this request go to the server, and has counted it already.
     return hold ?? (await this.#sendRequest(ask));
   }
 
@@ -93,7 +94,7 @@ export class CachedLock implements Cached {
     const { process } = this.#context;
     this.#holders = reply.leases.map(describeLease);
     const { waiters, ownWaiters = 0 } = reply;
-    // A caller of this process waits on the server although a seat is idle here, so that seat does not fit its request.
+    // A caller of this process waits on the server, so no seat that is idle here fits its request.
     if (ownWaiters > 0) this.#returnAllIdle();
     const isOfOthers = (lease: { readonly process: string }): boolean => lease.process !== process;
     // While another process has the only seat, newcomers behind it notify that process and not this one.
@@ -176,8 +177,8 @@ export class CachedLock implements Cached {
   }
 
   /**
-   * Returns an idle seat that fits. An idle seat that does not fit blocks a try, and any request for an only seat, so
-   * it is given back.
+   * Returns an idle seat that fits. An idle seat that does not fit is given back if it blocks the request: any request
+   * for a lock with one seat, or a try.
    */
   #takeIdle({ terms, demand, timeoutMs }: CachedRequest): Seat | undefined {
     for (const idle of this.#idle.keys()) {

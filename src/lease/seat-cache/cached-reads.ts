@@ -16,8 +16,8 @@ import { OtherWaiters } from './other-waiters.js';
  * The read seat of one reader-writer lock that this process keeps for its readers.
  *
  * All readers of the process share the seat while nobody waits for the lock, each with a hold of its own. Every reader
- * checks the deadline of the seat before it begins, and at every use of its hold: what is kept here is never the proof
- * that the lease lives.
+ * checks the deadline of the seat before it begins, and at every use of its hold: a kept seat is no proof that its
+ * lease lives.
  *
  * The first writer that has to wait behind the seat notifies this process in the same update. From then on every new
  * reader queues on the server behind that writer (L3), and the seat is given back by one update when its last reader
@@ -35,7 +35,7 @@ export class CachedReads implements Cached {
   readonly #others: OtherWaiters;
   /** The readers that wait here for the answer to the request of another reader. */
   readonly #queue: LocalQueue;
-  /** The seat that new readers join. Any other read seat that the server has granted ends with its only hold. */
+  /** The seat that new readers join. Any other read seat that the server has granted ends with its last hold. */
   #shared: Seat | undefined;
   #idleTimer: Timer | undefined;
   /** The number of reads of this process that the server is asked for. */
@@ -81,7 +81,7 @@ export class CachedReads implements Cached {
         ...{ holders: this.#holders, place, waitedMs: request.timeoutMs },
       }),
     );
-    // `sendFirst` let this request go to the server, and has counted it already.
+    // `#sendFirst` let this request go to the server, and has counted it already.
     return hold ?? (await this.#read(ask, false));
   }
 
@@ -180,7 +180,9 @@ export class CachedReads implements Cached {
     this.#context.changed(this);
   }
 
-  /** Until the write is granted or refused, no reader shares the seat, so the write waits only for earlier readers. */
+  /**
+   * Until the request for the write has ended, no new reader joins the seat: the write waits only for earlier readers.
+   */
   async #write(ask: () => Promise<Hold>): Promise<Hold> {
     this.#askedWrites += 1;
     this.#context.changed(this);

@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.js';
  */
 type State = 'none' | 'unknown' | 'waiting';
 
-/** What a process needs to know whether its knowledge of other waiters is complete. */
+/** The clock, and the instant since which the process has missed no notice of another waiter. */
 interface Hearing {
   readonly clock: Clock;
   /** The instant since which events arrive without a gap; `Infinity` while no events arrive. */

@@ -27,7 +27,7 @@ export class SeatCache {
     };
   }
 
-  /** The lock to acquire through; `undefined` if none of its seats is kept, or is to be kept. */
+  /** Returns the object to acquire the lock through; `undefined` if no seat of the lock is kept or to be kept. */
   lock(name: string, seats: SeatRules, keepMs: number): Cached | undefined {
     const key = keyOf(seats.kind, name);
     const known = this.#locks.get(key);

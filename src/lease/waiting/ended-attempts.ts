@@ -21,8 +21,8 @@ export class EndedAttempts {
   }
 
   /**
-   * Forgets the attempt, and returns what is needed to give back its seat. `undefined`: the attempt did not end without
-   * a lock, or too many others have ended since.
+   * Forgets the attempt, and returns what is needed to give back its seat. `undefined`: the attempt was not remembered,
+   * or is forgotten already.
    */
   take(id: string): Ended | undefined {
     const ended = this.#ended.get(id);

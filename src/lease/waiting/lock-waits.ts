@@ -27,8 +27,8 @@ interface LockWaitsListener {
  *
  * A look is a transition that extends this process's own places. It always writes, so a majority has acknowledged its
  * answer. It also drops what has expired and admits the next waiters, so no other update is needed when a lease
- * expires. The process looks every third of a lease; when the earliest lease ahead expires (the head at once, each
- * further place a little later than the one ahead of it); and when the waiting room asks for a look.
+ * expires. The process looks every third of a lease, and when the waiting room asks for a look. It also looks when the
+ * earliest lease or place ahead expires: the head at once, each further waiter a little later than the one ahead.
  */
 export class LockWaits {
   readonly name: string;
@@ -42,7 +42,7 @@ export class LockWaits {
    * still in flight.
    */
   readonly #queued = new Set<TrackedWait>();
-  /** The queued wait with the lowest known place. */
+  /** The queued wait with the lowest known place. When it ends, the next wait in `#queued` follows it. */
   #first: TrackedWait | undefined;
   readonly #lookSchedule: LookSchedule;
   readonly #requestedLook = (): Promise<void> => this.#sendLook();

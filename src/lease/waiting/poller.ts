@@ -16,8 +16,8 @@ const GROWTH = 1.6;
  * second, and first reads only which of the locks have changed since their last read.
  *
  * Grants come from majority reads, because the local state of one member can show a grant that is later rolled back. A
- * read may be old, so an entry that it does not show proves nothing. The poller takes only grants and closer places
- * from a read, and the process looks at a lock if the read lacks one of the process's places.
+ * read may be old, so a missing entry proves nothing. The poller takes only grants and closer places from a read, and
+ * the process looks at a lock if the read lacks one of the process's places.
  */
 export class Poller {
   readonly #collection: LockCollection;
@@ -29,8 +29,8 @@ export class Poller {
   #pauseMs: number;
   #readAtMs = -Infinity;
   /**
-   * The version stamp of each lock at its last read. While the process is far, an equal stamp means that nothing has
-   * moved.
+   * The mark (`readMark`) of each lock at its last read. While the process is far, it does not read a lock with an
+   * equal mark again: no seat was granted since.
    */
   #marks = new Map<string, string>();
   #timer: Timer | undefined;
@@ -55,7 +55,7 @@ export class Poller {
     this.#pauseMs = settings.pollMs.min;
   }
 
-  /** A wait has begun, or the process has become near or far: the poller soon reads again. */
+  /** Plans the next read anew: a wait has begun, the process has become near or far, or there is no stream. */
   hurry(): void {
     this.#pauseMs = this.#settings.pollMs.min;
     if (!this.#isReading) this.#schedule();
@@ -100,7 +100,7 @@ export class Poller {
     this.#schedule();
   }
 
-  /** Reads the locks that have moved since `marks` was filled. Returns false if the store did not answer. */
+  /** Reads the locks whose mark is not the one in `marks`. Returns false if the store did not answer. */
   async #readMoved(names: readonly string[], marks: ReadonlyMap<string, string>): Promise<boolean> {
     const marked = names.filter((name) => marks.has(name));
     const moved = new Set(names);

@@ -39,8 +39,8 @@ export class TrackedWait {
   }
 
   /**
-   * Whether a grant with this token is for this wait. It is if the token is above the fence of every reply that showed
-   * the attempt queued, because the grant then came after these replies (S3).
+   * Whether a grant with this token is for this wait: its token must be above the fence of every reply that showed the
+   * attempt queued. Tokens rise in the order of the grants (S3), so such a grant came after these replies.
    */
   isGrantedBy(token: number): boolean {
     return token > this.#fenceWhenQueued;
@@ -52,7 +52,7 @@ export class TrackedWait {
     this.#isLookAskedEarly ||= token === LOOK_AGAIN;
   }
 
-  /** The token of a grant that was reported early; `undefined`: no grant was, or only one for an earlier hold. */
+  /** The token of a grant that was reported early; `undefined`: none, or only one for an earlier hold. */
   get earlyGrant(): number | undefined {
     return this.isGrantedBy(this.#earlyToken) ? this.#earlyToken : undefined;
   }

@@ -17,8 +17,8 @@ export interface Waiting {
 }
 
 /**
- * An attempt that waits, and the calls that tell it its place and its end. Exactly one of `granted`, `lapsed` and
- * `failed` is called, once, when the wait ends.
+ * An attempt that waits, and the calls that tell it its place and its end. When the wait ends, one of `granted`,
+ * `lapsed` and `failed` is called, once. None is called if the attempt leaves before, or if the room closes.
  */
 export interface Wait extends Waiting {
   granted(token: number, deadline: Moment): void;

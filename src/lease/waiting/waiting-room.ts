@@ -36,7 +36,10 @@ export interface WakeSource {
 
 /** The poller, as the waiting room sees it: it reads where no change stream is open. */
 export interface Polls {
-  /** Makes the poller read soon: a wait has begun, a wait has become near or far, or there is no stream any more. */
+  /**
+   * Makes the poller plan its next read anew: a wait has begun, the process has become near or far, or there is no
+   * stream.
+   */
   hurry(): void;
 }
 
@@ -91,8 +94,8 @@ export class WaitingRoom implements WakeListener {
   }
 
   /**
-   * Says whether this process keeps seats. If so, the process must listen: the change stream tells it that another
-   * process has to wait behind a kept seat.
+   * Tells the room whether this process keeps seats. If so, the process must listen: the change stream tells it that
+   * another process has to wait behind a kept seat.
    */
   keeping(isKeeping: boolean): void {
     this.#keepsSeats = isKeeping;
@@ -127,7 +130,10 @@ export class WaitingRoom implements WakeListener {
     if (this.#distance?.type === 'far' && this.#decide()?.type === 'far') this.#wakeups.listen(false, 0);
   }
 
-  /** Registers an attempt before its request is sent, because an event may report its grant before the reply (L2). */
+  /**
+   * Registers an attempt before its request is sent. An event may report the grant before the reply, and must not be
+   * missed (L2).
+   */
   enter(wait: Wait): void {
     let lock = this.#locks.get(wait.name);
     if (lock === undefined) {

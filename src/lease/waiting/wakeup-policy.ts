@@ -26,7 +26,7 @@ export type Distance =
 
 const READ_EVERY_MS = 1_000;
 
-/** How much later a process reads than the process one place ahead of it. */
+/** The longest time between the reads of two processes at neighbouring places. */
 const STEP_MS = 8;
 
 /**
