@@ -43,8 +43,8 @@ function listenTo(signal: AbortSignal): Listeners {
 }
 
 /**
- * A controller whose signal also aborts when the first of the sources aborts, and takes over the `reason` of that
- * source.
+ * A controller whose signal also aborts as soon as one of the sources aborts. The signal then takes over the `reason`
+ * of that source.
  *
  * `AbortSignal.any` has no `unlink`: the listeners of its signal would live as long as the sources, which may outlive
  * many calls.

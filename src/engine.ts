@@ -49,7 +49,7 @@ export class Engine {
   readonly requester: Requester;
   readonly inspector: Inspector;
   readonly elections: Elections;
-  /** The settings by which leaders are observed: by a second change stream or by polling. */
+  /** The settings for observing leaders, by a second change stream or by polling. */
   readonly observing: Settings;
   readonly #clock: Clock = systemClock;
   readonly #collection: LockCollection;

@@ -12,8 +12,8 @@ export interface AttemptEvent {
   /** The kind of the lock. */
   readonly kind: LockKind;
   /**
-   * The attempt id. It stays the same from the queue to the release. A `timeout` event has a fresh id if its request
-   * never reached a store.
+   * The attempt id. It stays the same from the queue to the release. A `timeout` event may have a fresh id that names
+   * no stored attempt, for example if its request never reached a store.
    */
   readonly id: string;
 }
@@ -41,9 +41,9 @@ export interface ExtendedEvent extends AttemptEvent {
 }
 
 /**
- * The owner released the hold. If `confirmed` is false, the library does not know that the store removed the lease: the
- * store has not answered reliably, or the event is older than the end of the lease, because a leader is handing over
- * its term or work of the term outlives its drain.
+ * The owner released the hold. If `confirmed` is false, the library does not know that the store removed the lease.
+ * Either the store has not answered reliably, or the event comes before the end of the lease: a leader is handing over
+ * its term, or work of the term outlives its drain.
  */
 export interface ReleasedEvent extends AttemptEvent {
   /** The token of the hold. */

@@ -54,7 +54,7 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     return false;
   }
 
-  /** @internal Removes all listeners for good. A later failure causes no warning: nothing could listen for it. */
+  /** @internal Removes all listeners. From then on, a failure without a listener causes no warning. */
   protected retire(): void {
     this.#isRetired = true;
     this.removeAllListeners();

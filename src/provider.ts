@@ -41,9 +41,9 @@ import { unavailable } from './store/unavailable.js';
  * Creates locks that are stored in one collection of a MongoDB database.
  *
  * One provider serves a whole program: all its locks share one change stream for wake-ups and one monitor that extends
- * every lease. The provider sends nothing before the first lock is requested. Its write concern (majority, journal),
- * read preference and BSON options are its own, whatever the options of the client are. Pool size, server selection and
- * socket timeouts are those of the client.
+ * every lease. The provider sends nothing before the first call that needs the store. Its write concern (majority,
+ * journal), read preference and BSON options are its own, whatever the options of the client are. Pool size, server
+ * selection and socket timeouts are those of the client.
  *
  * @example
  *   await using locks = new LockProvider(client.db('app'));
@@ -158,11 +158,11 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /**
    * Acquires all of these locks, or none.
    *
-   * All locks are asked for at once. If one is not free, the call keeps the locks whose names precede the name of that
-   * lock, gives the others back, and then acquires one lock after the other in the order of their names, whatever the
-   * order of `requests`. So callers that want the same locks never wait for each other in a circle. They may still do
-   * so in a later upgrade, which keeps no order. A lock that the call gives back on the way is reported as acquired and
-   * released. `timeoutMs` and `signal` apply to the whole call.
+   * All locks are asked for at once; with `timeoutMs` 0, one after the other. If one is not free, the call keeps the
+   * locks whose names precede the name of that lock, and gives the others back. It then acquires one lock after the
+   * other in the order of their names, whatever the order of `requests`. So callers that want the same locks never wait
+   * for each other in a circle. They may still do so in a later upgrade, which keeps no order. A lock that the call
+   * gives back on the way is reported as acquired and released. `timeoutMs` and `signal` apply to the whole call.
    *
    * @param requests - Locks of this provider, each once: `{ mutex }`, `{ read }`, `{ write }`, `{ upgradeableRead }` or
    *   `{ semaphore, permits? }`.
@@ -237,7 +237,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * Creates the index that purges lock documents which were not used for the retention time. The provider also creates
    * it in the background after the first grant, unless `createIndexes` is false. Locks work without the index.
    *
-   * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the server refuses or does not answer.
+   * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the server refuses or does not answer;
+   *   {@link ProviderClosedError}.
    */
   async ensureIndexes(): Promise<void> {
     this.#engine.assertOpen();

@@ -24,7 +24,7 @@ export interface ScopeListener {
    */
   readonly aborted: (errorOf: () => unknown) => void;
   /**
-   * The time is up. That is no error yet: the call may have to ask the server whether its grant came before.
+   * The time is up. That is no error yet: the call may have to ask the server whether its grant came first.
    */
   readonly timeUp: () => void;
 }

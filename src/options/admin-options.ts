@@ -4,7 +4,6 @@ import type { LockKind } from '../protocol/lock-document.js';
 import { boolean, number, oneOf, optional, orElse, knownOptions, shortText, wrongType } from './checks.js';
 import type { KeysOf } from './unknown-keys.js';
 
-/** The longest drain. */
 const MAX_DRAIN_MS = DAY_MS;
 
 /** The default of `drainMs`. */

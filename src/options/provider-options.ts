@@ -1,5 +1,6 @@
-// Folder `options`: their public types and defaults. A caller's options are checked once, here; the other folders get
-// checked values.
+// Folder `options`: the options of providers, locks and operators, with their public types, defaults and checks. The
+// folders `election`, `schedule`, `fencing` and `quorum` check their own options, by the functions of checks.ts. All
+// options are checked once, and the rest of the code gets checked values.
 
 import { DAY_MS } from '../clock.js';
 import { quoted } from '../error-text.js';
@@ -153,7 +154,7 @@ export function parseSettings(given: LockProviderOptions): Settings {
   return settings;
 }
 
-/** The terms of a lease of this length. A lease that is longer than the provider's keeps its document longer, too. */
+/** The terms of a lease of this length. Its document is kept for at least two such leases. */
 export function leaseTerms(settings: Settings, leaseMs: number): LeaseTerms {
   const { extendEveryMs = leaseMs / 3, clockAllowanceMs = Math.min(1_000, leaseMs / 10) } = settings;
   if (clockAllowanceMs >= leaseMs / 2) {

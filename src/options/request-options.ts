@@ -23,8 +23,8 @@ export interface PrimitiveOptions {
   /**
    * The time for which a released seat is kept for the next caller of this provider, in ms: 0 to 24 h, default 0 (not
    * kept). The seat is kept only while no other process waits. While the seat is kept, a try of another process finds
-   * the lock busy, as if it were held; a request that waits gets the seat at once. Of a reader-writer lock only reads
-   * are kept: all readers of this provider share one seat, also at the same time, until a writer or an upgrade waits.
+   * the lock busy, as if it were held; a request that waits gets the seat at once. A reader-writer lock keeps only
+   * reads: all readers of this provider share one seat, also at the same time, until a writer or an upgrade waits.
    */
   keepMs?: number | undefined;
 }
@@ -104,7 +104,7 @@ const primitive = (settings: Settings, options: PrimitiveOptions): ParsedPrimiti
   keepMs: number('keepMs', orElse(options.keepMs, 0), 0, MAX_LEASE_MS),
 });
 
-/** @param of - The kind of lock, which cannot keep seats. */
+/** @param of - The lock that cannot keep seats, in words for the error message. */
 export function refuseKeepMs(keepMs: number, of: string): void {
   if (keepMs > 0) throw outOfRange('keepMs', `0 for ${of}`, keepMs);
 }

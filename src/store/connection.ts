@@ -44,7 +44,7 @@ export class Connection implements TopologyObserver {
     Connection.#shared.leave(this.#client);
   }
 
-  /** For `SharedPerClient` only, like `changed`. */
+  /** Only `SharedPerClient` calls this method and `changed`. */
   forget(): void {
     this.#description = undefined;
   }

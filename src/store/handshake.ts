@@ -16,15 +16,15 @@ const FORBIDDEN_CODES: ReadonlySet<number> = new Set([13, 323, 8000]);
 
 /** What the handshake finds out about the server. */
 export interface ServerKind {
-  /** Whether the server has change streams: a replica set member or a router. */
+  /** Whether the server has change streams. Only members of a replica set and routers have them. */
   readonly hasChangeStreams: boolean;
   /** Whether it is a router of a sharded cluster. */
   readonly isRouter: boolean;
 }
 
 /**
- * Asks the server once which kind of server it is, before anything is written. Refuses a server older than MongoDB 5.0,
- * and a capped collection.
+ * Asks the server once which kind of server it is, before the first request for a lock is sent. Refuses a server older
+ * than MongoDB 5.0, and a capped collection.
  */
 export class Handshake {
   readonly #calls: StoreCalls;
@@ -85,7 +85,7 @@ export class Handshake {
 
   /**
    * Whether the collection is capped. A capped collection deletes documents of held locks (S2). The check needs a
-   * privilege that locks do not need, so it is skipped for a user without it.
+   * privilege that locks do not need. So if the server refuses the check, the collection counts as not capped.
    */
   async #isCapped(): Promise<Outcome<boolean>> {
     const { collectionName, storeTimeoutMs } = this.#settings;

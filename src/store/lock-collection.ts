@@ -36,7 +36,7 @@ export interface Update {
   readonly upsert: boolean;
 }
 
-/** One update of each of these documents. */
+/** One update that is applied to each of the named documents. */
 export interface NamedUpdate extends Omit<Update, 'fields'> {
   readonly names: readonly string[];
 }
@@ -45,7 +45,7 @@ export interface NamedUpdate extends Omit<Update, 'fields'> {
 export interface Changes {
   /** How many documents were changed or created. */
   readonly count: number;
-  /** False if an update failed: the server does not count the documents that it had changed before. */
+  /** False if an update failed: the server does not count the documents that this update had changed before. */
   readonly isExact: boolean;
 }
 
@@ -114,8 +114,8 @@ export class LockCollection {
   }
 
   /**
-   * Applies each update to its documents, by one command. An update that fails stops no other one; among its own
-   * documents, it may have changed some.
+   * Applies each update to its documents, by one command. An update that fails does not stop the others. It may have
+   * changed some of its own documents.
    *
    * @param make - Makes the updates just before they are sent.
    */
@@ -171,7 +171,7 @@ export class LockCollection {
    * Reads the named documents after an update of them that a majority has acknowledged. So a local read is enough; a
    * majority read might still show an older state.
    *
-   * @param endMs - The end of the time for both calls together.
+   * @param endMs - When the time for the update and this read together ends.
    */
   async readAfterUpdate(
     names: readonly string[],
@@ -195,17 +195,14 @@ export class LockCollection {
     return { ...outcome, value: firstBatch };
   }
 
-  /**
-   * Creates the TTL index that purges unused documents. Correctness does not depend on the index, so a failure is only
-   * an event.
-   */
+  /** Creates the TTL index that purges unused documents. Correctness does not depend on the index. */
   async ensureIndex(): Promise<Outcome<null>> {
     const command = {
       createIndexes: this.name,
       indexes: [{ key: { purgeAt: 1 }, name: 'purgeAt_1', expireAfterSeconds: 0 }],
       writeConcern: WRITE_CONCERN,
     };
-    // An index build waits for transactions that use the collection, which may take longer than a normal call.
+    // An index build waits for transactions that use the collection, so it may take longer than a normal call.
     const outcome = await this.#calls.run('index', null, () => command, 10 * this.#settings.storeTimeoutMs);
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
@@ -226,10 +223,10 @@ export class LockCollection {
   }
 
   /**
-   * A change stream over the collection, which opens at its first use, and its session, which the caller must end after
-   * it. The session is explicit because the driver ends an implicit session as soon as an answer finds the stream
-   * closed. If `killCursors` is still waiting for a connection at that moment, the driver does not send it, and the
-   * cursor leaks (R1).
+   * Returns a change stream over the collection, and its session. The stream opens at its first use. The caller must
+   * end the session after the stream. The session is explicit because the driver ends an implicit session as soon as an
+   * answer finds the stream closed. If `killCursors` is still waiting for a connection at that moment, the driver does
+   * not send it, and the cursor leaks (R1).
    */
   watch(pipeline: Document[]): { readonly stream: ChangeStream; readonly session: ClientSession } {
     // Some versions of the driver bound every call by `timeoutMS`; others do not have it.
@@ -272,7 +269,7 @@ export class LockCollection {
     return this.#calls.unanswered(boundMs);
   }
 
-  /** The error as it is reported: short, and for an unauthorized user with the missing privileges. */
+  /** The error as it is reported: shortened. For an unauthorized user, its message names the privileges needed. */
   shortened(error: unknown, actions: string): unknown {
     return this.#calls.shortened(error, actions);
   }

@@ -37,7 +37,7 @@ export class PrimaryWatch implements TopologyObserver {
     PrimaryWatch.#shared.leave(this.#client);
   }
 
-  /** For `SharedPerClient` only, like `changed`. */
+  /** Only `SharedPerClient` calls this method and `changed`. */
   forget(): void {
     this.#primary = undefined;
   }

@@ -20,11 +20,11 @@ export interface Settling<A> {
  * Sends copies of one operation until its outcome is known: if the reply is lost, the process does not know whether the
  * server has applied the operation (E1).
  *
- * A repeat is safe because every copy names the same id: of an attempt, a claim, a call, a change of mode, or a token
- * to reach. The server applies the first copy that arrives. Each later copy finds the effect of the first one in the
- * document and changes nothing, and its reply shows that effect. So the answer to any copy is the answer to all of
- * them. A resize names no id: two copies have the effect of one, because both set the same limit. A request and a
- * resize also name a not-after, so that a copy which is still on its way when the process gives up has no effect later
+ * A repeat is safe because every copy names the same id (of an attempt, a claim, a call or a change of mode) or the
+ * same token to reach. The server applies the first copy that arrives. Each later copy finds the effect of the first
+ * one in the document and changes nothing, and its reply shows that effect. So the answer to any copy is the answer to
+ * all of them. A resize names no id: two copies have the effect of one, because both set the same limit. A request and
+ * a resize also name a not-after. So a copy that is still on its way when the process gives up has no effect later
  * (E2).
  *
  * The repeats end with an answer or a refusal, at `untilMs`, or when the outcome is of no use any more.

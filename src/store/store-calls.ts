@@ -10,7 +10,7 @@ import { PrimaryWatch } from './primary-watch.js';
 import { TransitionLimiter } from './transition-limiter.js';
 import { shortenedError } from './trouble.js';
 
-/** How replies are decoded, whatever the client's own BSON options are. */
+/** How commands are encoded and replies are decoded, whatever the client's own BSON options are. */
 export const BSON_OPTIONS = {
   promoteLongs: true,
   promoteValues: true,
@@ -24,13 +24,13 @@ export const BSON_OPTIONS = {
 } as const;
 
 /**
- * `db.command` does not inherit the client's read preference and BSON options. The driver repeats a command only if
- * the labels of the error from an overloaded server allow it. The library sends every other repeat, under the same
+ * `db.command` does not inherit the client's read preference and BSON options. The driver repeats a command only after
+ * an error of an overloaded server whose labels allow a repeat. The library sends every other repeat, under the same
  * attempt id or nonce.
  */
 const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const satisfies RunCommandOptions;
 
-/** What a reply may say without a failure of the call. */
+/** The errors that the caller of one command expects. */
 interface Tolerance {
   /** The codes of expected errors, which no event reports. */
   readonly expected?: ReadonlySet<number>;
@@ -80,7 +80,7 @@ export class StoreCalls {
     return new Error(trouble === undefined ? silence : `${silence}: ${trouble}`);
   }
 
-  /** The error as it is reported: short, and for an unauthorized user with the missing privileges. */
+  /** The error as it is reported: shortened. For an unauthorized user, its message names the privileges needed. */
   shortened(error: unknown, actions: string): unknown {
     const namespace = `${this.#db.databaseName}.${this.#collectionName}`;
     return shortenedError(error, this.#db.client.options, { namespace, actions });

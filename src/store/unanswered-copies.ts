@@ -9,7 +9,6 @@ const ARRIVAL_SLACK_MS = 100;
 /** Used while no copy can arrive (none was sent, or all are done): a not-after that is always in the past. */
 const NO_NOT_AFTER = (): number => -Infinity;
 
-/** A function that always returns this number. */
 const constant =
   (ms: number): (() => number) =>
   () =>
@@ -59,7 +58,7 @@ export class UnansweredCopies {
   }
 
   /**
-   * The time on the clock of this process from which on the copies can do nothing, by the estimate of the server's
+   * The instant on the clock of this process after which the copies can do nothing, by the estimate of the server's
    * clock.
    */
   get overAtMs(): number {

@@ -53,7 +53,8 @@ export class StreamCursor {
       this.#giveUpAfter(AWAIT_MS + settings.storeTimeoutMs, 'fell silent');
       listener.answered(this);
     };
-    // The driver emits this event only at answers without changes, and a busy stream may have none for a long time.
+    // The driver emits this event only at answers without changes. A busy stream may get no such answer for a long
+    // time, so each change counts as an answer, too.
     stream.on('resumeTokenChanged', onAnswer);
     stream.on('error', onTrouble);
     // A primary that stands still says nothing, and the driver waits for it (E17).

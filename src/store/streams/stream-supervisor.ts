@@ -34,7 +34,7 @@ export interface StreamOwner {
   /** A cursor has answered for the first time. `isWider`: it replaces a cursor that was open until now. */
   opened(isWider: boolean): void;
   event(event: Document): void;
-  /** The stream broke, and events may be missed. The next opening follows after a pause. */
+  /** The stream broke, or an opening failed. Events may be missed. The next opening follows after a pause. */
   lost(error: unknown): void;
   /** The stream was refused, and no opening follows by itself. */
   refused(error: unknown, by: RefusedBy): void;
@@ -62,7 +62,7 @@ const MOVES: Moves<State> = {
  * - `streaming`: a cursor that has answered, at times beside a wider one that will replace it. → `opening`, on trouble
  *   with either; → `idle`, when nobody has listened for some time, or on trouble while nobody listens; → `refused`.
  * - `refused` and `closed`: nothing is open, for good. Every state leads to `closed`. With `wakeups: 'change-stream'` a
- *   refusal leads to `idle`, because each wait that needs a stream has to fail by an answer of its own.
+ *   refusal leads to `idle`: a later wait asks for a stream again, and fails by a refusal of its own.
  */
 export class StreamSupervisor {
   readonly #context: StreamContext;
@@ -256,9 +256,8 @@ export class StreamSupervisor {
  * The pause before the next opening, in ms. The first reopening is immediate, because no waiter hears of a grant until
  * the stream is open again.
  *
- * If the client may be closed, the pause is the longest: in it, the answers to the waits' own requests show whether the
- * client is closed. A stream that is opened on a closed client leaves timers of driver 6.22 running for half a
- * minute.
+ * If the client may be closed, the pause is the longest: meanwhile, the answers to looks show whether the client is
+ * closed. A stream that is opened on a closed client leaves timers of driver 6.22 running for half a minute.
  */
 const reopenPauseMs = (failures: number, error: unknown): number =>
   mayBeRefusedByDriver(error)

@@ -15,7 +15,7 @@ export interface WakeListener {
   onNoStream(): void;
   /** The collection was dropped or renamed: any document may be gone. */
   onCollectionGone(): void;
-  /** The driver may refuse every call: each wait should send its request again, and fail if it is refused. */
+  /** The driver may refuse every call: look at every lock. If a look is refused, the waits for that lock fail. */
   refusedByDriver(): void;
   /** The option `wakeups` demands a stream, and there is none. */
   streamRequiredButRefused(error: unknown): void;

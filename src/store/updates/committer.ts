@@ -16,10 +16,10 @@ const MAX_STATEMENTS = 64;
 const USUAL_IN_FLIGHT = 2;
 
 /**
- * A document that blocks its statement, for example by a long transaction, delays the statements after it until the
- * time bound of the group; then each of them is repeated alone. So the bound is short: `MIN_BOUND_MS`, or
- * `BOUND_FACTOR` times the usual time of a group if that is longer, because a slow server must not get all statements
- * once more.
+ * A document that blocks its statement, for example by a long transaction, delays the later statements until the time
+ * bound of the group; then each of them is repeated alone. So the bound is short. It is `MIN_BOUND_MS`, or
+ * `BOUND_FACTOR` times the usual time of a group if that is longer: a slow server must not get all statements once
+ * more.
  */
 const MIN_BOUND_MS = 1_000;
 const BOUND_FACTOR = 20;
@@ -87,16 +87,16 @@ interface Sent extends Statement {
  * Commits statements on different documents in groups. A statement is the fast path of the first copy of one operation.
  *
  * The statements that come while two groups are in flight go together in the next group: one update of up to 64
- * statements, then one read that shows what became of them. While fewer groups are in flight, a statement is sent at
- * once; if it is the only one, it goes as one command, whose answer shows the document.
+ * statements, then one read that shows what became of them, unless the counts tell it. While fewer groups are in
+ * flight, a statement is sent at once; if it is the only one, it goes as one command, whose answer shows the document.
  *
  * The server counts how many statements changed their document. If all did, each has been applied. Otherwise a
  * statement is confirmed if the read shows its id; the others were surely not applied if the count is no higher than
  * the number of confirmed ones. For a statement that is not confirmed, the combiner sends the whole transition alone.
  * So a refused, corrupt or contended document costs the others of its group only time, which is bounded.
  *
- * The read may be local: a majority has acknowledged the update. The proof needs the first copy: an isolated old
- * primary acknowledges an update that changes nothing, and would show the effect of an earlier copy (E1).
+ * The read may be local: a majority has acknowledged the update. The read proves something only about a first copy: an
+ * isolated old primary acknowledges an update that changes nothing, and would show the effect of an earlier copy (E1).
  */
 export class Committer {
   readonly #store: Store;
@@ -241,7 +241,7 @@ export class Committer {
     }, this.#groupBoundMs);
     this.#took(this.#clock.nowMs() - sentMs);
     if (updated.type !== 'done') {
-      // What the server refuses to a group it may grant to some of its statements, each alone.
+      // The server may refuse the whole group and still accept some of its statements, each alone.
       const isRefused = updated.type === 'refused' && updated.byServer;
       for (const { settle } of group) {
         settle(isRefused ? { type: 'unconfirmed', maybeApplied: true } : failureOfGroup(updated));

@@ -3,7 +3,7 @@ import type { Operation } from '../../protocol/operation.js';
 import { codeOf } from '../outcome.js';
 import type { Outcome, Refused, Unknown } from '../outcome.js';
 
-/** The document would exceed MongoDB's maximum size. */
+/** Errors for a document that would exceed MongoDB's maximum size. */
 const TOO_LARGE_CODES: ReadonlySet<number> = new Set([
   10_334, // BSONObjectTooLarge
   17_419, // the document after an update
