@@ -12,7 +12,7 @@ import { TermHandle } from './term-handle.js';
 import { Term } from './term.js';
 import type { TermListener, TermParts } from './term.js';
 
-/** Is told what happens to a candidacy. */
+/** Called when something happens to a candidacy. */
 export interface CandidacyListener extends TermListener {
   failed(error: unknown): void;
 }

@@ -21,7 +21,7 @@ const MOVES: Moves<CandidateState> = {
   stopping: ['stopping', 'stopped'],
 };
 
-/** Is told what happens to a candidate. */
+/** Called when something happens to a candidate. */
 export interface CandidateListener {
   started(): void;
   stopped(): void;
@@ -140,7 +140,7 @@ export class Candidate {
     const { requester, leftBehind } = this.#elections;
     const listener = {
       elected: (term: LockHandle) => {
-        // If the term is granted in the very turn of the stop, the state is `stopping` and stays so.
+        // The state `stopping` must stay. (`Candidacy` gives back a term that is granted after a stop.)
         if (this.#state.is('campaigning')) this.#state.to('leading');
         this.#term = term;
         this.#waiters.elected(term);
@@ -167,7 +167,7 @@ export class Candidate {
   }
 
   #ended(): void {
-    // After a stop, the calls of `untilElected` that remain began after it: they wait for the next start.
+    // After a stop, only calls of `untilElected` that began after the stop remain. They wait for the next start.
     if (!this.#state.is('stopping'))
       this.#waiters.fail(new DOMException('The candidate was refused', 'AbortError'));
     this.#candidacy = undefined;

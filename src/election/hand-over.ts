@@ -97,10 +97,9 @@ export class TermHandOver {
   }
 
   /**
-   * Whether this answer shows that the other candidate has got the seat: by this copy, or by an earlier copy, after
-   * which this copy finds the other candidate in the seat. The name of the candidate in the seat does not suffice: this
-   * leader may have the same name and still be in the seat. So the id of the lease must also differ from the id of this
-   * term.
+   * Whether this answer shows that the other candidate has got the seat. If an earlier copy handed the seat over, this
+   * copy finds the other candidate in the seat. The name of the candidate in the seat does not suffice: this leader may
+   * have the same name and still be in the seat. So the id of the lease must also differ from the id of this term.
    */
   #isHanded({ wake, reply }: Answer, candidateId: string): boolean {
     const { id } = this.#term;

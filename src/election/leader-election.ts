@@ -145,7 +145,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /**
    * Ends the term as `stop` does, makes the other candidate the next leader whatever its place, and goes to the end of
-   * the queue. This is one atomic change, so no other candidate is elected in between.
+   * the queue. One atomic change gives the seat to the other candidate, so no third one is elected in between.
    *
    * @returns Whether the other candidate got the seat. False, and nothing has changed, if this candidate does not lead,
    *   if the other one does not wait, or if its place has lapsed. False, and the term has ended, if the other one left
@@ -217,7 +217,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this.#elections === elections;
   }
 
-  /** @internal The time, in ms, for which the seat of a silent leader stays taken: `leaseMs` and `transitionMs`. */
+  /** @internal The time, in ms, for which the seat of a silent leader stays taken: `leaseMs` plus `transitionMs`. */
   get storedLeaseMs(): number {
     return storedLeaseMs(this.#options.terms);
   }

@@ -11,8 +11,8 @@ export class PendingStops {
   }
 
   /**
-   * Resolves when the candidacy is over and the work of its terms has ended, when `drainMs` is up, or when a later stop
-   * has resolved.
+   * Waits until the candidacy is over. Then resolves when the work of its terms has ended, when `drainMs` from the call
+   * are up, or when a later stop has resolved.
    *
    * @param stopped - Resolves when the candidacy is over.
    * @param workEnded - Called when the candidacy is over. Resolves when the work that is running at that moment has

@@ -11,8 +11,8 @@ const RETRY_MS = 200;
 
 /**
  * A candidate that waits behind the lease of its own last term may lead again in the transition of the election, before
- * all others. No event tells the candidate that the transition of the election begins. So the candidate sends an update
- * at that time: any update of the document admits the candidate.
+ * all others. No event tells the candidate that the transition of the election begins. So the candidate sends a look at
+ * that time: any transition of the lock document admits the candidate.
  */
 export class ReturnTimer {
   readonly #context: AcquisitionContext;

@@ -6,7 +6,7 @@ import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
 import { TermHandOver } from './hand-over.js';
 import type { TermHandle } from './term-handle.js';
 
-/** Is told what happens to the terms of a candidate. */
+/** Called when something happens to the terms of a candidate. */
 export interface TermListener {
   elected(term: TermHandle): void;
   /** The term cannot be relied on from now on, but its work may run for a while. */
@@ -34,7 +34,8 @@ interface Ending {
 
 /**
  * One term of a candidate. Every term ends in the same order: its signal aborts; its work has `drainMs` to end;
- * `onDeposed` is called; the seat is given back. So no other candidate is elected between the two callbacks.
+ * `onDeposed` is called; the seat is given back. So no other candidate is elected before `onDeposed`, unless the seat
+ * is lost first.
  *
  * Work that takes longer than `drainMs` keeps the seat until it ends or the lease is over. The lease is not extended
  * any more after `drainMs`, so work that never ends does not keep out all other candidates.
@@ -48,7 +49,7 @@ export class Term {
   readonly #ending: Promise<Ending | undefined>;
   /** Resolves when the term has ended. The result is true if a hand-over has given the seat to the other candidate. */
   readonly #endResult: Promise<boolean>;
-  /** Aborts when the `drainMs` of a later stop is over while the term is still ending. */
+  /** Aborts when the `drainMs` of a later stop is over while the term is still ending, or when the term has ended. */
   readonly #hurrying = new AbortController();
   #isEnding = false;
   #hasFailed = false;

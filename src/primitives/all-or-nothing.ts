@@ -62,11 +62,11 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
 /**
  * One series of requests for all locks of a call, from the first request until all locks are held, or until a failure.
  *
- * The request for the first lock waits if it has to. In the same turn of the event loop the other locks are tried, so
- * that several free locks cost the time of one; a call that must not wait makes no such tries. The round keeps the
- * locks that precede the first one that it did not get, gives the others back, and then waits for one lock after the
- * other. So a round that waits holds only locks that precede the one that it waits for, and rounds never wait for each
- * other in a circle (L1).
+ * The request for the first lock waits if it has to. The round tries the other locks in the same turn of the event
+ * loop, so that several free locks cost the time of one. A call that must not wait makes no such tries. The round keeps
+ * the locks before the first one that it did not get, gives the others back, and then waits for one lock after the
+ * other. So a round that waits holds only locks that come before the awaited one in the order of the names, and rounds
+ * never wait for each other in a circle (L1).
  */
 class Round {
   readonly #requester: Requester;
@@ -137,7 +137,7 @@ class Round {
   /** Keeps the locks whose tries were granted, up to the first that was not. */
   async #keepEarly(): Promise<void> {
     if (this.#tries.areGivenUp) {
-      // A try that has no answer yet, or a late release, must not get in the way of the request that follows it.
+      // A try that has no answer yet, or a late release, must not get in the way of the next request for the same lock.
       await this.#withinBound(this.#tries.giveBack());
       return;
     }
@@ -195,7 +195,7 @@ class Round {
   }
 }
 
-/** By the code units of the names: all callers use the same order, so they never wait for each other in a circle. */
+/** Compares the code units of the names: all callers use one order, so they never wait for each other in a circle. */
 const byName = (a: Part, b: Part): number => (a.name < b.name ? -1 : 1);
 
 function composite<R extends readonly LockRequest[]>(

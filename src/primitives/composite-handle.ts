@@ -56,7 +56,7 @@ export class CompositeLeaseHandle<R extends readonly LockRequest[]> implements C
     return Math.min(...this.#taken.map(({ remainingMs }) => remainingMs));
   }
 
-  /** @internal For logs: the present state of the composite and of each handle. Starts nothing. */
+  /** @internal For logs: the present state of the composite and of each handle. Reading it has no side effect. */
   toJSON(): object {
     const [shortest] = this.#taken.map(standingOf).sort((a, b) => a.remainingMs - b.remainingMs);
     return { ...(shortest && inFacts(shortest)), handles: this.handles };
@@ -89,7 +89,7 @@ const standingOf = (handle: LockHandle): Standing =>
   handle instanceof LeaseHandle ? handle.standing() : { remainingMs: handle.remainingMs, why: undefined };
 
 /**
- * Releases all handles in the reverse order, whatever happens.
+ * Releases all handles in the reverse order, also after one that was not held any more.
  * @returns Whether all were still held.
  */
 async function releaseAll(taken: readonly LockHandle[]): Promise<boolean> {

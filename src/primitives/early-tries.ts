@@ -76,7 +76,7 @@ export class EarlyTries {
     return this.#givenBack;
   }
 
-  /** Ends the tries that have no answer. What the store may have of them is given back in the background. */
+  /** Ends the tries that have no answer. A seat that such a try may have got is given back in the background. */
   end(): void {
     this.#controller.abort();
   }

@@ -12,8 +12,9 @@ import type { Requester, Target } from './requester.js';
  * A lock with a single holder, granted in the order of the requests.
  *
  * It is not reentrant: a holder that requests the lock again waits for itself. Two processes can both believe that they
- * hold the lock only if clocks differ at a failover by more than `clockAllowanceMs`, or if a process continues past its
- * deadline without a check. In these two cases, the fencing token protects the resource.
+ * hold the lock only if clocks differ at a failover by more than `clockAllowanceMs`, if the clock of a process stands
+ * still unnoticed, if a process continues past its deadline without a check, or after a revocation by force. In these
+ * cases, the fencing token protects the resource.
  */
 export interface Mutex {
   /** The name that was given to `createMutex`. */

@@ -46,8 +46,8 @@ export class SemaphoreLimit {
   }
 
   /**
-   * What a request says about the limit. Before the first contact, the request carries the limit of this object, and
-   * `whenLimitDiffers` says how the server uses this limit.
+   * What a request says about the limit. While the stored limit is not known, the request carries the given limit, and
+   * `whenLimitDiffers` says how the server uses it. Later requests carry the stored limit, for a new document.
    */
   demand(permits: number): Demand {
     if (this.#knowsStoredLimit) return { permits, limit: this.#known };
@@ -62,7 +62,7 @@ export class SemaphoreLimit {
   note({ isWellFormed, limit }: Reply): void {
     if (!isWellFormed || limit === undefined) return;
     this.#known = limit;
-    // With `throw`, requests are refused until the stored limit matches the given one.
+    // With `throw`, each request carries the given limit until the stored limit matches it.
     if (this.#whenLimitDiffers !== 'throw' || limit === this.#given) this.#knowsStoredLimit = true;
   }
 

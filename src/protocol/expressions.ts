@@ -52,7 +52,7 @@ export function isOneOfMany(value: Expression, strings: readonly string[]): Expr
   return isBetween(value, sorted);
 }
 
-/** The strings are in the order of their bytes, in which the server compares them. */
+/** A binary search in these strings. They are in the order of their bytes, in which the server compares strings. */
 function isBetween(value: Expression, sorted: readonly string[]): Expression {
   const half = sorted.length >> 1;
   const { [half]: middle } = sorted;

@@ -1,5 +1,6 @@
-// Folder `protocol`: what is stored for a lock, and which updates may change it. These are pure values, without driver
-// and clock. This file has the shape of the document; docs/protocol.md describes its fields and rules.
+// Folder `protocol`: what is stored for a lock, and which updates may change it. The code here only computes values; it
+// uses neither the driver nor a clock. This file has the shape of the document; docs/protocol.md describes its fields
+// and rules.
 //
 // Comments cite some facts by number: docs/protocol.md lists the invariants (S1, L3 …) and the cases (E1, E2 …), and
 // docs/guarantees.md lists the bounds (B1 …).
@@ -26,8 +27,7 @@ export const MAX_LEASE_MS = 86_400_000;
 export type Mode = 'read' | 'upgradeable' | 'write';
 
 /**
- * The most jobs of one election. No job is ever dropped from the list: the instants of a dropped job could be claimed
- * again.
+ * The most jobs of one election. The document never drops a job: the instants of a dropped job could be claimed again.
  */
 export const MAX_JOBS = 1_000;
 
@@ -50,8 +50,8 @@ export interface EntryFields {
   readonly permits?: number;
   /**
    * The number of tokens that the grant reserves beyond its own. A reader-writer lock reserves none, even if the number
-   * is above 0. For every kind, a number above 0 says that the process may keep the seat between its callers; an update
-   * that makes a request or an upgrade wait then names the lease in `wake`.
+   * is above 0. For every kind, a number above 0 says that the process may keep the seat between its callers. An
+   * update that does not grant a request of another process, or an upgrade, then names the lease in `wake`.
    */
   readonly keeps?: number;
   /** Election only. */
@@ -72,7 +72,7 @@ export interface Lease extends EntryFields {
   readonly firstToken?: number;
   /** This upgradeable lease waits for the other readers to leave. */
   readonly upgrading?: boolean;
-  /** A polite revocation sets it: the lease is not extended any more, and ends at its release or its expiry. */
+  /** The operation `ask` sets it: the lease is not extended any more, and ends at its release or its expiry. */
   readonly ending?: boolean;
   readonly endingWhy?: string;
   /** Leader only: the nonce of the last call of a job in the leader's term. The read after an extension shows it. */
@@ -81,8 +81,8 @@ export interface Lease extends EntryFields {
 
 /**
  * The time for which a lease or a place goes on after `nowMs` of the server's clock, in ms; at most one lease. An
- * expiry further ahead was written before the server's clock stepped back. Such an expiry passes at once when the clock
- * is set right (E9).
+ * expiry further ahead was written before the server's clock stepped back. Such an expiry may pass at once when the
+ * clock is set right (E9).
  */
 export const leftMs = (expiresAt: Date, nowMs: number, leaseMs: number): number =>
   Math.min(expiresAt.getTime() - nowMs, leaseMs);

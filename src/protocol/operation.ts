@@ -9,7 +9,7 @@ export interface Request extends Demand {
   readonly why?: string | undefined;
   /**
    * The number of tokens that the grant reserves for the passes of the seat. For a read, which reserves no tokens, a
-   * number above 0 says that the process may keep it. `undefined`: the process does not keep the seat.
+   * number above 0 says that the process may keep the seat. `undefined`: the process does not keep the seat.
    */
   readonly keeps?: number | undefined;
   /** The server time after which the request does nothing, so that it cannot take effect after its own cleanup (E2). */
@@ -20,7 +20,7 @@ export interface Request extends Demand {
   readonly retentionMs: number;
 }
 
-/** How much of a lock is asked for. For a mutex it is empty. */
+/** The part of a request that depends on the kind of lock. For a mutex it is empty. */
 export interface Demand {
   /** Reader-writer lock only. */
   readonly mode?: Mode | undefined;
@@ -75,7 +75,7 @@ export type Operation =
        */
       readonly nonce: string;
     }
-  /** Asks holders to release: `wake` names them, and they are not extended any more. */
+  /** Asks holders to release: `wake` names their leases, and nothing extends these leases any more. */
   | (Revoking & { readonly type: 'ask' })
   /** Empties seats at once. From then on only tokens protect a resource from the old holders. */
   | (Revoking & { readonly type: 'evict' })
@@ -110,9 +110,9 @@ export interface Exchange {
   /** Upgrade only. True: the upgrade waits for the other readers to leave; false: it is a single try. */
   readonly waits: boolean;
   /**
-   * Upgrade only: the token that the process knows. If the stored lease has the mode `write` and no higher token, the
-   * lease gets a new token: the process has given up the write since that token was granted, and a resource has to tell
-   * the new writes from the old ones.
+   * Upgrade only: the token that the process knows. If the stored lease has the mode `write`, and its token is not
+   * higher than this one, the lease gets a new token. The process has given up the write since it got the old token,
+   * and a resource has to tell the new writes from the old ones.
    */
   readonly knownToken?: number | undefined;
 }
@@ -160,8 +160,8 @@ export interface Claim {
 }
 
 /**
- * How a run ended, as its process stored it: `completed`, `failed` (its work threw, or took longer than `maxRunMs`), or
- * `missed` (the instant was claimed and the run could not start).
+ * How a run ended, as its process stored it: `completed`; `failed` (its work threw, or went on for too long after
+ * `maxRunMs` had aborted its signal); or `missed` (the instant was claimed and the run could not start).
  */
 export type RunOutcome = 'completed' | 'failed' | 'missed';
 

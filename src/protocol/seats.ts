@@ -13,9 +13,11 @@ export type Keeping = 'never' | 'passed' | 'shared';
  * The rules of one kind of lock: how its leases are stored, and which of the waiters may enter.
  *
  * Everything else of a transition (expiry, queue, tokens, wake-ups, purging) is the same for all kinds, and the shared
- * code never asks for the kind. A new kind of lock adds one object of this shape and a class for its callers.
+ * code never asks for the kind. Only the kind takeover names the seat fields of each kind. A new kind of lock adds one
+ * object of this shape, its fields in the kind takeover, and a class for its callers.
  *
- * The same paths (`$holder` …) read the stored document and, between the stages of a transition, the state.
+ * The same paths (`$holder` …) read the stored document and, between the stages of a transition, its state
+ * (`transition`).
  */
 export interface SeatRules {
   readonly kind: LockKind;
@@ -84,7 +86,8 @@ export interface SeatRules {
   readonly enteringFromQueue: Expression;
 
   /**
-   * Whether this change of mode still waits after the admission, or was a try without success; `null`: it never waits.
+   * Whether this change of mode still waits after the admission, or was a try without success; `null`: this operation
+   * never waits.
    */
   hasToWait(operation: OwnOperation): Expression | null;
 

@@ -12,8 +12,8 @@ export const OTHERS_WAIT = -1;
  *
  * - `process:id:token`: this attempt was granted a seat, with this token.
  * - `process:id:0`: the process of this attempt has to look at the lock again.
- * - `process:id:-1`: a request or an upgrade waits, or a new limit is exceeded, so the process must not keep this seat
- *   between its callers any more.
+ * - `process:id:-1`: a request or an upgrade was not granted, or a new limit is exceeded, so the process must not keep
+ *   this seat between its callers any more.
  * - `-id:token`: this attempt left and gave back the lease with this token; 0 if it had no lease.
  * - `~nonce`: a look or a raised fence. The nonce makes the update a real write.
  * - `+nonce:outcome`: the outcome of a claim, a call or the end of a run.

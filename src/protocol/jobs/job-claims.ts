@@ -23,8 +23,8 @@ import { answered } from '../wake.js';
 /**
  * The last claim of a job: an entry of the list `claims`.
  *
- * The claims are not a part of the seats: transitions without a claim leave them as they are, also while the document
- * is that of another kind of lock.
+ * The claims are not a part of the seats. Only a claim and the end of a run change them, and they stay in the document
+ * while another kind of lock uses it.
  */
 export interface StoredClaim {
   readonly job: string;

@@ -1,4 +1,5 @@
-// Folder `jobs`: what an election stores of its jobs: two lists with one entry per job, of claims and of calls.
+// Folder `jobs`: what an election stores about its jobs. There is a list of claims and a list of calls, each with one
+// entry per job.
 
 import { all, any, equal, hasType, literal, not, filter, when } from '../expressions.js';
 import type { Expression } from '../expressions.js';

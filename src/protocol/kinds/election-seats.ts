@@ -28,7 +28,7 @@ const hasRoomForTransition: Expression = {
 
 /**
  * Whether this is the transition of the election: the leader has not extended its lease in time, and was not asked to
- * release. Only its own candidate may enter.
+ * release. Only the candidate of that lease may enter.
  */
 const isInTransition: Expression = all(
   { $lte: [{ $subtract: ['$holder.expiresAt', '$holder.transitionMs'] }, NOW] },

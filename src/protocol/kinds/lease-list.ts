@@ -35,7 +35,7 @@ export interface LeaseList {
   markedEnding(ids: readonly string[], why: string | undefined): Expression;
 }
 
-/** The number of other leases that a reply shows. A caller sees some of the holders; a list may have thousands. */
+/** The most other leases that a reply shows. A caller sees some of the holders; a list may have thousands. */
 const MAX_SHOWN = 10;
 
 export function leaseList(field: string): LeaseList {
@@ -114,7 +114,7 @@ const extendedOf = (at: string, ids: readonly string[]): Expression => {
 /** Up to this number of ids, to compare each id with each lease takes less time than to make the sets. */
 const MAX_WITHOUT_SET = 8;
 
-/** An array as it is. Any other value becomes one element, which no reader takes for a lease. */
+/** An array as it is. Any other value becomes the only element of an array, so the checks of the leases see it. */
 export const arrayOf = (stored: unknown): readonly unknown[] => (Array.isArray(stored) ? stored : [stored]);
 
 /** Reads what `shown` projected: first the leases of the attempts that were asked for. */

@@ -40,7 +40,8 @@ export const mutexSeats: SeatRules = {
   extend: (ids) => ({ holder: holder.extended(ids) }),
   markEnding: (ids, why) => ({ holder: holder.markedEnding(ids, why) }),
   uncontended: {
-    // The type is compared, because in an array a missing field equals null. A corrupt lock is never free (E26).
+    // The type is compared and not the value: `match` compares arrays, and in an array a missing field becomes null. A
+    // corrupt lock is never free (E26).
     vacant: [[typeOf('$holder'), 'null']],
     conditions: () => [],
     taken: (lease) => ({ holder: lease }),

@@ -92,7 +92,8 @@ export const readerWriterSeats: SeatRules = {
   keeping: 'shared',
   entersOne: false,
   mayOvertake: false,
-  // An upgrade is a grant, and a grant copies these fields only: otherwise the upgraded lease would lose them.
+  // An upgrade is a grant, and a grant copies its lease field by field. So the list also has the fields of a reader's
+  // lease: the upgraded lease would lose a field that is missing here.
   ownFields: ['mode', 'keeps', 'change', 'firstToken', 'ending', 'endingWhy'],
   lengthenedBy: null,
   vacant: () => ({ readers: [], writer: null, writerWaiting: false }),
@@ -115,7 +116,7 @@ export const readerWriterSeats: SeatRules = {
   readShown: (document) => {
     const { writer: stored, writerWaiting } = document;
     const shown = { ...readShownList(document['readers']), writerWaiting };
-    // With a writer there are no readers.
+    // With a writer there are no readers, so all leases are shown, and the counts of the readers are left out.
     return stored === null ? shown : { leases: [...shown.leases, stored], writerWaiting };
   },
   leases: { $concatArrays: ['$readers', writer.leases] },
@@ -216,8 +217,8 @@ const isHeldBack = ({ id, change, to }: Exchange): Expression | null =>
 function upgrade(exchange: Exchange): readonly Stage[] {
   const { change, waits, knownToken = 0 } = exchange;
   const upgrading = waits ? true : isAlone;
-  // A token above the known one was given to an earlier upgrade of this hold. An event may still report that grant to
-  // the process, so the lease keeps the token.
+  // A token above the known one was given to an earlier upgrade of this hold. The change stream may still report that
+  // grant to the process, so the lease keeps the token.
   const token = when({ $lte: ['$writer.token', knownToken] }, nextToken(), '$writer.token');
   return [
     {

@@ -119,7 +119,7 @@ function conditions(request: Request): readonly Expression[] {
   return [fits, any(equal('$limit', limitFor(request)), isIdle)];
 }
 
-/** A new document has the limit of the operation that creates it. */
+/** The limit of a vacant lock: that of the first operation that names a limit. */
 function firstLimit(operations: readonly Operation[]): number {
   for (const operation of operations) {
     if (operation.type === 'resize') return operation.limit;

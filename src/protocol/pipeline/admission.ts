@@ -13,8 +13,8 @@ const TAKEN_OVER = ['process', 'label', 'why'] as const;
 const mostKept = (path: string): Expression => ({ $ifNull: [{ $max: path }, 0] });
 
 /**
- * The distance between the tokens of two attempts that enter by the same update. The attempt that reserves the most
- * tokens decides it.
+ * The distance between the tokens of two attempts that enter one after the other by the same update. The attempt that
+ * reserves the most tokens decides it.
  */
 const STRIDE: Expression = { $add: [mostKept('$entering.v.keeps'), 1] };
 
@@ -31,8 +31,8 @@ const lengthened = ({ lengthenedBy }: SeatRules, field: 'leaseMs' | 'expiresAt')
  */
 export function admit(seats: SeatRules, requested: readonly string[]): readonly Stage[] {
   const reserves = seats.keeping === 'passed';
-  // Field by field, because a strict API version 1 has no `$unsetField`. A field that the waiter lacks is not in the
-  // lease.
+  // The lease is made field by field, because a strict API version 1 has no `$unsetField`. A field that the waiter
+  // lacks is not in the lease.
   const taken = [...TAKEN_OVER, ...(reserves ? ['keeps'] : []), ...seats.ownFields].map(
     (field): [string, Expression] => [field, `$$this.v.${field}`],
   );
@@ -79,7 +79,7 @@ export function admit(seats: SeatRules, requested: readonly string[]): readonly 
   ];
 }
 
-/** The lease of each attempt that enters. By index and not by a search: thousands may enter at once. */
+/** The lease of each attempt that enters. The index is counted and not searched: thousands may enter at once. */
 const inOrder = (lease: Expression): Expression => ({
   $map: {
     input: indexesOf('$entering'),
@@ -89,9 +89,9 @@ const inOrder = (lease: Expression): Expression => ({
 });
 
 /**
- * A request or an upgrade that has to wait names the keepers in `wake`, so that they give back the seats that they do
- * not use. A request does not name the keepers of its own process, which knows of its own requests. An upgrade names
- * them, too: they learn of it by the reply.
+ * A request or an upgrade that is not granted names the keepers in `wake`, so that they give back the seats that they
+ * do not use. A request does not name the keepers of its own process, which knows of its own requests. An upgrade also
+ * names the keepers of its own process, which reads the words of `wake` in the reply.
  */
 export function tellKeepers(seats: SeatRules, operation: Operation): readonly Stage[] {
   if (seats.keeping === 'never') return [];

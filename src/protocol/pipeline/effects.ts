@@ -29,8 +29,8 @@ export function operate(seats: SeatRules, operation: Operation): readonly Stage[
     case 'enqueue':
       return enqueue(seats, operation.request, []);
     case 'try': {
-      // A try is queued only if the queue is empty and a seat is free: the admission that follows always lets it in
-      // (L3).
+      // A try is queued only if the queue is empty and a seat is free. So the admission that follows always lets it in,
+      // and it passes no waiter (L3).
       const { request } = operation;
       return enqueue(seats, request, [equal('$queue', []), seats.hasRoomFor(request)]);
     }
@@ -148,7 +148,7 @@ const queueWithExtended = (ids: readonly string[]): Expression =>
     },
   );
 
-/** Raises the fence if this attempt has a lease. The reply shows the lease and the fence, so the process can tell. */
+/** Raises the fence if this attempt has a lease. The lease and the fence in the reply show the effect. */
 const raiseFence = (seats: SeatRules, { id, token, nonce }: RaiseFence): Fields => ({
   fence: when(seats.isHeldBy(id), { $max: ['$fence', { $toLong: token }] }, '$fence'),
   wake: looked(nonce),

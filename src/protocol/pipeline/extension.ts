@@ -14,7 +14,7 @@ import { isWellFormed } from './verdict.js';
  * change stream would show the words of the last update again. It raises `purgeAt`, because a hold may last beyond the
  * stored date. Corrupt documents stay as they are: an expression that fails on one document would stop the batch.
  *
- * @param kinds - The seats of each kind of lock in the batch.
+ * @param kinds - The seat rules of each kind of lock in the batch.
  * @param leaseMs - The longest lease among `ids`.
  */
 export function extension(
@@ -40,7 +40,7 @@ export interface LeasesRead {
   readonly nowMs: number;
   /** The leases of this process that are live and well-formed. */
   readonly leases: readonly Lease[];
-  /** Whether other processes wait, or any writer; false if the projection does not ask for it. */
+  /** Whether a waiter of another process waits, or any writer; false if the projection does not ask for it. */
   readonly othersWait: boolean;
   /** The records of revocations, unchecked: for `revocationOf`. */
   readonly revoked: unknown;
@@ -59,7 +59,8 @@ export function readLeases(document: Readonly<Record<string, unknown>>): LeasesR
 }
 
 /**
- * The fields that a process computes with. With `label`, `why` and `value`, thousands of leases could exceed an answer.
+ * The fields that a process computes with. With `label`, `why` and `value`, thousands of leases could be too large for
+ * one answer.
  */
 const FIELDS_READ: readonly (keyof Lease)[] = [
   ...(['id', 'process', 'token', 'leaseMs', 'acquiredAt', 'expiresAt'] as const),

@@ -81,8 +81,8 @@ export function fastPath(
 }
 
 /**
- * Makes a vacant lock of the document that an upsert has just created. It is well-formed, whatever the next stage does
- * with it.
+ * Makes a vacant lock of the document that an upsert has just created. The lock is well-formed even if the next stage
+ * grants nothing.
  */
 function created(seats: SeatRules, operation: Extract<Operation, { readonly request: Request }>): Stage {
   const vacant = merge('$$ROOT', {

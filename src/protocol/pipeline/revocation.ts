@@ -41,7 +41,7 @@ const IS_CURRENT: Expression = all(
   { $gt: ['$$this.until', NOW] },
 );
 
-/** Records the revocation of these leases. It comes before the stages that mark or evict them. */
+/** Records the revocation of these leases. The stages that mark or evict the leases follow. */
 export function recordRevocation(
   seats: SeatRules,
   { ids, by, why }: Revoking,

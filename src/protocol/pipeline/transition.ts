@@ -17,8 +17,8 @@ import { isWellFormed } from './verdict.js';
  * Between the stages, the pipeline works on a temporary form of the document, the *state*: `was` is the stored
  * document, `ok` says whether it may be changed, and `before` is its queue as an array. The state also has the fence,
  * the seats, the present queue as an array, and the new `wake`. A document that is corrupt or of another kind comes out
- * exactly as it went in. The stages see an empty queue and vacant seats instead, so no expression fails on bad data,
- * and no request is queued.
+ * exactly as it went in. For such a document, the stages see an empty queue and vacant seats, so no expression fails on
+ * bad data, and no request is queued.
  *
  * @param takingOver - Take over the document of an idle lock of another kind first. The process asks for the takeover
  *   in a second update, after it has found such a document. The takeover is left out of other transitions, because its
@@ -85,8 +85,8 @@ function liveSeats(seats: SeatRules, operations: readonly Operation[]): Fields {
 }
 
 /**
- * Makes the document out of the state. `purgeAt` only rises. It covers each lease that these operations may have given;
- * the stored value covers the leases that were there before (E11).
+ * Makes the document out of the state. `purgeAt` only rises, so that no live lease is purged (E11). The new value
+ * covers each lease that these operations may have given; the stored value covers the leases that were there before.
  */
 function publish(seats: SeatRules, operations: readonly Operation[]): Stage {
   const lifetimesMs = operations.flatMap(lifetimeMs);

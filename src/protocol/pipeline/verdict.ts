@@ -38,8 +38,8 @@ export const wellFormedProjection = (...kinds: readonly SeatRules[]): Fields => 
 });
 
 /**
- * Conditions on the fields of a waiter that transitions compute with. A missing field has the type `missing`, so it
- * fails them.
+ * Conditions on the fields of a waiter that transitions compute with. A missing field has the type `missing`, so a
+ * waiter without the field does not meet them.
  */
 const IS_WAITER: readonly Expression[] = [
   match([
@@ -106,13 +106,13 @@ function nonceOf(seats: SeatRules, operations: readonly Operation[]): string | u
   return undefined;
 }
 
-/** Whether there is a word with this nonce: of a look, or of a claim, a call or the end of a run. */
+/** Whether there is a word with this nonce: of a look, a raised fence, a claim, a call or the end of a run. */
 const shows = (wake: readonly string[], nonce: string): boolean =>
   wake.some((word) => word === `~${nonce}` || word.startsWith(`+${nonce}:`));
 
 /**
- * The condition that this very update has queued the first request. That also proves that the document is well-formed,
- * and saves the check of every waiter of a long queue.
+ * The condition that this very update has queued the first request. An update queues a request only in a well-formed
+ * document, so this condition saves the check of every waiter of a long queue.
  */
 function justQueued(operations: readonly Operation[]): readonly Expression[] {
   const [first] = operations.flatMap((operation) => ('request' in operation ? [operation.request.id] : []));

@@ -1,4 +1,4 @@
-// Folder `replies`: what the server returns, read: the reply to a transition, and whole documents for `inspect` and
+// Folder `replies`: reads what the server returns: the reply to a transition, and whole documents for `inspect` and
 // `list`.
 
 import {
@@ -70,7 +70,7 @@ export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 
  * The projection of the reply to a transition that concerns these attempts. The server computes it, so the reply stays
  * small: it shows no other waiters, of which a queue may have thousands. The common case of one attempt costs least.
  *
- * @param counted - Count the waiters of this process: a keeper has to know whether other processes wait.
+ * @param counted - The id of the process whose waiters are counted: a keeper has to know whether other processes wait.
  */
 export function replyProjection(seats: SeatRules, ids: readonly string[], counted?: string): Fields {
   const [id] = ids;

@@ -21,8 +21,8 @@ export interface LeaseInfo {
   readonly permits?: number | undefined;
   /**
    * Only if the process may keep the seat between its callers (`keepMs`): the number of tokens beyond `token` that are
-   * reserved for those callers. For a read, whose callers share `token`, it is 1 and reserves nothing. The other fields
-   * are then those of the first caller.
+   * reserved for those callers. For a read, whose callers share `token`, it is 1 and reserves nothing. In both cases,
+   * the other fields are those of the first caller.
    */
   readonly keeps?: number | undefined;
   /** Election only: the candidate that leads. */
