@@ -12,8 +12,8 @@ interface IncompleteHold {
 }
 
 /**
- * Adds the missing seats of a hold: every third of a lease while the hold lasts, asks each store in which the hold has
- * no seat. So the hold survives if the stores restart one after the other.
+ * Adds the missing seats of a hold. Every third of a lease, while the hold lasts, it asks each store in which the hold
+ * has no seat. So the hold survives if the stores restart one after the other.
  */
 export class MissingStores {
   readonly #quorum: Quorum;

@@ -33,12 +33,12 @@ interface Failed {
  *
  * The obstacle decides what ends a pause:
  *
- * - _Held_: one process has seats in a majority of the stores. The pause ends when so many of these seats are released
- *   that a majority is free, which the change streams of the stores tell. An extension ends no pause. Without streams
- *   the next round follows after a pause that grows.
+ * - _Held_: one process has seats in a majority of the stores. The pause ends when a majority of the stores is free
+ *   again. The change streams of the stores tell the releases. An extension ends no pause. A release may go unheard, so
+ *   every pause also has a bound, which grows from pause to pause.
  * - _The gate is busy_: the process that was there first keeps the gate until it releases its seat. All waiters hear of
- *   the release and meet at the gate again, which lets one of them in. In case the process at the gate has died, a
- *   round without a gate follows after a pause that grows.
+ *   the release and meet at the gate again, which lets one of them in. The process at the gate may have died. So, if no
+ *   release is heard within the bound of the pause, the next round has no gate.
  * - _Split vote_: contenders have taken seats from each other. Only time ends the pause. It is random, over a range
  *   that doubles with each split vote. If contenders that back out woke each other, they would collide again and again.
  */
@@ -73,7 +73,7 @@ export class QuorumAcquisition {
   /** If it rejects, the seats of the request are released, at once or in the background. */
   async run(): Promise<QuorumHold> {
     const { clock, closing } = this.#quorum;
-    // A single try has no time to wait: its rounds are bounded (`#lastRoundMs`).
+    // The scope does not bound a single try: `#lastRoundMs` bounds its rounds.
     const scope = new Scope(this.#request.name, clock, closing, this.#limits, Infinity);
     scope.throwIfOver();
     const failed = new Promise<Failed>((resolve) => {
@@ -135,7 +135,7 @@ export class QuorumAcquisition {
     return this.#roundCount < MAX_ROUNDS_OF_A_TRY && clock.nowMs() < this.#lastRoundMs;
   }
 
-  /** The latest beginning of the last round of a single try; infinite for a request that waits: its timeout ends it. */
+  /** No round of a single try begins after this time. Infinite for a request that waits: its timeout ends it. */
   get #lastRoundMs(): number {
     const { timeoutMs, startedMs } = this.#limits;
     return timeoutMs > 0 ? Infinity : startedMs + this.#quorum.settings.storeTimeoutMs;
@@ -153,7 +153,7 @@ export class QuorumAcquisition {
     this.#fail(this.#over);
   }
 
-  /** Whether fewer than a majority of the stores have not refused for good, so that waiting is useless. */
+  /** Whether so many stores have failed for good that the others are no majority. Waiting is then useless. */
   get #isHopeless(): boolean {
     const { majority, stores } = this.#quorum;
     const { failures } = this.#rounds.obstacles;
@@ -162,7 +162,7 @@ export class QuorumAcquisition {
   }
 
   /**
-   * Reports a timeout as an event, and returns a function that makes the error. Reads the facts for the error now,
+   * Returns a function that makes the error, and reports a timeout as an event. Reads the facts for the error now,
    * because they change when the rounds end.
    */
   #reportFailure(): () => LeaseholdError {
@@ -175,7 +175,7 @@ export class QuorumAcquisition {
     }
     const waitedMs = clock.nowMs() - this.#limits.startedMs;
     if (this.#limits.timeoutMs > 0) {
-      // The event has one id, but each attempt in a store has an own id. So this new id names no stored attempt.
+      // The event has one id, but the attempt in each store has an id of its own. So the id of the event is a new one.
       report('timeout', { lockName: name, kind, id: newAttemptId(), waitedMs });
     }
     const silent = failures.length > 0 && {
@@ -217,7 +217,7 @@ export class QuorumAcquisition {
   }
 
   /**
-   * Delays a request for a contended lock, so that it begins about when the waiters do, and at the gate like them.
+   * Delays a request for a contended lock. The request then begins at the gate, at about the same time as the waiters.
    * Otherwise a process that has just released would always ask before the waiters have heard of the release. The delay
    * is at most a quarter of the request's timeout.
    */
@@ -258,7 +258,7 @@ export class QuorumAcquisition {
     );
   }
 
-  /** Whether one process has a seat in a majority of the stores, so that no other can have one. */
+  /** Whether one process has a seat in a majority of the stores: no round can win until some of them are free. */
   #isHeldByOneProcess(): boolean {
     const counts = new Map<string, number>();
     for (const holders of this.#rounds.obstacles.busyStores.values()) {

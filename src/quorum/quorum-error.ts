@@ -9,8 +9,8 @@ import type { StoreFailure } from './store-failure.js';
  * provider, and the last message of its driver.
  *
  * After a failed acquire nothing is held. Seats that may be left are released in the background; each of them lasts at
- * most one lease. After a failed `confirm()`, `upgrade()` or `downgrade()` the hold stays, as long as a majority of its
- * seats can be relied on.
+ * most one lease. After a failed `confirm()`, `upgrade()` or `downgrade()` the hold stays, as long as seats in a
+ * majority of the stores can be relied on.
  *
  * A lock that another process holds is no `QuorumError`: it is an `AcquireTimeoutError`, or `null` from a `try…`.
  */
@@ -21,7 +21,10 @@ export class QuorumError extends LeaseholdError {
   /** The number of stores of the provider. */
   readonly stores: number;
 
-  /** One error for each store that is known to have failed. The `errors` of the `cause` are the same. */
+  /**
+   * One error for each store that is known to have failed; before them, one error if a majority granted too late. The
+   * `errors` of the `cause` are the same.
+   */
   readonly failures: readonly unknown[];
 
   /**

@@ -18,7 +18,7 @@ import type { StoreSeat, Store, SeatRequest } from './store.js';
 export interface HoldIdentity {
   /** The attempt id of the lease in the store that granted the token. */
   readonly id: string;
-  /** Higher than every earlier token: see {@link QuorumHold}. */
+  /** Higher than the token of every earlier hold that excludes this hold: see {@link QuorumHold}. */
   readonly token: number;
 }
 
@@ -33,11 +33,11 @@ export interface HoldIdentity {
  *   released.
  *
  * **The token** is the highest of the tokens that the deciding majority granted. Before the hold begins, the fence of a
- * majority is raised to this token, in each store while its seat is held. So tokens strictly rise from hold to hold
- * (S3). Proof: let hold A begin before hold B, and let the two exclude each other. Some store is both in the majority
- * whose fence A raised to its token, and in the majority that B could rely on when it began. In this store, A had the
- * seat when it raised the fence, and B had the seat when B began, which was later. So B was granted this seat after A
- * had raised the fence. The token of this grant is above the fence, and the token of B is at least the token of this
+ * majority is raised to this token, in each store while its seat is held. So tokens strictly rise from hold to hold if
+ * the holds exclude each other (S3). Proof: let hold A begin before hold B. Some store is in two majorities: in the one
+ * where A raised the fence to the token of A, and in the one that B could rely on when B began. In this store, A had
+ * the seat when A raised the fence, and B had the seat when B began, which was later. So B was granted this seat after
+ * A had raised the fence. The token of this grant is above the fence, and the token of B is at least the token of this
  * grant. The fence of a seat that joins later is raised before it joins, so the proof also holds for these members.
  */
 export class QuorumHold implements Held {
@@ -172,8 +172,8 @@ export class QuorumHold implements Held {
   }
 
   /**
-   * Resolves when a majority has released its seats, or when no majority can release any more; the releases in the
-   * other stores go on in the background. The release in each store ends within `storeTimeoutMs`.
+   * Resolves when a majority of the stores has released its seat, or when no majority can do so any more. The releases
+   * in the other stores go on in the background. The release in each store ends within `storeTimeoutMs`.
    *
    * @returns Whether the hold was held until this release; false if it had been lost before.
    */
@@ -203,8 +203,8 @@ export class QuorumHold implements Held {
   // ---- members
 
   /**
-   * The request for a seat that may join; `undefined` while no seat may join. If the hold is past its
-   * deadline, this call ends it.
+   * The request for a seat that may join; `undefined` while no seat may join. If the hold is past its deadline, this
+   * call ends the hold.
    */
   checkJoinRequest(): SeatRequest | undefined {
     const mayJoin = this.checkEnd() === undefined && !this.#isChanging;

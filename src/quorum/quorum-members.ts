@@ -1,7 +1,7 @@
 import type { Revocation } from '../protocol/operation.js';
 import type { StoreSeat, Store } from './store.js';
 
-/** Is told what happens to the seats of a hold. */
+/** The owner of a `QuorumMembers`, which is told what happens to the seats. */
 export interface MembersOwner {
   /** This seat was lost, so its store is no member any more. */
   seatLost(seat: StoreSeat): void;
@@ -56,7 +56,7 @@ export class QuorumMembers {
 
   #watch(store: Store, seat: StoreSeat): void {
     seat.onEnded(() => {
-      // If another seat or none is there, `keepOnly` has released this one: its store is no member any more.
+      // If the store has another seat or none in the map, `keepOnly` has released this seat, so the seat is not lost.
       if (this.#seats.get(store) !== seat) return;
       this.#seats.delete(store);
       this.#owner.seatLost(seat);

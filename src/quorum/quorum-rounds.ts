@@ -20,24 +20,25 @@ const MOVES: Moves<State> = {
 };
 
 /**
- * The rounds of one request. A round asks all stores at once. It ends as soon as a majority has granted a seat, or as
- * soon as a majority is impossible. A failed round releases every seat, also a seat that is granted later. A store
- * whose try from an earlier round is still in flight is not asked again: that try counts in the present round.
+ * The rounds of one request. A round asks all stores at once. It ends as soon as a majority has granted a seat and
+ * raised its fence, or as soon as a majority is impossible. A failed round releases every seat, also a seat that is
+ * granted later. If a try from an earlier round is still in flight, its store is not asked again: that try counts in
+ * the present round.
  *
  * **Gate.** A round may have a gate: the first store that may grant is asked first and alone. The other stores are
  * asked only if the lock is not busy at the gate. If several contenders begin together, one passes, and each of the
- * others costs only one write. Without a gate, each contender would take some seats from the others. A gate costs one
- * more round trip, and a seat at the gate that its process has lost track of keeps everyone out until its lease
- * expires. So the first round has no gate unless the lock is contended (`ContendedLocks`), and neither has the round
- * after a pause without news of a release at the gate.
+ * others costs only one write. Without a gate, each contender would take some seats from the others. But a gate costs
+ * one more round trip. And if a process has died, or does not know of its seat at the gate, this seat keeps everyone
+ * out until its lease expires. So two rounds have no gate: the first round, unless the request waits for a contended
+ * lock (`ContendedLocks`), and the round after a pause without news of a release at the gate.
  *
  * **Silent stores.** If the lock is busy in some store, a request that holds seats and waits for a store that does not
- * answer keeps everyone out. So the round waits for a silent store without limit only while the lock is busy nowhere.
- * Otherwise, when the other stores have answered, it waits once more for the time that they took, at least
- * `pollMs.min`, because the silent store may be back.
+ * answer keeps everyone out. So the round waits to the end of a silent store's try only while the lock is busy nowhere.
+ * Otherwise the silent store gets some extra time, because it may be back. The extra time begins when the other stores
+ * have answered, and lasts as long as they took, at least `pollMs.min`.
  *
  * **Token.** As soon as a majority has granted a seat, the fence of each of these seats is raised to the highest of
- * their tokens, and so is the fence of each seat that is granted later: such a seat can then replace the seat of a
+ * their tokens. The fence of each seat that is granted later is raised, too, so that the seat can replace the seat of a
  * store that falls silent. The hold has the token T if a majority of the stores has its fence at T or above and none of
  * these stores granted a token above T. A seat whose fence cannot be raised does not count as granted.
  *
@@ -201,13 +202,13 @@ export class QuorumRounds {
     const pending = this.#stores.filter(({ answer }) => answer === undefined);
     if (winOf(this.#stores, majority) !== undefined) return true;
     if (granted + pending.length < majority) return true;
-    // A majority has granted, and their fences are being raised: the round goes on until that is done.
+    // A majority has granted, but not all of its fences are raised yet: the round goes on until they are.
     if (granted >= majority) return false;
     const isContended = this.#stores.some(({ answer }) => answer?.type === 'busy');
     return isContended && !pending.some(({ isAwaited }) => isAwaited) && this.#hasGivenGrace();
   }
 
-  /** Whether the extra time of the silent stores is over. It begins when all other stores have answered. */
+  /** Whether the extra time of the silent stores is over. The first call in a round starts that time. */
   #hasGivenGrace(): boolean {
     const { clock, settings } = this.#quorum;
     const nowMs = clock.nowMs();

@@ -44,8 +44,8 @@ export interface SettledCalls {
 }
 
 /**
- * Waits until `needed` calls have succeeded, or so many no longer can. A call that fails after that causes no unhandled
- * rejection.
+ * Waits until `needed` calls have succeeded, or until too many have failed for that. A call that fails later causes no
+ * unhandled rejection.
  */
 export function awaitQuorum(calls: readonly SeatCall[], needed: number): Promise<SettledCalls> {
   return new Promise((resolve) => {
@@ -72,7 +72,7 @@ export function awaitQuorum(calls: readonly SeatCall[], needed: number): Promise
   });
 }
 
-/** Raises the fence of each seat to the token, unless the token of the seat itself is as high. */
+/** Raises the fence of each seat to the token, unless the seat's own token is at least as high. */
 export const raiseFences = (
   seats: readonly StoreSeat[],
   token: number,

@@ -3,8 +3,8 @@ import { awaitQuorum, callSeats } from './quorum.js';
 import type { StoreSeat } from './store.js';
 
 /**
- * Releases the seats. Resolves when a majority of them is released, or no longer can be. The result is `undefined` if a
- * majority was held until now. Otherwise the hold had been lost before, and the result is the cause of the loss.
+ * Releases the seats. Resolves when `majority` of them are released, or when so many no longer can be. The result is
+ * `undefined` if so many were held until now. Otherwise the hold had been lost before, and the result is the cause.
  */
 export async function releaseByMajority(
   seats: readonly StoreSeat[],

@@ -33,9 +33,9 @@ function lastMessage(error: unknown): string {
 }
 
 /**
- * Whether it is useless to ask this store again: it refused, its client is closed, or the stored document cannot be
- * used in this way. A failure that may be a missing answer is not final. A request of a `LockProvider` follows the same
- * rule.
+ * Whether it is useless to ask this store again: the store refused, its client is closed, or the stored document cannot
+ * be used for this lock. A failure that may be a missing answer is not final. A request of a `LockProvider` follows the
+ * same rule.
  */
 export function isForGood({ error }: StoreFailure): boolean {
   if (!(error instanceof StoreUnavailableError)) return error instanceof LeaseholdError;

@@ -9,19 +9,21 @@ import type { StoreSeat, Store, SeatRequest } from './store.js';
  * - `answering`: the store granted a seat, said that the lock was busy, or failed for a reason of this lock alone.
  * - `refusing`: the store refused, and would refuse for other locks as well. A refusal comes at once and grants
  *   nothing, so every request may ask such a store. But the store cannot be a gate, and it does not count as free.
- * - `silent`: the store did not answer.
+ * - `silent`: the store did not answer, it returned an error that may be over soon (such as no primary), or its driver
+ *   refused the command.
  */
 type Condition = 'answering' | 'refusing' | 'silent';
 
 /**
- * The condition of each store. No request waits for a silent store while others answer.
+ * The condition of each store. If the lock is busy in another store, a round waits only briefly for a silent store
+ * (`QuorumRounds`).
  *
- * A try without an answer may have been granted, and its seat is then released in the background until its lease has
- * expired. To keep such releases few, only one request at a time probes a silent store, and the other requests wait for
- * the result of the probe.
+ * A try without an answer may have been granted. The release of its seat is then repeated in the background until the
+ * lease has expired. To keep such releases few, only one request at a time probes a silent store, and the other
+ * requests wait for the result of the probe.
  *
  * A try goes on after the end of its request or its hold. Otherwise, if a store takes longer to answer than holds last,
- * no try at it would ever end, and it would never become known that the store is silent, or that it is back.
+ * no try at that store would ever end. This provider would never learn that the store is silent, or that it is back.
  */
 export class StoreHealth {
   readonly #conditions = new Map<Store, Condition>();
@@ -48,8 +50,9 @@ export class StoreHealth {
   }
 
   /**
-   * Calls the `try` of the store, after a probe that is going on. Sends nothing if the signal has aborted during such a
-   * probe. A seat that is granted after the abort is returned all the same, and the caller has to release it.
+   * Waits for the end of a probe that is going on, and then calls the `try` of the store. Sends nothing if the store is
+   * still silent after the probe, or if the signal has aborted during the probe. A seat that is granted after the abort
+   * is returned all the same, and the caller has to release it.
    */
   async try(store: Store, request: SeatRequest, signal: AbortSignal): Promise<StoreSeat> {
     for (let probe = this.#probes.get(store); probe !== undefined; probe = this.#probes.get(store)) {
@@ -86,7 +89,7 @@ export class StoreHealth {
 }
 
 /**
- * A server that knows no primary also answers by an error, but the request is repeated until its time is up. For the
+ * If a server knows no primary, it also answers by an error, but the request is repeated until its time is up. For the
  * next request such an error is no better than no answer, so the store counts as silent.
  */
 function conditionAfter(error: LeaseholdError): Condition {
@@ -97,8 +100,8 @@ function conditionAfter(error: LeaseholdError): Condition {
 }
 
 /**
- * Whether the error shows that the store has answered. A `StoreUnavailableError` shows that only if its cause is an
- * error of the server; every other error of this library shows it.
+ * Whether the error counts as an answer of the store. A `StoreUnavailableError` counts only if its cause is an error of
+ * the server. Every other error of this library counts.
  */
 function isAnswer(error: unknown): boolean {
   if (!(error instanceof StoreUnavailableError)) return error instanceof LeaseholdError;

@@ -41,7 +41,7 @@ export interface StoreSeat extends ReaderWriterHandle {
   raiseFence(token: number): Promise<void>;
 }
 
-/** One of the independent deployments. Every call settles within `storeTimeoutMs`. */
+/** One of the independent deployments. Each `try` and `inspect` settles within `storeTimeoutMs`. */
 export interface Store {
   /** The index of this store in the list of stores. */
   readonly index: number;

@@ -34,13 +34,14 @@ export interface JobFailedEvent {
  * `unknown`.
  */
 export interface JobMissedEvent {
-  /** The number of these instants. For a cron job, at most 100 are counted. */
+  /** The number of these instants. For a cron job, at most 100 are counted; 101 if `why` is `unknown`. */
   readonly count: number;
   /** The oldest of these instants. */
   readonly first: Date;
   /**
-   * The newest of these instants. With `missed: 'run-once'`, the job now runs for this one, unless the event comes
-   * during a run or together with a run for another time, or the claimed run could not start, or `why` is `unknown`.
+   * The newest of these instants. With `missed: 'run-once'`, the job usually runs for this instant now. It does not if
+   * the event comes during a run, if the event comes together with a run for another time, if the claimed run could not
+   * start, or if `why` is `unknown`.
    */
   readonly last: Date;
   /**

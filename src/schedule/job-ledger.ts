@@ -46,8 +46,7 @@ export interface UnansweredCall {
  * The answer to one sending of a call.
  *
  * - `nobody`: no document of an election has this name, so there is no leader.
- * - `late`: the call reached the server after its time was up. Neither it nor any copy of it has had or will have an
- *   effect.
+ * - `late`: the call reached the server after its time was up. No copy of the call has added a call, and none will.
  */
 export type CallAnswer = CallNumbers | 'nobody' | 'late' | UnansweredCall | Error;
 
@@ -86,8 +85,8 @@ export class JobLedger {
   }
 
   /**
-   * Returns a function that sends a claim of this instant for the term with this attempt id; every time the function is
-   * used, it sends the same claim again. The server applies the claim only if the last claim of the job is `after`.
+   * Returns a function that sends a claim of this instant for the term with this attempt id. Every call of the function
+   * sends the same claim again. The server applies the claim only if the last claim of the job is `after`.
    */
   claim(id: string, instantMs: number, after: Claimed | null, purpose: ClaimPurpose): AskForClaim {
     const { runs, call, anchorMs } = purpose;
@@ -133,8 +132,9 @@ export class JobLedger {
   /**
    * Requests a run that may be claimed until `untilMs`, by the server's clock.
    *
-   * @param since - The number of the last call when this request read it: no call is added if there has been another
-   *   one since. `null`: requests nothing, and only reads the numbers of the last call and the last claimed call.
+   * @param since - The number of the last call when this request read the number. If another call was added since, the
+   *   request adds none. `null`: requests nothing, and only reads the numbers of the last call and the last claimed
+   *   call.
    */
   async call(since: number | null, untilMs: number): Promise<CallAnswer> {
     const { combiner } = this.#context;

@@ -67,8 +67,8 @@ export interface OverrunWatch {
 }
 
 /**
- * Reports once that the run is still running when the next run is due. After that it reports, again and again, the
- * instants that are missed because of this run: a run that hangs must not go unnoticed.
+ * When the next run is due and the run is still running, reports that once. After that, claims again and again the
+ * instants that are missed because of this run. Each claim reports them: a run that hangs must not go unnoticed.
  */
 export async function watchOverrun({
   clock,

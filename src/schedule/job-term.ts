@@ -26,8 +26,9 @@ export interface JobParts {
 }
 
 /**
- * The time between two reads of the server's time during a long wait, because the local clock drifts away from it. Only
- * a wait of more than twice this time has such reads: a read right before an instant could last beyond the instant.
+ * The time between two reads of the server's time during a long wait: the local clock drifts away from the server's.
+ * Only a wait of more than twice this time has such reads: a read right before an instant could last beyond the
+ * instant.
  */
 const REFRESH_EVERY_MS = 600_000;
 
@@ -174,8 +175,8 @@ export class JobTerm {
   }
 
   /**
-   * Claims a run out of turn, and runs. Such a claim does not move the series. If the series has not begun, the claim
-   * stores its first instant.
+   * Claims a run out of turn, and runs. Such a claim does not move a series of a fixed rate or a cron expression. If
+   * the series has not begun, the claim stores the first instant of the series.
    */
   async #runCall(call: number, nowMs: number): Promise<boolean> {
     this.#call = 0;
@@ -248,7 +249,7 @@ export class JobTerm {
     return true;
   }
 
-  /** Reports the instants that the present run misses. */
+  /** Reports the instants that are missed during the present run. */
   async #watch(firedAt: Date, ended: AbortSignal): Promise<void> {
     const { options, ledger, clock, tell } = this.#job;
     const { time } = ledger;

@@ -1,6 +1,6 @@
 import type { StoredClaim } from '../protocol/jobs/job-claims.js';
 
-/** When a job is due: a pure function of its claims and of the time. All times are the server's, in ms. */
+/** When a job is due, computed only from its claims and the time. All times are the server's, in ms. */
 export interface Schedule {
   /** The first instant of a job that has no claim yet; `null`: there is none. */
   first(nowMs: number): number | null;

@@ -39,7 +39,8 @@ interface Activity {
  *
  * Before a run starts, the leader claims its instant in the document of the election, by the server's clock. So at most
  * one process starts the run of an instant, whatever the clocks of the processes say and whichever process leads.
- * Within the bounds of the clocks, no two runs of one job overlap. A run that a crash ends is not repeated.
+ * Within the bounds of the clocks, no two runs of one job overlap if each run ends when its signal aborts. A run that a
+ * crash ends is not repeated.
  */
 export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements AsyncDisposable {
   /** The name that was given to `createScheduledJob`. */
@@ -80,7 +81,8 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   /**
    * The next instant of the schedule, by the server's clock, at which the leader runs the job, as far as this process
    * knows. Sends nothing. `null` while the job or its election is stopped, if there is no next instant, or if only the
-   * leader knows the next instant: before the first claim of a periodic job, and always for a fixed delay.
+   * leader knows it, as before the first claim of a periodic job. With a fixed delay, a process that does not lead
+   * counts from the last claim that it has read, as if the run took no time; `null` when that instant has passed.
    */
   get nextFireAt(): Date | null {
     if (this.#activity?.ending.signal.aborted !== false) return null;
@@ -107,16 +109,16 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   /**
    * Asks the leader, from any process, for a run out of turn. The run is claimed like an instant, so it starts at most
    * once, under this leader or a later one. It starts after a run that is going on, and all requests made until then
-   * get one run together. The series of instants stays as it is. A leader in this process learns of the request at
-   * once. A leader in another process learns of it by its change stream if one is open, and otherwise at its next
-   * extension, after at most a third of the lease.
+   * get one run together. The series of instants stays as it is; a fixed delay counts from the end of this run. A
+   * leader in this process learns of the request at once. A leader in another process learns of it by its change stream
+   * if one is open, and otherwise at its next extension, after at most a third of the lease.
    *
    * @returns Resolves when a leader has claimed the run, which starts right then. Does not wait for the end of the run.
    *   If the leader loses its term at that moment, the run is reported as `missed` like any other.
-   * @throws {@link JobNotStartedError} if no leader claims the run within twice the lease and transition of the
-   *   election, plus `storeTimeoutMs`; no leader claims it later. {@link StoreUnavailableError}; if its `outcomeKnown`
-   *   is false, the run may still start. {@link UnsupportedServerError}, {@link CorruptLockDocumentError},
-   *   {@link ProviderClosedError}.
+   * @throws {@link JobNotStartedError} if no leader claims the run within two leases of the election (each with its
+   *   transition) plus `storeTimeoutMs`; no leader claims the run later. {@link StoreUnavailableError}; if its
+   *   `outcomeKnown` is false, the run may still start. {@link UnsupportedServerError},
+   *   {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
    */
   async runNow(): Promise<void> {
     this.#assertOpen();
@@ -134,10 +136,10 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
 
   /**
    * From now on, runs the job whenever this process leads. Starts the election, also a shared one. May be called again,
-   * also while a `stop` is going on. If the job is started, the call changes nothing.
+   * also while a `stop` is going on. If the job is already started, the call changes nothing.
    *
-   * @returns Resolves when this process is a candidate. If a run of an earlier term is going on, it becomes a candidate
-   *   after the end of that run. Also resolves when `stop` is called first.
+   * @returns Resolves when this process is a candidate. If a run of an earlier term is going on, the process becomes a
+   *   candidate after the end of that run. Also resolves when `stop` is called first.
    * @throws As the start of the election; the job is then stopped. `TypeError` if the shared election has a job of this
    *   name.
    */
@@ -238,7 +240,10 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     forget();
   }
 
-  /** A standby is not told of the first claim of a periodic job, so it reads once per lease until there is a claim. */
+  /**
+   * A standby is not told of the first claim of a periodic job. So it reads once per lease (with its transition) until
+   * there is a claim.
+   */
   async #learnSeries(ending: AbortSignal): Promise<void> {
     const { clock } = this.#elections.requester.context;
     do await sleepUntil(clock, clock.nowMs() + this.election.storedLeaseMs, ending);

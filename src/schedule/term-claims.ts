@@ -50,7 +50,7 @@ export class TermClaims {
     if (claimed?.lastMs !== this.#last?.lastMs) this.#last = claimed;
   }
 
-  /** The run of the last claim has ended. */
+  /** Notes the time at which a run has ended, together with the last claim. */
   runEnded(endedMs: number): void {
     if (this.#last !== null) this.#last = { ...this.#last, endedMs };
   }
