@@ -5,6 +5,7 @@ import type { Clock } from '../clock.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
 import type { Fields, Stage } from '../protocol/expressions.js';
+import type { StoredFields } from '../protocol/seats.js';
 import { Handshake } from './handshake.js';
 import type { ServerKind } from './handshake.js';
 import { BSON_OPTIONS, StoreCalls } from './store-calls.js';
@@ -36,14 +37,21 @@ export interface Update {
   readonly upsert: boolean;
 }
 
+/** Creates a document with these fields if there is none, and leaves a stored one as it is. */
+export interface Creation {
+  readonly $setOnInsert: StoredFields;
+}
+
 /** One update that is applied to each of the named documents. */
-export interface NamedUpdate extends Omit<Update, 'fields'> {
+export interface NamedUpdate {
   readonly names: readonly string[];
+  readonly update: readonly Stage[] | Creation;
+  readonly upsert: boolean;
 }
 
 /** What a command with several updates has changed. */
 export interface Changes {
-  /** How many documents were changed or created. */
+  /** How many documents were changed or created, but for those that a `Creation` created. */
   readonly count: number;
   /** False if an update failed: the server does not count the documents that this update had changed before. */
   readonly isExact: boolean;
@@ -120,20 +128,29 @@ export class LockCollection {
    * @param make - Makes the updates just before they are sent.
    */
   async updateEach(make: () => readonly NamedUpdate[], boundMs: number): Promise<Outcome<Changes>> {
-    const command = (): Document => ({
-      update: this.name,
-      updates: make().map(statementOf),
-      ordered: false,
-      writeConcern: WRITE_CONCERN,
-    });
+    let updates: readonly NamedUpdate[] = [];
+    const command = (): Document => {
+      updates = make();
+      return {
+        update: this.name,
+        updates: updates.map(statementOf),
+        ordered: false,
+        writeConcern: WRITE_CONCERN,
+      };
+    };
     const outcome = await this.#calls.run('transition', null, command, boundMs, { mayFailInPart: true });
     if (outcome.type !== 'done') return outcome;
-    const { nModified, upserted, writeErrors } = outcome.value as {
+    const {
+      nModified,
+      upserted = [],
+      writeErrors,
+    } = outcome.value as {
       readonly nModified: number;
-      readonly upserted?: readonly unknown[];
+      readonly upserted?: readonly { readonly index: number }[];
       readonly writeErrors?: readonly unknown[];
     };
-    const count = nModified + (upserted?.length ?? 0);
+    const created = upserted.filter(({ index }) => !isCreation(updates[index]));
+    const count = nModified + created.length;
     return { ...outcome, value: { count, isExact: writeErrors === undefined } };
   }
 
@@ -145,7 +162,7 @@ export class LockCollection {
   ): Promise<Outcome<null>> {
     const command = {
       update: this.name,
-      updates: [statementOf({ names, pipeline, upsert: false })],
+      updates: [statementOf({ names, update: pipeline, upsert: false })],
       writeConcern: WRITE_CONCERN,
     };
     const outcome = await this.#calls.run('extension', null, () => command, boundMs);
@@ -276,7 +293,10 @@ export class LockCollection {
 }
 
 /** The update as an `update` command has it. */
-const statementOf = ({ names, pipeline, upsert }: NamedUpdate): Document => ({
+const statementOf = ({ names, update, upsert }: NamedUpdate): Document => ({
   q: { _id: names.length === 1 ? names[0] : { $in: names } },
-  ...{ u: pipeline, upsert, multi: names.length > 1, collation: COLLATION },
+  ...{ u: update, upsert, multi: names.length > 1, collation: COLLATION },
 });
+
+const isCreation = (update: NamedUpdate | undefined): boolean =>
+  update !== undefined && '$setOnInsert' in update.update;

@@ -52,9 +52,13 @@ export interface FastPath {
    * Use it only for the first copy of an operation: a read shows the effect of an earlier copy in the same way.
    */
   readLater(document: StoredFields): FastPathAnswer | undefined;
-  /** Set if the fast paths of several leaves can be one update: see `leaving`. */
-  readonly leave?: { readonly seats: SeatRules; readonly id: string };
+  readonly seats: SeatRules;
+  /** The operation. The fast paths of several leaves, or of several requests, can be one update. */
+  readonly operation: Entering | Leaving;
 }
+
+export type Entering = Extract<Operation, { readonly request: Request }>;
+export type Leaving = Extract<Operation, { readonly type: 'leave' }>;
 
 export interface FastPathAnswer {
   readonly wake: readonly string[];
@@ -73,25 +77,28 @@ export function fastPath(
   operation: Operation,
   { creates = false }: { readonly creates?: boolean } = {},
 ): FastPath | undefined {
-  if (operation.type === 'leave') return leaveOf(seats, operation.id);
+  if (operation.type === 'leave') return leaveOf(seats, operation);
   if (operation.type !== 'enqueue' && operation.type !== 'try') return undefined;
-  const { pipeline, ...path } = entering(seats, operation.request);
-  if (!creates) return { ...path, pipeline };
-  return { ...path, pipeline: [created(seats, operation), ...pipeline], upsert: true };
+  return enterOf(seats, operation, creates);
 }
+
+/** The fields of a vacant lock that this operation creates, without its purge date. */
+export const vacantFields = (seats: SeatRules, operation: Entering): Fields => ({
+  kind: seats.kind,
+  v: DOCUMENT_VERSION,
+  ...seats.vacant([operation]),
+  wake: '',
+});
 
 /**
  * Makes a vacant lock of the document that an upsert has just created. The lock is well-formed even if the next stage
  * grants nothing.
  */
-function created(seats: SeatRules, operation: Extract<Operation, { readonly request: Request }>): Stage {
+function created(seats: SeatRules, operation: Entering): Stage {
   const vacant = merge('$$ROOT', {
-    kind: seats.kind,
-    v: DOCUMENT_VERSION,
+    ...vacantFields(seats, operation),
     fence: { $toLong: 0 },
-    ...seats.vacant([operation]),
     queue: literal({}),
-    wake: '',
     // The next stage raises it, with a margin. If that stage grants nothing, the document may be purged at once.
     purgeAt: NOW,
   });
@@ -109,22 +116,37 @@ const isUncontended = (
   ...FENCE_IN_RANGE,
 ];
 
-function entering(seats: SeatRules, request: Request): FastPath {
-  const { id, process, label, why, keeps, notAfter, retentionMs } = request;
+/** The parts of a lease that differ between requests with the same terms. */
+export interface Own {
+  readonly notAfter: Expression;
+  /** The lease with these further fields. */
+  lease(terms: Fields): Expression;
+}
+
+const ownOf = ({ id, label, why, notAfter }: Request): Own => ({
+  notAfter,
+  lease: (terms) => ({
+    id,
+    ...(label === undefined ? {} : { label: literal(label) }),
+    ...(why === undefined ? {} : { why: literal(why) }),
+    ...terms,
+  }),
+});
+
+/** The document after a request with these terms: with its lease if the lock was vacant, else as it was. */
+export function entered(seats: SeatRules, request: Request, own: Own = ownOf(request)): Expression {
+  const { process, keeps, retentionMs } = request;
   const addedMs = seats.lengthenedBy === null ? 0 : (request[seats.lengthenedBy] ?? 0);
   const leaseMs = request.leaseMs + addedMs;
-  const lease: Fields = {
-    id,
+  const lease = own.lease({
     process,
     leaseMs,
     expiresAt: { $add: [NOW, leaseMs] },
-    ...(label === undefined ? {} : { label: literal(label) }),
-    ...(why === undefined ? {} : { why: literal(why) }),
     ...(keeps === undefined ? {} : { keeps }),
     ...seats.requestFields(request),
     token: '$$token',
     acquiredAt: NOW,
-  };
+  });
   const reserved = seats.keeping === 'passed' ? keeps : undefined;
   const fence: Expression = reserved === undefined ? '$$token' : { $add: ['$$token', reserved] };
   const taken = merge('$$ROOT', {
@@ -135,13 +157,23 @@ function entering(seats: SeatRules, request: Request): FastPath {
   });
   const condition = all(
     ...isUncontended(seats, seats.uncontended.vacant),
-    { $lte: [NOW, notAfter] },
+    { $lte: [NOW, own.notAfter] },
     ...seats.uncontended.conditions(request),
   );
+  return when(condition, bind({ token: nextToken() }, taken), '$$ROOT');
+}
+
+function enterOf(seats: SeatRules, operation: Entering, creates: boolean): FastPath {
+  const { request } = operation;
+  const { id } = request;
   return {
-    pipeline: [{ $replaceWith: when(condition, bind({ token: nextToken() }, taken), '$$ROOT') }],
+    // Made only when it is read: in a group, one pipeline serves many requests.
+    get pipeline() {
+      const entering = { $replaceWith: entered(seats, request) };
+      return creates ? [created(seats, operation), entering] : [entering];
+    },
     fields: { _id: 0, now: NOW, fence: 1, ...seats.uncontended.fields },
-    upsert: false,
+    upsert: creates,
     // The lease counts only if this very update granted it: an isolated old primary may show the effect of an earlier
     // update.
     read: (document) =>
@@ -149,6 +181,8 @@ function entering(seats: SeatRules, request: Request): FastPath {
     counted: undefined,
     readLater: (document) =>
       readTaken(seats, document, (own, nowMs) => own.id === id && own.expiresAt.getTime() > nowMs),
+    seats,
+    operation,
   };
 }
 
@@ -200,7 +234,8 @@ export function leaving(seats: SeatRules, ids: readonly string[]): readonly Stag
   return [{ $replaceWith: when(condition, merge('$$ROOT', { ...uncontended.vacated, wake }), '$$ROOT') }];
 }
 
-function leaveOf(seats: SeatRules, id: string): FastPath {
+function leaveOf(seats: SeatRules, operation: Leaving): FastPath {
+  const { id } = operation;
   // The word of an earlier leave looks the same, so a repeat must be sent as the whole transition.
   const read = (document: StoredFields): FastPathAnswer | undefined => {
     const wake = readWake(document['wake']);
@@ -217,6 +252,7 @@ function leaveOf(seats: SeatRules, id: string): FastPath {
     read,
     counted: { wake: [departedUnread(id)], reply: null, nowMs: undefined },
     readLater: read,
-    leave: { seats, id },
+    seats,
+    operation,
   };
 }

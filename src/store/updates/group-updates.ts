@@ -1,5 +1,11 @@
+import {
+  enteringTogether,
+  haveSameTerms,
+  vacantDocument,
+} from '../../protocol/pipeline/entering-together.js';
+import type { NamedEntering } from '../../protocol/pipeline/entering-together.js';
 import { leaving } from '../../protocol/pipeline/fast-path.js';
-import type { FastPath } from '../../protocol/pipeline/fast-path.js';
+import type { Entering, FastPath, Leaving } from '../../protocol/pipeline/fast-path.js';
 import type { SeatRules } from '../../protocol/seats.js';
 import type { NamedUpdate } from '../lock-collection.js';
 
@@ -8,29 +14,82 @@ interface Part {
   readonly path: FastPath;
 }
 
+/** Leaves of locks of one kind. */
+interface Leaves {
+  readonly seats: SeatRules;
+  readonly names: string[];
+  readonly ids: string[];
+}
+
+/** Requests with the same terms for locks of one kind. */
+interface Entries {
+  readonly seats: SeatRules;
+  readonly requests: [NamedEntering, ...NamedEntering[]];
+  /** The names of locks that may have no document. */
+  readonly unseen: NamedEntering[];
+  readonly parts: [Part, ...Part[]];
+}
+
 /**
- * The updates of a group: one for all leaves of a kind, and one for each other statement. Leaves come first, because
- * they make seats free.
+ * The updates of a group. All leaves of a kind are one update, and all requests of a kind with the same terms are one.
+ * Leaves come first, because they make seats free.
  *
  * @param isSharded - Whether the collection is behind a router, which sends an update of several names to several
- *   shards. Each shard may count a document of the same name, so each leave is then an update of its own.
+ *   shards. Each shard may count a document of the same name, so each statement is then an update of its own.
  */
 export function updatesOf(group: readonly Part[], isSharded: boolean): readonly NamedUpdate[] {
-  const leaves = new Map<SeatRules, { readonly names: string[]; readonly ids: string[] }>();
-  const others: NamedUpdate[] = [];
-  for (const { name, path } of group) {
-    if (path.leave === undefined || isSharded) {
-      others.push({ names: [name], pipeline: path.pipeline, upsert: path.upsert });
-      continue;
-    }
-    const { seats, id } = path.leave;
-    const { names, ids } = leaves.get(seats) ?? { names: [], ids: [] };
-    leaves.set(seats, { names, ids });
-    names.push(name);
-    ids.push(id);
+  if (isSharded) return group.map(updateOf);
+  const leaves: Leaves[] = [];
+  const entries: Entries[] = [];
+  for (const part of group) {
+    const { seats, operation } = part.path;
+    if (operation.type === 'leave') addLeave(leaves, part.name, seats, operation);
+    else addEntry(entries, part, seats, operation);
   }
-  const together = [...leaves].map(([seats, { names, ids }]) => ({
-    ...{ names, pipeline: leaving(seats, ids), upsert: false },
+  return [...leaves.map(updateOfLeaves), ...entries.flatMap(updatesOfEntries)];
+}
+
+const updateOf = ({ name, path: { pipeline, upsert } }: Part): NamedUpdate => ({
+  ...{ names: [name], update: pipeline, upsert },
+});
+
+function addLeave(leaves: Leaves[], name: string, seats: SeatRules, { id }: Leaving): void {
+  const alike = leaves.find((other) => other.seats === seats);
+  if (alike === undefined) leaves.push({ seats, names: [name], ids: [id] });
+  else {
+    alike.names.push(name);
+    alike.ids.push(id);
+  }
+}
+
+const updateOfLeaves = ({ seats, names, ids }: Leaves): NamedUpdate => ({
+  ...{ names, update: leaving(seats, ids), upsert: false },
+});
+
+function addEntry(entries: Entries[], part: Part, seats: SeatRules, operation: Entering): void {
+  const named = { name: part.name, operation };
+  const unseen = part.path.upsert ? [named] : [];
+  const alike = entries.find(
+    (other) => other.seats === seats && haveSameTerms(other.requests[0].operation.request, operation.request),
+  );
+  if (alike === undefined) entries.push({ seats, requests: [named], unseen, parts: [part] });
+  else {
+    alike.requests.push(named);
+    alike.unseen.push(...unseen);
+    alike.parts.push(part);
+  }
+}
+
+function updatesOfEntries({
+  seats,
+  requests,
+  unseen,
+  parts: [part, ...others],
+}: Entries): readonly NamedUpdate[] {
+  if (others.length === 0) return [updateOf(part)];
+  const creations = unseen.map(({ name, operation }) => ({
+    ...{ names: [name], update: { $setOnInsert: vacantDocument(seats, operation) }, upsert: true },
   }));
-  return [...together, ...others];
+  const names = requests.map(({ name }) => name);
+  return [...creations, { names, update: enteringTogether(seats, requests), upsert: false }];
 }

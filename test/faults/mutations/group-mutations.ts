@@ -20,8 +20,8 @@ export const GROUP_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'store/lock-collection.ts',
-        find: 'const count = nModified + (upserted?.length ?? 0);',
-        replace: "const count = Math.max(Number(outcome.value['n']), nModified + (upserted?.length ?? 0));",
+        find: 'const count = nModified + created.length;',
+        replace: "const count = Math.max(Number(outcome.value['n']), nModified + created.length);",
       },
     ],
     trial: 'new names, strictly',
@@ -49,6 +49,30 @@ export const GROUP_MUTATIONS: readonly Mutation[] = [
       },
     ],
     trial: 'new names',
+  },
+  {
+    name: 'creation-empties-a-lock',
+    breaks: 'the creation of a lock in a group makes a vacant lock of a stored one',
+    edits: [
+      {
+        file: 'store/updates/group-updates.ts',
+        find: 'update: { $setOnInsert: vacantDocument(seats, operation) }',
+        replace: 'update: { $set: vacantDocument(seats, operation) } as never',
+      },
+    ],
+    trial: 'new names',
+  },
+  {
+    name: 'group-gives-anothers-lease',
+    breaks: 'every lock of a group gets the lease of the first request',
+    edits: [
+      {
+        file: 'protocol/pipeline/entering-together.ts',
+        find: "{ $indexOfArray: [literal(names), '$_id'] }",
+        replace: '0',
+      },
+    ],
+    trial: 'new names, strictly',
   },
   {
     name: 'group-reply-lost-is-failure',

@@ -251,8 +251,8 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'lease/seat-cache/cached-reads.ts',
-        find: '      this.#others.isNone &&\n',
-        replace: '',
+        find: 'this.#others.isNone && this.#askedWrites === 0',
+        replace: 'this.#askedWrites === 0',
       },
       {
         file: 'lease/seat-cache/cached-reads.ts',

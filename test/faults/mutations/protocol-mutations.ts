@@ -202,7 +202,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
       },
       {
         file: 'protocol/pipeline/fast-path.ts',
-        find: '    { $lte: [NOW, notAfter] },\n',
+        find: '    { $lte: [NOW, own.notAfter] },\n',
         replace: '',
       },
     ],

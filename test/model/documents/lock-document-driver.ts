@@ -10,8 +10,9 @@ import type { Operation } from '../../../src/protocol/operation.js';
 import { readReply, replyProjection } from '../../../src/protocol/replies/reply.js';
 import type { Reply } from '../../../src/protocol/replies/reply.js';
 import type { SeatRules } from '../../../src/protocol/seats.js';
+import { enteringTogether, vacantDocument } from '../../../src/protocol/pipeline/entering-together.js';
 import { fastPath, leaving } from '../../../src/protocol/pipeline/fast-path.js';
-import type { FastPathAnswer } from '../../../src/protocol/pipeline/fast-path.js';
+import type { Entering, FastPath, FastPathAnswer } from '../../../src/protocol/pipeline/fast-path.js';
 import { mayCreate, transition } from '../../../src/protocol/pipeline/transition.js';
 import { judged, verdictProjection } from '../../../src/protocol/pipeline/verdict.js';
 import { ALL_SEATS } from './lock-kinds.js';
@@ -57,6 +58,7 @@ export class LockDocumentDriver implements AsyncDisposable {
   readonly #db: Db;
   readonly #seats: SeatRules;
   #names = 0;
+  #requestsSent = 0;
 
   constructor(uri: string, seats: SeatRules = mutexSeats) {
     this.#seats = seats;
@@ -104,21 +106,36 @@ export class LockDocumentDriver implements AsyncDisposable {
   }
 
   /**
-   * Sends the fast path of an operation; `undefined` if it has none, or there is no document. A leave is sent with the
-   * leave of another attempt, as for several documents.
+   * Sends the fast path of an operation; `undefined` if it has none, or there is no document. A leave, and every second
+   * request, is sent with the operation of another attempt, as for several documents.
    *
    * @param creates - Create the document if there is none.
    */
   async sendShort(name: string, operation: Operation, creates = false): Promise<ShortOutcome | undefined> {
     const form = fastPath(this.#seats, operation, { creates });
     if (form === undefined) return undefined;
-    const pipeline =
-      form.leave === undefined ? form.pipeline : leaving(this.#seats, ['wother', form.leave.id]);
+    const pipeline = await this.#pipelineOf(name, form);
     const value = await this.#update(name, pipeline, { ...form.fields, now: '$$NOW' }, form.upsert);
     if (value === null) return undefined;
     const { stored, ...projected } = value;
     const nowMs = (projected['now'] as Date).getTime();
     return { nowMs, stored: stored as StoredDocument, answer: form.read(projected) };
+  }
+
+  async #pipelineOf(name: string, { operation, pipeline, upsert }: FastPath): Promise<readonly Stage[]> {
+    if (operation.type === 'leave') return leaving(this.#seats, ['wother', operation.id]);
+    this.#requestsSent += 1;
+    if (this.#requestsSent % 2 === 0) return pipeline;
+    if (upsert) {
+      const creation = { $setOnInsert: vacantDocument(this.#seats, operation) };
+      await this.collection.updateOne({ _id: name }, creation, { upsert });
+    }
+    const { request } = operation;
+    const other: Entering = { ...operation, request: { ...request, id: 'wother', label: '$other' } };
+    return enteringTogether(this.#seats, [
+      { name: `${name}-other`, operation: other },
+      { name, operation },
+    ]);
   }
 
   /** Applies the batched extension of these kinds to one document, and returns the server's time of it. */

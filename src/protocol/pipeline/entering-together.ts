@@ -1,0 +1,78 @@
+import { bind, literal, merge } from '../expressions.js';
+import type { Fields, Stage } from '../expressions.js';
+import type { Request } from '../operation.js';
+import type { SeatRules, StoredFields } from '../seats.js';
+import { entered, vacantFields } from './fast-path.js';
+import type { Entering } from './fast-path.js';
+
+/** A request, and the lock that it is for. */
+export interface NamedEntering {
+  readonly name: string;
+  readonly operation: Entering;
+}
+
+/** The fields of a request that are its own, although one update serves it and others. */
+type OwnFields = 'id' | 'label' | 'why' | 'notAfter';
+
+/** The fields that must be equal in all requests of one update. A new field of a request has to be in one of both. */
+const TERMS: Record<Exclude<keyof Request, OwnFields>, true> = {
+  process: true,
+  leaseMs: true,
+  retentionMs: true,
+  keeps: true,
+  maxMembers: true,
+  mode: true,
+  permits: true,
+  limit: true,
+  mustMatch: true,
+  setsLimit: true,
+  candidateId: true,
+  value: true,
+  transitionMs: true,
+};
+const TERM_NAMES = Object.keys(TERMS) as (keyof typeof TERMS)[];
+
+/** Whether one update can serve both requests, for locks of the same kind. */
+export const haveSameTerms = (one: Request, other: Request): boolean =>
+  TERM_NAMES.every((term) => one[term] === other[term]);
+
+/**
+ * The stages that give each of these vacant locks to the request for it. They do the same as the fast path of each
+ * request. The server parses them once for all documents, and the client sends them once: with 64 locks, that halves
+ * the client's time and takes a fifth of the server's (measured).
+ *
+ * @param requests - All with the same terms, each for another lock.
+ */
+export function enteringTogether(
+  seats: SeatRules,
+  requests: readonly [NamedEntering, ...NamedEntering[]],
+): readonly Stage[] {
+  const names = requests.map(({ name }) => name);
+  const owns = requests.map(({ operation: { request } }) => ownFieldsOf(request));
+  const own = { $arrayElemAt: [literal(owns), { $indexOfArray: [literal(names), '$_id'] }] };
+  const [{ operation }] = requests;
+  const result = entered(seats, operation.request, {
+    notAfter: '$$own.notAfter',
+    lease: (terms) => merge('$$own.lease', terms),
+  });
+  return [{ $replaceWith: bind({ own }, result) }];
+}
+
+const ownFieldsOf = ({ id, label, why, notAfter }: Request): Fields => ({
+  notAfter,
+  lease: { id, ...(label === undefined ? {} : { label }), ...(why === undefined ? {} : { why }) },
+});
+
+/** A date in the past: if no request gets the lock, the document may be purged at once. */
+const PURGE_AT_ONCE = new Date(0);
+
+/**
+ * The fields of a new document that this request may then enter: a vacant lock. An upsert that sets them on insert
+ * leaves a stored document as it is, and costs the server less than a stage that creates the document.
+ */
+export const vacantDocument = (seats: SeatRules, operation: Entering): StoredFields => ({
+  ...vacantFields(seats, operation),
+  fence: 0n,
+  queue: {},
+  purgeAt: PURGE_AT_ONCE,
+});
