@@ -75,6 +75,34 @@ describe('locks with different names, asked for in one turn', () => {
     expect(commandNames(provider)).toEqual(['update']);
   });
 
+  it('keep the label, the reason, the lease time and the limit of each request', async () => {
+    const provider = await warm();
+    const { locks } = provider;
+    const seen = await locks.acquireMutex('seen');
+    await seen.release();
+    provider.commands.length = 0;
+    const handles = await Promise.all([
+      locks.acquireMutex('seen', { why: '$kind' }),
+      locks.acquireMutex('$first', { why: 'monthly closing' }),
+      locks.acquireMutex('plain'),
+      locks.acquireMutex('short', { leaseMs: 20_000 }),
+      ...[3, 5].map((limit) => locks.createSemaphore(`s${String(limit)}`, limit).acquire({ permits: 2 })),
+      ...['r1', 'r2'].map((name) => locks.createReaderWriterLock(name).acquireRead()),
+    ]);
+    expect(commandNames(provider)).toEqual(['update', 'find']);
+    await expectHeld(provider, handles);
+    const shown = await Promise.all(handles.map(({ name }) => locks.inspect(name)));
+    expect(shown.map((snapshot) => snapshot?.holders[0]?.why)).toEqual([
+      ...['$kind', 'monthly closing'],
+      ...Array.from({ length: 6 }, () => undefined),
+    ]);
+    expect(handles.filter(({ remainingMs }) => remainingMs < 20_000).map(({ name }) => name)).toEqual([
+      'short',
+    ]);
+    expect(shown.map((snapshot) => snapshot?.limit).filter((limit) => limit !== undefined)).toEqual([3, 5]);
+    expect(await Promise.all(handles.map((handle) => handle.release()))).not.toContain(false);
+  });
+
   it('do not suffer from a corrupt document, a taken lock or a refused document among them', async () => {
     const provider = await warm();
     const [corrupt = '', taken = '', refused = '', ...others] = NAMES;
