@@ -27,6 +27,7 @@ import type { SeatRules } from './protocol/seats.js';
 import { semaphoreSeats } from './protocol/kinds/semaphore-seats.js';
 import type { LockSnapshot } from './protocol/replies/snapshot.js';
 import { Combiner } from './store/updates/combiner.js';
+import { Committer } from './store/updates/committer.js';
 import { LockCollection } from './store/lock-collection.js';
 import type { Outcome } from './store/outcome.js';
 import { PurgeIndex } from './store/purge-index.js';
@@ -76,11 +77,12 @@ export class Engine {
     const clock = this.#clock;
     this.#collection = new LockCollection(db, settings, clock, report);
     this.#purgeIndex = new PurgeIndex(this.#collection, clock, report);
-    const combiner = new Combiner(this.#collection, processId, clock, (name, answer, sentAt) => {
+    const committer = new Committer(this.#collection, clock);
+    const combiner = new Combiner(this.#collection, committer, processId, clock, (name, answer, sentAt) => {
       this.#room.answered(name, answer, sentAt);
     });
     this.#releases = new ReleaseQueue(combiner, clock);
-    const extender = new LeaseExtender(this.#collection, processId, clock, report);
+    const extender = new LeaseExtender(committer, processId, report);
     this.#monitor = new LeaseMonitor(extender, settings, clock);
     this.#holds = new Holds(settings, clock, report, this.#monitor, this.#releases, db.databaseName);
     this.#room = new WaitingRoom(combiner, processId, settings.wakeIdleMs, clock, {

@@ -1,4 +1,4 @@
-import type { Clock, Moment } from '../../clock.js';
+import type { Moment } from '../../clock.js';
 import type { Report } from '../../events.js';
 import {
   extension,
@@ -9,8 +9,8 @@ import {
 import type { LeasesRead } from '../../protocol/pipeline/extension.js';
 import type { Lease } from '../../protocol/lock-document.js';
 import { revocationOf } from '../../protocol/pipeline/revocation.js';
-import type { LockCollection } from '../../store/lock-collection.js';
 import type { Outcome } from '../../store/outcome.js';
+import type { Committer } from '../../store/updates/committer.js';
 import { deadlineOf } from '../deadline.js';
 import type { Seat } from './seat.js';
 
@@ -35,15 +35,13 @@ interface DocumentRead extends LeasesRead {
 
 /** Extends a batch of seats on the server and applies the answer to each seat. */
 export class LeaseExtender {
-  readonly #collection: LockCollection;
+  readonly #committer: Committer;
   readonly #process: string;
-  readonly #clock: Clock;
   readonly #report: Report;
 
-  constructor(collection: LockCollection, process: string, clock: Clock, report: Report) {
-    this.#collection = collection;
+  constructor(committer: Committer, process: string, report: Report) {
+    this.#committer = committer;
     this.#process = process;
-    this.#clock = clock;
     this.#report = report;
   }
 
@@ -79,13 +77,10 @@ export class LeaseExtender {
     const retentionMs = Math.max(...batch.map(({ grant }) => grant.terms.retentionMs));
     const ids = batch.map(({ id }) => id);
     const kinds = [...new Set(batch.map(({ grant }) => grant.seats))];
-    const endMs = this.#clock.nowMs() + boundMs;
     const pipeline = extension(kinds, ids, leaseMs, retentionMs);
-    const updated = await this.#collection.updateMany(names, pipeline, boundMs);
-    if (updated.type !== 'done') return updated;
     const mayBeKept = batch.some(({ keeper }) => keeper !== undefined);
     const projection = (mayBeKept ? keptLeasesProjection : leasesProjection)(kinds, this.#process, ids);
-    const read = await this.#collection.readAfterUpdate(names, projection, endMs);
+    const read = await this.#committer.updateAndRead(names, pipeline, projection, boundMs);
     return read.type === 'done' ? { ...read, value: read.value.map(readDocument) } : read;
   }
 

@@ -18,8 +18,8 @@ import { readWake } from '../../protocol/wake.js';
 import { mayCreate, transition } from '../../protocol/pipeline/transition.js';
 import { judged, verdictProjection } from '../../protocol/pipeline/verdict.js';
 import type { Operation } from '../../protocol/operation.js';
-import { Committer } from './committer.js';
-import type { Unconfirmed, Withdrawn, WithoutGroup } from './committer.js';
+import type { Unconfirmed, Withdrawn, WithoutGroup } from './commit.js';
+import type { Committer } from './committer.js';
 import { Lane, idsOf } from './lane.js';
 import type { QueuedOperation, UnsentRequest } from './lane.js';
 import type { LockCollection } from '../lock-collection.js';
@@ -91,6 +91,7 @@ export class Combiner {
   /** @param onAnswer - Gets every answer before its callers do, because it may concern other waits of this process. */
   constructor(
     collection: LockCollection,
+    committer: Committer,
     process: string,
     clock: Clock,
     onAnswer: (name: string, answer: Answer, sentAt: Moment) => void,
@@ -99,7 +100,7 @@ export class Combiner {
     this.#process = process;
     this.#clock = clock;
     this.#onAnswer = onAnswer;
-    this.#committer = new Committer(collection, clock);
+    this.#committer = committer;
   }
 
   submit(

@@ -1,6 +1,8 @@
 import type { Clock, Timer } from '../../clock.js';
-import type { Fields } from '../../protocol/expressions.js';
-import type { FastPath, FastPathAnswer } from '../../protocol/pipeline/fast-path.js';
+import type { Fields, Stage } from '../../protocol/expressions.js';
+import type { StoredFields } from '../../protocol/seats.js';
+import type { FastPath } from '../../protocol/pipeline/fast-path.js';
+import type { Commit, CommitOptions, Committed } from './commit.js';
 import { updatesOf } from './group-updates.js';
 import type { LockCollection } from '../lock-collection.js';
 import { codeOf } from '../outcome.js';
@@ -30,43 +32,10 @@ const SLOW_GROUP_MS = 50;
 /** The most groups in flight, slow ones included. A store that has stopped answering gets no more than these. */
 const MAX_IN_FLIGHT = 6;
 
-/** The statement was taken back before it was sent. */
-export interface Withdrawn {
-  readonly type: 'withdrawn';
-}
-
-/** The server has answered, and nothing shows that the statement was applied. */
-export interface Unconfirmed {
-  readonly type: 'unconfirmed';
-  /** False: it was surely not applied. */
-  readonly maybeApplied: boolean;
-}
-
-/** The statement was to go in a group only, and there was none. It was not sent. */
-export interface WithoutGroup {
-  readonly type: 'without group';
-}
-
-export interface CommitOptions {
-  /** Go ahead of the statements that are not urgent. */
-  readonly isUrgent: boolean;
-  /** Do not send the statement if it would go alone. */
-  readonly onlyInGroup: boolean;
-}
-
-export type Committed = Outcome<FastPathAnswer> | Unconfirmed | Withdrawn | WithoutGroup;
-
-/** One statement that was given to the committer. */
-export interface Commit {
-  readonly outcome: Promise<Committed>;
-  /** Takes the statement back. Returns true if it was not sent and never will be. */
-  withdraw(): boolean;
-}
-
 /** The part of the collection that the committer uses. */
 type Store = Pick<
   LockCollection,
-  'isSharded' | 'boundMs' | 'unanswered' | 'transition' | 'updateEach' | 'readAfterUpdate'
+  'isSharded' | 'boundMs' | 'unanswered' | 'transition' | 'updateEach' | 'updateMany' | 'readAfterUpdate'
 >;
 
 interface Statement {
@@ -84,7 +53,8 @@ interface Sent extends Statement {
 }
 
 /**
- * Commits statements on different documents in groups. A statement is the fast path of the first copy of one operation.
+ * Sends every update of several documents. A batch of extensions goes at once. Other operations are statements, which
+ * go in groups; a statement is the fast path of the first copy of one operation.
  *
  * The statements that come while two groups are in flight go together in the next group: one update of up to 64
  * statements, then one read that shows what became of them, unless the counts tell it. While fewer groups are in
@@ -132,6 +102,24 @@ export class Committer {
       return true;
     };
     return { outcome, withdraw };
+  }
+
+  /**
+   * Applies one pipeline to these documents, and reads them. It goes at once, ahead of the statements that wait and
+   * beside the groups in flight: a lease that is not extended in time is lost.
+   *
+   * @param boundMs - The time for the update and the read together.
+   */
+  async updateAndRead(
+    names: readonly string[],
+    pipeline: readonly Stage[],
+    projection: Fields,
+    boundMs: number,
+  ): Promise<Outcome<readonly StoredFields[]>> {
+    const endMs = this.#clock.nowMs() + boundMs;
+    const updated = await this.#store.updateMany(names, pipeline, boundMs);
+    if (updated.type !== 'done') return updated;
+    return await this.#store.readAfterUpdate(names, projection, endMs);
   }
 
   /** All statements of one turn of the event loop share a group. */

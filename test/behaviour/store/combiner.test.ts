@@ -9,6 +9,7 @@ import { parseProviderOptions } from '../../../src/options/provider-options.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import type { Request } from '../../../src/protocol/operation.js';
 import { Combiner } from '../../../src/store/updates/combiner.js';
+import { Committer } from '../../../src/store/updates/committer.js';
 import type { Submission } from '../../../src/store/updates/combiner.js';
 import { LockCollection } from '../../../src/store/lock-collection.js';
 import type { Outcome } from '../../../src/store/outcome.js';
@@ -40,7 +41,7 @@ class CombinerHarness {
       collection.close();
       await client.close();
     });
-    this.combiner = new Combiner(collection, 'p', clock, () => undefined);
+    this.combiner = new Combiner(collection, new Committer(collection, clock), 'p', clock, () => undefined);
   }
 
   enqueue(id: string, made: (id: string) => void = () => undefined): Submission {

@@ -5,7 +5,7 @@ import type { FastPath } from '../../../src/protocol/pipeline/fast-path.js';
 import type { Changes, NamedUpdate, Update } from '../../../src/store/lock-collection.js';
 import type { Outcome } from '../../../src/store/outcome.js';
 import { Committer } from '../../../src/store/updates/committer.js';
-import type { Commit } from '../../../src/store/updates/committer.js';
+import type { Commit } from '../../../src/store/updates/commit.js';
 import { ManualClock } from '../../support/manual-clock.js';
 
 type Documents = readonly Readonly<Record<string, unknown>>[];
@@ -68,6 +68,7 @@ class CommitterHarness {
             return { type: 'group', names, answer, fail };
           });
         },
+        updateMany: () => Promise.resolve(unanswered()),
         readAfterUpdate: (names) =>
           this.#answered<Documents>((answer, fail) => ({ type: 'read', names, answer, fail })),
       },

@@ -4,6 +4,7 @@ import { WaitingRoom } from '../../../src/lease/waiting/waiting-room.js';
 import type { Wait } from '../../../src/lease/waiting/wait.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import type { Reply } from '../../../src/protocol/replies/reply.js';
+import { Committer } from '../../../src/store/updates/committer.js';
 import { Combiner } from '../../../src/store/updates/combiner.js';
 import { LockCollection } from '../../../src/store/lock-collection.js';
 import { parseProviderOptions } from '../../../src/options/provider-options.js';
@@ -238,7 +239,13 @@ describe('the waiting room', () => {
     const { db } = await testProvider();
     const settings = parseProviderOptions({});
     const collection = new LockCollection(db, settings, systemClock, () => undefined);
-    const combiner = new Combiner(collection, 'p', systemClock, () => undefined);
+    const combiner = new Combiner(
+      collection,
+      new Committer(collection, systemClock),
+      'p',
+      systemClock,
+      () => undefined,
+    );
     const outside = {
       onUnclaimed: vi.fn(),
       onAskedToConfirm: vi.fn(),
