@@ -92,7 +92,10 @@ export interface ModeChangedEvent extends AttemptEvent {
 export interface ReleaseRequestedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** Label and process id of the provider that revoked the hold; `undefined` if the holder's own provider closes. */
+  /**
+   * Label and process id of the provider that revoked the hold. `undefined` if the holder's own provider closes, or if
+   * the document does not show who revoked the hold.
+   */
   readonly by?: string | undefined;
   /** The reason for the revocation, if one was given. */
   readonly why?: string | undefined;

@@ -57,7 +57,7 @@ export function storing(update: unknown, field: string, token: number): Document
     throw wrongType('update', 'operators or a pipeline, because a replacement loses the token', update);
   }
   for (const [operator, fields] of operators) {
-    // The driver also accepts a Map, but its entries would be lost when the token is added.
+    // The driver also accepts a Map. But the check below does not see its entries, and `$set` would lose them.
     const isObject = typeof fields === 'object' && fields !== null;
     if (!isObject || fields instanceof Map) throw wrongType(`update.${operator}`, 'a plain object', fields);
   }

@@ -2,7 +2,7 @@ import type { Timer } from '../clock.js';
 import type { Quorum } from './quorum.js';
 import type { StoreSeat, Store, SeatRequest } from './store.js';
 
-/** The part of a hold that finds and adds its missing seats. */
+/** A hold, as far as its missing seats are concerned. */
 interface IncompleteHold {
   readonly token: number;
   /** The request for a missing seat; `undefined` while no seat may join. */

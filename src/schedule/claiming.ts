@@ -32,13 +32,14 @@ export interface Claiming {
 export type Settled = 'granted' | 'refused' | 'failed' | 'unknown';
 
 /**
- * Repeats a claim until its outcome is known, also after the end of the term.
+ * Repeats a claim until its outcome is known. While a copy is unanswered, the repeats go on after the end of the term.
  *
  * - `granted`: this term may start the run of the instant.
- * - `refused`: no copy of the claim has taken effect or will.
- * - `unknown`: a copy may have taken effect. Either the time to ask was up, or another leader has claimed since, and
- *   that claim hides whether this one took effect.
- * - `failed`: like `refused`, but the store may grant the next claim.
+ * - `refused`: no copy of the claim has taken effect or will. Before its next claim, the term has to read the state of
+ *   the job again.
+ * - `failed`: the claim ended with an error. No copy has taken effect or will, and the term still knows the state.
+ * - `unknown`: a copy may have taken effect. The time to ask was up; or another leader has claimed since, which hides
+ *   whether this claim took effect; or the term ended while the instant was still ahead by the server's clock.
  */
 export async function settleClaim(claiming: Claiming): Promise<Settled> {
   const { clock, time, instantMs, ask, over, givingUp, failed } = claiming;

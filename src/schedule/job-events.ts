@@ -18,12 +18,15 @@ export interface JobCompletedEvent {
   readonly tookMs: number;
 }
 
-/** A run has failed, has not ended in time, or could not be claimed. The schedule continues. */
+/**
+ * A run has failed, has not ended in time, or could not be claimed; or missed instants could not be claimed. The
+ * schedule continues.
+ */
 export interface JobFailedEvent {
-  /** The instant of the run. */
+  /** The instant of the run, or the newest of the missed instants. */
   readonly firedAt: Date;
   /**
-   * The error of the run, the error that kept the run from being claimed, or an error which says that the run ignores
+   * The error of the run, the error that kept the instant from being claimed, or an error which says that the run ignores
    * the signal of `maxRunMs`.
    */
   readonly error: unknown;
@@ -47,8 +50,8 @@ export interface JobMissedEvent {
   /**
    * `overrun`: the leader was still busy with the previous instant, with its run or with a claim that took long.
    * `no-leader`: there was no leader, or the leader could not claim anything, or its term ended at that moment, or the
-   * job was stopped. `unknown`: the job was stopped or another process led before the store could say whether this
-   * process had claimed these instants. They did not run here. If they were claimed, no process runs or reports them
+   * job was stopped. `unknown`: the job was stopped, the term ended, or another process led before the store could
+   * say whether this process had claimed these instants. They did not run here. If they were claimed, no process runs or reports them
    * again; otherwise the next leader runs or reports them.
    */
   readonly why: WhyMissed;
@@ -71,7 +74,7 @@ export interface ScheduledJobEvents {
   run: [JobRunEvent];
   /** A run has completed. */
   completed: [JobCompletedEvent];
-  /** A run has failed, has not ended in time, or could not be claimed. */
+  /** A run has failed, has not ended in time, or could not be claimed; or missed instants could not be claimed. */
   failed: [JobFailedEvent];
   /** No run could start at some instants. */
   missed: [JobMissedEvent];

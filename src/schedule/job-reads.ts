@@ -14,7 +14,7 @@ export interface JobsRead {
   readonly nowMs: number;
   readonly sentAtMs: number;
   readonly claims: ReadonlyMap<string, StoredClaim>;
-  /** The numbers of the calls that wait for a run, by job. */
+  /** For each job with a pending call: the serial number of that call. */
   readonly calls: ReadonlyMap<string, number>;
 }
 

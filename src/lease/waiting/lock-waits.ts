@@ -262,7 +262,7 @@ export class LockWaits {
       return;
     }
     for (const tracked of asked) {
-      // The wait has ended since: it was granted or withdrawn. This older answer must not undo that end.
+      // The wait has ended since: it was granted or withdrawn, or has failed. This older answer must not undo that end.
       if (this.#waits.get(tracked.wait.id) !== tracked) continue;
       const fate = reply === null ? undefined : fateOf(reply, tracked.wait.id);
       if (reply !== null && fate?.type === 'queued') {

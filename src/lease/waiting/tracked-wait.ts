@@ -19,7 +19,7 @@ export class TrackedWait {
    * flight.
    */
   queuedAtMs: number;
-  /** The lowest known place. */
+  /** The place that the last answer showed. A poll can only lower it. */
   place: number;
   /** The highest fence in a reply that showed the attempt queued. */
   #fenceWhenQueued = 0;
