@@ -74,14 +74,7 @@ export class Holds implements HandleHolds, SeatListener {
   lost(seat: Seat, holds: readonly SeatHold[], why: LossCause, mayBeStored: boolean): void {
     this.#remove(seat);
     for (const { event, heldMs } of holds) this.#report('lost', { ...event, heldMs, why });
-    const isLeader = seat.grant.terms.transitionMs !== undefined;
-    const mustGiveBack = mayBeStored
-      ? // No caller uses the rest of the lease, so the next waiter should not have to wait for its end. A leader does
-        // use the rest: at the deadline, its work is only told to end. No copy of its request outlasts its lease.
-        !isLeader
-      : // The lease is gone, or the provider closes. An unanswered copy of the request may still take a seat.
-        this.#mayComeBack(seat);
-    if (mustGiveBack) void this.#giveBack(seat);
+    if (this.#mustGiveBack(seat, why, mayBeStored)) void this.#giveBack(seat);
   }
 
   doubtful(seat: Seat): void {
@@ -201,6 +194,17 @@ export class Holds implements HandleHolds, SeatListener {
     this.#monitor.remove(seat);
     seat.keeper?.seatEnded(seat);
     if (this.#monitor.isEmpty) this.#onEmpty?.();
+  }
+
+  /** Whether a leave must remove what the document has of this lost seat, or may still get from a late copy. */
+  #mustGiveBack(seat: Seat, why: LossCause, mayBeStored: boolean): boolean {
+    // The holders may still be working, so the lease must last until its expiry. No copy of the request outlasts it.
+    if (why === 'provider-closed') return false;
+    // The lease is gone, but an unanswered copy of the request may still take a seat.
+    if (!mayBeStored) return this.#mayComeBack(seat);
+    // No caller uses the rest of the lease, so the next waiter should not have to wait for its end. A leader does use
+    // the rest: at the deadline, its work is only told to end. No copy of its request outlasts its lease.
+    return seat.grant.terms.transitionMs === undefined;
   }
 
   #giveBack({ grant, deadlineMs }: Seat): Promise<LeaveResult | undefined> {

@@ -121,3 +121,21 @@ it('a copy of a request that arrives after its repeat was granted and released t
   expect(taken).toEqual([id]);
   await eventually('the seat is free again', async () => (await observer.inspect('a'))?.holders.length === 0);
 });
+
+it('close() leaves a hold to its lease, also while a copy of its request may still arrive', async () => {
+  const here = await world({ leaseMs: 60_000, storeTimeoutMs: 1_500 });
+  const holding = proxy.holdRequests(1, isRequest);
+  const hold = await here.locks.acquireMutex('victim');
+  expect(holding.held).toBe(1);
+  await here.locks.close({ drainMs: 0 });
+  expect(hold.isHeld).toBe(false);
+  // The work of the holder may go on.
+  const stays = async (): Promise<void> => {
+    expect((await here.observer.inspect('victim'))?.holders.map(({ id }) => id)).toEqual([hold.id]);
+    expect(await here.observer.tryAcquireMutex('victim')).toBeNull();
+  };
+  await stays();
+  expect(await holding.deliver()).toBe(1);
+  await stays();
+  expect(here.answersTo('leave')).toBe(0);
+});
