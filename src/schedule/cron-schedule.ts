@@ -21,6 +21,7 @@ export function cronSchedule(pattern: unknown, timeZone: unknown): Schedule {
   }
   const next: Schedule['next'] = ({ lastMs }, nowMs) => after(Math.max(lastMs, nowMs));
   return {
+    isSeries: true,
     first: after,
     next,
     expected: (claimed, nowMs) => after(Math.max(claimed?.lastMs ?? nowMs, nowMs)),

@@ -138,6 +138,6 @@ function nextOf(
   const { instant, run } = claim;
   const endedMs = run?.instant.getTime() === instant.getTime() ? run.endedAt?.getTime() : undefined;
   const claimed = claimedBy(claim);
-  if (isRunning && schedule.overrunAt(claimed, nowMs) === null) return null;
+  if (isRunning && !schedule.isSeries) return null;
   return schedule.expected(endedMs === undefined ? claimed : { ...claimed, endedMs }, nowMs);
 }

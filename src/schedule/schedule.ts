@@ -2,16 +2,16 @@ import type { StoredClaim } from '../protocol/jobs/job-claims.js';
 
 /** When a job is due, computed only from its claims and the time. All times are the server's, in ms. */
 export interface Schedule {
+  /** Whether the instants are a series that does not depend on the runs. Otherwise only the leader knows the next one. */
+  readonly isSeries: boolean;
+
   /** The first instant of a job that has no claim yet; `null`: there is none. */
   first(nowMs: number): number | null;
 
   /** The next instant to wait for; `null`: there is none any more. */
   next(claimed: Claimed, nowMs: number): number | null;
 
-  /**
-   * The next instant, as far as a process that does not run the job can tell it; `null`: there is none, or only the
-   * leader knows it.
-   */
+  /** The next instant, as far as the last claim tells it; `null`: there is none, or it depends on the first claim. */
   expected(claimed: Claimed | null, nowMs: number): number | null;
 
   /** The instant from which a run of the last claim counts as an overrun; `null`: there is none. */
@@ -65,6 +65,7 @@ export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
     Math.max(anchorMs, anchorMs + (Math.floor((sinceMs - anchorMs) / everyMs) + 1) * everyMs);
   const next = (claimed: Claimed, nowMs: number): number => after(claimed, Math.max(claimed.lastMs, nowMs));
   return {
+    isSeries: true,
     first: (nowMs) => nowMs + initialDelayMs,
     next,
     expected: (claimed, nowMs) => (claimed === null ? null : next(claimed, nowMs)),
@@ -86,6 +87,7 @@ export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
 export function fixedDelay(everyMs: number, initialDelayMs: number): Schedule {
   const next = ({ lastMs, endedMs = lastMs }: Claimed): number => Math.max(lastMs, endedMs) + everyMs;
   return {
+    isSeries: false,
     first: (nowMs) => nowMs + initialDelayMs,
     next,
     expected: (claimed) => (claimed === null ? null : next(claimed)),

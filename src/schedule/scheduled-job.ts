@@ -55,7 +55,10 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   #activity: Activity | undefined;
   /** Whether `start` was called after the last `stop`. */
   #isWanted = false;
-  /** The last claim of the job when this process last read it; `null`: no claim yet; `undefined`: not read yet. */
+  /**
+   * The last claim of the job when this process last read it; `null`: no claim yet; `undefined`: not read yet, or the
+   * schedule is no series.
+   */
   #claimed: Claimed | null | undefined;
   /** The last term, which may be over. */
   #term: JobTerm | undefined;
@@ -81,8 +84,8 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   /**
    * The next instant of the schedule, by the server's clock, at which the leader runs the job, as far as this process
    * knows. Sends nothing. `null` while the job or its election is stopped, if there is no next instant, or if only the
-   * leader knows it, as before the first claim of a periodic job. With a fixed delay, a process that does not lead
-   * counts from the last claim that it has read, as if the run took no time; `null` when that instant has passed.
+   * leader knows it: before the first claim of a periodic job, and always with a fixed delay. During a run with a fixed
+   * delay, not even the leader knows it.
    */
   get nextFireAt(): Date | null {
     if (this.#activity?.ending.signal.aborted !== false) return null;
@@ -162,7 +165,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
       if (this.#activity === activity) await this.stop({ drainMs: 0 });
       throw error;
     }
-    await this.#readSeries();
+    if (this.#options.schedule.isSeries) await this.#readSeries();
   }
 
   /**
@@ -193,7 +196,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     const lead = (term: TermHandle): Promise<unknown> => this.#lead(term, ending.signal);
     const detach = this.election.attach({ name: this.name, lead });
     this.#elections.started.add(this);
-    void this.#learnSeries(ending.signal);
+    if (this.#options.schedule.isSeries) void this.#learnSeries(ending.signal);
     return { ending, detach, stopping: undefined };
   }
 

@@ -142,6 +142,28 @@ describe('nextFireAt', () => {
     expect(await eventually('the last leader knows', () => a.job.nextFireAt)).toEqual(next);
   });
 
+  it('is known only to the leader, and only between its runs, if the job has a fixed delay', async () => {
+    const [one, other] = await twoProviders();
+    let finish!: () => void;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    const a = made(one.locks, { pace: 'fixed-delay', run: () => finished });
+    const b = made(other.locks, { pace: 'fixed-delay' });
+    await a.job.start();
+    const { firedAt } = await eventually('a run', () => a.runs[0]);
+    await b.job.start();
+    expect([a.job.nextFireAt, b.job.nextFireAt]).toEqual([null, null]);
+    finish();
+    const next = await eventually('the end of the run', () => a.job.nextFireAt);
+    expect(next.getTime()).toBeGreaterThanOrEqual(firedAt.getTime() + HOUR_MS);
+    expect(await eventually('its status', async () => (await b.job.status()).nextFireAt)).toBeInstanceOf(
+      Date,
+    );
+    expect(b.job.nextFireAt).toBeNull();
+    await b.job.stop();
+    await b.job.start();
+    expect(b.job.nextFireAt).toBeNull();
+  });
+
   it('is known before the first claim if the job has a cron expression', async () => {
     const { locks } = await testProvider();
     const job = locks.createScheduledJob('cron', { cron: '0 0 1 1 *', run: () => undefined });
