@@ -94,6 +94,7 @@ export class LeaseExtender {
       return { type: 'lost' };
     }
     seat.extendTo(deadlineOf(lease, document.nowMs, sentAt, seat.grant.terms));
+    if (!seat.checkOpen()) return { type: 'lost' };
     this.#emit(seat, lease, document);
     if (lease.called !== undefined) for (const hold of seat.holds) hold.noteCall(lease.called);
     if (document.othersWait) seat.keeper?.othersWait();

@@ -70,7 +70,7 @@ const MOVES: Moves<State> = {
 /**
  * One stored lease, as this process believes it. Callers use it by holds; a kept seat without a hold is idle.
  *
- * - `live`: until its deadline. Only an extension moves the deadline, and only forwards. → `lost`, with each of its
+ * - `live`: until its deadline. Only an answer of the server moves the deadline, and backwards only after a suspension. → `lost`, with each of its
  *   holds, when the deadline has passed, the server says that the lease is gone, or the provider closes; → `given up`,
  *   while it is idle.
  * - `lost`: final. A later extension does not revive the seat.
@@ -182,14 +182,17 @@ export class Seat {
   }
 
   /**
-   * The server has confirmed an extension. No effect on a seat that is over or whose deadline has passed: neither comes
-   * back. The seat stays doubtful if the process was suspended after the extension was sent: `deadline` carries the
-   * clock readings of the sending.
+   * The server has confirmed the lease until `deadline`. No effect on a seat that is over or whose deadline has passed:
+   * neither comes back. The seat stays doubtful if the process was suspended after the request was sent: `deadline`
+   * carries the clock readings of the sending.
    */
   extendTo(deadline: Moment): void {
     if (!this.isOpen) return;
+    // The old deadline of a doubtful seat is too late if the clock stood still. A lease that is ending, or a term that
+    // is over, is confirmed without being extended, so the new deadline may be the earlier one.
+    const ms = this.#isDoubtful ? deadline.ms : Math.max(deadline.ms, this.#deadline.ms);
     this.#isDoubted = false;
-    this.#deadline = { ms: Math.max(deadline.ms, this.#deadline.ms), wallAheadMs: deadline.wallAheadMs };
+    this.#deadline = { ms, wallAheadMs: deadline.wallAheadMs };
     this.#arm();
   }
 

@@ -82,6 +82,19 @@ describe('a hold', () => {
     expect(onDoubt).toHaveBeenCalledOnce();
   });
 
+  it('relies on no more than the server still grants it after the machine slept (E19)', () => {
+    const clock = new ManualClock();
+    const { seat, held, onLost } = hold(clock);
+    clock.suspend(2_000);
+    // The lease is ending, so it was not extended.
+    seat.extendTo(after(momentNow(clock), 700));
+    expect(held.checkRemainingMs()).toBe(700);
+    clock.suspend(2_000);
+    seat.extendTo(after(momentNow(clock), -1_300));
+    expect(held.checkEnd()).toBe('expired');
+    expect(onLost).toHaveBeenCalledOnce();
+  });
+
   it('stays doubtful after an extension that was sent before the machine slept', () => {
     const clock = new ManualClock();
     const { seat, held } = hold(clock);
