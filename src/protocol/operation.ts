@@ -136,13 +136,15 @@ export interface HandOver {
 }
 
 /**
- * Claims an instant of a job of an election, for the term of this attempt. The claim is applied only if the term may
+ * Claims an instant of a job of an election, for the term with this id and token. The claim is applied only if the term may
  * still claim, the last claimed instant is `after`, `instant` is later than `after`, and the server's clock has reached
  * `instant` (`ClaimOutcome` has all conditions).
  */
 export interface Claim {
   readonly type: 'claim';
   readonly id: string;
+  /** A late copy of the term's request may be elected after the term. The new term has the same id, and another token. */
+  readonly token: number;
   readonly job: string;
   readonly instant: Date;
   /** The last claimed instant of the job, as far as the process knows; `null`: none. */

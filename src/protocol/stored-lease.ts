@@ -1,4 +1,5 @@
 import {
+  NOW,
   all,
   equal,
   isLive,
@@ -43,6 +44,11 @@ export const firstTokenAt = (at: string): Expression => ({
 /** Whether the lease may be extended. */
 export const isExtendable = (at: string): Expression =>
   all(isLive(`${at}.expiresAt`), { $ne: [`${at}.ending`, true] });
+
+/** Election: whether the transition of the lease has begun, by the server's clock, so that the term is over. */
+export const isTermOver = (at: string): Expression => ({
+  $lte: [{ $subtract: [`${at}.expiresAt`, `${at}.transitionMs`] }, NOW],
+});
 
 export const extended = (at: string): Expression =>
   merge(at, { expiresAt: leaseFromNow(`${at}.expiresAt`, `${at}.leaseMs`) });

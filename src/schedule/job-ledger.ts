@@ -1,6 +1,7 @@
 import { CorruptLockDocumentError } from '../errors.js';
 import { newNonce } from '../lease/ids.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { CALLS_FULL, CALL_LATE, callsOf, readCallNumbers } from '../protocol/jobs/job-calls.js';
 import type { StoredCall } from '../protocol/jobs/job-calls.js';
@@ -20,6 +21,9 @@ export type ClaimAnswer = Exclude<ClaimOutcome, 'full'> | 'unknown' | Error;
 
 /** Sends the claim of one instant. Every further call of the function sends the same claim again. */
 export type AskForClaim = () => Promise<ClaimAnswer>;
+
+/** The term for which an instant is claimed. */
+export type ClaimingTerm = Pick<LockHandle, 'id' | 'fencingToken'>;
 
 /** The purpose of a claim. */
 export interface ClaimPurpose {
@@ -85,14 +89,15 @@ export class JobLedger {
   }
 
   /**
-   * Returns a function that sends a claim of this instant for the term with this attempt id. Every call of the function
-   * sends the same claim again. The server applies the claim only if the last claim of the job is `after`.
+   * Returns a function that sends a claim of this instant for this term. Every call of the function sends the same claim
+   * again. The server applies the claim only if the last claim of the job is `after`.
    */
-  claim(id: string, instantMs: number, after: Claimed | null, purpose: ClaimPurpose): AskForClaim {
+  claim(term: ClaimingTerm, instantMs: number, after: Claimed | null, purpose: ClaimPurpose): AskForClaim {
     const { runs, call, anchorMs } = purpose;
     const claim = {
       type: 'claim',
-      id,
+      id: term.id,
+      token: term.fencingToken,
       job: this.#job,
       instant: new Date(instantMs),
       after: after === null ? null : new Date(after.lastMs),

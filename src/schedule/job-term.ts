@@ -71,7 +71,7 @@ export class JobTerm {
       this.#wait.abort();
       this.#resolveIfDone();
     });
-    this.#claims = new TermClaims(job, term.id, this.#over.signal);
+    this.#claims = new TermClaims(job, term, this.#over.signal);
     this.#done = new Promise((resolve) => {
       this.#resolveDone = resolve;
     });

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.js';
 import { settleClaim } from './claiming.js';
 import type { Settled } from './claiming.js';
 import type { TellJob, WhyMissed } from './job-events.js';
-import type { ClaimPurpose, JobLedger } from './job-ledger.js';
+import type { ClaimPurpose, ClaimingTerm, JobLedger } from './job-ledger.js';
 import type { ParsedJobOptions } from './job-options.js';
 import { withInstant } from './schedule.js';
 import type { Claimed, MissedInstants } from './schedule.js';
@@ -18,7 +18,7 @@ interface ClaimingJob {
 /** The claims of one term, and its knowledge of the claims of its job. */
 export class TermClaims {
   readonly #job: ClaimingJob;
-  readonly #termId: string;
+  readonly #term: ClaimingTerm;
   readonly #over: AbortSignal;
   /** Aborts when the drain of a stop is over: the outcome of a claim is not asked for any more. */
   readonly #abandoned = new AbortController();
@@ -31,9 +31,9 @@ export class TermClaims {
   #claiming: Promise<unknown> | undefined;
 
   /** @param over - Aborts with the term, or when the job is stopped. */
-  constructor(job: ClaimingJob, termId: string, over: AbortSignal) {
+  constructor(job: ClaimingJob, term: ClaimingTerm, over: AbortSignal) {
     this.#job = job;
-    this.#termId = termId;
+    this.#term = term;
     this.#over = over;
   }
 
@@ -83,7 +83,7 @@ export class TermClaims {
     if (!isDuringRun) this.#busySinceMs = ledger.time.nowMs();
     const claiming = settleClaim({
       ...{ clock, time: ledger.time, instantMs },
-      ask: ledger.claim(this.#termId, instantMs, this.#last, { runs, call, anchorMs }),
+      ask: ledger.claim(this.#term, instantMs, this.#last, { runs, call, anchorMs }),
       over: this.#over,
       givingUp: this.#abandoned.signal,
       failed: (error) => {

@@ -18,6 +18,7 @@ import type { Expression, Fields, Stage } from '../expressions.js';
 import { isOfJob, isWellFormedList, ownEntry, storedList, withEntry } from './job-list.js';
 import { MAX_JOBS } from '../lock-document.js';
 import type { Claim, Conclude, RunOutcome } from '../operation.js';
+import { isTermOver } from '../stored-lease.js';
 import { answered } from '../wake.js';
 
 /**
@@ -57,7 +58,8 @@ export interface StoredRun {
  *
  * - `claimed`: this claim, or an earlier copy of it, was applied. The term may start the run.
  * - `outdated`: the last claim of the job is not the one that the claim names.
- * - `deposed`: the attempt has no live term, or its lease is ending. No copy of the claim was or will be applied.
+ * - `deposed`: the term is over, or its lease is ending. No copy of the claim was applied. None will be either, because a
+ *   term that is over cannot go on, unless the server's clock is set back.
  * - `early`: the server's clock has not reached the instant.
  * - `uncalled`: the call that the claim answers is not pending any more.
  * - `full`: the job is new, and there are `MAX_JOBS` jobs already.
@@ -100,15 +102,13 @@ const IS_CLAIM: Expression = all(
 /** Whether the stored claims and calls are well-formed. It never fails, whatever is stored. */
 export const hasWellFormedJobs: Expression = all(isWellFormedList('claims', IS_CLAIM), hasWellFormedCalls);
 
-/**
- * Whether this attempt leads, its lease is not ending, and the transition of the election has not begun by the server's
- * clock.
- */
-const isTermOf = (id: string): Expression =>
+/** Whether this term goes on: its lease is not ending, and the transition of the election has not begun. */
+const isTerm = (id: string, token: number): Expression =>
   all(
     equal('$holder.id', idText(id)),
-    { $gt: [{ $subtract: ['$holder.expiresAt', '$holder.transitionMs'] }, NOW] },
+    equal('$holder.token', token),
     { $ne: ['$holder.ending', true] },
+    not(isTermOver('$holder')),
   );
 
 const isRepeated = (claimId: string): Expression => isIn(literal(claimId), '$own.claimId');
@@ -117,7 +117,7 @@ const isRepeated = (claimId: string): Expression => isIn(literal(claimId), '$own
  * The outcome of the first branch whose condition holds, else `claimed`. A repeat of a claim that was applied gets
  * `claimed` again, as long as no later claim of the job was applied.
  */
-function outcomeOf({ id, job, after, instant, claimId, call }: Claim): Expression {
+function outcomeOf({ id, token, job, after, instant, claimId, call }: Claim): Expression {
   const last: Expression = { $ifNull: [{ $first: '$own.instant' }, null] };
   const branches: readonly (readonly [Expression, ClaimOutcome])[] = [
     [isRepeated(claimId), 'claimed'],
@@ -125,7 +125,7 @@ function outcomeOf({ id, job, after, instant, claimId, call }: Claim): Expressio
     // branch comes before the one about the term, so that `deposed` proves that no earlier copy of the claim was
     // applied.
     [any(not(equal(last, after)), { $gte: [last, instant] }), 'outdated'],
-    [not(isTermOf(id)), 'deposed'],
+    [not(isTerm(id, token)), 'deposed'],
     [{ $gt: [instant, NOW] }, 'early'],
     ...(call === undefined ? [] : [[not(isCallPending(job, call)), 'uncalled'] as const]),
     [all(equal('$own', []), { $gte: [{ $size: storedList('claims') }, MAX_JOBS] }), 'full'],

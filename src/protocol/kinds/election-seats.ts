@@ -1,4 +1,4 @@
-import { NOW, all, any, equal, hasType, idText, isIn, literal, not, filter, when } from '../expressions.js';
+import { all, any, equal, hasType, idText, isIn, literal, not, filter, when } from '../expressions.js';
 import type { Expression, Stage } from '../expressions.js';
 import { call } from '../jobs/job-calls.js';
 import { claim, conclude, hasWellFormedJobs } from '../jobs/job-claims.js';
@@ -7,6 +7,7 @@ import { MAX_LEASE_MS } from '../lock-document.js';
 import { mutexSeats } from './mutex-seats.js';
 import type { HandOver } from '../operation.js';
 import type { SeatRules } from '../seats.js';
+import { isTermOver } from '../stored-lease.js';
 import { departed } from '../wake.js';
 
 const holder = leaseSlot('holder');
@@ -30,10 +31,7 @@ const hasRoomForTransition: Expression = {
  * Whether this is the transition of the election: the leader has not extended its lease in time, and was not asked to
  * release. Only the candidate of that lease may enter.
  */
-const isInTransition: Expression = all(
-  { $lte: [{ $subtract: ['$holder.expiresAt', '$holder.transitionMs'] }, NOW] },
-  { $ne: ['$holder.ending', true] },
-);
+const isInTransition: Expression = all(isTermOver('$holder'), { $ne: ['$holder.ending', true] });
 
 /** The waiters of this candidate. */
 const standingAs = (candidateId: Expression): Expression =>
@@ -56,6 +54,8 @@ export const electionSeats: SeatRules = {
   entering: {
     $slice: [when(holder.isEmpty, '$queue', when(isInTransition, standingAs('$holder.candidateId'), [])), 1],
   },
+  // A term that is over is not extended, although its lease is live: `deposed` is the final answer to a claim.
+  extend: (ids) => ({ holder: when(isTermOver('$holder'), '$holder', holder.extended(ids)) }),
   requestFields: ({ candidateId = '', value = '', transitionMs = 0 }) => ({
     candidateId: literal(candidateId),
     value: literal(value),

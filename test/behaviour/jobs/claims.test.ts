@@ -4,6 +4,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { electionSeats } from '../../../src/protocol/kinds/election-seats.js';
 import { MAX_JOBS } from '../../../src/protocol/lock-document.js';
+import type { Lease } from '../../../src/protocol/lock-document.js';
 import type { ClaimOutcome, StoredClaim } from '../../../src/protocol/jobs/job-claims.js';
 import type { Claim, Operation } from '../../../src/protocol/operation.js';
 import { answerTo } from '../../../src/protocol/wake.js';
@@ -40,6 +41,7 @@ let nonces = 0;
 const claimOf = (overrides: Partial<Claim> = {}): Claim => ({
   type: 'claim',
   id: 'w1',
+  token: 1,
   job: 'j',
   instant: ago(1_000),
   after: null,
@@ -48,8 +50,15 @@ const claimOf = (overrides: Partial<Claim> = {}): Claim => ({
   ...overrides,
 });
 
+/** The token of the term; 1, which no term has, if there is none. */
+async function tokenOf(name: string): Promise<number> {
+  const { holder } = ((await driver.read(name)) ?? {}) as { holder?: Lease | null };
+  return Number(holder?.token ?? 1);
+}
+
+/** The answer to a claim, by default of the present term. */
 async function answerOf(name: string, overrides?: Partial<Claim>): Promise<string | undefined> {
-  const claim = claimOf(overrides);
+  const claim = claimOf({ token: await tokenOf(name), ...overrides });
   const { reply } = await driver.apply(name, [claim]);
   return answerTo(reply.wake, claim.nonce);
 }
@@ -133,11 +142,12 @@ describe('a claim', () => {
   it('can share one update with others, each judged by what the claims before it stored', async () => {
     const name = await led();
     const [first, second] = [ago(2_000), ago(1_000)];
+    const token = await tokenOf(name);
     const claims = [
-      claimOf({ instant: first }),
-      claimOf({ instant: first, claimId: 'c2' }),
-      claimOf({ instant: second, after: first, claimId: 'c3' }),
-      claimOf({ instant: second, job: 'k', claimId: 'c4' }),
+      claimOf({ token, instant: first }),
+      claimOf({ token, instant: first, claimId: 'c2' }),
+      claimOf({ token, instant: second, after: first, claimId: 'c3' }),
+      claimOf({ token, instant: second, job: 'k', claimId: 'c4' }),
     ];
     const { reply } = await driver.apply(name, [...claims, extend('w1')]);
     const answers = claims.map(({ nonce }) => answerTo(reply.wake, nonce));
@@ -177,6 +187,7 @@ const last = ago(60_000);
 const REFUSED: readonly Refused[] = [
   { why: 'an unknown attempt', answer: 'deposed', claim: { id: 'w9' } },
   { why: 'a waiter', answer: 'deposed', claim: { id: 'w2' } },
+  { why: 'another term of the same attempt', answer: 'deposed', claim: { token: 7 } },
   {
     why: 'a released lease',
     answer: 'deposed',
@@ -261,6 +272,44 @@ describe('a claim has no effect', () => {
     const name = driver.newName();
     expect(await driver.send(name, [claimOf()])).toBeNull();
     expect(await driver.read(name)).toBeNull();
+  });
+});
+
+describe('a claim that was told that its term is over has no effect later,', () => {
+  const inTransition = async (): Promise<string> => {
+    const name = await led(60_000);
+    await driver.lapse(name, ['w1'], new Date(Date.now() + 30_000));
+    return name;
+  };
+
+  /** `meanwhile` happens between the answer and the arrival of an earlier copy. */
+  const staysDeposed = async (
+    name: string,
+    claim: Partial<Claim>,
+    meanwhile: () => Promise<unknown>,
+  ): Promise<void> => {
+    expect(await answerOf(name, claim)).toBe('deposed');
+    await meanwhile();
+    expect((await driver.read(name))?.['holder']).toMatchObject({ id: 'w1' });
+    expect(await answerOf(name, claim)).toBe('deposed');
+    expect(await claimsOf(name)).toEqual([]);
+  };
+
+  it('although an extension arrives in the transition of the election', async () => {
+    const name = await inTransition();
+    await staysDeposed(name, { instant: ago(1_000) }, () => driver.extend(name, ['w1'], 30_000, 60_000));
+  });
+
+  it('although a look arrives in the transition of the election', async () => {
+    const name = await inTransition();
+    await staysDeposed(name, { instant: ago(1_000) }, () => driver.apply(name, [extend('w1')]));
+  });
+
+  it('although a late copy of the request is elected', async () => {
+    const name = await led();
+    const claim = { instant: ago(1_000), token: await tokenOf(name) };
+    await driver.apply(name, [evict('w1')]);
+    await staysDeposed(name, claim, () => driver.apply(name, [leave('w2'), enqueue('w1', standing())]));
   });
 });
 

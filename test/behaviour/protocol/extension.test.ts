@@ -6,7 +6,13 @@ import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import { transition } from '../../../src/protocol/pipeline/transition.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { versionOf } from '../../judge/lock-version.js';
-import { ALL_SEATS, KINDS, KINDS_BY_LEASE_FIELDS, READER_WRITER } from '../../model/documents/lock-kinds.js';
+import {
+  ALL_SEATS,
+  ELECTION,
+  KINDS,
+  KINDS_BY_LEASE_FIELDS,
+  READER_WRITER,
+} from '../../model/documents/lock-kinds.js';
 import { LEASE_MS, NONCE, RETENTION_MS, enqueue, extend } from '../../model/documents/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));
@@ -75,6 +81,17 @@ describe.each(ways)('extending by %s', (_, wake, extendBy) => {
     const holder = { ...(before?.['holder'] as object), expiresAt: new Date(nowMs + 60_000) };
     expect(await driver.read(name)).toEqual({ ...before, holder, wake });
   });
+});
+
+it('a term that is over is not extended, although its lease is live in the transition of the election', async () => {
+  await using elections = new LockDocumentDriver(inject('mongoUri'), ELECTION.seats);
+  const name = elections.newName();
+  await elections.apply(name, [enqueue('wh', { candidateId: 'a', value: '', transitionMs: 60_000 })]);
+  const expiresAt = new Date(Date.now() + 30_000);
+  await elections.lapse(name, ['wh'], expiresAt);
+  await elections.extend(name, ['wh'], LEASE_MS, RETENTION_MS);
+  await elections.apply(name, [extend('wh')]);
+  expect(versionOf(await elections.read(name)).leases).toMatchObject([{ id: 'wh', expiresAt }]);
 });
 
 describe('extending by an operation', () => {

@@ -58,7 +58,16 @@ export const raiseFence = (id: string, token: number): Operation => ({
 });
 
 export const claim = (id: string, job: string, after: Date | null = null): Operation => ({
-  ...{ type: 'claim', id, job, instant: new Date(Date.now() - 1_000), after, claimId: 'c', nonce: NONCE },
+  ...{
+    type: 'claim',
+    id,
+    token: 1,
+    job,
+    instant: new Date(Date.now() - 1_000),
+    after,
+    claimId: 'c',
+    nonce: NONCE,
+  },
 });
 
 export const conclude = (id: string, job: string): Operation => ({

@@ -230,6 +230,13 @@ const handOver = (client: number, to: number): Event =>
 /** Begins the transition of the client, if it leads by now. */
 const fallSilent = (client: number): Event => ({ type: 'lapse', target: `w${client}`, when: 'silent' });
 
+/** Claims an instant of its job, under the same claim id each time. */
+const claim = (client: number): Event =>
+  update(client, {
+    ...{ type: 'claim', target: `w${client}`, isPresent: true, job: `j${client}`, inMs: -1 },
+    ...{ isInformed: true, claimId: `c${client}`, runs: true, call: undefined, nonce: `${client}` },
+  });
+
 const askToGo = (client: number): Event => update(client, { type: 'ask', targets: [`w${client}`] });
 
 const again = (client: number): string => `w${client + 3}`;
@@ -253,6 +260,14 @@ const ELECTION: Scripts = {
     stand(client, 'silent', again(client)),
     leave(client),
     leave(client, again(client)),
+  ],
+  'falls silent, claims, and a late extension and a late copy of the claim arrive': (client) => [
+    stand(client, 'silent'),
+    fallSilent(client),
+    claim(client),
+    extend(client),
+    claim(client),
+    leave(client),
   ],
   'falls silent, and dies': (client) => [stand(client, 'silent'), fallSilent(client), lapse(client)],
   'is asked to end its term, and waits behind it': (client) => [

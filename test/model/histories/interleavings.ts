@@ -101,6 +101,7 @@ function step(kind: ModelKind, { model, lastToken }: State, event: Event, nowMs:
     nowMs,
     resolve: (target: string) => target,
     lastChangeOf: () => 0,
+    tokenOf: (id: string) => leasesOf(model).find((lease) => lease.id === id)?.token ?? 1,
     lastClaimOf: () => null,
     lastRunOf: () => null,
     lastCallOf: () => 0,
@@ -133,6 +134,8 @@ function lapsed(model: Stored, { target: id, when }: Extract<Event, { type: 'lap
   };
   return { type: 'lock', document: { ...document, ...change } };
 }
+
+const leasesOf = (model: Stored): readonly Lease[] => (model.type === 'lock' ? model.document.leases : []);
 
 const storedOf = (kind: ModelKind, model: Stored): Readonly<Record<string, unknown>> | null =>
   model.type === 'lock' ? toStored(kind, 'm', model.document) : null;

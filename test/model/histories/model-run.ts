@@ -6,6 +6,7 @@ import type { Operation } from '../../../src/protocol/operation.js';
 import type { Coverage } from './coverage.js';
 import { FIELD_CORRUPTIONS } from '../documents/field-corruptions.js';
 import { isNamed, judge, setsLimit } from '../../judge/invariants.js';
+import { DeposedTerms } from './deposed-terms.js';
 import type { LockDocumentDriver, StoredDocument } from '../documents/lock-document-driver.js';
 import type { TestedKind } from '../documents/lock-kinds.js';
 import { fieldOf, versionOf } from '../../judge/lock-version.js';
@@ -33,6 +34,7 @@ export class ModelRun {
   readonly #coverage: Coverage | undefined;
   #model: Stored = { type: 'missing' };
   #otherKind: OtherKind | undefined;
+  readonly #deposed = new DeposedTerms();
   #lastToken = 0;
   /** How many fast paths were tried. Every other one may create the document. */
   #shorts = 0;
@@ -90,6 +92,7 @@ export class ModelRun {
     { takingOver, short }: { readonly takingOver: boolean; readonly short: boolean },
   ): Promise<void> {
     const before = this.#model;
+    const claimsBefore = this.#claims;
     const [only, ...others] = operations;
     if (short && only !== undefined && others.length === 0 && (await this.#updateShortly(only, process)))
       return;
@@ -103,6 +106,7 @@ export class ModelRun {
       return;
     }
     compareReply(this.#kind, answer.reply, step, operations, { process, counts });
+    this.#deposed.note(claimsBefore, operations, this.#claims, answer.reply.wake);
     if (step.after.type === 'other-kind') this.#coverage?.noteRefusals(step.refusals);
     this.#compareStored(answer.stored);
     if (step.after.type === 'lock') this.#judge(before, operations, step, versionOf(answer.stored));
@@ -178,6 +182,7 @@ export class ModelRun {
     if (when === 'silent' && transitionMs < 30_000) return;
     const inMs = { past: -1, now: 0, ahead: 2 * DAY_MS, silent: transitionMs - 1 }[when];
     const to = new Date(this.#nowMs + inMs);
+    if (when === 'ahead') this.#deposed.forget();
     await this.#driver.lapse(this.#name, [id], when === 'now' ? '$$NOW' : to);
     const expiresAt = when === 'now' ? await this.#storedExpiry(id) : to;
     this.#become(document, {
@@ -274,6 +279,7 @@ export class ModelRun {
       nowMs: this.#nowMs,
       resolve: (target) => this.#resolve(target),
       lastChangeOf: (id) => this.#leases.find((lease) => lease.id === id)?.change ?? 0,
+      tokenOf: (id) => this.#leases.find((lease) => lease.id === id)?.token ?? 1,
       lastClaimOf: (job) => this.#claims?.find((claim) => claim.job === job)?.instant ?? null,
       lastRunOf: (job) => this.#claims?.find((claim) => claim.job === job)?.run?.instant ?? null,
       lastCallOf: (job) => this.#calls?.find((call) => call.job === job)?.asked ?? 0,

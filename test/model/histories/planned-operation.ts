@@ -42,6 +42,8 @@ export type PlannedOperation =
   | {
       readonly type: 'claim';
       readonly target: Target;
+      /** Whether the claim is for the present term of the attempt; otherwise for an earlier term. */
+      readonly isPresent: boolean;
       readonly job: string;
       readonly inMs: number;
       /** Whether the claim names the instant that was claimed last. */
@@ -137,6 +139,8 @@ export interface Knowledge {
   readonly resolve: (target: Target) => string;
   /** The number of the last change of mode of this lease; 0 if there was none. */
   readonly lastChangeOf: (id: string) => number;
+  /** The token of this lease; 1, which no lease has, if there is none. */
+  readonly tokenOf: (id: string) => number;
   /** The instant that this job claimed last. */
   readonly lastClaimOf: (job: string) => Date | null;
   /** The instant of its last run. */
@@ -176,11 +180,13 @@ export function settle(planned: PlannedOperation, knowledge: Knowledge): Operati
     case 'handOver':
       return { type: 'handOver', id: resolve(planned.target), candidateId: planned.candidateId };
     case 'claim': {
-      const { type, target, job, inMs, isInformed, claimId, runs, call, nonce } = planned;
+      const { type, target, isPresent, job, inMs, isInformed, claimId, runs, call, nonce } = planned;
       const after = isInformed ? knowledge.lastClaimOf(job) : new Date(nowMs - 7);
+      const id = resolve(target);
       const claim = {
         type,
-        id: resolve(target),
+        id,
+        token: knowledge.tokenOf(id) - (isPresent ? 0 : 1),
         job,
         instant: new Date(nowMs + inMs),
         after,

@@ -138,6 +138,7 @@ const job = fc.constantFrom('mail', 'mail', '$holder', 'a.b', '__proto__', '');
 const claim: fc.Arbitrary<PlannedOperation> = fc.record({
   type: fc.constant('claim'),
   target: fc.oneof({ weight: 4, arbitrary: fc.constant('holder') }, { weight: 1, arbitrary: target }),
+  isPresent: fc.constantFrom(...always(7, true), false),
   job,
   inMs: fc.constantFrom(-60_000, -1, -1, 0, 60_000),
   isInformed: fc.constantFrom(true, true, true, false),

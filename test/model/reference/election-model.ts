@@ -74,13 +74,14 @@ function claim(draft: DraftedDocument, operation: Claim): void {
 
 function outcomeOf(
   { leases: [leader], nowMs, claims = [], calls = [] }: DraftedDocument,
-  { id, job, instant, after, claimId, call: answers }: Claim,
+  { id, token, job, instant, after, claimId, call: answers }: Claim,
   last: StoredClaim | undefined,
 ): ClaimOutcome {
   if (last?.claimId === claimId) return 'claimed';
   if (last?.instant.getTime() !== after?.getTime()) return 'outdated';
   if (last !== undefined && last.instant >= instant) return 'outdated';
-  if (leader?.id !== id || leader.ending === true || isSilent(leader, nowMs)) return 'deposed';
+  if (leader?.id !== id || leader.token !== token) return 'deposed';
+  if (leader.ending === true || isSilent(leader, nowMs)) return 'deposed';
   if (instant.getTime() > nowMs) return 'early';
   const called = calls.find((each) => each.job === job);
   if (answers !== undefined && !(called?.asked === answers && isPending(called, nowMs))) return 'uncalled';

@@ -46,7 +46,7 @@ export class DraftedDocument {
   }
 
   extendLeases(ids: readonly string[]): void {
-    this.change(ids, (lease) => (lease.ending === true ? lease : leasedFrom(lease, this.nowMs)));
+    this.change(ids, (lease) => (isExtendable(lease, this.nowMs) ? leasedFrom(lease, this.nowMs) : lease));
   }
 
   /** Moves the last lease to the position of the one that leaves, because positions have no meaning. */
@@ -72,6 +72,10 @@ export class DraftedDocument {
 
 const isLive = ({ expiresAt }: { readonly expiresAt: Date }, nowMs: number): boolean =>
   expiresAt.getTime() > nowMs;
+
+/** A lease that is ending stays as it is, and so does the lease of a term that is over. */
+const isExtendable = ({ ending, expiresAt, transitionMs = 0 }: Lease, nowMs: number): boolean =>
+  ending !== true && expiresAt.getTime() - transitionMs > nowMs;
 
 /** Extends a lease or a place from now, but not to an earlier expiry than the stored one. */
 export const leasedFrom = <M extends Lease | Waiter>(member: M, nowMs: number): M => ({
