@@ -53,7 +53,7 @@ const claimOf = (overrides: Partial<Claim> = {}): Claim => ({
 /** The token of the term; 1, which no term has, if there is none. */
 async function tokenOf(name: string): Promise<number> {
   const { holder } = ((await driver.read(name)) ?? {}) as { holder?: Lease | null };
-  return Number(holder?.token ?? 1);
+  return holder?.token ?? 1;
 }
 
 /** The answer to a claim, by default of the present term. */
@@ -275,7 +275,7 @@ describe('a claim has no effect', () => {
   });
 });
 
-describe('a claim that was told that its term is over has no effect later,', () => {
+describe('a claim that was told that its term is over', () => {
   const inTransition = async (): Promise<string> => {
     const name = await led(60_000);
     await driver.lapse(name, ['w1'], new Date(Date.now() + 30_000));
@@ -295,17 +295,17 @@ describe('a claim that was told that its term is over has no effect later,', () 
     expect(await claimsOf(name)).toEqual([]);
   };
 
-  it('although an extension arrives in the transition of the election', async () => {
+  it('has no effect later, although an extension arrives in the transition of the election', async () => {
     const name = await inTransition();
     await staysDeposed(name, { instant: ago(1_000) }, () => driver.extend(name, ['w1'], 30_000, 60_000));
   });
 
-  it('although a look arrives in the transition of the election', async () => {
+  it('has no effect later, although a look arrives in the transition of the election', async () => {
     const name = await inTransition();
     await staysDeposed(name, { instant: ago(1_000) }, () => driver.apply(name, [extend('w1')]));
   });
 
-  it('although a late copy of the request is elected', async () => {
+  it('has no effect later, although a late copy of the request is elected', async () => {
     const name = await led();
     const claim = { instant: ago(1_000), token: await tokenOf(name) };
     await driver.apply(name, [evict('w1')]);
