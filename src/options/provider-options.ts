@@ -39,7 +39,10 @@ export interface LockProviderOptions {
   clockAllowanceMs?: number | undefined;
   /** How long one call to the store may take, in ms: 10 to 600,000, default 5,000. */
   storeTimeoutMs?: number | undefined;
-  /** The shortest and the longest pause between two polls, in ms, if polling is used. Default: 10 and 800. */
+  /**
+   * The first and the longest pause between two polls of waiters, in ms, if polling is used. The pauses grow from the
+   * first to the longest one. Up to a quarter of each is taken off at random. Default: 10 and 800.
+   */
   pollMs?:
     | {
         /** The first pause of a wait, in ms. */
