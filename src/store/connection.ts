@@ -12,7 +12,10 @@ import { troubleOf } from './trouble.js';
 
 /** One command, followed to find out whether it can have reached a server. */
 export interface Sending {
-  /** False only if no server was reachable at any time from the beginning of the call until now. */
+  /**
+   * False only if no server was reachable at any time from the beginning of the call until now, according to the
+   * driver's monitors.
+   */
   mayHaveBeenSent(): boolean;
 }
 
@@ -25,8 +28,12 @@ export class Connection implements TopologyObserver {
   readonly #client: MongoClient;
   /** The last description that the driver reported; `undefined` before the first one. */
   #description: TopologyDescription | undefined;
+  /** Whether the client has no connection, until it begins to search for its servers again. */
+  #isClosed = false;
   /** The number of times that the driver has begun to search for its servers. */
   #searches = 0;
+  /** The number of times that the client was closed before the driver had reported anything. */
+  #unreportedClosings = 0;
   /** The number of reported changes that showed a reachable server. */
   #reachableReports = 0;
   #reconnecting: Promise<void> | undefined;
@@ -44,9 +51,10 @@ export class Connection implements TopologyObserver {
     Connection.#shared.leave(this.#client);
   }
 
-  /** Only `SharedPerClient` calls this method and `changed`. */
+  /** Only `SharedPerClient` calls this method, `closed` and `changed`. */
   forget(): void {
     this.#description = undefined;
+    this.#isClosed = false;
   }
 
   /**
@@ -58,16 +66,11 @@ export class Connection implements TopologyObserver {
 
   /** Begins to follow one command. */
   sending(): Sending {
-    const [searches, reachableReports, wasReachable] = [
-      this.#searches,
-      this.#reachableReports,
-      this.#mayReach,
-    ];
+    const reachableReports = this.#reachableReports;
+    const couldReachAtStart = this.#couldReachNow();
     return {
       mayHaveBeenSent: () =>
-        this.#mayReach ||
-        this.#reachableReports > reachableReports ||
-        (wasReachable && this.#searches === searches),
+        this.#mayReach || this.#reachableReports > reachableReports || couldReachAtStart(),
     };
   }
 
@@ -100,11 +103,26 @@ export class Connection implements TopologyObserver {
 
   /** Whether a command that is sent now may reach a server; true if the driver has not reported anything. */
   get #mayReach(): boolean {
-    return this.#description === undefined || isReachable(this.#description);
+    return !this.#isClosed && (this.#description === undefined || isReachable(this.#description));
+  }
+
+  /** Returns a function that tells whether a command may have reached a server at the time of this call. */
+  #couldReachNow(): () => boolean {
+    const [mayReach, isReported] = [this.#mayReach, this.#description !== undefined];
+    if (!mayReach || isReported) return () => mayReach;
+    const [searches, closings] = [this.#searches, this.#unreportedClosings];
+    // A client that begins to search without being closed first had no connection until then.
+    return () => this.#searches === searches || this.#unreportedClosings > closings;
+  }
+
+  closed(): void {
+    if (this.#description === undefined) this.#unreportedClosings += 1;
+    this.#isClosed = true;
   }
 
   changed({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
     this.#description = newDescription;
+    this.#isClosed = false;
     // The previous description has no servers only when the client begins to search for them.
     if (previousDescription.servers.size === 0) this.#searches += 1;
     if (isReachable(newDescription)) this.#reachableReports += 1;

@@ -37,9 +37,13 @@ export class PrimaryWatch implements TopologyObserver {
     PrimaryWatch.#shared.leave(this.#client);
   }
 
-  /** Only `SharedPerClient` calls this method and `changed`. */
+  /** Only `SharedPerClient` calls this method, `closed` and `changed`. */
   forget(): void {
     this.#primary = undefined;
+  }
+
+  closed(): void {
+    this.#primary = null;
   }
 
   /** Calls back once when another primary replaces the present one. Returns a function to unsubscribe. */

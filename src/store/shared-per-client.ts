@@ -1,23 +1,27 @@
 import type { MongoClient, TopologyDescriptionChangedEvent } from 'mongodb';
 
-const EVENT = 'topologyDescriptionChanged';
+const CHANGED = 'topologyDescriptionChanged';
+const CLOSED = 'topologyClosed';
 
 /** Learns from what the driver's monitors report. */
 export interface TopologyObserver {
   changed(event: TopologyDescriptionChangedEvent): void;
+  /** The client was closed, or its first connect has failed: it has no connection until it begins to search again. */
+  closed(): void;
   /** The last user has left. Later changes are not reported, so the observer must forget what would become stale. */
   forget(): void;
 }
 
 interface Share<T> {
   readonly observer: T;
-  readonly listener: (event: TopologyDescriptionChangedEvent) => void;
+  readonly changed: (event: TopologyDescriptionChangedEvent) => void;
+  readonly closed: () => void;
   users: number;
 }
 
 /**
  * One observer for each client. All providers of a client share it, because Node warns of a leak at the eleventh
- * listener.
+ * listener for an event.
  */
 export class SharedPerClient<T extends TopologyObserver> {
   readonly #create: (client: MongoClient) => T;
@@ -30,7 +34,7 @@ export class SharedPerClient<T extends TopologyObserver> {
   /** Returns the observer of this client. Call `leave` when it is not used any more. */
   join(client: MongoClient): T {
     const share = this.#shares.get(client) ?? this.#newShare(client);
-    if (share.users === 0) client.on(EVENT, share.listener);
+    if (share.users === 0) client.on(CHANGED, share.changed).on(CLOSED, share.closed);
     share.users += 1;
     return share.observer;
   }
@@ -40,16 +44,22 @@ export class SharedPerClient<T extends TopologyObserver> {
     if (share === undefined) return;
     share.users -= 1;
     if (share.users > 0) return;
-    client.off(EVENT, share.listener);
+    client.off(CHANGED, share.changed).off(CLOSED, share.closed);
     share.observer.forget();
   }
 
   #newShare(client: MongoClient): Share<T> {
     const observer = this.#create(client);
-    const listener = (event: TopologyDescriptionChangedEvent): void => {
-      observer.changed(event);
+    const share = {
+      observer,
+      changed: (event: TopologyDescriptionChangedEvent): void => {
+        observer.changed(event);
+      },
+      closed: (): void => {
+        observer.closed();
+      },
+      users: 0,
     };
-    const share = { observer, listener, users: 0 };
     this.#shares.set(client, share);
     return share;
   }

@@ -51,6 +51,16 @@ describe('a call that waits for an answer from a primary', () => {
     expect(errors).toHaveLength(1);
   });
 
+  it('is not ended by the first primary after a close of the client', () => {
+    changes(null, 'a');
+    client.emit('topologyClosed', {});
+    const { errors } = call();
+    changes(null, 'b');
+    expect(errors).toEqual([]);
+    changes('b', 'c');
+    expect(errors).toEqual(['no answer from b, and c is the primary now']);
+  });
+
   it('is not ended by other changes, or when the same primary comes back', () => {
     changes(null, 'a');
     const { errors } = call();
