@@ -1,4 +1,4 @@
-import { StoreUnavailableError, UnsupportedServerError } from '../errors.js';
+import { ProviderClosedError, StoreUnavailableError, UnsupportedServerError } from '../errors.js';
 import { LeaseholdError } from '../leasehold-error.js';
 import { outcomeOfError } from '../store/outcome.js';
 import type { StoreSeat, Store, SeatRequest } from './store.js';
@@ -81,8 +81,10 @@ export class StoreHealth {
       this.#answered.add(store);
       return seat;
     } catch (error) {
+      // If the provider closes, the store has said nothing.
+      if (!(error instanceof LeaseholdError) || error instanceof ProviderClosedError) throw error;
       if (isAnswer(error)) this.#answered.add(store);
-      if (error instanceof LeaseholdError) this.#conditions.set(store, conditionAfter(error));
+      this.#conditions.set(store, conditionAfter(error));
       throw error;
     }
   }
@@ -99,14 +101,16 @@ function conditionAfter(error: LeaseholdError): Condition {
   return outcome.type === 'refused' && outcome.byServer ? 'refusing' : 'silent';
 }
 
+/** The names of the errors by which a server answers. */
+const SERVER_ERRORS: ReadonlySet<string> = new Set(['MongoServerError', 'MongoWriteConcernError']);
+
 /**
  * Whether the error counts as an answer of the store. A `StoreUnavailableError` counts only if its cause is an error of
- * the server. Every other error of this library counts.
+ * the server. Every other error that a try of an open provider throws counts.
  */
-function isAnswer(error: unknown): boolean {
-  if (!(error instanceof StoreUnavailableError)) return error instanceof LeaseholdError;
-  return error.cause instanceof Error && error.cause.name === 'MongoServerError';
-}
+const isAnswer = (error: LeaseholdError): boolean =>
+  !(error instanceof StoreUnavailableError) ||
+  (error.cause instanceof Error && SERVER_ERRORS.has(error.cause.name));
 
 const causeOf = (error: unknown): unknown =>
   error instanceof StoreUnavailableError ? (error.cause ?? error) : error;

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 
-import { CorruptLockDocumentError, StoreUnavailableError } from '../../../src/errors.js';
+import {
+  AcquireTimeoutError,
+  CorruptLockDocumentError,
+  ProviderClosedError,
+  StoreUnavailableError,
+  UnsupportedServerError,
+} from '../../../src/errors.js';
+import { StoreHealth } from '../../../src/quorum/store-health.js';
+import type { SeatRequest, Store } from '../../../src/quorum/store.js';
 import { later, rejection, settled } from '../../../lab/patience.js';
 import { MockQuorum, hangs, holder, inTime, isSilent, refuses } from './mock-stores.js';
 import type { MockStore } from './mock-stores.js';
@@ -32,6 +40,86 @@ function slowly(quorum: MockQuorum, says: MockStore['says']): () => void {
   };
   return answer;
 }
+
+describe('a failed try tells about its store', () => {
+  const unavailable = (cause: unknown): Error => new StoreUnavailableError('m', false, cause);
+  const missed = Object.assign(new Error('not replicated'), { name: 'MongoWriteConcernError' });
+
+  it.each([
+    {
+      what: 'that the lock is busy',
+      error: new AcquireTimeoutError('m', { waitedMs: 0 }),
+      hasAnswered: true,
+      mayGrant: true,
+    },
+    {
+      what: 'that a document is corrupt',
+      error: new CorruptLockDocumentError('m'),
+      hasAnswered: true,
+      mayGrant: true,
+    },
+    {
+      what: 'that it lacks something',
+      error: new UnsupportedServerError('m', 'old'),
+      hasAnswered: true,
+      mayGrant: false,
+    },
+    {
+      what: 'that it refuses',
+      error: unavailable(serverError('not authorized', 13)),
+      hasAnswered: true,
+      mayGrant: false,
+    },
+    {
+      what: 'that it has no primary',
+      error: unavailable(serverError('not primary', 10_107)),
+      hasAnswered: true,
+      mayGrant: false,
+    },
+    {
+      what: 'that a majority did not confirm',
+      error: unavailable(missed),
+      hasAnswered: true,
+      mayGrant: false,
+    },
+    {
+      what: 'nothing but silence',
+      error: unavailable(new Error('no answer')),
+      hasAnswered: false,
+      mayGrant: false,
+    },
+    {
+      what: 'nothing, as the provider closes',
+      error: new ProviderClosedError('m'),
+      hasAnswered: false,
+      mayGrant: true,
+    },
+    {
+      what: 'nothing, by any other error',
+      error: new TypeError('a bug'),
+      hasAnswered: false,
+      mayGrant: true,
+    },
+  ])('$what', async ({ error, hasAnswered, mayGrant }) => {
+    const health = new StoreHealth();
+    const store = { try: () => Promise.reject(error) } as unknown as Store;
+    expect(
+      await rejection(health.try(store, { name: 'm' } as SeatRequest, new AbortController().signal)),
+    ).toBe(error);
+    expect(health.hasAnswered(store)).toBe(hasAnswered);
+    expect(health.mayGrant(store)).toBe(mayGrant);
+  });
+
+  it('but not when the provider closes: a silent store stays silent', async () => {
+    const health = new StoreHealth();
+    const errors = [unavailable(new Error('no answer')), new ProviderClosedError('m')];
+    const store = { try: () => Promise.reject(errors.shift() ?? new Error('no more')) } as unknown as Store;
+    for (let tries = 0; tries < 2; tries += 1) {
+      await rejection(health.try(store, { name: 'm' } as SeatRequest, new AbortController().signal));
+    }
+    expect(health.isSilent(store)).toBe(true);
+  });
+});
 
 describe('a store that refuses', () => {
   it('is asked by each request: the refusal of one lock fails no request for another', async () => {
