@@ -136,14 +136,14 @@ export interface HandOver {
 }
 
 /**
- * Claims an instant of a job of an election, for the term with this id and token. The claim is applied only if the term may
- * still claim, the last claimed instant is `after`, `instant` is later than `after`, and the server's clock has reached
- * `instant` (`ClaimOutcome` has all conditions).
+ * Claims an instant of a job of an election, for the term with this id and token. The claim is applied only if the term
+ * may still claim, the last claimed instant is `after`, `instant` is later than `after`, and the server's clock has
+ * reached `instant` (`ClaimOutcome` has all conditions).
  */
 export interface Claim {
   readonly type: 'claim';
   readonly id: string;
-  /** A late copy of the term's request may be elected after the term. The new term has the same id, and another token. */
+  /** The token of the term. A late copy of its request may be elected after it: the same id, but another token. */
   readonly token: number;
   readonly job: string;
   readonly instant: Date;

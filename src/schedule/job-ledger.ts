@@ -89,8 +89,8 @@ export class JobLedger {
   }
 
   /**
-   * Returns a function that sends a claim of this instant for this term. Every call of the function sends the same claim
-   * again. The server applies the claim only if the last claim of the job is `after`.
+   * Returns a function that sends a claim of this instant for this term. Every call of the function sends the same
+   * claim again. The server applies the claim only if the last claim of the job is `after`.
    */
   claim(term: ClaimingTerm, instantMs: number, after: Claimed | null, purpose: ClaimPurpose): AskForClaim {
     const { runs, call, anchorMs } = purpose;

@@ -2,7 +2,10 @@ import type { StoredClaim } from '../protocol/jobs/job-claims.js';
 
 /** When a job is due, computed only from its claims and the time. All times are the server's, in ms. */
 export interface Schedule {
-  /** Whether the instants are a series that does not depend on the runs. Otherwise only the leader knows the next one. */
+  /**
+   * Whether the instants are a series that does not depend on the runs. Otherwise only the leader knows the next
+   * instant.
+   */
   readonly isSeries: boolean;
 
   /** The first instant of a job that has no claim yet; `null`: there is none. */

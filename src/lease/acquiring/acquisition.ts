@@ -198,9 +198,12 @@ export class Acquisition {
     const { attempt, wait } = this.#current;
     if (!attempt.mayBeStored) throw this.#reportTimeout();
     this.#answers.ending();
+    const place = { hasLapsed: false };
+    void wait.turn.then(({ type }) => (place.hasLapsed = type === 'lapsed'));
     const cancelled = within(this.#context.clock, CANCEL_GRACE_MS, this.#sendCancel(attempt));
     const first = await Promise.race([grantOrFailure(wait), cancelled, this.#aborted]);
-    if (first?.type === 'granted') return this.#accept(first, true);
+    // A late copy of the request may be granted after the place has lapsed. The waiting room gives that seat back.
+    if (first?.type === 'granted' && !place.hasLapsed) return this.#accept(first, true);
     if (first?.type === 'failed') throw this.#withdrawAndExplain(first.error);
     if (first?.type === 'aborted') throw withCallerFrames(first.errorOf);
     throw this.#reportTimeout(CANCEL_GRACE_MS);
@@ -276,8 +279,8 @@ export class Acquisition {
 }
 
 /**
- * The grant or the failure of a wait. A place that lapses while the cancel is in flight is ignored: the answer to the
- * cancel decides.
+ * The grant or the failure of a wait. If its place lapses while the cancel is in flight, the answer to the cancel ends
+ * the wait.
  */
 async function grantOrFailure({ turn }: TurnWait): Promise<Turn> {
   const ended = await turn;

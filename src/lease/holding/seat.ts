@@ -70,9 +70,9 @@ const MOVES: Moves<State> = {
 /**
  * One stored lease, as this process believes it. Callers use it by holds; a kept seat without a hold is idle.
  *
- * - `live`: until its deadline. Only an answer of the server moves the deadline, and backwards only after a suspension. → `lost`, with each of its
- *   holds, when the deadline has passed, the server says that the lease is gone, or the provider closes; → `given up`,
- *   while it is idle.
+ * - `live`: until its deadline. Only an answer of the server moves the deadline, and backwards only after a suspension.
+ *   → `lost`, with each of its holds, when the deadline has passed, the server says that the lease is gone, or the
+ *   provider closes; → `given up`, while it is idle.
  * - `lost`: final. A later extension does not revive the seat.
  * - `given up`: final. Giving up sends nothing: the process then gives the lease back by a command, or lets it expire.
  *

@@ -58,8 +58,8 @@ export interface StoredRun {
  *
  * - `claimed`: this claim, or an earlier copy of it, was applied. The term may start the run.
  * - `outdated`: the last claim of the job is not the one that the claim names.
- * - `deposed`: the term is over, or its lease is ending. No copy of the claim was applied. None will be either, because a
- *   term that is over cannot go on, unless the server's clock is set back.
+ * - `deposed`: the term is over, or its lease is ending. No copy of the claim was applied. None will be either, because
+ *   a term that is over cannot go on, unless the server's clock is set back.
  * - `early`: the server's clock has not reached the instant.
  * - `uncalled`: the call that the claim answers is not pending any more.
  * - `full`: the job is new, and there are `MAX_JOBS` jobs already.

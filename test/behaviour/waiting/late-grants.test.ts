@@ -1,0 +1,125 @@
+import { expect, it } from 'vitest';
+
+import { momentNow } from '../../../src/clock.js';
+import { AcquireTimeoutError } from '../../../src/errors.js';
+import type { AcquisitionContext } from '../../../src/lease/acquiring/acquisition-context.js';
+import { Acquisition } from '../../../src/lease/acquiring/acquisition.js';
+import { WaitingRoom } from '../../../src/lease/waiting/waiting-room.js';
+import { leaseTerms, parseProviderOptions } from '../../../src/options/provider-options.js';
+import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import type { Operation } from '../../../src/protocol/operation.js';
+import type { Reply } from '../../../src/protocol/replies/reply.js';
+import type { Combiner } from '../../../src/store/updates/combiner.js';
+import type { Outcome } from '../../../src/store/outcome.js';
+import type { Answer } from '../../../src/store/updates/combiner.js';
+import { later, rejection, settled } from '../../../lab/patience.js';
+import { ManualClock } from '../../support/manual-clock.js';
+
+const TIMEOUT_MS = 5_000;
+const SETTINGS = parseProviderOptions({});
+const TERMS = leaseTerms(SETTINGS, 30_000);
+
+const EMPTY: Reply = {
+  ...{ nowMs: 0, kind: 'mutex', isWellFormed: true, fence: 1, wake: [], leases: [], seated: 0 },
+  ...{ limit: undefined, places: [], waiters: 0, ownWaiters: undefined },
+  ...{ isWriterWaiting: false, earliestMs: null },
+};
+
+/** One request for a mutex. The test is its server. */
+class World {
+  readonly clock = new ManualClock();
+  readonly givenBack: string[] = [];
+  readonly room: WaitingRoom;
+  readonly acquisition: Acquisition;
+  /** The id of the attempt. */
+  id = '';
+  /** The operations that have no answer so far, by their type. */
+  readonly #sent = new Map<string, (outcome: Outcome<Answer>) => void>();
+
+  constructor() {
+    const { clock } = this;
+    const combiner = {
+      submit: (_name: string, _seats: unknown, operation: { type: string; id?: string }) => {
+        this.id ||= operation.id ?? '';
+        const outcome = new Promise((resolve) => this.#sent.set(operation.type, resolve));
+        return { outcome, withdraw: () => false };
+      },
+    } as unknown as Combiner;
+    this.room = new WaitingRoom(combiner, 'p', 10_000, clock, {
+      onUnclaimed: (_name, _seats, id) => this.givenBack.push(id),
+      onAskedToConfirm: () => undefined,
+      onOthersWait: () => undefined,
+      onCollectionGone: () => undefined,
+    });
+    this.room.wakeBy(
+      { gaplessSinceMs: 0, isPolling: false, listen: () => undefined },
+      { hurry: () => undefined },
+    );
+    const serverClock = { nowMs: () => 0, toLocalMs: (ms: number) => ms, aheadByMs: 0 };
+    const collection = { serverClock, isServerKnown: true, unanswered: () => new Error('no answer') };
+    const context = {
+      ...{ settings: SETTINGS, process: 'p', clock, report: () => undefined, collection, combiner },
+      ...{ room: this.room, makeWay: () => undefined, closing: new AbortController().signal },
+      releases: { giveBack: ({ id }: { id: string }) => this.givenBack.push(id) },
+    } as unknown as AcquisitionContext;
+    this.acquisition = new Acquisition(context, {
+      ...{ name: 'm', seats: mutexSeats, demand: () => ({}), terms: TERMS, timeoutMs: TIMEOUT_MS },
+      ...{ startedMs: clock.nowMs(), isNested: false, why: undefined, signal: undefined },
+    });
+  }
+
+  /** Answers the operation of this type, and shows the answer to the waiting room first, as the combiner does. */
+  async answer(type: Operation['type'], shown: Partial<Reply>): Promise<void> {
+    const sentAt = momentNow(this.clock);
+    const reply = { ...EMPTY, ...shown };
+    const answer: Answer = { wake: [], reply, nowMs: reply.nowMs, isSecondCopy: false };
+    this.room.answered('m', answer, sentAt);
+    this.#sent.get(type)?.({ type: 'done', value: answer, sentAt });
+    await settled();
+  }
+}
+
+const placeOf = (id: string): Partial<Reply> => ({
+  places: [{ id, expiresAt: new Date(TERMS.leaseMs), place: 0 }],
+  waiters: 1,
+});
+
+const leaseOf = (id: string): Partial<Reply> => ({
+  leases: [
+    {
+      ...{ id, process: 'p', token: 2, leaseMs: TERMS.leaseMs },
+      ...{ acquiredAt: new Date(0), expiresAt: new Date(TERMS.leaseMs) },
+    },
+  ],
+  seated: 1,
+});
+
+it('a grant that comes after its place has lapsed is given back, and not returned by a wait whose time is up', async () => {
+  const world = new World();
+  const acquired = later(world.acquisition.run());
+  await settled();
+  const { id } = world;
+  await world.answer('enqueue', placeOf(id));
+  world.room.onGap();
+  world.clock.advance(TIMEOUT_MS);
+  await settled();
+  // The document was deleted.
+  await world.answer('extend', {});
+  // A late copy of the request has made the document anew.
+  await world.answer('cancel', leaseOf(id));
+  expect(world.givenBack).toContain(id);
+  expect(await rejection(acquired)).toBeInstanceOf(AcquireTimeoutError);
+});
+
+it('a grant that comes before the cancel is returned, although the time is up', async () => {
+  const world = new World();
+  const acquired = later(world.acquisition.run());
+  await settled();
+  const { id } = world;
+  await world.answer('enqueue', placeOf(id));
+  world.clock.advance(TIMEOUT_MS);
+  await settled();
+  await world.answer('cancel', leaseOf(id));
+  expect(await acquired).toMatchObject({ id, token: 2 });
+  expect(world.givenBack).toEqual([]);
+});
