@@ -32,9 +32,9 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'lease/acquiring/acquisition.ts',
-        find: "    if (first?.type === 'granted') return this.#accept(first, true);\n",
+        find: "    if (first?.type === 'granted' && !place.hasLapsed) return this.#accept(first, true);\n",
         replace:
-          "    if (first?.type === 'granted') {\n      attempt.forget();\n      throw this.#reportTimeout();\n    }\n",
+          "    if (first?.type === 'granted' && !place.hasLapsed) {\n      attempt.forget();\n      throw this.#reportTimeout();\n    }\n",
       },
       {
         file: 'lease/waiting/waiting-room.ts',
