@@ -24,6 +24,8 @@ export interface LockAdapter<H extends Hold = Hold> {
   open(locks: LockProvider, name: string, options?: PrimitiveOptions): ExclusiveLock<H>;
   /** Prepares a name once before its use, for instance takes all permits but one; `locks` outlives the test. */
   prepare(locks: LockProvider, name: string): Promise<void>;
+  /** Whether a process keeps its seat between its callers. */
+  readonly keeps: boolean;
   /** How many leases `prepare` leaves in the first document. */
   readonly bystanders: number;
   /** The lock documents behind a name; a waiter is queued in the first one. */
@@ -43,6 +45,7 @@ export const PRIMITIVES = [
   'kept-semaphore-of-one',
   'semaphore-with-one-left',
   'composite-of-two',
+  'kept-composite-of-two',
 ] as const;
 export type Primitive = (typeof PRIMITIVES)[number];
 
@@ -52,6 +55,7 @@ export type ModeOfWaiting = (typeof MODES_OF_WAITING)[number];
 /** What is the same for every primitive whose name is one lock that needs no preparation. */
 const ONE_LOCK = {
   prepare: () => Promise.resolve(),
+  keeps: false,
   bystanders: 0,
   documentsOf: (name: string): readonly [string] => [name],
   addedBytes: 0,
@@ -64,18 +68,20 @@ export const mutex: LockAdapter<LockHandle> = {
   open: (locks, name, options) => locks.createMutex(name, options),
 };
 
-/** Short, so that a try of another provider soon finds the lock free. */
-const KEEP_MS = 50;
+/** Longer than any test, so that a process gives an idle seat back only because another request wants it. */
+export const KEEP_MS = 600_000;
 
 export const keptMutex: LockAdapter<LockHandle> = {
   ...ONE_LOCK,
   primitive: 'kept-mutex',
+  keeps: true,
   open: (locks, name, options) => locks.createMutex(name, { ...options, keepMs: KEEP_MS }),
 };
 
 export const keptSemaphoreOfOne: LockAdapter<PermitHandle> = {
   ...ONE_LOCK,
   primitive: 'kept-semaphore-of-one',
+  keeps: true,
   open: (locks, name, options) => locks.createSemaphore(name, 1, { ...options, keepMs: KEEP_MS }),
 };
 
@@ -159,8 +165,16 @@ export const compositeOfTwo: LockAdapter<TwoMutexes> = {
     };
   },
   prepare: () => Promise.resolve(),
+  keeps: false,
   bystanders: 0,
   documentsOf: (name) => [`${name}_1`, `${name}_2`],
   addedBytes: '_1'.length,
   tokensOf: ({ handles }) => handles.map(({ fencingToken }) => fencingToken),
+};
+
+export const keptCompositeOfTwo: LockAdapter<TwoMutexes> = {
+  ...compositeOfTwo,
+  primitive: 'kept-composite-of-two',
+  keeps: true,
+  open: (locks, name, options) => compositeOfTwo.open(locks, name, { ...options, keepMs: KEEP_MS }),
 };

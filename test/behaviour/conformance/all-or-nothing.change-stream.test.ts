@@ -1,3 +1,3 @@
 import { runOwnSuites } from './own-suites.js';
 
-runOwnSuites('all-or-nothing', 'change-stream');
+runOwnSuites('all-or-nothing', { wakeups: 'change-stream', keeps: false });

@@ -1,3 +1,3 @@
 import { runOwnSuites } from './own-suites.js';
 
-runOwnSuites('all-or-nothing', 'polling');
+runOwnSuites('all-or-nothing', { wakeups: 'polling', keeps: false });

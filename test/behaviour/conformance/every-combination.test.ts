@@ -9,6 +9,7 @@ import type { ModeOfWaiting } from './adapters.js';
 import type * as LockSuites from './lock-suites.js';
 import type { Subject } from './lock-world.js';
 import type * as OwnSuites from './own-suites.js';
+import type { OwnSubject } from './two-providers.js';
 
 /** The suites that a way of making a lock must run. */
 interface RequiredSuites {
@@ -25,13 +26,16 @@ const REQUIRED_SUITES: Readonly<Record<string, RequiredSuites>> = {
   createReaderWriterLock: { asMutex: 2, own: 'reader-writer' },
   // With one permit, kept or not, and with four of five permits in use.
   createSemaphore: { asMutex: 3, own: 'semaphore' },
-  acquireAll: { asMutex: 1, own: 'all-or-nothing' },
+  // Of plain mutexes, and of mutexes with kept seats.
+  acquireAll: { asMutex: 2, own: 'all-or-nothing' },
   // These make no lock that could be a mutex.
   createLeaderElection: { asMutex: 0 },
   createScheduledJob: { asMutex: 0 },
 };
 
 const ran: string[] = [];
+
+const kept = (own: string): string => `kept ${own}`;
 
 const combination = (what: string, wakeups: ModeOfWaiting): string => `${what} × ${wakeups}`;
 
@@ -40,11 +44,13 @@ vi.mock('./lock-suites.js', () => ({
 }));
 
 vi.mock('./own-suites.js', () => ({
-  runOwnSuites: (own: string, wakeups: ModeOfWaiting) => ran.push(combination(own, wakeups)),
+  runOwnSuites: (own: string, { wakeups, keeps }: OwnSubject) =>
+    ran.push(combination(keeps ? kept(own) : own, wakeups)),
 }));
 
-const actualOwnSuites = async (): Promise<Readonly<Record<string, object>>> =>
-  (await vi.importActual<typeof OwnSuites>('./own-suites.js')).OWN_SUITES;
+const actual = async (): Promise<typeof OwnSuites> => await vi.importActual('./own-suites.js');
+
+const actualOwnSuites = async (): Promise<Readonly<Record<string, object>>> => (await actual()).OWN_SUITES;
 
 const filesIn = (folder: string): readonly string[] =>
   readdirSync(join(import.meta.dirname, folder)).map((file) => file.replace(/\.ts$/, ''));
@@ -59,7 +65,8 @@ describe('the conformance suites', () => {
       (file) => file.endsWith('.test.ts') && MODES_OF_WAITING.some((mode) => file.includes(`.${mode}.`)),
     );
     for (const file of files) await import(/* @vite-ignore */ join(import.meta.dirname, file));
-    const declared = [...PRIMITIVES, ...Object.keys(await actualOwnSuites())];
+    const { OWN_SUITES, KEPT } = await actual();
+    const declared = [...PRIMITIVES, ...Object.keys(OWN_SUITES), ...KEPT.map(kept)];
     const expected = declared.flatMap((what) => MODES_OF_WAITING.map((mode) => combination(what, mode)));
     expect(ran.sort()).toEqual(expected.sort());
   });

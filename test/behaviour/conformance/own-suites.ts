@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
 
-import type { ModeOfWaiting } from './adapters.js';
+import type { OwnSubject } from './two-providers.js';
 import { givingUp } from './all-or-nothing-suites/giving-up.js';
 import { holding } from './all-or-nothing-suites/holding.js';
 import { refusing as refusingRequests } from './all-or-nothing-suites/refusing.js';
@@ -19,7 +19,7 @@ import { outliving as outlivingPermits } from './semaphore-suites/outliving.js';
 import { resizing } from './semaphore-suites/resizing.js';
 import { using as usingPermits } from './semaphore-suites/using.js';
 
-type Suite = (wakeups: ModeOfWaiting) => void;
+type Suite = (subject: OwnSubject) => void;
 
 /** What each primitive does beyond a mutex, by the name of the folder with its suites. */
 export const OWN_SUITES = {
@@ -38,12 +38,15 @@ export const OWN_SUITES = {
 
 export type Own = keyof typeof OWN_SUITES;
 
-/** Runs all suites of one primitive's own in one mode of waiting. */
-export function runOwnSuites(own: Own, wakeups: ModeOfWaiting): void {
-  describe(`${own}, ${wakeups}`, () => {
+/** The primitives whose own suites run a second time, with seats that are kept. */
+export const KEPT: readonly Own[] = ['reader-writer', 'semaphore'];
+
+/** Runs all suites of one primitive's own for one use of its locks. */
+export function runOwnSuites(own: Own, subject: OwnSubject): void {
+  describe(`${subject.keeps ? 'kept ' : ''}${own}, ${subject.wakeups}`, () => {
     for (const [title, suite] of Object.entries<Suite>(OWN_SUITES[own])) {
       describe(title, () => {
-        suite(wakeups);
+        suite(subject);
       });
     }
   });

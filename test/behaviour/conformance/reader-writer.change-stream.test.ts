@@ -1,3 +1,3 @@
 import { runOwnSuites } from './own-suites.js';
 
-runOwnSuites('reader-writer', 'change-stream');
+runOwnSuites('reader-writer', { wakeups: 'change-stream', keeps: false });

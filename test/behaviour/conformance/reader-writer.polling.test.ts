@@ -1,3 +1,3 @@
 import { runOwnSuites } from './own-suites.js';
 
-runOwnSuites('reader-writer', 'polling');
+runOwnSuites('reader-writer', { wakeups: 'polling', keeps: false });

@@ -1,3 +1,3 @@
 import { runOwnSuites } from './own-suites.js';
 
-runOwnSuites('semaphore', 'change-stream');
+runOwnSuites('semaphore', { wakeups: 'change-stream', keeps: false });

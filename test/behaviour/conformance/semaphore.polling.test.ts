@@ -1,3 +1,3 @@
 import { runOwnSuites } from './own-suites.js';
 
-runOwnSuites('semaphore', 'polling');
+runOwnSuites('semaphore', { wakeups: 'polling', keeps: false });

@@ -1,4 +1,4 @@
-import type { LockProvider, LockProviderOptions } from '../../../src/index.js';
+import type { LockHandle, LockProvider, LockProviderOptions } from '../../../src/index.js';
 import { OwnDatabase, randomName } from '../../support/test-provider.js';
 import type { OwnClient } from '../../support/test-provider.js';
 import { later } from '../../../lab/patience.js';
@@ -9,6 +9,13 @@ export type Waits = readonly (() => Promise<unknown>)[];
 
 /** What these calls returned. */
 export type Started<W extends Waits> = { readonly [I in keyof W]: ReturnType<W[I]> };
+
+/** How the locks of one run of a primitive's own suites are used. */
+export interface OwnSubject {
+  readonly wakeups: ModeOfWaiting;
+  /** Whether both processes keep their seats between their callers. */
+  readonly keeps: boolean;
+}
 
 export interface Mortal {
   readonly locks: LockProvider;
@@ -22,9 +29,11 @@ export class TwoProviders implements AsyncDisposable {
   readonly thereClient: OwnClient;
   readonly here: LockProvider;
   readonly there: LockProvider;
+  readonly wakeups: ModeOfWaiting;
   readonly #options: LockProviderOptions;
 
   constructor(wakeups: ModeOfWaiting, options: LockProviderOptions = {}) {
+    this.wakeups = wakeups;
     // The lease is so long that a waiter without a wake-up does not find its grant by chance when it extends its place.
     // Creating the index takes longer than most tests, so only the suite about it does.
     this.#options = { wakeups, leaseMs: 60_000, createIndexes: false, ...options };
@@ -62,13 +71,29 @@ export class TwoProviders implements AsyncDisposable {
     await untilWaiting(this.here, document, count);
   }
 
-  /** Starts these waits one after the other, each when the one before is in the queue of this document. */
-  async queueUpIn<const W extends Waits>(document: string, waits: W): Promise<Started<W>> {
+  /**
+   * Starts these waits one after the other, each when the one before is in the queue of this document. With
+   * `untilQueued`, a request that is granted at once is released and sent again, until it is queued.
+   */
+  async queueUpIn<const W extends Waits>(
+    document: string,
+    waits: W,
+    untilQueued = false,
+  ): Promise<Started<W>> {
     const before = await this.countWaitersIn(document);
     const started: Promise<unknown>[] = [];
     for (const wait of waits) {
-      started.push(later(wait()));
+      let maySendAgain = untilQueued;
+      const waitAgain = async (): Promise<unknown> => {
+        for (;;) {
+          const granted = await wait();
+          if (!maySendAgain) return granted;
+          await (granted as LockHandle).release();
+        }
+      };
+      started.push(later(untilQueued ? waitAgain() : wait()));
       await this.untilWaitingIn(document, before + started.length);
+      maySendAgain = false;
     }
     return started as Started<W>;
   }

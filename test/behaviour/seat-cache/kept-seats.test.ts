@@ -258,6 +258,39 @@ describe('kept permits', () => {
     const all = there.locks.createSemaphore('s', 2).acquire({ permits: 2 });
     expect(await (await within(KEEP_MS / 4, 'a grant', all)).release()).toBe(true);
   });
+
+  it('count as taken, and as use of the semaphore, until they are given back', async () => {
+    const [here, there] = await twoProviders();
+    const semaphore = here.locks.createSemaphore('s', 2, { keepMs: KEEP_MS });
+    await untilKept(here, semaphore);
+    expect([await semaphore.available(), await there.locks.createSemaphore('s', 2).available()]).toEqual([
+      1, 1,
+    ]);
+    await expect(there.locks.createSemaphore('s', 3).tryAcquire()).rejects.toMatchObject({
+      code: 'SEMAPHORE_LIMIT_MISMATCH',
+      actual: 2,
+    });
+  });
+
+  it('are given up when a resize leaves fewer permits than are taken, although no request waits', async () => {
+    const [here, there] = await twoProviders();
+    const semaphore = here.locks.createSemaphore('s', 3, { keepMs: KEEP_MS });
+    await untilKept(here, semaphore);
+    const [used, ...others] = await Promise.all([
+      semaphore.acquire(),
+      semaphore.acquire(),
+      semaphore.acquire(),
+    ]);
+    await Promise.all(others.map((hold) => hold.release()));
+    const limited = there.locks.createSemaphore('s', 3);
+    await limited.resize(1);
+    const idsHeld = async (): Promise<readonly string[]> =>
+      (await limited.inspect())?.holders.map(({ id }) => id) ?? [];
+    await eventually('the idle permits are given back', async () => (await idsHeld()).length === 1);
+    expect(await idsHeld()).toEqual([used.id]);
+    expect(await used.release()).toBe(true);
+    expect(await idsHeld()).toEqual([]);
+  });
 });
 
 it.each([-1, NaN, Infinity, '5', null])('every lock rejects a keepMs of %s', async (keepMs) => {

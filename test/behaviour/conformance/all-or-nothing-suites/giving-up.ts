@@ -4,11 +4,11 @@ import { AcquireTimeoutError, LockKindMismatchError, ProviderClosedError } from 
 import type { CompositeHandle, LockRequest } from '../../../../src/index.js';
 import { eventually, later, rejection, within } from '../../../../lab/patience.js';
 import { answeredTimeout } from '../../../support/answered-timeout.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { AllOrNothingWorld, mutexes } from '../all-or-nothing-world.js';
 
 /** Requests for several locks that acquire none of them. */
-export function givingUp(wakeups: ModeOfWaiting): void {
+export function givingUp({ wakeups }: OwnSubject): void {
   /** Starts to acquire these by the first provider, and resolves when it waits for the busy one. */
   async function stuckAt(
     world: AllOrNothingWorld,

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 
 import { LockLostError } from '../../../../src/index.js';
 import { eventually, rejection, within } from '../../../../lab/patience.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { AllOrNothingWorld, mutexes } from '../all-or-nothing-world.js';
 
 /** Several locks as one hold. */
-export function holding(wakeups: ModeOfWaiting): void {
+export function holding({ wakeups }: OwnSubject): void {
   describe.concurrent('a composite', () => {
     it.each([0, 1, 2])('is lost when any of its locks is lost: number %i', async (which) => {
       await using world = new AllOrNothingWorld(wakeups, { leaseMs: 6_000, extendEveryMs: 200 });

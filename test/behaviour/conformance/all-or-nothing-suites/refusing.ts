@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { AcquireOptions, LockRequest } from '../../../../src/index.js';
 import { later, rejection } from '../../../../lab/patience.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { AllOrNothingWorld } from '../all-or-nothing-world.js';
 import type { Kinds } from '../all-or-nothing-world.js';
 
@@ -68,7 +68,7 @@ const BAD_OPTIONS: readonly (readonly [unknown, typeof TypeError | typeof RangeE
 ];
 
 /** Calls with invalid requests, which fail before anything is sent. */
-export function refusing(wakeups: ModeOfWaiting): void {
+export function refusing({ wakeups }: OwnSubject): void {
   async function expectRefused(
     malformed: Malformed,
     kind: typeof TypeError | typeof RangeError,

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 
 import type { LockProvider } from '../../../../src/index.js';
 import { later, rejection, staysOpen, within } from '../../../../lab/patience.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { AllOrNothingWorld, mutexes } from '../all-or-nothing-world.js';
 
 /** Names that have another order by locale, by code points or by bytes than by code units. */
 const IN_ORDER = ['B', 'Z', 'a', 'a\0', 'a ', 'z', 'ß', 'ä', '😀', '\uFFFD'];
 
 /** Requests that acquire all of several locks. */
-export function taking(wakeups: ModeOfWaiting): void {
+export function taking({ wakeups }: OwnSubject): void {
   describe.concurrent('several locks', () => {
     it('can be of all kinds, and their handles come in the order of the requests', async () => {
       await using world = new AllOrNothingWorld(wakeups);

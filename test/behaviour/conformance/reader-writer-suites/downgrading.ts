@@ -2,17 +2,17 @@ import { describe, expect, it } from 'vitest';
 
 import type { LockHandle, ModeChangedEvent } from '../../../../src/index.js';
 import { staysOpen, within } from '../../../../lab/patience.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 
 const tokensOf = (...holds: readonly LockHandle[]): readonly number[] =>
   holds.map(({ fencingToken }) => fencingToken);
 
 /** From a write to a read without a release. */
-export function downgrading(wakeups: ModeOfWaiting): void {
+export function downgrading(subject: OwnSubject): void {
   describe.concurrent('a downgrade', () => {
     it('from write to upgradeable admits the readers up to the next upgradeable one, by the same update', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireWrite();
       const [one, two, upgradeable, behind] = await world.queueUp(
@@ -31,7 +31,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('from write to read also admits an upgradeable reader', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireWrite();
       const [one, upgradeable, two] = await world.queueUp(
@@ -47,7 +47,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('from upgradeable to read admits the next upgradeable reader and the readers behind it', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireUpgradeableRead();
       const [upgradeable, reading, writing] = await world.queueUp(
@@ -63,7 +63,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('lets no reader pass a waiting writer', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireWrite();
       const [writing, reading] = await world.queueUp(
@@ -71,7 +71,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
         () => lockThere.acquireRead(),
       );
       await lock.downgrade('read');
-      expect(await world.openWays()).toEqual([]);
+      await world.expectOpen();
       expect(await staysOpen(Promise.race([writing, reading]), 50)).toBe(true);
       await lock.release();
       const writer = await within(10_000, 'the writer', writing);
@@ -81,7 +81,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('to upgradeable admits no waiting writer: the holder can upgrade again before it', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireWrite();
       const [writing] = await world.queueUp(() => lockThere.acquireWrite());
@@ -96,7 +96,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('keeps handle, id and signal, with a new, higher token and an event for each step (S3)', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { name, lockHere } = world;
       const events: ModeChangedEvent[] = [];
       world.here.on('modeChanged', (event) => events.push(event));
@@ -121,7 +121,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('changes the mode of the handle at the call, before the command is sent (S2)', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const lock = await world.lockHere.acquireWrite();
       const sent = world.hereClient.commands.length;
       const downgrading = lock.downgrade('read');
@@ -132,7 +132,7 @@ export function downgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('raises the token each time, as do the upgrades in between, while readers come and go', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireUpgradeableRead();
       const tokens = [lock.fencingToken];

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { LockSnapshot } from '../../../../src/index.js';
 import { eventually, later, staysOpen, within } from '../../../../lab/patience.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 
 /** The lease of a process that dies: long enough to be seen in the store before it expires. */
@@ -12,7 +12,7 @@ const LEASE_MS = 4_000;
 const SLACK_MS = 3_000;
 
 /** The leases and places of a dead process are not extended: they keep others out until they expire, and no longer. */
-export function outliving(wakeups: ModeOfWaiting): void {
+export function outliving(subject: OwnSubject): void {
   const look = async (world: ReaderWriterWorld): Promise<LockSnapshot> =>
     await eventually('the lock is stored', () => world.lockHere.inspect());
 
@@ -28,7 +28,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
   const queueBehindDeadWriter = async (world: ReaderWriterWorld) => {
     const mortal = world.mortal(LEASE_MS);
     const reader = await world.lockThere.acquireRead();
-    const lost = mortal.locks.createReaderWriterLock(world.name);
+    const lost = world.open(mortal.locks);
     const [, reading] = await world.queueUp(
       () => lost.acquireWrite(),
       () => world.lockHere.acquireRead(),
@@ -39,10 +39,10 @@ export function outliving(wakeups: ModeOfWaiting): void {
 
   describe.concurrent('without extensions', () => {
     it('the read of a dead process keeps a writer out until its lease expires, and no longer', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const mortal = world.mortal(LEASE_MS);
       const living = await world.lockThere.acquireRead();
-      const reader = await mortal.locks.createReaderWriterLock(world.name).acquireRead();
+      const reader = await world.open(mortal.locks).acquireRead();
       const [writing] = await world.queueUp(() => world.lockHere.acquireWrite());
       await mortal.die();
       expect(await living.release()).toBe(true);
@@ -54,9 +54,9 @@ export function outliving(wakeups: ModeOfWaiting): void {
     });
 
     it('the read of a dead process keeps an upgrade waiting until its lease expires, and no longer', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const mortal = world.mortal(LEASE_MS);
-      const reader = await mortal.locks.createReaderWriterLock(world.name).acquireRead();
+      const reader = await world.open(mortal.locks).acquireRead();
       const lock = await world.lockHere.acquireUpgradeableRead();
       const upgrade = later(lock.upgrade());
       await world.untilUpgrading();
@@ -67,10 +67,10 @@ export function outliving(wakeups: ModeOfWaiting): void {
     });
 
     it('the waiting upgrade of a dead process keeps readers out until its lease expires, and no longer', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const mortal = world.mortal(LEASE_MS);
       const reader = await world.lockThere.acquireRead();
-      const lock = await mortal.locks.createReaderWriterLock(world.name).acquireUpgradeableRead();
+      const lock = await world.open(mortal.locks).acquireUpgradeableRead();
       const upgrade = later(lock.upgrade());
       await world.untilUpgrading();
       const [parked] = await world.queueUp(() => world.lockHere.acquireRead());
@@ -83,7 +83,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
     });
 
     it('the waiting write of a dead process keeps the readers behind it out until its place lapses', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { mortal, reader, reading } = await queueBehindDeadWriter(world);
       const [dead] = (await look(world)).waiters;
       expect(dead?.process).toBe(mortal.locks.processId);
@@ -93,7 +93,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
     });
 
     it('the waiting write of a dead process is granted at most the rest of its lease', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { mortal, reader, reading } = await queueBehindDeadWriter(world);
       await reader.release();
       const [dead] = (await look(world)).holders;
@@ -103,7 +103,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
     });
 
     it('expired reads that are still stored do not keep a writer out', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const readers = [await world.lockHere.acquireRead(), await world.lockHere.acquireUpgradeableRead()];
       const documents = world.database.plain.db.collection<{ _id: string }>('distributed.locks');
       await documents.updateOne({ _id: world.name }, { $set: { 'readers.$[].expiresAt': new Date(0) } });

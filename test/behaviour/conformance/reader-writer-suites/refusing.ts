@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { LockLostError, LockModeError } from '../../../../src/index.js';
 import type { AcquireOptions, ReaderWriterHandle } from '../../../../src/index.js';
 import { later, rejection, within } from '../../../../lab/patience.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 
 type Mode = ReturnType<ReaderWriterHandle['currentMode']>;
@@ -52,7 +52,7 @@ async function heldAs(world: ReaderWriterWorld, mode: Mode): Promise<ReaderWrite
 }
 
 /** Illegal changes of mode, which leave everything as it was. */
-export function refusing(wakeups: ModeOfWaiting): void {
+export function refusing(subject: OwnSubject): void {
   /** Expects that each of these moves rejects and leaves the hold as it was. */
   async function expectRefused(
     world: ReaderWriterWorld,
@@ -74,16 +74,16 @@ export function refusing(wakeups: ModeOfWaiting): void {
 
   describe.concurrent('an illegal change of mode', () => {
     it.each(ILLEGAL)('in mode %s is a LockModeError, and leaves the hold as it was', async (mode, moves) => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const lock = await heldAs(world, mode);
       await expectRefused(world, lock, moves);
       await lock.confirm();
       expect(await lock.release()).toBe(true);
-      expect(await world.openWays()).toHaveLength(6);
+      await world.expectOpen('Read', 'UpgradeableRead', 'Write');
     });
 
     it('during an upgrade is a LockModeError, and does not disturb the upgrade', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const reader = await world.lockThere.acquireRead();
       const lock = await world.lockHere.acquireUpgradeableRead();
       const upgrade = later(lock.upgrade());
@@ -97,7 +97,7 @@ export function refusing(wakeups: ModeOfWaiting): void {
 
   describe.concurrent('a change of mode of a hold that has ended', () => {
     it('is a LockLostError after the release, which may be repeated', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       for (const mode of ['write', 'upgradeable', 'read'] as const) {
         const lock = await heldAs(world, mode);
         expect(await lock.release()).toBe(true);
@@ -107,11 +107,11 @@ export function refusing(wakeups: ModeOfWaiting): void {
         expect(await lock.release()).toBe(true);
         await lock[Symbol.asyncDispose]();
       }
-      expect(await world.openWays()).toHaveLength(6);
+      await world.expectOpen('Read', 'UpgradeableRead', 'Write');
     });
 
     it('is a LockLostError after a loss, and does not take the lock of the next holder', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       for (const mode of ['write', 'upgradeable', 'read'] as const) {
         const lock = await heldAs(world, mode);
         await world.there.revoke(world.name, { id: lock.id, force: true });
@@ -127,7 +127,7 @@ export function refusing(wakeups: ModeOfWaiting): void {
     });
 
     it('is a LockLostError even if the process has not noticed the loss yet', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const moves: readonly (readonly [Mode, Move])[] = [
         ['write', MOVES.toRead],
         ['write', MOVES.toUpgradeable],
@@ -147,7 +147,7 @@ export function refusing(wakeups: ModeOfWaiting): void {
 
   describe.concurrent('a change of mode', () => {
     it('rejects before anything is sent if the options of an upgrade are invalid', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const lock = await world.lockHere.acquireUpgradeableRead();
       const sent = world.hereClient.commands.length;
       for (const [options, kind, named] of BAD_WAITS) {
@@ -164,7 +164,7 @@ export function refusing(wakeups: ModeOfWaiting): void {
     });
 
     it('rejects before anything is sent if the target of a downgrade is no weaker mode', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const lock = await world.lockHere.acquireWrite();
       const sent = world.hereClient.commands.length;
       for (const [to, kind] of BAD_TARGETS) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { LockHandle } from '../../../../src/index.js';
 import { staysOpen, within } from '../../../../lab/patience.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 import { expectNobodyStarves } from '../steady-load.js';
 
@@ -14,10 +14,10 @@ function expectTogether(holds: readonly LockHandle[]): void {
 }
 
 /** The order of the queue. */
-export function takingTurns(wakeups: ModeOfWaiting): void {
+export function takingTurns(subject: OwnSubject): void {
   describe.concurrent('the queue', () => {
     it('admits all readers before the first writer by one update, in their order (L3)', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const first = await lockHere.acquireWrite();
       const [one, upgradeable, two, writing, three, four] = await world.queueUp(
@@ -45,7 +45,7 @@ export function takingTurns(wakeups: ModeOfWaiting): void {
     });
 
     it('holds a second upgradeable reader, and those behind it, back until the first has left', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const writer = await lockHere.acquireWrite();
       const [upgradeable, reader, second, behind] = await world.queueUp(
@@ -64,7 +64,7 @@ export function takingTurns(wakeups: ModeOfWaiting): void {
     });
 
     it('serves writers one at a time, between the readers', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const served: string[] = [];
       const first = await lockHere.acquireWrite();
@@ -86,35 +86,32 @@ export function takingTurns(wakeups: ModeOfWaiting): void {
     const quick = { pollMs: { min: 5, max: 30 } };
 
     it('readers that always overlap do not delay a writer beyond those ahead of it', async () => {
-      await using world = new ReaderWriterWorld(wakeups, quick);
-      const { name } = world;
+      await using world = await ReaderWriterWorld.opened(subject, quick);
       await expectNobodyStarves(world, {
-        load: (locks) => locks.createReaderWriterLock(name).acquireRead(),
-        probe: (locks) => locks.createReaderWriterLock(name).acquireWrite(),
+        load: (locks) => world.open(locks).acquireRead(),
+        probe: (locks) => world.open(locks).acquireWrite(),
       });
     });
 
     it('writers that always wait do not delay a reader beyond those ahead of it', async () => {
-      await using world = new ReaderWriterWorld(wakeups, quick);
-      const { name } = world;
+      await using world = await ReaderWriterWorld.opened(subject, quick);
       await expectNobodyStarves(world, {
-        load: (locks) => locks.createReaderWriterLock(name).acquireWrite(),
-        probe: (locks) => locks.createReaderWriterLock(name).acquireRead(),
+        load: (locks) => world.open(locks).acquireWrite(),
+        probe: (locks) => world.open(locks).acquireRead(),
       });
     });
 
     it('a mixture of readers and writers does not delay an upgradeable reader beyond those ahead of it', async () => {
-      await using world = new ReaderWriterWorld(wakeups, quick);
-      const { name } = world;
+      await using world = await ReaderWriterWorld.opened(subject, quick);
       let calls = 0;
       await expectNobodyStarves(world, {
         load: (locks) => {
-          const lock = locks.createReaderWriterLock(name);
+          const lock = world.open(locks);
           calls += 1;
           if (calls % 3 === 0) return lock.acquireUpgradeableRead();
           return calls % 3 === 1 ? lock.acquireRead() : lock.acquireWrite();
         },
-        probe: (locks) => locks.createReaderWriterLock(name).acquireUpgradeableRead(),
+        probe: (locks) => world.open(locks).acquireUpgradeableRead(),
       });
     });
   });

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { ModeChangedEvent, ReaderWriterHandle } from '../../../../src/index.js';
 import { eventually, later, rejection, staysOpen, within } from '../../../../lab/patience.js';
 import { answeredTimeout, toldOfHolders } from '../../../support/answered-timeout.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 
 const LONG_ENOUGH_TO_BE_SEEN_MS = 1_500;
@@ -41,15 +41,15 @@ const FAILURES: readonly Failure[] = [
 ];
 
 /** From a read to a write without a release. */
-export function upgrading(wakeups: ModeOfWaiting): void {
+export function upgrading(subject: OwnSubject): void {
   describe.concurrent('an upgrade', () => {
     it('is granted at once if there is no other reader, and excludes all others until the release', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireUpgradeableRead();
       await lock.upgrade();
       expect(lock.currentMode()).toBe('write');
-      expect(await world.openWays()).toEqual([]);
+      await world.expectOpen();
       const [reading] = await world.queueUp(() => lockThere.acquireRead());
       expect(await staysOpen(reading, 50)).toBe(true);
       await lock[Symbol.asyncDispose]();
@@ -57,7 +57,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('keeps handle, id and signal, gets a new, higher token, and emits an event (S3)', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { name, lockHere } = world;
       const events: ModeChangedEvent[] = [];
       world.here.on('modeChanged', (event) => events.push(event));
@@ -83,7 +83,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('by tryUpgrade is false and changes nothing while another reads, and true after that has left', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireUpgradeableRead();
       const reader = await lockThere.acquireRead();
@@ -92,9 +92,9 @@ export function upgrading(wakeups: ModeOfWaiting): void {
       expect([lock.currentMode(), lock.fencingToken, lock.isHeld]).toEqual(['upgradeable', before, true]);
       await lock.confirm();
       // The failed try keeps no reader out afterwards.
-      expect(await world.openWays()).toEqual(['Read', 'Read']);
+      await world.expectOpen('Read');
       await reader.release();
-      expect(await lock.tryUpgrade()).toBe(true);
+      await world.expectUpgrade(lock);
       expect(lock.currentMode()).toBe('write');
       const [reading] = await world.queueUp(() => lockThere.acquireRead());
       await lock.release();
@@ -102,13 +102,13 @@ export function upgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('waits for every other reader to leave, and meanwhile no other request is granted', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const readers = [await lockThere.acquireRead(), await lockHere.acquireRead()];
       const lock = await lockHere.acquireUpgradeableRead();
       const upgrade = later(lock.upgrade());
       await world.untilUpgrading();
-      expect(await world.openWays()).toEqual([]);
+      await world.expectOpen();
       const [parked] = await world.queueUp(() => lockThere.acquireRead());
       for (const reader of readers) {
         expect(await staysOpen(Promise.race([upgrade, parked]), 50)).toBe(true);
@@ -124,7 +124,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('jumps the queue of waiting writers', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireUpgradeableRead();
       const reader = await lockThere.acquireRead();
@@ -140,7 +140,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('by tryUpgrade is granted even if writers wait', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const lock = await lockHere.acquireUpgradeableRead();
       const [writing] = await world.queueUp(() => lockThere.acquireWrite());
@@ -153,14 +153,15 @@ export function upgrading(wakeups: ModeOfWaiting): void {
 
   describe.concurrent('an upgrade that fails', () => {
     it.each(FAILURES)('%s leaves the hold upgradeable, and no longer keeps readers out', async (_, fail) => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const reader = await lockThere.acquireRead();
       const lock = await lockHere.acquireUpgradeableRead();
       const { fencingToken: before, signal } = lock;
       const failing = fail(world, lock);
       await world.untilUpgrading();
-      const parked = later(lockThere.acquireRead());
+      // In a process without a hold: one that keeps a read shares it until it has heard of the upgrade.
+      const parked = later(world.open(world.provider()).acquireRead());
       await failing;
       expect((await within(10_000, 'the parked reader', parked)).isHeld).toBe(true);
       expect([lock.currentMode(), lock.fencingToken, lock.isHeld]).toEqual(['upgradeable', before, true]);
@@ -176,7 +177,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('does not let a reader pass the writer that waits ahead of it', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const reader = await lockThere.acquireRead();
       const lock = await lockHere.acquireUpgradeableRead();
@@ -193,7 +194,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('names the readers in its way, and has no place in the queue', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const reader = await world.lockThere.acquireRead({ why: 'a report' });
       const lock = await world.lockHere.acquireUpgradeableRead();
       let givenMs = 0;
@@ -211,7 +212,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('rejects with the reason of a signal that was aborted before the call, and sends nothing', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const lock = await world.lockHere.acquireUpgradeableRead();
       const sent = world.hereClient.commands.length;
       const signal = AbortSignal.abort(new Error('aborted before'));
@@ -224,7 +225,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
 
   describe.concurrent('an upgraded hold', () => {
     it('is extended like any other: after two leases no other request is granted, and no loss is reported', async () => {
-      await using world = new ReaderWriterWorld(wakeups, { leaseMs: 4_000, extendEveryMs: 200 });
+      await using world = await ReaderWriterWorld.opened(subject, { leaseMs: 4_000, extendEveryMs: 200 });
       const lock = await world.lockHere.acquireUpgradeableRead();
       const { signal } = lock;
       const reader = await world.lockThere.acquireRead();
@@ -240,7 +241,7 @@ export function upgrading(wakeups: ModeOfWaiting): void {
     });
 
     it('reports a loss by the signal that it had before', async () => {
-      await using world = new ReaderWriterWorld(wakeups, { leaseMs: 6_000, extendEveryMs: 300 });
+      await using world = await ReaderWriterWorld.opened(subject, { leaseMs: 6_000, extendEveryMs: 300 });
       const lock = await world.lockHere.acquireUpgradeableRead();
       const { signal } = lock;
       await lock.upgrade();

@@ -8,8 +8,9 @@ import type {
 } from '../../../../src/index.js';
 import { AcquireTimeoutError, DeadlockError, LockLostError } from '../../../../src/index.js';
 import { later, rejection, staysOpen, within } from '../../../../lab/patience.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
+import type { Way } from '../reader-writer-world.js';
 
 type Work = (lock: LockHandle | ReaderWriterHandle) => unknown;
 type Use = (lock: ReaderWriterLock, work: Work, options?: AcquireOptions) => Promise<unknown>;
@@ -18,37 +19,37 @@ const useRead: Use = (lock, work, options) => lock.useRead(work, options);
 const useWrite: Use = (lock, work, options) => lock.useWrite(work, options);
 const useUpgradeableRead: Use = (lock, work, options) => lock.useUpgradeableRead(work, options);
 
-/** Each way to use the lock, and the tries of both providers that are granted meanwhile. */
-const USES: readonly (readonly [string, Use, readonly string[]])[] = [
-  ['useRead', useRead, ['Read', 'Read', 'UpgradeableRead', 'UpgradeableRead']],
-  ['useUpgradeableRead', useUpgradeableRead, ['Read', 'Read']],
+/** Each way to use the lock, and the tries that are granted meanwhile. */
+const USES: readonly (readonly [string, Use, readonly Way[]])[] = [
+  ['useRead', useRead, ['Read', 'UpgradeableRead']],
+  ['useUpgradeableRead', useUpgradeableRead, ['Read']],
   ['useWrite', useWrite, []],
 ];
 
 /** Work under the lock, and requests inside such work. */
-export function using(wakeups: ModeOfWaiting): void {
+export function using(subject: OwnSubject): void {
   describe.concurrent.each(USES)('%s', (_, use, openBeside) => {
     it('holds the lock in its mode while the work runs, returns its result, and releases', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const result = await use(world.lockHere, async (lock) => {
         expect(lock.isHeld).toBe(true);
-        expect(await world.openWays()).toEqual(openBeside);
+        await world.expectOpen(...openBeside);
         return 42;
       });
       expect(result).toBe(42);
-      expect(await world.openWays()).toHaveLength(6);
+      await world.expectOpen('Read', 'UpgradeableRead', 'Write');
     });
 
     it('releases if the work fails, and rejects with its error', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const failure = new Error('the work failed');
       const failed = use(world.lockHere, () => Promise.reject(failure));
       expect(await rejection(failed)).toBe(failure);
-      expect(await world.openWays()).toHaveLength(6);
+      await world.expectOpen('Read', 'UpgradeableRead', 'Write');
     });
 
     it('rejects with the loss if the lock was lost before the work ended', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const work = use(world.lockHere, async (lock) => {
         await world.destroyDocuments([world.name]);
         expect(await rejection(lock.confirm())).toBeInstanceOf(LockLostError);
@@ -61,7 +62,7 @@ export function using(wakeups: ModeOfWaiting): void {
     it.each(USES)(
       'in %s, a write without a timeout is a deadlock, because only the chain itself could let it in',
       async (_, use) => {
-        await using world = new ReaderWriterWorld(wakeups);
+        await using world = await ReaderWriterWorld.opened(subject);
         const { lockHere } = world;
         await use(lockHere, async () => {
           const write = within(10_000, 'an answer', lockHere.acquireWrite());
@@ -75,18 +76,19 @@ export function using(wakeups: ModeOfWaiting): void {
             lockName: world.name,
           });
         });
-        expect(await world.openWays()).toHaveLength(6);
+        await world.expectOpen('Read', 'UpgradeableRead', 'Write');
       },
     );
 
     it('a read beside its own read is granted at once, but is a deadlock behind a waiting writer', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       const writing = await lockHere.useRead(async () => {
         await lockHere.useRead((inner) => {
           expect(inner.isHeld).toBe(true);
         });
         const [behind] = await world.queueUp(() => lockThere.acquireWrite());
+        await world.expectOpen();
         expect(await rejection(within(10_000, 'an answer', lockHere.acquireRead()))).toBeInstanceOf(
           DeadlockError,
         );
@@ -96,14 +98,14 @@ export function using(wakeups: ModeOfWaiting): void {
     });
 
     it('a request of any mode inside a write is a deadlock', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere } = world;
       await lockHere.useWrite(async () => {
         const requests = [
           lockHere.acquireRead(),
           lockHere.acquireUpgradeableRead(),
           lockHere.acquireWrite(),
-          world.here.createReaderWriterLock(world.name).acquireRead(),
+          world.open(world.here).acquireRead(),
         ].map(later);
         for (const request of requests) {
           expect(await rejection(within(10_000, 'an answer', request))).toBeInstanceOf(DeadlockError);
@@ -112,7 +114,7 @@ export function using(wakeups: ModeOfWaiting): void {
     });
 
     it('a request by another provider, for another lock or from outside the chain is no deadlock', async () => {
-      await using world = new ReaderWriterWorld(wakeups);
+      await using world = await ReaderWriterWorld.opened(subject);
       const { lockHere, lockThere } = world;
       let leave = (): void => undefined;
       const left = new Promise<void>((resolve) => (leave = resolve));

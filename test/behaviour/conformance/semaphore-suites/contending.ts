@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { PermitHandle, Semaphore } from '../../../../src/index.js';
 import { pause, within } from '../../../../lab/patience.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { SemaphoreWorld } from '../semaphore-world.js';
 import { expectNobodyStarves } from '../steady-load.js';
 
@@ -24,13 +24,13 @@ class Room {
 }
 
 /** Many requests at once. No other test of the file runs beside them, because they keep the machine busy. */
-export function contending(wakeups: ModeOfWaiting): void {
+export function contending(subject: OwnSubject): void {
   const open = (world: SemaphoreWorld, index: number): Semaphore =>
     world.open(index % 2 === 0 ? world.here : world.there);
 
   describe('under contention for permits', () => {
     it('ten workers in 25 rounds on three permits hold one, two or three together, and never more (S1)', async () => {
-      await using world = new SemaphoreWorld(wakeups, 3, { pollMs: { min: 5, max: 50 } });
+      await using world = await SemaphoreWorld.opened(subject, 3, { pollMs: { min: 5, max: 50 } });
       const room = new Room();
       const workers = Array.from({ length: 10 }, async (_, index) => {
         const semaphore = open(world, index);
@@ -41,11 +41,11 @@ export function contending(wakeups: ModeOfWaiting): void {
       await within(45_000, 'all rounds', Promise.all(workers));
       expect([...room.seen].sort()).toEqual([1, 2, 3]);
       expect(room.inside).toBe(0);
-      expect(await world.permitsHere.available()).toBe(3);
+      await world.expectAvailable(3);
     });
 
     it('a hundred tasks on ten permits run ten at a time, and never more (S1, L1)', async () => {
-      await using world = new SemaphoreWorld(wakeups, 10);
+      await using world = await SemaphoreWorld.opened(subject, 10);
       const room = new Room();
       const tasks = Array.from({ length: 100 }, (_, index) =>
         open(world, index).use((hold) => room.visit(hold, 30)),
@@ -54,11 +54,11 @@ export function contending(wakeups: ModeOfWaiting): void {
       expect(Math.max(...room.seen)).toBe(10);
       expect(room.inside).toBe(0);
       await world.untilWaiting(0);
-      expect(await world.permitsThere.available()).toBe(10);
+      await world.expectAvailable(10);
     });
 
     it('tasks of different sizes use up the limit together, and never exceed it (S1, L1)', async () => {
-      await using world = new SemaphoreWorld(wakeups, 7);
+      await using world = await SemaphoreWorld.opened(subject, 7);
       const room = new Room();
       const tasks = Array.from({ length: 60 }, (_, index) =>
         open(world, index).use((hold) => room.visit(hold, 3), { permits: 1 + ((index * 5) % 7) }),
@@ -69,7 +69,7 @@ export function contending(wakeups: ModeOfWaiting): void {
     });
 
     it('an endless load of small requests does not delay a large one beyond those ahead of it', async () => {
-      await using world = new SemaphoreWorld(wakeups, 3, { pollMs: { min: 5, max: 30 } });
+      await using world = await SemaphoreWorld.opened(subject, 3, { pollMs: { min: 5, max: 30 } });
       await expectNobodyStarves(world, {
         load: (locks) => world.open(locks).acquire(),
         probe: (locks) => world.open(locks).acquire({ permits: 3 }),
@@ -77,7 +77,7 @@ export function contending(wakeups: ModeOfWaiting): void {
     });
 
     it('an endless load of large requests does not delay a small one beyond those ahead of it', async () => {
-      await using world = new SemaphoreWorld(wakeups, 3, { pollMs: { min: 5, max: 30 } });
+      await using world = await SemaphoreWorld.opened(subject, 3, { pollMs: { min: 5, max: 30 } });
       await expectNobodyStarves(world, {
         load: (locks) => world.open(locks).acquire({ permits: 3 }),
         probe: (locks) => world.open(locks).acquire(),

@@ -3,16 +3,16 @@ import { describe, expect, it } from 'vitest';
 import type { PermitHandle } from '../../../../src/index.js';
 import { rejection, staysOpen, within } from '../../../../lab/patience.js';
 import { answeredTimeout } from '../../../support/answered-timeout.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { SemaphoreWorld } from '../semaphore-world.js';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 
 /** How many permits are held. */
-export function counting(wakeups: ModeOfWaiting): void {
+export function counting(subject: OwnSubject): void {
   describe.concurrent('permits', () => {
     it('are as many as the limit over all semaphore objects, and a released one is granted again', async () => {
-      await using world = new SemaphoreWorld(wakeups, 4);
+      await using world = await SemaphoreWorld.opened(subject, 4);
       const { permitsHere, permitsThere } = world;
       expect([permitsHere.limit, permitsThere.limit, permitsHere.name]).toEqual([4, 4, world.name]);
       expect(await permitsHere.available()).toBe(4);
@@ -26,14 +26,14 @@ export function counting(wakeups: ModeOfWaiting): void {
       }
       expect([await permitsHere.tryAcquire(), await permitsThere.tryAcquire()]).toEqual([null, null]);
       expect(await holds[0]?.release()).toBe(true);
-      expect(await permitsHere.available()).toBe(1);
+      await world.expectAvailable(1);
       const next = await permitsThere.tryAcquire();
       expect(next?.isHeld).toBe(true);
       expect(await permitsHere.tryAcquire()).toBeNull();
     });
 
     it('are acquired several together, or none of them', async () => {
-      await using world = new SemaphoreWorld(wakeups, 5);
+      await using world = await SemaphoreWorld.opened(subject, 5);
       const { permitsHere, permitsThere } = world;
       const three = await permitsHere.acquire({ permits: 3 });
       expect(three.permits).toBe(3);
@@ -43,11 +43,11 @@ export function counting(wakeups: ModeOfWaiting): void {
       expect(two?.permits).toBe(2);
       expect(await permitsHere.available()).toBe(0);
       expect(await three.release()).toBe(true);
-      expect(await permitsHere.available()).toBe(3);
+      await world.expectAvailable(3);
     });
 
     it('have one lease and one token for each grant, in the order of the grants (S3)', async () => {
-      await using world = new SemaphoreWorld(wakeups, 5);
+      await using world = await SemaphoreWorld.opened(subject, 5);
       const { name, permitsHere, permitsThere } = world;
       const holds = [
         await permitsHere.acquire({ permits: 2, why: 'two' }),
@@ -65,7 +65,7 @@ export function counting(wakeups: ModeOfWaiting): void {
     });
 
     it('may be as many as an int can hold, even under a long name with spaces', async () => {
-      await using world = new SemaphoreWorld(wakeups, 1);
+      await using world = await SemaphoreWorld.opened(subject, 1);
       const name = `${'a long name '.repeat(80)}!`;
       const semaphore = world.here.createSemaphore(name, MAX_LIMIT);
       const holds = await Promise.all(Array.from({ length: 100 }, () => semaphore.acquire()));
@@ -83,7 +83,7 @@ export function counting(wakeups: ModeOfWaiting): void {
     });
 
     it('are listed with their holder in the error of a wait that times out', async () => {
-      await using world = new SemaphoreWorld(wakeups, 3);
+      await using world = await SemaphoreWorld.opened(subject, 3);
       const held = await world.permitsHere.acquire({ permits: 2, why: 'a batch' });
       expect(await world.permitsThere.tryAcquire({ permits: 2 })).toBeNull();
       const error = await answeredTimeout((timeoutMs) =>
@@ -99,7 +99,7 @@ export function counting(wakeups: ModeOfWaiting): void {
 
   describe.concurrent('the queue', () => {
     it('is blocked by its head: a small request does not pass a large one (L3)', async () => {
-      await using world = new SemaphoreWorld(wakeups, 5);
+      await using world = await SemaphoreWorld.opened(subject, 5);
       const { permitsHere, permitsThere } = world;
       const three = await permitsHere.acquire({ permits: 3 });
       const [four, one] = await world.queueUp(
@@ -111,12 +111,12 @@ export function counting(wakeups: ModeOfWaiting): void {
       expect(await staysOpen(Promise.race([four, one]), 50)).toBe(true);
       await three.release();
       const [first, second] = await within(10_000, 'both', Promise.all([four, one]));
-      expect(second.fencingToken).toBe(first.fencingToken + 1);
+      expect(second.fencingToken).toBe(first.fencingToken + world.tokensPerGrant);
       expect(await permitsHere.available()).toBe(0);
     });
 
     it('admits as many of its first waiters as fit, by one update', async () => {
-      await using world = new SemaphoreWorld(wakeups, 5);
+      await using world = await SemaphoreWorld.opened(subject, 5);
       const { permitsHere, permitsThere } = world;
       const all = await permitsHere.acquire({ permits: 5 });
       const [one, two, three, four] = await world.queueUp(
@@ -127,17 +127,17 @@ export function counting(wakeups: ModeOfWaiting): void {
       );
       await all.release();
       const [first, second] = await within(10_000, 'the first two', Promise.all([one, two]));
-      expect(second.fencingToken).toBe(first.fencingToken + 1);
+      expect(second.fencingToken).toBe(first.fencingToken + world.tokensPerGrant);
       expect(await staysOpen(Promise.race([three, four]), 50)).toBe(true);
       expect(await permitsThere.available()).toBe(1);
       expect((await permitsThere.inspect())?.waiters).toMatchObject([{ permits: 2 }, { permits: 1 }]);
       await first.release();
       const [third, fourth] = await within(10_000, 'the others', Promise.all([three, four]));
-      expect(fourth.fencingToken).toBe(third.fencingToken + 1);
+      expect(fourth.fencingToken).toBe(third.fencingToken + world.tokensPerGrant);
     });
 
     it('moves on when its head is aborted', async () => {
-      await using world = new SemaphoreWorld(wakeups, 5);
+      await using world = await SemaphoreWorld.opened(subject, 5);
       const { permitsHere, permitsThere } = world;
       const three = await permitsHere.acquire({ permits: 3 });
       const controller = new AbortController();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { LeaseInfo } from '../../../../src/index.js';
 import { eventually, rejection, within } from '../../../../lab/patience.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { SemaphoreWorld } from '../semaphore-world.js';
 
 /** The lease of a process that dies: long enough to be seen in the store before it expires. */
@@ -12,7 +12,7 @@ const LEASE_MS = 4_000;
 const SLACK_MS = 3_000;
 
 /** The leases and places of a dead process are not extended: others get its permits when they expire, and no later. */
-export function outliving(wakeups: ModeOfWaiting): void {
+export function outliving(subject: OwnSubject): void {
   const holderOf = async (world: SemaphoreWorld, id: string): Promise<LeaseInfo> =>
     await eventually('it is stored', async () => {
       const snapshot = await world.permitsHere.inspect();
@@ -29,7 +29,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
 
   describe.concurrent('without extensions', () => {
     it('the permits of a dead process stay in use until its lease expires, and no longer', async () => {
-      await using world = new SemaphoreWorld(wakeups, 3);
+      await using world = await SemaphoreWorld.opened(subject, 3);
       const mortal = world.mortal(LEASE_MS);
       const living = await world.permitsThere.acquire();
       const lost = await world.open(mortal.locks).acquire({ permits: 2 });
@@ -42,7 +42,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
     });
 
     it('a large request of a dead process blocks small ones behind it until its place lapses', async () => {
-      await using world = new SemaphoreWorld(wakeups, 3);
+      await using world = await SemaphoreWorld.opened(subject, 3);
       const mortal = world.mortal(LEASE_MS);
       const held = await world.permitsThere.acquire();
       const lost = world.open(mortal.locks);
@@ -59,7 +59,7 @@ export function outliving(wakeups: ModeOfWaiting): void {
     });
 
     it('the permits of an expired lease are free for a try', async () => {
-      await using world = new SemaphoreWorld(wakeups, 2);
+      await using world = await SemaphoreWorld.opened(subject, 2);
       const lapsed = await world.permitsHere.acquire({ permits: 2 });
       const documents = world.database.plain.db.collection<{ _id: string }>('distributed.locks');
       await documents.updateOne({ _id: world.name }, { $set: { 'holders.$[].expiresAt': new Date(0) } });

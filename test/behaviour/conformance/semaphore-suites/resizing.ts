@@ -6,15 +6,15 @@ import {
   SemaphoreLimitMismatchError,
 } from '../../../../src/index.js';
 import { later, rejection, staysOpen, within } from '../../../../lab/patience.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { BAD_LIMITS } from '../bad-limits.js';
 import { SemaphoreWorld } from '../semaphore-world.js';
 
 /** A new limit for all while permits are held. */
-export function resizing(wakeups: ModeOfWaiting): void {
+export function resizing(subject: OwnSubject): void {
   describe.concurrent('a resize', () => {
     it('to a higher limit admits the waiters that fit now, in their order', async () => {
-      await using world = new SemaphoreWorld(wakeups, 2);
+      await using world = await SemaphoreWorld.opened(subject, 2);
       const { permitsHere, permitsThere } = world;
       const held = await permitsHere.acquire({ permits: 2 });
       const [one, two, three] = await world.queueUp(
@@ -25,7 +25,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
       await permitsThere.resize(5);
       expect(permitsThere.limit).toBe(5);
       const [first, second] = await within(10_000, 'the waiters that fit', Promise.all([one, two]));
-      expect(second.fencingToken).toBe(first.fencingToken + 1);
+      expect(second.fencingToken).toBe(first.fencingToken + world.tokensPerGrant);
       expect(await staysOpen(three, 50)).toBe(true);
       expect(await permitsHere.available()).toBe(0);
       expect(held.isHeld).toBe(true);
@@ -34,7 +34,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
     });
 
     it('to a lower limit takes no permit away, and takes effect as permits are released', async () => {
-      await using world = new SemaphoreWorld(wakeups, 4);
+      await using world = await SemaphoreWorld.opened(subject, 4);
       const { permitsHere, permitsThere } = world;
       const holds = [
         await permitsHere.acquire(),
@@ -58,7 +58,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
     });
 
     it('to a lower limit rejects the waiters for more than that, and no others', async () => {
-      await using world = new SemaphoreWorld(wakeups, 5);
+      await using world = await SemaphoreWorld.opened(subject, 5);
       const { permitsHere, permitsThere } = world;
       const held = await permitsHere.acquire({ permits: 5 });
       const [four, two, five, also] = await world.queueUp(
@@ -84,9 +84,10 @@ export function resizing(wakeups: ModeOfWaiting): void {
     });
 
     it('is followed by every semaphore object', async () => {
-      await using world = new SemaphoreWorld(wakeups, 2);
+      await using world = await SemaphoreWorld.opened(subject, 2);
       const { permitsHere, permitsThere } = world;
       await permitsThere.use(() => 1);
+      await world.expectAvailable(2);
       await permitsHere.resize(3);
       const three = await permitsHere.tryAcquire({ permits: 3 });
       expect(three?.permits).toBe(3);
@@ -102,7 +103,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
     });
 
     it('before anything is stored sets the first stored limit', async () => {
-      await using world = new SemaphoreWorld(wakeups, 2);
+      await using world = await SemaphoreWorld.opened(subject, 2);
       await world.permitsHere.resize(6);
       expect([world.permitsHere.limit, await world.permitsHere.available()]).toEqual([6, 6]);
       const hold = await world.permitsHere.tryAcquire({ permits: 6 });
@@ -111,7 +112,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
     });
 
     it.each(BAD_LIMITS)('to an invalid limit rejects before anything is sent: %s', async (limit, kind) => {
-      await using world = new SemaphoreWorld(wakeups, 2);
+      await using world = await SemaphoreWorld.opened(subject, 2);
       const error = await rejection(world.permitsHere.resize(limit as number));
       expect(error).toBeInstanceOf(kind);
       expect((error as Error).message).toMatch(/^limit must be/);
@@ -120,7 +121,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
     });
 
     it('rejects for a lock in use as another kind, and takes over an idle one', async () => {
-      await using world = new SemaphoreWorld(wakeups, 2);
+      await using world = await SemaphoreWorld.opened(subject, 2);
       const mutex = await world.there.acquireMutex(world.name);
       const requests: readonly Promise<unknown>[] = [
         world.permitsHere.resize(3),
@@ -139,7 +140,7 @@ export function resizing(wakeups: ModeOfWaiting): void {
     });
 
     it('rejects once its provider is closed', async () => {
-      await using world = new SemaphoreWorld(wakeups, 2);
+      await using world = await SemaphoreWorld.opened(subject, 2);
       await world.here.close();
       expect(await rejection(world.permitsHere.resize(3))).toBeInstanceOf(ProviderClosedError);
       expect(await rejection(world.permitsHere.available())).toBeInstanceOf(ProviderClosedError);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { AcquireTimeoutError, DeadlockError, LockLostError } from '../../../../src/index.js';
 import type { PermitOptions } from '../../../../src/index.js';
 import { later, rejection, staysOpen, within } from '../../../../lab/patience.js';
-import type { ModeOfWaiting } from '../adapters.js';
+import type { OwnSubject } from '../two-providers.js';
 import { SemaphoreWorld } from '../semaphore-world.js';
 
 const BAD_PERMITS: readonly (readonly [unknown, typeof TypeError | typeof RangeError])[] = [
@@ -19,10 +19,10 @@ const BAD_PERMITS: readonly (readonly [unknown, typeof TypeError | typeof RangeE
 ];
 
 /** Work with permits, and requests inside such work. */
-export function using(wakeups: ModeOfWaiting): void {
+export function using(subject: OwnSubject): void {
   describe.concurrent('use', () => {
     it('holds the permits while the work runs, returns its result, and releases', async () => {
-      await using world = new SemaphoreWorld(wakeups, 3);
+      await using world = await SemaphoreWorld.opened(subject, 3);
       const { permitsHere, permitsThere } = world;
       const result = await permitsHere.use(
         async (hold) => {
@@ -31,18 +31,19 @@ export function using(wakeups: ModeOfWaiting): void {
         },
         { permits: 2 },
       );
-      expect([result, await permitsThere.available()]).toEqual([42, 3]);
+      expect(result).toBe(42);
+      await world.expectAvailable(3);
     });
 
     it('releases if the work fails, and rejects with its error', async () => {
-      await using world = new SemaphoreWorld(wakeups, 3);
+      await using world = await SemaphoreWorld.opened(subject, 3);
       const failure = new Error('the work failed');
       expect(await rejection(world.permitsHere.use(() => Promise.reject(failure)))).toBe(failure);
-      expect(await world.permitsThere.available()).toBe(3);
+      await world.expectAvailable(3);
     });
 
     it('rejects with the loss if the permits were lost before the work ended', async () => {
-      await using world = new SemaphoreWorld(wakeups, 3);
+      await using world = await SemaphoreWorld.opened(subject, 3);
       const work = world.permitsHere.use(async (hold) => {
         await world.there.revoke(world.name, { id: hold.id, force: true });
         expect(await rejection(hold.confirm())).toBeInstanceOf(LockLostError);
@@ -53,7 +54,7 @@ export function using(wakeups: ModeOfWaiting): void {
 
   describe.concurrent('inside the work of the same chain of calls', () => {
     it('a request for permits that only the chain itself could release is a deadlock', async () => {
-      await using world = new SemaphoreWorld(wakeups, 3);
+      await using world = await SemaphoreWorld.opened(subject, 3);
       const { permitsHere } = world;
       await permitsHere.use(
         async () => {
@@ -68,11 +69,11 @@ export function using(wakeups: ModeOfWaiting): void {
         },
         { permits: 2 },
       );
-      expect(await permitsHere.available()).toBe(3);
+      await world.expectAvailable(3);
     });
 
     it('a request for permits that others may release waits', async () => {
-      await using world = new SemaphoreWorld(wakeups, 3);
+      await using world = await SemaphoreWorld.opened(subject, 3);
       const { permitsHere, permitsThere } = world;
       const others = await permitsThere.acquire({ permits: 2 });
       await permitsHere.use(async () => {
@@ -84,7 +85,7 @@ export function using(wakeups: ModeOfWaiting): void {
     });
 
     it('the permits of all nested uses count together', async () => {
-      await using world = new SemaphoreWorld(wakeups, 5);
+      await using world = await SemaphoreWorld.opened(subject, 5);
       const { permitsHere } = world;
       await permitsHere.use(
         async () => {
@@ -104,7 +105,7 @@ export function using(wakeups: ModeOfWaiting): void {
 
   describe.concurrent('an invalid number of permits', () => {
     it.each(BAD_PERMITS)('is an error before anything is sent: %s', async (permits, kind) => {
-      await using world = new SemaphoreWorld(wakeups, 3);
+      await using world = await SemaphoreWorld.opened(subject, 3);
       const { permitsHere } = world;
       const options = { permits } as PermitOptions;
       const requests: readonly Promise<unknown>[] = [

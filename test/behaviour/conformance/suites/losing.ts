@@ -97,7 +97,7 @@ export function losing(subject: Subject): void {
       const [, released] = await Promise.all([hold.confirm().catch(() => undefined), hold.release()]);
       expect(released).toBe(true);
       expect(signal.aborted).toBe(false);
-      expect(await world.openThere(name).tryAcquire()).not.toBeNull();
+      await world.expectFree(name);
     });
   });
 

@@ -55,9 +55,11 @@ export function waiting(subject: Subject): void {
       const hold = await world.openHere(name).acquire();
       const calls = Array.from({ length: 10 }, (_, index) => index);
       const served: number[] = [];
+      const client = world.database.client();
+      const lock = subject.adapter.open(world.provider(client), name);
       const waits = calls.map((index) =>
         later(
-          world.openThere(name).use(() => {
+          lock.use(() => {
             served.push(index);
           }),
         ),
@@ -66,7 +68,7 @@ export function waiting(subject: Subject): void {
       await hold.release();
       await within(20_000, 'all waiters are served', Promise.all(waits));
       expect(served).toEqual(calls);
-      expect(world.thereClient.count('hello')).toBe(1);
+      expect(client.count('hello')).toBe(1);
     });
 
     it('does not let a try pass a waiter', async () => {
@@ -140,7 +142,7 @@ export function waiting(subject: Subject): void {
       await using world = new LockWorld(subject);
       const name = await world.name();
       await using hold = await world.openHere(name).acquire({ why: 'to be waited for' });
-      const ahead = later(world.openHere(name).acquire());
+      const ahead = later(subject.adapter.open(world.provider(), name).acquire());
       await world.untilWaiting(name, 1);
       const error = await answeredTimeout((timeoutMs) => world.openThere(name).acquire({ timeoutMs }));
       expect(error).toMatchObject({ code: 'ACQUIRE_TIMEOUT', place: 1 });

@@ -1,0 +1,3 @@
+import { runOwnSuites } from './own-suites.js';
+
+runOwnSuites('reader-writer', { wakeups: 'change-stream', keeps: true });

@@ -1,0 +1,3 @@
+import { runOwnSuites } from './own-suites.js';
+
+runOwnSuites('reader-writer', { wakeups: 'polling', keeps: true });

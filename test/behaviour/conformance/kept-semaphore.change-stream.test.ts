@@ -1,0 +1,3 @@
+import { runOwnSuites } from './own-suites.js';
+
+runOwnSuites('semaphore', { wakeups: 'change-stream', keeps: true });
