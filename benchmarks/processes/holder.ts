@@ -2,6 +2,7 @@
 import type { LockHandle, LockProvider } from '../../src/index.js';
 import { sleep } from '../measure.js';
 import { newProvider } from './connections.js';
+import { heapBytes } from './heap.js';
 
 const AT_A_TIME = 100;
 const LOOK_EVERY_MS = 50;
@@ -90,13 +91,4 @@ function prepared(): LockProvider {
 
 async function releaseAll(): Promise<void> {
   while (holds.length > 0) await Promise.all(holds.splice(0, AT_A_TIME).map((hold) => hold.release()));
-}
-
-async function heapBytes(): Promise<number> {
-  // Objects with finalisers are freed only by a later collection.
-  for (let turn = 0; turn < 3; turn += 1) {
-    globalThis.gc?.();
-    await sleep(20);
-  }
-  return process.memoryUsage().heapUsed;
 }

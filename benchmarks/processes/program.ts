@@ -5,13 +5,14 @@ import { contender } from './contender.js';
 import { holder } from './holder.js';
 import { keeper } from './keeper.js';
 import { manyNames } from './many-names.js';
+import { namesOnce } from './names-once.js';
 import { serve } from './serve.js';
 import { singleCalls } from './single-calls.js';
 import { standbys } from './standbys.js';
 
 const duties = {
   ...{ ...connections, ...contender, ...candidate, ...holder, ...keeper, ...standbys },
-  ...{ ...manyNames, ...singleCalls },
+  ...{ ...manyNames, ...namesOnce, ...singleCalls },
 };
 
 export type Duties = typeof duties;

@@ -6,6 +6,7 @@ import { handover } from './handover.js';
 import { idle } from './idle.js';
 import { keep } from './keep.js';
 import { local } from './local.js';
+import { memory } from './memory.js';
 import { names } from './names.js';
 import { overload } from './overload.js';
 import { queue } from './queue.js';
@@ -15,7 +16,7 @@ import { waiting } from './waiting.js';
 
 /** The scenarios of the default run, in their order. */
 export const usualScenarios: readonly Scenario[] = [
-  ...[uncontended, names, handover, election, local, keep, idle],
+  ...[uncontended, names, handover, election, local, keep, idle, memory],
   ...[queue, scale, waiting, overload],
 ];
 

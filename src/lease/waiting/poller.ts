@@ -70,7 +70,10 @@ export class Poller {
     const pendingAtMs = this.#timer === undefined ? Infinity : this.#timerAtMs;
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#closed || !this.#room.isToPoll) return;
+    if (this.#closed || !this.#room.isToPoll) {
+      this.#marks.clear();
+      return;
+    }
     const nowMs = this.#clock.nowMs();
     const { phaseMs } = this.#room;
     const pauseMs =
