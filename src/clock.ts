@@ -130,6 +130,19 @@ export const sleepUntil = (clock: Clock, atMs: number, signal?: AbortSignal): Pr
     atOrAborted(clock, atMs, signal, resolve);
   });
 
+/**
+ * Calls `fire` once, after the present turn of the event loop and everything that its promises lead to. `cancel` of the
+ * returned timer prevents the call.
+ */
+export function afterTurn(fire: () => void): Timer {
+  const immediate = setImmediate(fire);
+  return {
+    cancel: () => {
+      clearImmediate(immediate);
+    },
+  };
+}
+
 /** Resolves at the end of the present turn, so that the operations of all callers in one turn can be sent together. */
 export const endOfTurn = (): Promise<void> =>
   new Promise((resolve) => {

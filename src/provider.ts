@@ -18,7 +18,12 @@ import type { ListFilter, RevokeOptions } from './options/admin-options.js';
 import { parseName } from './options/checks.js';
 import { parseProviderOptions } from './options/provider-options.js';
 import type { LockProviderOptions } from './options/provider-options.js';
-import { parseLimit, parsePrimitiveOptions, parseSemaphoreOptions } from './options/request-options.js';
+import {
+  parseLimit,
+  parsePrimitiveOptions,
+  parseSemaphoreOptions,
+  refusePasses,
+} from './options/request-options.js';
 import type { AcquireOptions, PrimitiveOptions, SemaphoreOptions } from './options/request-options.js';
 import { acquireAll } from './primitives/all-or-nothing.js';
 import type { LockRequest } from './primitives/lock-request.js';
@@ -78,8 +83,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   createMutex(name: string, options?: PrimitiveOptions): Mutex {
     const { requester, settings } = this.#engine;
     const checkedName = parseName(name);
-    const { terms, keepMs } = parsePrimitiveOptions(settings, 'createMutex', options);
-    return new MutexFace(requester, checkedName, terms, keepMs);
+    const { terms, keeping } = parsePrimitiveOptions(settings, 'createMutex', options);
+    return new MutexFace(requester, checkedName, terms, keeping);
   }
 
   /**
@@ -91,8 +96,9 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   createReaderWriterLock(name: string, options?: PrimitiveOptions): ReaderWriterLock {
     const { requester, settings } = this.#engine;
     const checkedName = parseName(name);
-    const { terms, keepMs } = parsePrimitiveOptions(settings, 'createReaderWriterLock', options);
-    return new ReaderWriterLockFace(requester, checkedName, terms, keepMs);
+    const { terms, keeping } = parsePrimitiveOptions(settings, 'createReaderWriterLock', options);
+    refusePasses(keeping, 'a reader-writer lock, whose kept reads never pass a writer');
+    return new ReaderWriterLockFace(requester, checkedName, terms, keeping);
   }
 
   /**

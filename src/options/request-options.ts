@@ -27,6 +27,14 @@ export interface PrimitiveOptions {
    * reads: all readers of this provider share one seat, also at the same time, until a writer or an upgrade waits.
    */
   keepMs?: number | undefined;
+  /**
+   * How often a kept seat of a mutex or a semaphore may pass to the next caller of this provider although another
+   * process waits: an integer, 0 to 255, default 0. Needs `keepMs`. Such passes begin at most `keepMs` after this
+   * provider has heard that another process waits, so they delay a waiter of another process by at most `passes` holds.
+   * The count starts anew after another process has had the seat. A reader-writer lock refuses this option, because its
+   * kept reads never pass a writer.
+   */
+  passes?: number | undefined;
 }
 
 /** Options of one semaphore. */
@@ -60,7 +68,10 @@ export interface PermitOptions extends AcquireOptions {
   permits?: number | undefined;
 }
 
-const PRIMITIVE_OPTIONS: KeysOf<PrimitiveOptions> = { leaseMs: true, keepMs: true };
+/** As many as the tokens that a grant of a mutex reserves for passes. */
+const MAX_PASSES = 255;
+
+const PRIMITIVE_OPTIONS: KeysOf<PrimitiveOptions> = { leaseMs: true, keepMs: true, passes: true };
 
 const SEMAPHORE_OPTIONS: KeysOf<SemaphoreOptions> = { ...PRIMITIVE_OPTIONS, whenLimitDiffers: true };
 
@@ -68,10 +79,20 @@ const ACQUIRE_OPTIONS: KeysOf<AcquireOptions> = { timeoutMs: true, signal: true,
 
 const PERMIT_OPTIONS: KeysOf<PermitOptions> = { ...ACQUIRE_OPTIONS, permits: true };
 
+/** How released seats are kept for the next callers of this process. */
+export interface Keeping {
+  /** For how long; 0: not at all. */
+  readonly keepMs: number;
+  /** How often a seat may pass to the next caller although another process waits. */
+  readonly passes: number;
+}
+
+export const NOT_KEPT: Keeping = { keepMs: 0, passes: 0 };
+
 /** The options of one primitive after the checks. */
 export interface ParsedPrimitiveOptions {
   readonly terms: LeaseTerms;
-  readonly keepMs: number;
+  readonly keeping: Keeping;
 }
 
 /** The options of one semaphore after the checks. */
@@ -101,12 +122,24 @@ export function parseSemaphoreOptions(
 
 const primitive = (settings: Settings, options: PrimitiveOptions): ParsedPrimitiveOptions => ({
   terms: leaseTerms(settings, leaseLength('leaseMs', orElse(options.leaseMs, settings.leaseMs))),
-  keepMs: number('keepMs', orElse(options.keepMs, 0), 0, MAX_LEASE_MS),
+  keeping: parseKeeping(options),
 });
 
+function parseKeeping(options: PrimitiveOptions): Keeping {
+  const keepMs = number('keepMs', orElse(options.keepMs, 0), 0, MAX_LEASE_MS);
+  const passes = integer('passes', orElse(options.passes, 0), 0, MAX_PASSES);
+  if (passes > 0 && keepMs === 0) throw outOfRange('passes', '0 without keepMs', passes);
+  return { keepMs, passes };
+}
+
 /** @param of - The lock that cannot keep seats, in words for the error message. */
-export function refuseKeepMs(keepMs: number, of: string): void {
+export function refuseKeepMs({ keepMs }: Keeping, of: string): void {
   if (keepMs > 0) throw outOfRange('keepMs', `0 for ${of}`, keepMs);
+}
+
+/** @param of - The lock whose seats pass to no caller while another process waits, in words for the error message. */
+export function refusePasses({ passes }: Keeping, of: string): void {
+  if (passes > 0) throw outOfRange('passes', `0 for ${of}`, passes);
 }
 
 /** The options that bound a wait, after the checks. */

@@ -5,7 +5,7 @@ import { ModeChanges } from '../lease/mode-change/mode-changes.js';
 import { ReaderWriterLeaseHandle } from '../lease/mode-change/reader-writer-handle.js';
 import type { ReaderWriterHandle } from '../lease/mode-change/reader-writer-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
-import type { AcquireOptions } from '../options/request-options.js';
+import type { AcquireOptions, Keeping } from '../options/request-options.js';
 import { portrait } from '../portrait.js';
 import { readerWriterSeats } from '../protocol/kinds/reader-writer-seats.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
@@ -96,7 +96,7 @@ export class ReaderWriterLockFace implements ReaderWriterLock {
   readonly upgradeableReadTarget: Target<ReaderWriterHandle>;
   readonly #requester: Requester;
 
-  constructor(requester: Requester, name: string, terms: LeaseTerms, keepMs: number) {
+  constructor(requester: Requester, name: string, terms: LeaseTerms, keeping: Keeping) {
     this.name = name;
     this.#requester = requester;
     const lock = { name, terms, seats: readerWriterSeats };
@@ -105,7 +105,7 @@ export class ReaderWriterLockFace implements ReaderWriterLock {
     this.readTarget = {
       ...lock,
       // Only plain reads share a kept seat. A hold whose mode can change has a lease of its own.
-      keepMs,
+      keeping,
       demand: () => ({ mode: 'read' }),
       makeHandle: (hold, holds) => new LeaseHandle(hold, holds),
     };

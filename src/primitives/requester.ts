@@ -11,8 +11,8 @@ import type { Holds } from '../lease/holding/holds.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { SeatCache } from '../lease/seat-cache/seat-cache.js';
 import type { LeaseTerms } from '../options/provider-options.js';
-import { parseAcquireOptions } from '../options/request-options.js';
-import type { AcquireOptions, WaitingCall } from '../options/request-options.js';
+import { NOT_KEPT, parseAcquireOptions } from '../options/request-options.js';
+import type { AcquireOptions, Keeping, WaitingCall } from '../options/request-options.js';
 import type { Reply } from '../protocol/replies/reply.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { askWithinChain, heldByChain, useLock } from './call-chain.js';
@@ -20,8 +20,8 @@ import { askWithinChain, heldByChain, useLock } from './call-chain.js';
 /** One lock, and how a primitive requests it. */
 export interface Target<H extends LockHandle> extends Wanted {
   readonly terms: LeaseTerms;
-  /** How long a released seat is kept for the next caller of this process. */
-  readonly keepMs?: number;
+  /** Default: released seats are not kept. */
+  readonly keeping?: Keeping;
   makeHandle(hold: Hold, holds: Holds, context: AcquisitionContext): H;
   /**
    * Whether only the caller itself could end the wait, because its own chain of calls has the holds `held`. Default:
@@ -114,7 +114,7 @@ export class Requester {
     return await askWithinChain(name, isHopeless, async (isSingleTry) => {
       const timeoutMs = isSingleTry ? 0 : parsed.timeoutMs;
       const isNested = held().length > 0;
-      const hold = await this.#hold({ ...target, ...parsed, timeoutMs, startedMs, isNested }, target.keepMs);
+      const hold = await this.#hold({ ...target, ...parsed, timeoutMs, startedMs, isNested }, target.keeping);
       return granted(hold, clock.nowMs() - startedMs);
     });
   }
@@ -123,7 +123,8 @@ export class Requester {
    * Gets a hold through the seat cache, or from the server. Not an async function: each async frame costs one of the
    * frames that `withCallerFrames` adds.
    */
-  #hold(request: BegunRequest, keepMs = 0): Promise<Hold> {
+  #hold(request: BegunRequest, keeping = NOT_KEPT): Promise<Hold> {
+    const { keepMs } = keeping;
     const lock = this.#seatCache.lock(request.name, request.seats, keepMs);
     if (lock === undefined) return this.#ask(request);
     const ask = (): Promise<Hold> => {
@@ -134,7 +135,7 @@ export class Requester {
       };
       return this.#ask({ ...request, keeper: keepMs > 0 ? lock : undefined, onReply });
     };
-    return lock.acquire({ ...request, demand: request.demand(), keepMs }, ask);
+    return lock.acquire({ ...request, demand: request.demand(), ...keeping }, ask);
   }
 
   async #ask(request: BegunRequest): Promise<Hold> {

@@ -5,7 +5,7 @@ import { PermitLeaseHandle } from '../lease/holding/permit-handle.js';
 import type { PermitHandle } from '../lease/holding/permit-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { parseLimit, parsePermitOptions } from '../options/request-options.js';
-import type { ParsedSemaphoreOptions, PermitOptions } from '../options/request-options.js';
+import type { Keeping, ParsedSemaphoreOptions, PermitOptions } from '../options/request-options.js';
 import { portrait } from '../portrait.js';
 import { semaphoreSeats } from '../protocol/kinds/semaphore-seats.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
@@ -80,19 +80,19 @@ export class SemaphoreFace implements Semaphore {
   readonly name: string;
   readonly #requester: Requester;
   readonly #terms: LeaseTerms;
-  readonly #keepMs: number;
+  readonly #keeping: Keeping;
   readonly #limit: SemaphoreLimit;
 
   constructor(
     requester: Requester,
     name: string,
     limit: number,
-    { terms, keepMs, whenLimitDiffers }: ParsedSemaphoreOptions,
+    { terms, keeping, whenLimitDiffers }: ParsedSemaphoreOptions,
   ) {
     this.name = name;
     this.#requester = requester;
     this.#terms = terms;
-    this.#keepMs = keepMs;
+    this.#keeping = keeping;
     this.#limit = new SemaphoreLimit(requester.context, name, limit, whenLimitDiffers);
   }
 
@@ -108,7 +108,7 @@ export class SemaphoreFace implements Semaphore {
     return {
       name: this.name,
       terms: this.#terms,
-      keepMs: this.#keepMs,
+      keeping: this.#keeping,
       seats: semaphoreSeats,
       demand: () => this.#limit.demand(permits),
       onReply: (reply) => {

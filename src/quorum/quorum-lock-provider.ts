@@ -185,8 +185,8 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   }
 
   #terms(of: string, options: PrimitiveOptions | undefined): LeaseTerms {
-    const { terms, keepMs } = parsePrimitiveOptions(this.#quorum.settings, of, options);
-    refuseKeepMs(keepMs, 'a lock of a quorum');
+    const { terms, keeping } = parsePrimitiveOptions(this.#quorum.settings, of, options);
+    refuseKeepMs(keeping, 'a lock of a quorum');
     this.#quorum.minValidityMs(terms);
     return terms;
   }

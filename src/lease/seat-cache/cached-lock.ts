@@ -1,13 +1,17 @@
 import { withCallerFrames } from '../../caller-frames.js';
+import { afterTurn } from '../../clock.js';
 import type { Timer } from '../../clock.js';
 import type { AcquireTimeoutError } from '../../errors.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { SeatRules } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
+import { NOT_KEPT } from '../../options/request-options.js';
+import type { Keeping } from '../../options/request-options.js';
 import { throwIfOver } from '../../scope.js';
 import { Hold } from '../holding/hold.js';
 import type { Seat } from '../holding/seat.js';
+import { BoundedPasses } from './bounded-passes.js';
 import { localTimeout, mayServeAnother } from './cached-request.js';
 import type { Cached, CachedRequest, SeatCacheContext } from './cached-request.js';
 import { LocalQueue } from './local-queue.js';
@@ -32,6 +36,11 @@ const TOKENS_OF_MANY_SEATS = 15;
  *
  * If the lock has one seat, callers queue in this process while the seat is in use, so that the server need not pass
  * the seat between them. If the lock has several seats, another one may be free, so callers ask the server.
+ *
+ * With the option `passes`, a bounded number of passes goes on although another process waits. If the lock has one
+ * seat, the callers then go on queueing here, behind one request of this process on the server. So whoever came first
+ * in this process is served first, and each turn of the process on the server serves as many callers as the bound
+ * allows. If the lock has several seats, a seat passes only while no caller of this process waits on the server.
  */
 export class CachedLock implements Cached {
   readonly name: string;
@@ -41,11 +50,12 @@ export class CachedLock implements Cached {
   readonly #queue: LocalQueue;
   readonly #idle = new Map<Seat, Timer>();
   readonly #others: OtherWaiters;
+  readonly #boundedPasses: BoundedPasses;
   /** The number of requests of this process that are in flight or in the queue on the server. */
   #requestCount = 0;
   /** The number of seats that this process has, idle or in use. */
   #seatCount = 0;
-  #keepMs = 0;
+  #keeping: Keeping = NOT_KEPT;
   #holders: readonly LeaseInfo[] = [];
 
   constructor(name: string, seats: SeatRules, context: SeatCacheContext) {
@@ -53,6 +63,7 @@ export class CachedLock implements Cached {
     this.seats = seats;
     this.#context = context;
     this.#others = new OtherWaiters(context);
+    this.#boundedPasses = new BoundedPasses(context.clock);
     this.#queue = new LocalQueue(name, context.clock, context.closing);
   }
 
@@ -61,7 +72,7 @@ export class CachedLock implements Cached {
   }
 
   get keepMs(): number {
-    return this.#keepMs;
+    return this.#keeping.keepMs;
   }
 
   get isInUse(): boolean {
@@ -74,9 +85,9 @@ export class CachedLock implements Cached {
 
   /** Returns a hold of an idle seat, of a kept seat after a turn in the local queue, or of one from the server. */
   async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
-    const { signal, keepMs } = request;
+    const { signal, keepMs, passes } = request;
     throwIfOver(this.name, this.#context.closing, signal);
-    if (keepMs > 0) this.#keepMs = keepMs;
+    if (keepMs > 0) this.#keeping = { keepMs, passes };
     const idle = this.#takeIdle(request);
     if (idle !== undefined) return new Hold(idle);
     if (!this.#mustQueueHere(request)) {
@@ -97,30 +108,34 @@ export class CachedLock implements Cached {
     // A caller of this process waits on the server, so no seat that is idle here fits its request.
     if (ownWaiters > 0) this.#returnAllIdle();
     const isOfOthers = (lease: { readonly process: string }): boolean => lease.process !== process;
+    for (const lease of reply.leases) if (isOfOthers(lease)) this.#boundedPasses.othersSeen(lease.token);
     // While another process has the only seat, newcomers behind it notify that process and not this one.
     const isBehindOthers = this.#hasOneSeat && reply.leases.some(isOfOthers);
     if (waiters > ownWaiters || isBehindOthers) this.othersWait();
     else if (reply.leases.some((lease) => !isOfOthers(lease) && (lease.keeps ?? 0) > 0)) {
       // No other process waits, and the first attempt that has to wait behind this lease notifies this process.
       this.#others.noneSeen(sinceMs);
+      if (this.#others.state === 'none') this.#boundedPasses.noneWaits();
     }
   }
 
-  /** Another process waits. Gives back all idle seats, and sends the callers in the local queue to the server. */
+  /**
+   * Another process waits. Gives back all idle seats, and sends the callers in the local queue to the server unless
+   * they share a place there.
+   */
   othersWait(): void {
     this.#others.oneWaits();
     this.#returnAllIdle();
-    this.#sendQueueToServer();
+    this.#othersMayWait();
   }
 
   // ---- called by the holds
 
-  seatGranted(): void {
+  seatGranted(seat: Seat): void {
     this.#seatCount += 1;
+    this.#boundedPasses.granted(seat.storedToken);
     this.#context.changed(this);
-    // If another process may wait, this seat will not be passed on, so the callers in the local queue must ask the
-    // server.
-    if (!this.#others.isNone) this.#sendQueueToServer();
+    if (!this.#others.isNone) this.#othersMayWait();
   }
 
   mayKeep(seat: Seat): boolean {
@@ -129,16 +144,9 @@ export class CachedLock implements Cached {
   }
 
   keepIdle(idle: Seat): void {
-    if (this.#queue.handTo(idle)) return;
-    if (this.#queue.length > 0) {
-      this.returnIdle(idle);
-      return;
-    }
-    const { clock } = this.#context;
-    const timer = clock.at(clock.nowMs() + this.#keepMs, () => {
-      this.returnIdle(idle);
-    });
-    this.#idle.set(idle, timer);
+    if (this.#queue.handTo(idle)) this.#passed();
+    else if (this.#queue.length > 0) this.returnIdle(idle);
+    else this.#idle.set(idle, this.#idleTimer(idle));
   }
 
   returnIdle(idle: Seat): void {
@@ -161,19 +169,52 @@ export class CachedLock implements Cached {
 
   /** Whether this seat may pass to the next caller in this process. */
   #mayPass(seat: Seat): boolean {
-    return this.#others.isNone && this.#requestCount === 0 && mayServeAnother(seat);
+    const isAllowed = this.#others.isNone || (this.#mayOvertake && this.#boundedPasses.isLeft(this.#keeping));
+    return isAllowed && this.#requestCount === 0 && mayServeAnother(seat);
+  }
+
+  /** Whether another process waits, and passes are bounded for its sake. */
+  get #mayOvertake(): boolean {
+    return this.#others.state === 'waiting' && this.#others.isHeard;
+  }
+
+  /** A caller of this process has got a seat that was released here. */
+  #passed(): void {
+    if (this.#others.state === 'waiting') this.#boundedPasses.passed();
+  }
+
+  /** Whether the callers of this process have one place on the server together while another process may wait. */
+  get #sharesPlace(): boolean {
+    return this.#hasOneSeat && this.#keeping.passes > 0 && this.#others.isHeard;
   }
 
   /** Whether to queue here: this process has the only seat or probably gets it, or callers queue already. */
   #mustQueueHere({ timeoutMs }: CachedRequest): boolean {
     if (!this.#hasOneSeat) return false;
-    const isAnswerPending =
-      this.#others.state === 'unknown' && this.#requestCount > 0 && this.#seatCount === 0;
+    const { state } = this.#others;
+    const isAsked = this.#requestCount > 0 && this.#seatCount === 0;
+    const isBehindRequest = isAsked && (state === 'unknown' || this.#sharesPlace);
     return (
       this.#queue.length > 0 ||
-      (isAnswerPending && timeoutMs > 0) ||
-      (this.#others.isNone && this.#requestCount + this.#seatCount > 0)
+      (isBehindRequest && timeoutMs > 0) ||
+      (this.#others.isNone && this.#requestCount + this.#seatCount > 0) ||
+      (this.#sharesPlace && this.#seatCount > 0)
     );
+  }
+
+  #othersMayWait(): void {
+    if (this.#seatCount > 0 && this.#others.state === 'waiting') this.#boundedPasses.oneWaits();
+    // The seat is not passed on then, so the callers in the local queue must ask the server.
+    if (!this.#sharesPlace) this.#sendQueueToServer();
+  }
+
+  /** A seat that is idle while another process may wait is only for a caller that comes in the same turn. */
+  #idleTimer(idle: Seat): Timer {
+    const { clock } = this.#context;
+    const give = (): void => {
+      this.returnIdle(idle);
+    };
+    return this.#others.isNone ? clock.at(clock.nowMs() + this.#keeping.keepMs, give) : afterTurn(give);
   }
 
   /**
@@ -188,6 +229,7 @@ export class CachedLock implements Cached {
       const mustAsk = demand.mustMatch === true || demand.setsLimit === true;
       if (isAlike && !mustAsk && this.#mayPass(idle)) {
         this.#forget(idle);
+        this.#passed();
         return idle;
       }
       if (this.#hasOneSeat || timeoutMs === 0) this.returnIdle(idle);

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.js';
 import { AcquireTimeoutError } from '../../errors.js';
 import type { Report } from '../../events.js';
+import type { Keeping } from '../../options/request-options.js';
 import type { Demand } from '../../protocol/operation.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import type { Reply } from '../../protocol/replies/reply.js';
@@ -12,9 +13,8 @@ import type { Seat, SeatKeeper } from '../holding/seat.js';
 import type { LocalRequest } from './local-queue.js';
 
 /** A request for a lock whose seats may be kept. */
-export interface CachedRequest extends LocalRequest {
+export interface CachedRequest extends LocalRequest, Keeping {
   readonly demand: Demand;
-  readonly keepMs: number;
 }
 
 /** One lock whose seats this process may keep, as the cache and the requester see it. */

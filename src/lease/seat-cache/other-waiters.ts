@@ -30,6 +30,11 @@ export class OtherWaiters {
     return this.#state;
   }
 
+  /** Whether events arrive, so that this process hears of a newcomer. */
+  get isHeard(): boolean {
+    return this.#hearing.gaplessSinceMs() < Infinity;
+  }
+
   /** Whether none waits now. False after a gap in the wake-ups, because a newcomer may have come unnoticed. */
   get isNone(): boolean {
     return this.#state === 'none' && this.#hearing.gaplessSinceMs() <= this.#noneSinceMs;

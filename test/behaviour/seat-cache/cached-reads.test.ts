@@ -47,7 +47,7 @@ class World {
     const request = { terms: { ...TERMS, leaseMs }, timeoutMs, why: undefined, signal: undefined };
     return later(
       this.reads.acquire(
-        { ...request, startedMs: this.clock.nowMs(), demand: { mode }, keepMs: KEEP_MS },
+        { ...request, startedMs: this.clock.nowMs(), demand: { mode }, keepMs: KEEP_MS, passes: 0 },
         () =>
           new Promise((resolve, reject) => {
             this.asked.push((outcome) => {

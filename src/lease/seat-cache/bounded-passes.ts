@@ -1,0 +1,60 @@
+import type { Clock } from '../../clock.js';
+import type { Keeping } from '../../options/request-options.js';
+
+/**
+ * The passes of the seats of one lock while another process waits: how many there were, and since when.
+ *
+ * The count starts anew when this process is granted a seat after another process was granted one. If the waiters of
+ * other processes give up instead, the count goes on, so that a caller that gave up and comes back is not overtaken
+ * again as often.
+ */
+export class BoundedPasses {
+  readonly #clock: Clock;
+  #count = 0;
+  /** When this process heard, while it had a seat, that another process waits; `undefined` while none is known. */
+  #sinceMs: number | undefined;
+  /** The highest token of the seats that were granted to this process. */
+  #ownToken = 0;
+  #hasGoneToOthers = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether one more pass may begin now, while another process waits. */
+  isLeft({ passes, keepMs }: Keeping): boolean {
+    const nowMs = this.#clock.nowMs();
+    return this.#count < passes && nowMs < (this.#sinceMs ?? nowMs) + keepMs;
+  }
+
+  /** A seat has passed while another process waits. */
+  passed(): void {
+    this.#count += 1;
+  }
+
+  /** This process has a seat and knows that another process waits. */
+  oneWaits(): void {
+    this.#sinceMs ??= this.#clock.nowMs();
+  }
+
+  /** An answer shows that no other process waits. */
+  noneWaits(): void {
+    this.#sinceMs = undefined;
+  }
+
+  /** An answer shows a lease of another process, granted with this token. */
+  othersSeen(token: number): void {
+    // A lower token is that of a lease that was granted before the last seat of this process.
+    if (token > this.#ownToken) this.#hasGoneToOthers = true;
+  }
+
+  /** The server has granted this process a seat. */
+  granted(token: number): void {
+    if (this.#hasGoneToOthers) {
+      this.#count = 0;
+      this.#sinceMs = undefined;
+    }
+    this.#hasGoneToOthers = false;
+    this.#ownToken = Math.max(this.#ownToken, token);
+  }
+}
