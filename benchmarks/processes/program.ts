@@ -1,4 +1,5 @@
 // The program of every other process that a benchmark starts.
+import { busy } from './busy.js';
 import { candidate } from './candidate.js';
 import { connections } from './connections.js';
 import { contender } from './contender.js';
@@ -13,6 +14,7 @@ import { standbys } from './standbys.js';
 const duties = {
   ...{ ...connections, ...contender, ...candidate, ...holder, ...keeper, ...standbys },
   ...{ ...manyNames, ...namesOnce, ...singleCalls },
+  ...{ ...busy, ...manyNames, ...singleCalls },
 };
 
 export type Duties = typeof duties;

@@ -1,10 +1,12 @@
 // Kept seats: the saving of the process that keeps one, and the cost of a request from another process.
 import { sleep } from '../measure.js';
 import { contest } from '../processes/contest.js';
+import type { Used } from '../processes/busy.js';
+import { spanAfterWarmUp } from '../processes/holds.js';
 import { RemoteTeam } from '../processes/remote-process.js';
 import type { Report } from '../report.js';
 import { defineScenario } from '../scenario.js';
-import { median } from '../../lab/statistics.js';
+import { median, percentile } from '../../lab/statistics.js';
 
 const PACE = { processes: 2, holdMs: 5, thinkMs: 3, blockMs: 1_000 } as const;
 
@@ -20,7 +22,7 @@ export const keep = defineScenario({
   name: 'keep',
   about:
     'a kept mutex and a kept read: acquired again, and by another process behind one or 100 idle keepers',
-  parts: ['local', 'remote', 'writer'],
+  parts: ['local', 'remote', 'writer', 'passes'],
   sizes: [1, 3],
   settings: {
     grants: { meaning: 'grants; 200 local holds of each are measured', usual: 25, thorough: 60 },
@@ -28,8 +30,15 @@ export const keep = defineScenario({
     requests: { meaning: 'requests behind an idle keeper in a block', usual: 30, thorough: 60 },
     keepers: { meaning: 'providers that keep a read while another process writes, at most', usual: 100 },
     writes: { meaning: 'writes behind each number of keepers', usual: 5, thorough: 20 },
+    blocks: {
+      meaning: 'blocks of a busy process beside a contender, for each number of passes',
+      usual: 3,
+      thorough: 7,
+    },
+    blockMs: { meaning: 'how long such a block is measured', usual: 2_000 },
   },
-  async run({ settings: { grants, rounds, requests, keepers, writes }, report, wants, bench }) {
+  async run({ settings, report, wants, bench }) {
+    const { grants, rounds, requests, keepers, writes } = settings;
     await using team = await RemoteTeam.start(2, bench.place);
     if (wants('local')) {
       await measureLocal(team, 'mutex', grants, report);
@@ -49,6 +58,7 @@ export const keep = defineScenario({
       });
     }
     if (wants('writer')) await measureWrites(team, keepers, writes, report);
+    if (wants('passes')) await measurePasses(team, settings, report);
   },
 });
 
@@ -95,6 +105,55 @@ async function measureWrites(
     await reading?.ask('letGo');
     await writing?.ask('letGo');
   }
+}
+
+/** What the callers of the busy process and the caller beside it do: short critical sections. */
+const BUSY = { keepMs: 1_000, holdMs: 1 } as const;
+const BESIDE = { keepMs: 0, passes: 0, callers: 1, holdMs: 1 } as const;
+
+/** A process with one or ten callers, beside a process with one caller that wants the same lock all the time. */
+async function measurePasses(
+  team: RemoteTeam,
+  { blocks, blockMs }: { readonly blocks: number; readonly blockMs: number },
+  report: Report,
+): Promise<void> {
+  const cases = [1, 10].flatMap((callers) => [0, 20].map((passes) => ({ callers, passes })));
+  const found = cases.map((): (readonly Used[])[] => []);
+  const counted: (readonly Used[])[] = [];
+  const runBlock = async (index: number, countsWrites: boolean): Promise<readonly Used[]> => {
+    const { members } = team;
+    const [span, name] = [spanAfterWarmUp(blockMs), `busy ${index}`];
+    const uses = [{ ...BUSY, ...(cases[index] ?? BESIDE) }, BESIDE];
+    return await Promise.all(
+      uses.flatMap((use, member) => members[member]?.ask('useBusily', name, span, use, countsWrites) ?? []),
+    );
+  };
+  for (let block = 0; block < blocks; block += 1) {
+    for (const index of cases.keys()) found[index]?.push(await runBlock(index, false));
+  }
+  for (const index of cases.keys()) counted.push(await runBlock(index, true));
+  const rows = cases.map(({ callers, passes }, index) => {
+    const [all = [], [own, other] = []] = [found[index], counted[index]];
+    const perSecond = (member: number): number =>
+      median(all.map((used) => (1_000 * (used[member]?.grants ?? 0)) / blockMs));
+    const waitsMs = all.flatMap((used) => used[1]?.waitsMs ?? []);
+    const writes =
+      ((own?.writes ?? NaN) + (other?.writes ?? NaN)) / ((own?.grants ?? 0) + (other?.grants ?? 0));
+    return [callers, passes, perSecond(0), perSecond(1), writes, median(waitsMs), percentile(waitsMs, 0.99)];
+  });
+  report.table(
+    'One process with callers that hold 1 ms, beside another with one such caller',
+    [
+      'callers',
+      'passes',
+      'its grants/s',
+      "the other's grants/s",
+      'updates per grant',
+      "the other's wait, p50 ms",
+      'p99',
+    ],
+    rows,
+  );
 }
 
 /** The processes take turns at a lock whose seat the previous process keeps; the time of each request, in ms. */
