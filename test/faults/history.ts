@@ -64,6 +64,8 @@ interface Asked {
   readonly seat: Seat;
   /** null waits without a bound, 0 is a try. */
   readonly timeoutMs: number | null;
+  /** How often the process may pass a kept seat on although another process waits. Default: 0. */
+  readonly passes?: number;
   /** Whether the call asks for several locks, and is answered when it has them all. */
   readonly isOneOfSeveral?: boolean;
 }

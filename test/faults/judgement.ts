@@ -13,6 +13,7 @@ import type { Grant } from '../judge/oplog-checker.js';
 import { replay } from '../judge/oplog-replay.js';
 import type { Oplog } from '../judge/oplog-replay.js';
 import { checkSteadyLease } from '../judge/steady-lease-checker.js';
+import { PassChecker } from '../judge/pass-checker.js';
 import { StrictChecker } from '../judge/strict-checker.js';
 import { checkSets } from '../judge/set-checker.js';
 import type { SetResult, StoredSet } from '../judge/set-checker.js';
@@ -72,12 +73,15 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
   );
   const versions = new VersionJudge({ toleranceMs: TOLERANCE_MS[clocks], mayVanish });
   const strict = new StrictChecker();
+  const passes = new PassChecker();
   await replay(oplog, (change) => {
     versions.take(change);
     strict.take(change);
+    passes.take(change);
   });
   const { grants } = versions;
   const aheadMs = Date.now() - Number(process.hrtime.bigint()) / 1e6;
+  const promptness = { aheadMs, promptMs: PROMPT_MS };
   const isBeyondBounds = beyondBounds(evidence);
   const sets = checkSets(history, await finalSets(evidence), isBeyondBounds);
   return {
@@ -91,7 +95,8 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
       ...checkSteadyLease(history, STEADY_LOCK),
       // If a document was lost, other candidates may have been elected meanwhile.
       ...(mayVanish ? [] : checkHandOvers(history, grants)),
-      ...(isStrict ? strict.judge(history, grants, { aheadMs, promptMs: PROMPT_MS }) : []),
+      ...(isStrict ? strict.judge(history, grants, promptness) : []),
+      ...(isStrict ? passes.judge(history, grants, promptness) : []),
     ],
     versions: versions.versions,
     grants,

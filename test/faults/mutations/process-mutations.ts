@@ -233,6 +233,30 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     trial: 'nothing happens',
   },
   {
+    name: 'passed-beyond-the-bound',
+    breaks: 'a seat that is kept passes more often than allowed while another process waits',
+    edits: [
+      {
+        file: 'lease/seat-cache/bounded-passes.ts',
+        find: 'this.#count < passes && ',
+        replace: '',
+      },
+    ],
+    trial: 'nothing happens to a seat that passes, strictly',
+  },
+  {
+    name: 'passes-counted-anew',
+    breaks: 'every further waiter of another process begins the count of passes anew',
+    edits: [
+      {
+        file: 'lease/seat-cache/bounded-passes.ts',
+        find: '    this.#sinceMs ??= this.#clock.nowMs();\n',
+        replace: '    this.#sinceMs ??= this.#clock.nowMs();\n    this.#count = 0;\n',
+      },
+    ],
+    trial: 'nothing happens to a seat that passes, strictly',
+  },
+  {
     name: 'kept-read-past-deadline',
     breaks: 'the readers of a kept read count on a whole lease from now, whatever its deadline',
     edits: [

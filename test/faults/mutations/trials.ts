@@ -2,7 +2,7 @@ import { killedWorker, stoppedWriter } from '../nemesis/process-faults.js';
 import { cutOff, lateRequests, lostReplies } from '../nemesis/network-faults.js';
 import { killedCursors, lostDocuments } from '../nemesis/store-faults.js';
 import type { RoundPlan } from '../round.js';
-import { READ_MOSTLY } from '../workload/wishes.js';
+import { PASSED_ON, READ_MOSTLY } from '../workload/wishes.js';
 import {
   isolatedPrimary,
   lateReplies,
@@ -43,6 +43,12 @@ export const TRIALS = {
     ...STRICT,
     onlyLock: READ_MOSTLY,
     durationMs: 12 * SECOND,
+  },
+  'nothing happens to a seat that passes, strictly': {
+    ...QUIET,
+    ...STRICT,
+    onlyLock: PASSED_ON,
+    durationMs: 15 * SECOND,
   },
   'killed readers': {
     ...{ ...QUIET, ...ORDINARY, processFaults: [killedWorker], onlyLock: READ_MOSTLY },

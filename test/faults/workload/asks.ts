@@ -1,5 +1,6 @@
 import type { Stage } from './stage.js';
 import { codeOf } from './observed-hold.js';
+import { passesOf } from './wishes.js';
 import type { Wish } from './wishes.js';
 
 /** Writes a request to the journal, before the call. Returns its number. */
@@ -10,7 +11,7 @@ export function asked(
   isOneOfSeveral: boolean,
 ): number {
   const ask = stage.nextAsk();
-  stage.journal.write({ type: 'asked', ask, lock, seat, timeoutMs, isOneOfSeveral });
+  stage.journal.write({ type: 'asked', ask, lock, seat, timeoutMs, isOneOfSeveral, passes: passesOf(lock) });
   return ask;
 }
 

@@ -3,7 +3,7 @@ import type { Mode, Seat } from '../history.js';
 import type { Random } from '../../../lab/random.js';
 
 /** A lock of the workload. There are only a few, and all actors want them. */
-type Plan = { readonly name: string; readonly keepMs?: number } & (
+type Plan = { readonly name: string; readonly keepMs?: number; readonly passes?: number } & (
   | { readonly kind: 'mutex' }
   | { readonly kind: 'reader-writer'; readonly readPercent: number }
   | { readonly kind: 'semaphore'; readonly limit: number }
@@ -12,19 +12,29 @@ type Plan = { readonly name: string; readonly keepMs?: number } & (
 /** The lock that is mostly read, so that readers share the reads that their processes keep. */
 export const READ_MOSTLY = 'read-mostly';
 
+/** The mutex whose seat passes although another process waits. It is kept so long that only the count bounds passes. */
+export const PASSED_ON = 'mutex-c';
+
 /** A seat that is kept is kept for longer than actors are idle. */
 const PLANS: readonly [Plan, ...Plan[]] = [
   { name: 'mutex-a', kind: 'mutex' },
   { name: 'mutex-b', kind: 'mutex', keepMs: 200 },
+  { name: PASSED_ON, kind: 'mutex', keepMs: 20_000, passes: 4 },
   { name: 'reader-writer-a', kind: 'reader-writer', readPercent: 40 },
   { name: 'reader-writer-b', kind: 'reader-writer', readPercent: 40, keepMs: 200 },
   { name: READ_MOSTLY, kind: 'reader-writer', readPercent: 96, keepMs: 1_500 },
-  { name: 'semaphore', kind: 'semaphore', limit: 3, keepMs: 200 },
+  { name: 'semaphore', kind: 'semaphore', limit: 3, keepMs: 200, passes: 2 },
 ];
 
 const planOf = (lock: string): Plan | undefined => PLANS.find(({ name }) => name === lock);
 
-const keeping = (lock: string): { readonly keepMs: number } => ({ keepMs: planOf(lock)?.keepMs ?? 0 });
+/** How often a process may pass a kept seat of this lock on although another process waits. */
+export const passesOf = (lock: string): number => planOf(lock)?.passes ?? 0;
+
+const keeping = (lock: string): { readonly keepMs: number; readonly passes: number } => ({
+  keepMs: planOf(lock)?.keepMs ?? 0,
+  passes: passesOf(lock),
+});
 
 const OTHER_MODES: readonly [Mode, ...Mode[]] = ['upgradeable', 'upgradeable', 'write'];
 
