@@ -13,8 +13,7 @@ import { standbys } from './standbys.js';
 
 const duties = {
   ...{ ...connections, ...contender, ...candidate, ...holder, ...keeper, ...standbys },
-  ...{ ...manyNames, ...namesOnce, ...singleCalls },
-  ...{ ...busy, ...manyNames, ...singleCalls },
+  ...{ ...busy, ...manyNames, ...namesOnce, ...singleCalls },
 };
 
 export type Duties = typeof duties;

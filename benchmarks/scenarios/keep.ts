@@ -21,7 +21,7 @@ const REMOTE_BOUND = 2;
 export const keep = defineScenario({
   name: 'keep',
   about:
-    'a kept mutex and a kept read: acquired again, and by another process behind one or 100 idle keepers',
+    'a kept mutex and a kept read: acquired again, by another process behind idle keepers, and with passes',
   parts: ['local', 'remote', 'writer', 'passes'],
   sizes: [1, 3],
   settings: {

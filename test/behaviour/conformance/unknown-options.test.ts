@@ -161,7 +161,9 @@ describe('a misspelt option', () => {
 
   it('is a TypeError that names all known options if none is similar', () => {
     const error = thrown(() => locks.createMutex('x', options('ttl')));
-    expect((error as Error).message).toBe('unknown option "ttl" of createMutex; it takes leaseMs, keepMs');
+    expect((error as Error).message).toBe(
+      'unknown option "ttl" of createMutex; it takes leaseMs, keepMs, passes',
+    );
   });
 
   it('opens no connection', () => {

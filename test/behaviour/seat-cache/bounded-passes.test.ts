@@ -8,6 +8,7 @@ import { CachedLock } from '../../../src/lease/seat-cache/cached-lock.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
 import type { Lease } from '../../../src/protocol/lock-document.js';
+import type { SeatRules } from '../../../src/protocol/seats.js';
 import type { Reply } from '../../../src/protocol/replies/reply.js';
 import { later, settled } from '../../../lab/patience.js';
 import { ManualClock } from '../../support/manual-clock.js';
@@ -19,7 +20,7 @@ const PASSES = 3;
 
 interface Setting {
   readonly passes?: number;
-  readonly seats?: typeof mutexSeats | typeof semaphoreSeats;
+  readonly seats?: SeatRules;
 }
 
 /** The seats of one lock, whose server and whose other processes are the test, and whose time stands still. */
@@ -109,7 +110,11 @@ class World {
   /** Another process is granted a seat, which the answer to a request of this process shows. */
   grantToOthers(): void {
     this.#fence += 1;
-    this.note({ leases: [leaseOf('q', this.#fence)], waiters: this.asked.length, ownWaiters: this.asked.length });
+    this.note({
+      leases: [leaseOf('q', this.#fence)],
+      waiters: this.asked.length,
+      ownWaiters: this.asked.length,
+    });
   }
 
   note(shown: Partial<Reply> = {}): void {
@@ -229,6 +234,17 @@ describe('while another process waits, a kept seat', () => {
     expect(world.log).toEqual(['c1 has 1', 'given back']);
   });
 
+  it('does not even pass to a caller in the turn of the release while no wake-ups arrive', async () => {
+    const { world, first } = await held();
+    world.lock.othersWait();
+    world.gaplessSinceMs = Infinity;
+    void world.release(first);
+    void world.acquire();
+    await settled();
+    expect(world.log).toEqual(['c1 has 1', 'given back']);
+    expect(world.askedBy).toEqual(['c2']);
+  });
+
   it('goes to a caller that asks in the turn of the release, and is given back after that turn', async () => {
     const { world, first } = await held();
     world.lock.othersWait();
@@ -265,6 +281,10 @@ describe('the count of passes', () => {
     await world.grant({ others: true });
     const served = world.log.map((line) => line.split(' ')[0]);
     expect(served).toEqual(['c5', 'c6', 'c7', 'c8', 'given']);
+    world.log.length = 0;
+    // The seat comes back at once, and was with no other process meanwhile.
+    await world.grant({ others: true });
+    expect(world.log.map((line) => line.split(' ')[0])).toEqual(['c9', 'given']);
   });
 
   it('goes on if the waiter of another process has given up and comes back', async () => {

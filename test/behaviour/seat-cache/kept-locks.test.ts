@@ -20,7 +20,15 @@ describe('a lock with keepMs', () => {
     const first = keeping.lock('a', mutexSeats, KEEP_MS);
     const refused = first?.acquire(
       {
-        ...{ terms, timeoutMs: Infinity, why: undefined, startedMs: 0, demand: {}, keepMs: KEEP_MS, passes: 0 },
+        ...{
+          terms,
+          timeoutMs: Infinity,
+          why: undefined,
+          startedMs: 0,
+          demand: {},
+          keepMs: KEEP_MS,
+          passes: 0,
+        },
         signal: AbortSignal.abort(new Error('aborted')),
       },
       () => Promise.reject(new Error('nothing may be sent')),

@@ -242,7 +242,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
         replace: '',
       },
     ],
-    trial: 'nothing happens to a seat that passes, strictly',
+    trial: 'nothing happens to passes, strictly',
   },
   {
     name: 'passes-counted-anew',
@@ -254,7 +254,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
         replace: '    this.#sinceMs ??= this.#clock.nowMs();\n    this.#count = 0;\n',
       },
     ],
-    trial: 'nothing happens to a seat that passes, strictly',
+    trial: 'nothing happens to passes, strictly',
   },
   {
     name: 'kept-read-past-deadline',

@@ -44,7 +44,7 @@ export const TRIALS = {
     onlyLock: READ_MOSTLY,
     durationMs: 12 * SECOND,
   },
-  'nothing happens to a seat that passes, strictly': {
+  'nothing happens to passes, strictly': {
     ...QUIET,
     ...STRICT,
     onlyLock: PASSED_ON,
