@@ -4,6 +4,7 @@ import type { JobRun, LockProvider, ScheduledJob, ScheduledJobOptions } from '..
 import { whenTestEnds } from '../../support/current-test.js';
 import { eventually, later, pause, rejection, staysOpen, thrown, within } from '../../../lab/patience.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
+import { untilWaiting } from '../../support/waiters.js';
 
 /** A job that records its runs and its events. */
 function noted(
@@ -354,6 +355,8 @@ describe('jobs that share an election', () => {
     expect(await a.handOverTo('b')).toBe(true);
     expect(told).toEqual(['run ends, held: true', 'deposed']);
     await within(5_000, 'b', b.untilElected());
+    // Otherwise b could be elected again.
+    await untilWaiting(one.locks, 'e');
     await b.resign();
     await eventually('a run in another term', () => runs[1]);
     await job.stop({ drainMs: 0 });
