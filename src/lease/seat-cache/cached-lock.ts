@@ -169,13 +169,14 @@ export class CachedLock implements Cached {
 
   /** Whether this seat may pass to the next caller in this process. */
   #mayPass(seat: Seat): boolean {
-    const isAllowed = this.#others.isNone || (this.#mayOvertake && this.#boundedPasses.isLeft(this.#keeping));
+    const isAllowed = this.#others.isNone || this.#mayOvertake;
     return isAllowed && this.#requestCount === 0 && mayServeAnother(seat);
   }
 
-  /** Whether another process waits, and passes are bounded for its sake. */
+  /** Whether one more pass may begin although another process waits. */
   get #mayOvertake(): boolean {
-    return this.#others.state === 'waiting' && this.#others.isHeard;
+    const { state, isHeard } = this.#others;
+    return state === 'waiting' && isHeard && this.#boundedPasses.isLeft(this.#keeping);
   }
 
   /** A caller of this process has got a seat that was released here. */
@@ -202,9 +203,10 @@ export class CachedLock implements Cached {
     );
   }
 
+  /** Another process waits, or this process cannot tell. */
   #othersMayWait(): void {
     if (this.#seatCount > 0 && this.#others.state === 'waiting') this.#boundedPasses.oneWaits();
-    // The seat is not passed on then, so the callers in the local queue must ask the server.
+    // Each caller then gets its seat from the server, so all callers in the local queue ask for their places.
     if (!this.#sharesPlace) this.#sendQueueToServer();
   }
 
