@@ -6,13 +6,12 @@ import type { LockHandle } from '../lease/holding/lock-handle.js';
 interface ChainLink {
   /** The requester of the lock: a name stands for the same lock only within one provider. */
   readonly requester: object;
-  readonly lock: LockHandle;
-  readonly outer: ChainLink | undefined;
   /**
-   * Whether the work has ended, so that the lock is given back. Calls that the work started and did not await still
-   * have this link in their chain.
+   * Undefined once the work has ended, so that the lock is given back. Calls that the work started and did not await
+   * still have this link in their chain.
    */
-  isOver: boolean;
+  lock: LockHandle | undefined;
+  outer: ChainLink | undefined;
 }
 
 const chain = new AsyncLocalStorage<ChainLink>();
@@ -28,13 +27,13 @@ export async function useLock<L extends LockHandle, T>(
 ): Promise<T> {
   if (typeof work !== 'function') throw new TypeError(`work must be a function, got ${typeof work}`);
   const lock = await acquire();
-  const link: ChainLink = { requester, lock, outer: chain.getStore(), isOver: false };
+  const link: ChainLink = { requester, lock, outer: innermost() };
   try {
     const result = await chain.run(link, () => work(lock));
     if (!lock.isHeld) await throwLoss(lock);
     return result;
   } finally {
-    link.isOver = true;
+    link.lock = undefined;
     await lock.release();
   }
 }
@@ -42,11 +41,27 @@ export async function useLock<L extends LockHandle, T>(
 /** The holds of this lock that the caller's own chain of calls has. */
 export function heldByChain(requester: object, name: string): readonly LockHandle[] {
   const held: LockHandle[] = [];
-  for (let link = chain.getStore(); link !== undefined; link = link.outer) {
-    const { lock, isOver } = link;
-    if (link.requester === requester && lock.name === name && !isOver && lock.isHeld) held.push(lock);
+  for (let link = innermost(); link !== undefined; link = link.outer) {
+    const { lock } = link;
+    if (link.requester === requester && lock?.name === name && lock.isHeld) held.push(lock);
   }
   return held;
+}
+
+/**
+ * The innermost link of the caller's chain whose work goes on. Takes the links of ended work out of the chain, because
+ * a chain in which each work starts the next one would grow for ever.
+ */
+function innermost(): ChainLink | undefined {
+  const inner = unlessOver(chain.getStore());
+  for (let link = inner; link !== undefined; link = link.outer) link.outer = unlessOver(link.outer);
+  return inner;
+}
+
+/** This link, or the nearest one outside it whose work goes on. */
+function unlessOver(link: ChainLink | undefined): ChainLink | undefined {
+  while (link !== undefined && link.lock === undefined) link = link.outer;
+  return link;
 }
 
 /**

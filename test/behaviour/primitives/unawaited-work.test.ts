@@ -1,9 +1,15 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
 import { describe, expect, it } from 'vitest';
 
 import { DeadlockError } from '../../../src/index.js';
 import type { LockHandle } from '../../../src/index.js';
-import { later, rejection, within } from '../../../lab/patience.js';
+import { eventually, later, rejection, within } from '../../../lab/patience.js';
 import { testProvider } from '../../support/test-provider.js';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
 
 describe.concurrent('work that is started inside use and not awaited there', () => {
   it('waits for the lock like any request once the use has ended and another caller holds the lock', async () => {
@@ -45,4 +51,29 @@ describe.concurrent('work that is started inside use and not awaited there', () 
       expect(await rejection(within(20_000, 'the error', asked))).toBeInstanceOf(DeadlockError);
     });
   });
+});
+
+const TURNS = 30;
+
+it('a chain of uses, in which each begins inside the work of the one before, keeps no handle of ended work', async () => {
+  const { locks } = await testProvider({ createIndexes: false });
+  const handles: WeakRef<LockHandle>[] = [];
+  let end!: () => void;
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  const begin = (turn: number): Promise<void> =>
+    new Promise((begun) => {
+      const work = async (hold: LockHandle): Promise<void> => {
+        handles.push(new WeakRef(hold));
+        begun();
+        await (turn === TURNS ? ended : begin(turn + 1));
+      };
+      void later(locks.useMutex(`turn ${String(turn)}`, work));
+    });
+  await begin(1);
+  await eventually('only the last handle is left', (see) => {
+    collect();
+    const left = see(handles.map((handle) => handle.deref() !== undefined));
+    return left.lastIndexOf(true) === TURNS - 1 && left.indexOf(true) === TURNS - 1;
+  });
+  end();
 });
