@@ -140,7 +140,8 @@ export class Candidate {
     const { requester, leftBehind } = this.#elections;
     const listener = {
       elected: (term: LockHandle) => {
-        // The state `stopping` must stay. (`Candidacy` gives back a term that is granted after a stop.)
+        // After a stop this is not called, because `Candidacy` gives back a term that is granted then. The check is a
+        // precaution: no other state may follow `stopping`.
         if (this.#state.is('campaigning')) this.#state.to('leading');
         this.#term = term;
         this.#waiters.elected(term);

@@ -149,8 +149,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    *
    * @returns Whether the other candidate got the seat. False, and nothing has changed, if this candidate does not lead,
    *   if the other one does not wait, or if its place has lapsed. False, and the term has ended, if the other one left
-   *   while the work ended, or if the work took longer than `drainMs`. Then the first candidate in the queue leads
-   *   next.
+   *   while the work ended, if the work took longer than `drainMs`, or if the store has not answered. Then the first
+   *   candidate in the queue leads next.
    * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the store could not say whether the other
    *   candidate waits.
    */

@@ -9,7 +9,7 @@ import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Requester, Target } from './requester.js';
 
 /**
- * A lock with a single holder, granted in the order of the requests.
+ * A lock with a single holder, granted in the order of the requests. The option `passes` makes bounded exceptions.
  *
  * It is not reentrant: a holder that requests the lock again waits for itself. Two processes can both believe that they
  * hold the lock only if clocks differ at a failover by more than `clockAllowanceMs`, if the clock of a process stands

@@ -14,7 +14,8 @@ import { SemaphoreLimit } from './semaphore-limit.js';
 
 /**
  * A number of permits that are granted in the order of the requests. The first request in the queue enters when its
- * permits are free, and no other request passes it, so small requests do not starve a large one.
+ * permits are free, and no other request passes it, so small requests do not starve a large one. The option `passes` makes
+ * bounded exceptions.
  *
  * The limit is stored with the lock, and the stored limit counts for all processes. A semaphore is not reentrant, and
  * what {@link Mutex} says about clocks applies here, too. Permits do not fence, because several of their tokens are

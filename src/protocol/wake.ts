@@ -93,7 +93,10 @@ export const onlyDeparted = (id: Expression, token: Expression): Expression => (
   $concat: [' -', id, ':', { $toString: token }],
 });
 
-/** The word for the departure of an attempt that had a lease, if no read shows the lease's token. */
+/**
+ * A word that is never stored. The process puts it into an answer if the counts of a group prove that a leave gave back
+ * a lease. Nothing was read, so `?` stands for the token.
+ */
 export const departedUnread = (id: string): string => `-${id}:?`;
 
 /** `wake` with a nonce that no other update has. */

@@ -162,7 +162,7 @@ export class QuorumAcquisition {
   }
 
   /**
-   * Returns a function that makes the error, and reports a timeout as an event. Reads the facts for the error now,
+   * Reports a timeout as an event, and returns a function that makes the error. The facts for the error are read now,
    * because they change when the rounds end.
    */
   #reportFailure(): () => LeaseholdError {

@@ -155,7 +155,7 @@ export class JobLedger {
     return typeof answer === 'string' ? readCallNumbers(answer) : answer;
   }
 
-  /** The number of the last call that was claimed; `undefined` if it cannot be read just now. */
+  /** The number of the last call that was claimed; `undefined` if there is none, or if it cannot be read just now. */
   async claimedCall(): Promise<number | undefined> {
     const { collection } = this.#context;
     const outcome = await collection.read([this.#electionName], { calls: callsOf(this.#job) }, 'majority');

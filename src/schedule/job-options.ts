@@ -71,7 +71,7 @@ export interface PeriodicTimes {
    * `fixed-delay`: the next instant is `everyMs` after the end of a run.
    */
   pace?: 'fixed-rate' | 'fixed-delay' | undefined;
-  /** The time from the first term of the first leader to the first instant, in ms. Default: 0. */
+  /** The time from the beginning of a term to the first instant, in ms, as long as the job has no claim. Default: 0. */
   initialDelayMs?: number | undefined;
   /** An option of {@link CronTimes}. */
   cron?: undefined;

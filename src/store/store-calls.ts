@@ -24,9 +24,9 @@ export const BSON_OPTIONS = {
 } as const;
 
 /**
- * `db.command` does not inherit the client's read preference and BSON options. The driver repeats a command only after
- * an error of an overloaded server whose labels allow a repeat. The library sends every other repeat, under the same
- * attempt id or nonce.
+ * `db.command` does not inherit the client's read preference and BSON options. The driver repeats a command only if
+ * the server was overloaded and the labels of the error (`SystemOverloadedError`, `RetryableError`) allow it. The
+ * library sends every other repeat, under the same attempt id or nonce.
  */
 const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const satisfies RunCommandOptions;
 

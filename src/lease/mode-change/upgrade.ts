@@ -101,8 +101,8 @@ export class Upgrade {
     // The grant may be heard before the reply and must not be missed, so the wait is registered first (L2).
     room.enter(wait);
     const asked = await Promise.race([this.#ask(wait), this.#stopped]);
-    // The wait is not remembered: giving back a grant that comes later would release the hold. The cancel takes such a
-    // grant back.
+    // `false`: the room must not give back a grant that comes later. The wait has the id of the hold, so that would
+    // release the hold. `#cancel` takes such a grant back.
     room.leave(wait, false);
     return await this.#applyAsked(asked);
   }
@@ -212,7 +212,7 @@ export class Upgrade {
     return withCallerFrames(() => new AcquireTimeoutError(this.#hold.name, details));
   }
 
-  /** Notes the holders in the way: all but the hold itself. */
+  /** Notes the holders in the way, as far as the reply shows them: all but the hold itself. */
   #note({ leases }: Reply): void {
     this.#answers.answered();
     this.#holders = leases.filter(({ id }) => id !== this.#hold.id).map(describeLease);

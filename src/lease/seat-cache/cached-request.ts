@@ -42,7 +42,7 @@ export interface SeatCacheContext {
   readonly clock: Clock;
   readonly report: Report;
   readonly closing: AbortSignal;
-  /** The instant since which events arrive without a gap; `Infinity` while no events arrive. */
+  /** The instant since which the change stream has been open without a gap; `Infinity` while it is not open. */
   gaplessSinceMs(): number;
   /** Gives back an idle seat. */
   returnIdle(idle: Seat): void;

@@ -10,7 +10,7 @@ type State = 'none' | 'unknown' | 'waiting';
 /** The clock, and the instant since which the process has missed no notice of another waiter. */
 interface Hearing {
   readonly clock: Clock;
-  /** The instant since which events arrive without a gap; `Infinity` while no events arrive. */
+  /** The instant since which the change stream has been open without a gap; `Infinity` while it is not open. */
   gaplessSinceMs(): number;
 }
 
@@ -30,7 +30,7 @@ export class OtherWaiters {
     return this.#state;
   }
 
-  /** Whether events arrive, so that this process hears of a newcomer. */
+  /** Whether the change stream is open, so that this process hears of a newcomer. */
   get isHeard(): boolean {
     return this.#hearing.gaplessSinceMs() < Infinity;
   }

@@ -27,7 +27,7 @@ import { LookLimiter } from './look-limiter.js';
 
 /** The change stream, as the waiting room sees it: the source of wake-ups. */
 export interface WakeSource {
-  /** The instant since which events arrive without a gap; `Infinity` while they do not. */
+  /** The instant since which the stream has been open without a gap; `Infinity` while it is not open. */
   readonly gaplessSinceMs: number;
   readonly isPolling: boolean;
   /** Opens the stream, or lets it close after `lingerMs`. */

@@ -204,7 +204,7 @@ const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
   },
 });
 
-/** Whether this upgrade is the last change of its lease, and others still read beside it; `null` for a downgrade. */
+/** Whether this upgrade is the last change of its lease and has not made it the writer; `null` for a downgrade. */
 const isHeldBack = ({ id, change, to }: Exchange): Expression | null =>
   to === 'write'
     ? not(equal(filter('$readers', all(equal('$$this.id', idText(id)), equal('$$this.change', change))), []))
