@@ -32,10 +32,14 @@ function listen(locks: LockProvider): string[] {
 }
 
 /** The locks that a command writes. */
-const namesIn = ({ findAndModify, query, updates = [] }: Document): readonly string[] =>
-  findAndModify === undefined
-    ? (updates as readonly { readonly q: Document }[]).map(({ q }) => String(q['_id']))
-    : [String((query as Document)['_id'])];
+const namesIn = ({ findAndModify, query, updates = [] }: Document): readonly string[] => {
+  if (findAndModify !== undefined) return [String((query as Document)['_id'])];
+  const filters = (
+    updates as readonly { readonly q: { readonly _id: string | { readonly $in: string[] } } }[]
+  ).map(({ q }) => q._id);
+  // A group may name a lock twice: in a statement that creates it, and in the one that gives out its seat.
+  return [...new Set(filters.flatMap((filter) => (typeof filter === 'string' ? [filter] : filter.$in)))];
+};
 
 /** Called with the locks that a command names. The command waits for the result. */
 type Hook = (names: readonly string[]) => Promise<void> | undefined;

@@ -36,12 +36,17 @@ function resources(): Record<string, number> {
 }
 
 interface GroupCommand {
-  readonly updates: readonly { readonly q: { readonly _id: string | { readonly $in: readonly string[] } } }[];
+  readonly updates: readonly {
+    readonly q: { readonly _id: string | { readonly $in: readonly string[] } };
+    readonly u: object;
+  }[];
 }
 
-/** One statement gives back all locks of a kind. */
+/** One statement serves several locks. A statement that only creates a vacant lock is no operation. */
 const operationsIn = ({ updates }: GroupCommand): number =>
-  updates.reduce((sum, { q: { _id } }) => sum + (typeof _id === 'string' ? 1 : _id.$in.length), 0);
+  updates
+    .filter(({ u }) => !('$setOnInsert' in u))
+    .reduce((sum, { q: { _id } }) => sum + (typeof _id === 'string' ? 1 : _id.$in.length), 0);
 
 const say: (report: Report) => void = tell;
 
