@@ -43,7 +43,7 @@ export interface SeatRules {
   /** Whether the stored seat fields are well-formed: right types and ranges. It never fails, whatever is stored. */
   readonly wellFormed: Expression;
 
-  /** Conditions on the waiter `$$this.v`: it has the fields that this kind computes with. */
+  /** Conditions on the waiter `$$this`: it has the fields that this kind computes with. */
   readonly isWaiter: readonly Expression[];
 
   /** The seat fields of `$was` without the expired leases. */

@@ -24,7 +24,7 @@ const isCandidate = (at: string): Expression =>
 
 /** Whether the lease that this waiter would get is at most `MAX_LEASE_MS` long: a longer one is corrupt. */
 const hasRoomForTransition: Expression = {
-  $lte: [{ $add: ['$$this.v.leaseMs', '$$this.v.transitionMs'] }, MAX_LEASE_MS],
+  $lte: [{ $add: ['$$this.leaseMs', '$$this.transitionMs'] }, MAX_LEASE_MS],
 };
 
 /**
@@ -50,7 +50,7 @@ export const electionSeats: SeatRules = {
   ownFields: ['candidateId', 'value', 'transitionMs'],
   lengthenedBy: 'transitionMs',
   wellFormed: all(any(holder.isEmpty, all(holder.wellFormed, isCandidate('$holder'))), hasWellFormedJobs),
-  isWaiter: [isCandidate('$$this.v'), hasRoomForTransition],
+  isWaiter: [isCandidate('$$this'), hasRoomForTransition],
   entering: {
     $slice: [when(holder.isEmpty, '$queue', when(isInTransition, standingAs('$holder.candidateId'), [])), 1],
   },

@@ -64,7 +64,7 @@ export const semaphoreSeats: SeatRules = {
   lengthenedBy: null,
   vacant: (operations) => ({ limit: firstLimit(operations), holders: [] }),
   wellFormed: all(isCount('$limit'), holders.wellFormed(isCount('$$this.permits'))),
-  isWaiter: [isCount('$$this.v.permits')],
+  isWaiter: [isCount('$$this.permits')],
   live: { limit: '$was.limit', holders: holders.live },
   derived: {},
   stored: holders.stored,

@@ -1,15 +1,16 @@
 // Folder `pipeline`: the updates of lock documents, and the projections that judge, extend and poll them.
 
-import { IS_NEW, NOW, STORED_WAITERS, any, bind, filter, isLive, merge, when } from '../expressions.js';
-import type { Expression, Fields, Stage } from '../expressions.js';
+import { IS_NEW, STORED_WAITERS, any, filter, isLive, merge, when } from '../expressions.js';
+import type { Fields, Stage } from '../expressions.js';
 import { DOCUMENT_VERSION } from '../lock-document.js';
 import type { Operation } from '../operation.js';
 import type { SeatRules } from '../seats.js';
 import { admit, tellKeepers } from './admission.js';
 import { operate } from './effects.js';
 import { takeOverKind } from './kind-takeover.js';
+import { MAY_HAVE_EXPIRED, withPlaces } from './places.js';
 import { purgeAfter } from './purging.js';
-import { isWellFormed } from './verdict.js';
+import { isWellFormedWithPlaces } from './verdict.js';
 
 /**
  * Builds the pipeline of one transition: expire once → operate and admit for each operation → publish once.
@@ -53,15 +54,13 @@ function expire(seats: SeatRules, operations: readonly Operation[]): readonly St
   const mayBeNew = mayCreate(operations);
   const taken: Fields = {
     was: '$$ROOT',
-    before: '$$before',
-    isWellFormed: isWellFormed(seats, '$$before'),
+    before: '$$places',
+    isWellFormed: isWellFormedWithPlaces(seats),
+    mayHaveExpired: MAY_HAVE_EXPIRED,
     ...(mayBeNew ? { new: IS_NEW } : {}),
   };
-  // With hundreds of waiters, each filter costs as much as a plain update, and so does making an array of the waiters.
-  // So the array is made once, and filtered only if a waiter has expired.
-  const isAnyOver: Expression = { $lte: [{ $min: '$before.v.expiresAt' }, NOW] };
   return [
-    { $replaceWith: bind({ before: STORED_WAITERS }, taken) },
+    { $replaceWith: withPlaces(STORED_WAITERS, taken) },
     {
       $set: {
         ok: mayBeNew ? any('$isWellFormed', '$new') : '$isWellFormed',
@@ -71,7 +70,7 @@ function expire(seats: SeatRules, operations: readonly Operation[]): readonly St
         wake: '',
       },
     },
-    { $set: { queue: when(isAnyOver, filter('$before', isLive('$$this.v.expiresAt')), '$before') } },
+    { $set: { queue: when('$mayHaveExpired', filter('$before', isLive('$$this.v.expiresAt')), '$before') } },
   ];
 }
 

@@ -1,71 +1,32 @@
-import {
-  COMMON_SHAPE,
-  FENCE_IN_RANGE,
-  NOW,
-  all,
-  any,
-  equal,
-  filter,
-  hasType,
-  match,
-  not,
-  typeOf,
-} from '../expressions.js';
+import { COMMON_SHAPE, FENCE_IN_RANGE, NOW, all, any, equal, match, not } from '../expressions.js';
 import type { Expression, Fields } from '../expressions.js';
-import { MAX_KEEPS, MAX_LEASE_MS, MIN_LEASE_MS } from '../lock-document.js';
 import type { Operation } from '../operation.js';
 import type { Reply } from '../replies/reply.js';
 import type { SeatRules, StoredFields } from '../seats.js';
+import { areWaiters, withPlaces } from './places.js';
 
 /**
  * Whether the stored document is well-formed for this kind of lock. It never fails, whatever is stored. A document that
  * is well-formed for no kind is corrupt.
  */
-export const isWellFormed = (
-  seats: SeatRules,
-  waiters: Expression = { $objectToArray: '$queue' },
-): Expression =>
-  all(
-    match([['$kind', seats.kind], ...COMMON_SHAPE]),
-    ...FENCE_IN_RANGE,
-    seats.wellFormed,
-    equal(filter(waiters, not(all(...isWaiter(seats)))), []),
-  );
+export const isWellFormed = (seats: SeatRules): Expression =>
+  all(...isWellFormedBeside(seats), withPlaces({ $objectToArray: '$queue' }, all(...areWaiters(seats))));
+
+/** The same inside `withPlaces`, whose lists other expressions need as well. */
+export const isWellFormedWithPlaces = (seats: SeatRules): Expression =>
+  all(...isWellFormedBeside(seats), ...areWaiters(seats));
+
+/** Conditions on everything but the waiters. They come first: only an object can be made an array of places. */
+const isWellFormedBeside = (seats: SeatRules): readonly Expression[] => [
+  match([['$kind', seats.kind], ...COMMON_SHAPE]),
+  ...FENCE_IN_RANGE,
+  seats.wellFormed,
+];
 
 /** The projection that shows whether a document is well-formed for one of these kinds. */
 export const wellFormedProjection = (...kinds: readonly SeatRules[]): Fields => ({
   isWellFormed: any(...kinds.map((seats) => isWellFormed(seats))),
 });
-
-/**
- * Conditions on the fields of a waiter that transitions compute with. A missing field has the type `missing`, so a
- * waiter without the field does not meet them.
- */
-const IS_WAITER: readonly Expression[] = [
-  match([
-    [typeOf('$$this.v.process'), 'string'],
-    [typeOf('$$this.v.expiresAt'), 'date'],
-    [typeOf('$$this.v.leaseMs'), 'int'],
-  ]),
-  { $gte: ['$$this.v.leaseMs', MIN_LEASE_MS] },
-  { $lte: ['$$this.v.leaseMs', MAX_LEASE_MS] },
-];
-
-const isWaiter = (seats: SeatRules): readonly Expression[] => [
-  ...IS_WAITER,
-  ...(seats.keeping === 'passed' ? [KEEPS_IN_RANGE] : []),
-  ...seats.isWaiter,
-];
-
-/** Tokens are computed with `keeps`, so it must be a number in range. */
-const KEEPS_IN_RANGE: Expression = any(
-  hasType('$$this.v.keeps', 'missing'),
-  all(
-    hasType('$$this.v.keeps', 'int'),
-    { $gte: ['$$this.v.keeps', 0] },
-    { $lte: ['$$this.v.keeps', MAX_KEEPS] },
-  ),
-);
 
 /**
  * The projection of the verdict: whether the document of a reply is well-formed. Only the server can tell: it sees

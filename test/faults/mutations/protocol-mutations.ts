@@ -35,8 +35,8 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'protocol/pipeline/transition.ts',
-        find: "{ $set: { queue: when(isAnyOver, filter('$before', isLive('$$this.v.expiresAt')), '$before') } },",
-        replace: "{ $set: { queue: when(isAnyOver, '$before', '$before') } },",
+        find: "filter('$before', isLive('$$this.v.expiresAt'))",
+        replace: "'$before'",
       },
     ],
     trial: 'killed processes',

@@ -1,0 +1,54 @@
+import { NOW, all, any, bind, equal, filter, hasType, not, typeOf } from '../expressions.js';
+import type { Expression } from '../expressions.js';
+import { MAX_KEEPS, MAX_LEASE_MS, MIN_LEASE_MS } from '../lock-document.js';
+import type { SeatRules } from '../seats.js';
+
+/**
+ * Binds lists over all places of a queue, for the expressions of this file.
+ *
+ * A queue may have hundreds of places, and the server interprets the condition of a `$filter` for each of them. A list
+ * of one field, its least and its greatest value cost less. So a range is checked on a list, and a list that several
+ * expressions need is made once. Types are checked place by place: in comparisons an int equals a double, and a string
+ * equals a symbol.
+ *
+ * @param places - The queue as an array of `{ k: attempt id, v: waiter }`.
+ */
+export const withPlaces = (places: Expression, body: Expression): Expression =>
+  bind(
+    { places },
+    bind(
+      { waiters: '$$places.v' },
+      bind({ expiries: '$$waiters.expiresAt', leases: '$$waiters.leaseMs' }, body),
+    ),
+  );
+
+/** Whether some place has expired. Also true for an empty queue. */
+export const MAY_HAVE_EXPIRED: Expression = { $lte: [{ $min: '$$expiries' }, NOW] };
+
+/** Whether each waiter has the fields that transitions compute with. It never fails, whatever is stored. */
+export const areWaiters = (seats: SeatRules): readonly Expression[] => [
+  // The list has no element for a waiter without the field.
+  equal({ $size: filter('$$leases', hasType('$$this', 'int')) }, { $size: '$$places' }),
+  // The least value of an empty queue is null.
+  { $gte: [{ $ifNull: [{ $min: '$$leases' }, MIN_LEASE_MS] }, MIN_LEASE_MS] },
+  { $lte: [{ $max: '$$leases' }, MAX_LEASE_MS] },
+  equal(filter('$$waiters', any(...isNoWaiter(seats))), []),
+];
+
+/** Conditions on the value `$$this`, one of which is true if it is no waiter. Most of a long queue meet none of them. */
+const isNoWaiter = (seats: SeatRules): readonly Expression[] => [
+  { $ne: [typeOf('$$this.process'), 'string'] },
+  { $ne: [typeOf('$$this.expiresAt'), 'date'] },
+  ...(seats.keeping === 'passed' ? [IS_NO_RESERVE] : []),
+  ...seats.isWaiter.map(not),
+];
+
+/** Tokens are computed with `keeps`, so it must be a number in range if it is there. */
+const IS_NO_RESERVE: Expression = all(
+  { $ne: [typeOf('$$this.keeps'), 'missing'] },
+  any(
+    { $ne: [typeOf('$$this.keeps'), 'int'] },
+    { $lt: ['$$this.keeps', 0] },
+    { $gt: ['$$this.keeps', MAX_KEEPS] },
+  ),
+);
