@@ -25,7 +25,7 @@ export interface SeatRules {
   /** How a process can keep a seat between its callers. */
   readonly keeping: Keeping;
 
-  /** Whether one admission lets in at most one attempt. */
+  /** Whether there is one seat, so that one admission lets in at most one attempt. */
   readonly entersOne: boolean;
 
   /** Whether a waiter that is not the first of the queue may enter. */

@@ -60,6 +60,15 @@ export const grantedOne = (leases: Expression): Expression => appendWords('$wake
 export const holdersTold = (leases: Expression, cond: Expression): Expression =>
   wakeWith(filter(leases, cond), ['$$this.process', ':', '$$this.id', `:${String(LOOK_AGAIN)}`]);
 
+const GIVE_BACK: readonly Expression[] = ['$$this.process', ':', '$$this.id', `:${String(OTHERS_WAIT)}`];
+
+/** The leases that may be kept, except those of the process `but`; none if the condition does not hold. */
+const keepersAmong = (leases: Expression, condition: Expression, but: string | null): Expression => {
+  const keepers = filter(leases, all({ $gt: ['$$this.keeps', 0] }, { $ne: ['$$this.process', but] }));
+  // The condition is outside the filter, so that the server evaluates it once and not for each of hundreds of leases.
+  return when(condition, keepers, []);
+};
+
 /**
  * If the condition holds: `wake` with the word `OTHERS_WAIT` for each of these leases that may be kept, except those of
  * the process `but`.
@@ -68,16 +77,14 @@ export const keepersTold = (
   leases: Expression,
   condition: Expression,
   but: string | null = null,
-): Expression => {
-  const keepers = filter(leases, all({ $gt: ['$$this.keeps', 0] }, { $ne: ['$$this.process', but] }));
-  // The condition is outside the filter, so that the server evaluates it once and not for each of hundreds of leases.
-  return wakeWith(when(condition, keepers, []), [
-    '$$this.process',
-    ':',
-    '$$this.id',
-    `:${String(OTHERS_WAIT)}`,
-  ]);
-};
+): Expression => wakeWith(keepersAmong(leases, condition, but), GIVE_BACK);
+
+/** Like `keepersTold`, for at most one lease and with fewer expressions. */
+export const keeperTold = (
+  leases: Expression,
+  condition: Expression,
+  but: string | null = null,
+): Expression => appendWords('$wake', keepersAmong(leases, condition, but), GIVE_BACK);
 
 /** The same as `holdersTold`, for waiters as `{ k: attempt id, v: waiter }`. */
 export const waitersTold = (waiters: Expression, cond: Expression): Expression =>

@@ -2,7 +2,7 @@ import { NOW, all, at, bind, indexesOf, isIn, nextToken, not, filter } from '../
 import type { Expression, Fields, Stage } from '../expressions.js';
 import type { Operation } from '../operation.js';
 import type { SeatRules } from '../seats.js';
-import { granted, grantedOne, keepersTold } from '../wake.js';
+import { granted, grantedOne, keeperTold, keepersTold } from '../wake.js';
 
 /** The greatest count that `$slice` accepts. */
 const EVERYTHING = 2_147_483_647;
@@ -95,11 +95,12 @@ const inOrder = (lease: Expression): Expression => ({
  */
 export function tellKeepers(seats: SeatRules, operation: Operation): readonly Stage[] {
   if (seats.keeping === 'never') return [];
+  const told = seats.entersOne ? keeperTold : keepersTold;
   if ('request' in operation) {
     const { id, process, notAfter } = operation.request;
     const hasToWait = all(not(seats.isHeldBy(id)), { $lte: [NOW, notAfter] });
-    return [{ $set: { wake: keepersTold(seats.leases, hasToWait, process) } }];
+    return [{ $set: { wake: told(seats.leases, hasToWait, process) } }];
   }
   const hasToWait = operation.type === 'exchange' ? seats.hasToWait(operation) : null;
-  return hasToWait === null ? [] : [{ $set: { wake: keepersTold(seats.leases, hasToWait) } }];
+  return hasToWait === null ? [] : [{ $set: { wake: told(seats.leases, hasToWait) } }];
 }

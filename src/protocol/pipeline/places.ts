@@ -1,4 +1,4 @@
-import { NOW, all, any, bind, equal, filter, hasType, not, typeOf } from '../expressions.js';
+import { NOW, all, any, bind, equal, filter, not, typeOf } from '../expressions.js';
 import type { Expression } from '../expressions.js';
 import { MAX_KEEPS, MAX_LEASE_MS, MIN_LEASE_MS } from '../lock-document.js';
 import type { SeatRules } from '../seats.js';
@@ -6,10 +6,10 @@ import type { SeatRules } from '../seats.js';
 /**
  * Binds lists over all places of a queue, for the expressions of this file.
  *
- * A queue may have hundreds of places, and the server interprets the condition of a `$filter` for each of them. A list
- * of one field, its least and its greatest value cost less. So a range is checked on a list, and a list that several
- * expressions need is made once. Types are checked place by place: in comparisons an int equals a double, and a string
- * equals a symbol.
+ * A queue may have hundreds of places, and the server interprets the condition of a `$filter` for each of them. The
+ * least and the greatest value of a list cost less. So a range is checked on a list, and a list that two expressions
+ * need is made once. Types are checked place by place: in a comparison, an int equals a double and a string equals a
+ * symbol.
  *
  * @param places - The queue as an array of `{ k: attempt id, v: waiter }`.
  */
@@ -18,7 +18,7 @@ export const withPlaces = (places: Expression, body: Expression): Expression =>
     { places },
     bind(
       { waiters: '$$places.v' },
-      bind({ expiries: '$$waiters.expiresAt', leases: '$$waiters.leaseMs' }, body),
+      bind({ expiries: '$$waiters.expiresAt', leasesMs: '$$waiters.leaseMs' }, body),
     ),
   );
 
@@ -27,11 +27,9 @@ export const MAY_HAVE_EXPIRED: Expression = { $lte: [{ $min: '$$expiries' }, NOW
 
 /** Whether each waiter has the fields that transitions compute with. It never fails, whatever is stored. */
 export const areWaiters = (seats: SeatRules): readonly Expression[] => [
-  // The list has no element for a waiter without the field.
-  equal({ $size: filter('$$leases', hasType('$$this', 'int')) }, { $size: '$$places' }),
   // The least value of an empty queue is null.
-  { $gte: [{ $ifNull: [{ $min: '$$leases' }, MIN_LEASE_MS] }, MIN_LEASE_MS] },
-  { $lte: [{ $max: '$$leases' }, MAX_LEASE_MS] },
+  { $gte: [{ $ifNull: [{ $min: '$$leasesMs' }, MIN_LEASE_MS] }, MIN_LEASE_MS] },
+  { $lte: [{ $max: '$$leasesMs' }, MAX_LEASE_MS] },
   equal(filter('$$waiters', any(...isNoWaiter(seats))), []),
 ];
 
@@ -39,6 +37,7 @@ export const areWaiters = (seats: SeatRules): readonly Expression[] => [
 const isNoWaiter = (seats: SeatRules): readonly Expression[] => [
   { $ne: [typeOf('$$this.process'), 'string'] },
   { $ne: [typeOf('$$this.expiresAt'), 'date'] },
+  { $ne: [typeOf('$$this.leaseMs'), 'int'] },
   ...(seats.keeping === 'passed' ? [IS_NO_RESERVE] : []),
   ...seats.isWaiter.map(not),
 ];
