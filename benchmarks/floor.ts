@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Db } from 'mongodb';
+import type { ChangeStream, Collection, Db } from 'mongodb';
 import { monotonicMs, sleep } from './measure.js';
 
 /** A lock needs at least this: an acknowledged write that no failover rolls back. */
@@ -20,10 +20,29 @@ export function bareLocks(db: Db): BareTake {
 }
 
 /** A document that names the turn and the next process in one string, as a lock names the process that it wakes. */
-interface Turn {
+export interface Turn {
   readonly _id: string;
   /** `process:n`, never the same twice, because an update that changes nothing makes no event. */
   readonly turn: string;
+}
+
+/** Opens a change stream that the server filters for one process, as it does the wake stream of a provider. */
+export async function watchTurns(
+  turns: Collection<Turn>,
+  self: string,
+  heard: (n: number) => void,
+): Promise<ChangeStream> {
+  const isMine = { $regex: `^${self}:` };
+  const inUpdate = 'updateDescription.updatedFields.turn';
+  const stream = turns.watch<Turn>([
+    { $match: { $or: [{ [inUpdate]: isMine }, { 'fullDocument.turn': isMine }] } },
+    { $project: { turn: { $ifNull: [`$${inUpdate}`, '$fullDocument.turn'] } } },
+  ]);
+  stream.on('change', (event) => {
+    heard(Number((event as unknown as Turn).turn.split(':')[1]));
+  });
+  await once(stream, 'resumeTokenChanged');
+  return stream;
 }
 
 /** When a process passed this turn on (the moment before its write), or received it. */
@@ -62,18 +81,10 @@ export async function takeTurns(db: Db, { self, next, holdMs }: TurnTakerOptions
     const update = { $set: { turn: `${next}:${n}` } };
     await turns.findOneAndUpdate({ _id: 'turn' }, update, { upsert: true, writeConcern: WRITE_CONCERN });
   };
-  const isMine = { $regex: `^${self}:` };
-  const inUpdate = 'updateDescription.updatedFields.turn';
-  const stream = turns.watch<Turn>([
-    { $match: { $or: [{ [inUpdate]: isMine }, { 'fullDocument.turn': isMine }] } },
-    { $project: { turn: { $ifNull: [`$${inUpdate}`, '$fullDocument.turn'] } } },
-  ]);
-  stream.on('change', (event) => {
-    const n = Number((event as unknown as Turn).turn.split(':')[1]);
+  const stream = await watchTurns(turns, String(self), (n) => {
     received.push({ n, atMs: monotonicMs() });
     void sleep(holdMs).then(() => (stream.closed ? undefined : pass(n + 1)));
   });
-  await once(stream, 'resumeTokenChanged');
   return {
     pass,
     async stop() {

@@ -11,6 +11,7 @@ import { ProviderClosedError } from './errors.js';
 import type { Report } from './events.js';
 import { keepAlive } from './keep-alive.js';
 import { Holds } from './lease/holding/holds.js';
+import { KeeperWatch } from './lease/seat-cache/keeper-watch.js';
 import { SeatCache } from './lease/seat-cache/seat-cache.js';
 import { LeaseExtender } from './lease/holding/lease-extender.js';
 import { LeaseMonitor } from './lease/holding/lease-monitor.js';
@@ -58,6 +59,7 @@ export class Engine {
   readonly #holds: Holds;
   readonly #releases: ReleaseQueue;
   readonly #room: WaitingRoom;
+  readonly #keeperWatch: KeeperWatch;
   readonly #seatCache: SeatCache;
   readonly #wakeStream: WakeStream;
   readonly #poller: Poller;
@@ -92,9 +94,21 @@ export class Engine {
       onOthersWait: (name) => {
         this.#seatCache.othersWait(name);
       },
+      onGap: () => {
+        this.#keeperWatch.onGap();
+      },
       onCollectionGone: () => {
         this.#holds.confirmAll();
       },
+    });
+    this.#keeperWatch = new KeeperWatch({
+      ...{ clock, process: processId, wakeIdleMs: settings.wakeIdleMs, collection: this.#collection },
+      gaplessSinceMs: () => this.#wakeStream.gaplessSinceMs,
+      isPolling: () => this.#wakeStream.isPolling,
+      listen: (isListening) => {
+        this.#room.keeping(isListening);
+      },
+      confirm: (id) => void this.#holds.confirmLease(id),
     });
     this.#seatCache = new SeatCache(
       {
@@ -102,14 +116,12 @@ export class Engine {
         clock,
         report,
         closing: this.#closing.signal,
-        gaplessSinceMs: () => this.#room.gaplessSinceMs,
+        gaplessSinceMs: () => this.#wakeStream.gaplessSinceMs,
         returnIdle: (idle) => {
           this.#holds.returnIdle(idle);
         },
       },
-      (hasKeptSeats) => {
-        this.#room.keeping(hasKeptSeats);
-      },
+      this.#keeperWatch,
     );
     this.#poller = new Poller(
       this.#collection,
@@ -196,7 +208,7 @@ export class Engine {
     this.#releases.close();
     this.#poller.close();
     this.#room.close();
-    this.#seatCache.close();
+    this.#keeperWatch.close();
     await Promise.all([
       this.#wakeStream.close(),
       this.#purgeIndex.close(),

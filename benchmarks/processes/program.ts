@@ -4,6 +4,7 @@ import { candidate } from './candidate.js';
 import { connections } from './connections.js';
 import { contender } from './contender.js';
 import { holder } from './holder.js';
+import { idleKeepers } from './idle-keepers.js';
 import { keeper } from './keeper.js';
 import { manyNames } from './many-names.js';
 import { namesOnce } from './names-once.js';
@@ -13,7 +14,7 @@ import { standbys } from './standbys.js';
 
 const duties = {
   ...{ ...connections, ...contender, ...candidate, ...holder, ...keeper, ...standbys },
-  ...{ ...busy, ...manyNames, ...namesOnce, ...singleCalls },
+  ...{ ...busy, ...idleKeepers, ...manyNames, ...namesOnce, ...singleCalls },
 };
 
 export type Duties = typeof duties;

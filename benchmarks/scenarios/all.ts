@@ -5,6 +5,7 @@ import { election } from './election.js';
 import { handover } from './handover.js';
 import { idle } from './idle.js';
 import { keep } from './keep.js';
+import { keepers } from './keepers.js';
 import { local } from './local.js';
 import { memory } from './memory.js';
 import { names } from './names.js';
@@ -16,7 +17,7 @@ import { waiting } from './waiting.js';
 
 /** The scenarios of the default run, in their order. */
 export const usualScenarios: readonly Scenario[] = [
-  ...[uncontended, names, handover, election, local, keep, idle, memory],
+  ...[uncontended, names, handover, election, local, keep, keepers, idle, memory],
   ...[queue, scale, waiting, overload],
 ];
 

@@ -57,9 +57,10 @@ export interface LockProviderOptions {
    */
   wakeups?: 'auto' | Wakeups | undefined;
   /**
-   * How long the change stream stays open after the last wait, in ms: 0 to 24 h, default 10,000. The stream also closes
-   * after this time if every wait is behind others in a queue that does not move. A process that waits without a stream
-   * reads the lock once a second.
+   * How long the change stream stays open after the last wait and after the last use of a kept seat, in ms: 0 to 24 h,
+   * default 10,000. The stream also closes after this time if every wait is behind others in a queue that does not
+   * move. A process that waits, or keeps a seat, without a stream reads its locks once a second. For both, a time below
+   * one second counts as one second.
    */
   wakeIdleMs?: number | undefined;
   /** How long an unused lock document is kept, in ms: at least two leases, default 7 days. */

@@ -23,8 +23,9 @@ export interface PrimitiveOptions {
   /**
    * The time for which a released seat is kept for the next caller of this provider, in ms: 0 to 24 h, default 0 (not
    * kept). The seat is kept only while no other process waits. While the seat is kept, a try of another process finds
-   * the lock busy, as if it were held; a request that waits gets the seat at once. A reader-writer lock keeps only
-   * reads: all readers of this provider share one seat, also at the same time, until a writer or an upgrade waits.
+   * the lock busy, as if it were held; a request that waits gets the seat at once, or about a second later if no caller
+   * of this provider has used its kept seats for `wakeIdleMs`. A reader-writer lock keeps only reads: all readers of
+   * this provider share one seat, also at the same time, until a writer or an upgrade waits.
    */
   keepMs?: number | undefined;
   /**

@@ -25,6 +25,12 @@ export interface SeatRules {
   /** How a process can keep a seat between its callers. */
   readonly keeping: Keeping;
 
+  /**
+   * Whether the stored document forbids keeping a seat for another reason than a waiter of another process; `null`:
+   * never.
+   */
+  readonly endsKeeping: Expression | null;
+
   /** Whether there is one seat, so that one admission lets in at most one attempt. */
   readonly entersOne: boolean;
 

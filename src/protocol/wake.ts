@@ -1,4 +1,4 @@
-import { all, bind, filter, when } from './expressions.js';
+import { all, bind, filter, hasType, when } from './expressions.js';
 import type { Expression } from './expressions.js';
 
 /** Stands in place of a token: the process of the attempt has to look at the lock again. */
@@ -85,6 +85,18 @@ export const keeperTold = (
   condition: Expression,
   but: string | null = null,
 ): Expression => appendWords('$wake', keepersAmong(leases, condition, but), GIVE_BACK);
+
+/** A regular expression that finds the words which name this process. */
+export const naming = (process: string): string =>
+  ` ${process.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}:`;
+
+/** Whether `wake` has the word `OTHERS_WAIT` for a lease of this process. It never fails, whatever is stored. */
+export const isKeeperTold = (process: string): Expression =>
+  when(
+    hasType('$wake', 'string'),
+    { $regexMatch: { input: '$wake', regex: `${naming(process)}[^ :]+:${String(OTHERS_WAIT)}( |$)` } },
+    false,
+  );
 
 /** The same as `holdersTold`, for waiters as `{ k: attempt id, v: waiter }`. */
 export const waitersTold = (waiters: Expression, cond: Expression): Expression =>

@@ -37,6 +37,7 @@ const END_BOUND_MS = 60_000;
 const HEAL_BOUND_MS = 90_000;
 
 const THINK_MS = 30;
+const IDLE_MS = 60;
 
 const [ACTORS, BURSTS] = [5, 1];
 
@@ -55,8 +56,12 @@ export interface RoundPlan {
   readonly isStrict: boolean;
   /** How long an actor may pause between reading a set and writing it back. Default: 30. */
   readonly thinkMs?: number | undefined;
+  /** How long an actor may be idle between two requests. Default: 60. */
+  readonly idleMs?: number | undefined;
   /** The name of the only lock that actors want. Default: they want all locks. */
   readonly onlyLock?: string | undefined;
+  /** Whether each worker stands for election. Default: true. */
+  readonly hasCandidate?: boolean | undefined;
   /** Whether to keep the journals of a round without violations. */
   readonly keepsJournals?: boolean | undefined;
   /** How long faults happen. */
@@ -126,7 +131,7 @@ class Round {
     this.#random = randomFrom(plan.seed);
     this.#database = `faults-${plan.seed}-${process.hrtime.bigint().toString(36)}`;
     this.#journal = new Journal<RunLine>(this.#runJournal);
-    const { program, cluster, onlyLock } = plan;
+    const { program, cluster, onlyLock, hasCandidate = true } = plan;
     this.#counters = new ServerCounters(cluster, countsCursors(plan));
     this.#crew = new Crew(
       {
@@ -135,7 +140,9 @@ class Round {
         database: this.#database,
         uri: cluster.uri,
         thinkMs: plan.thinkMs ?? THINK_MS,
+        idleMs: plan.idleMs ?? IDLE_MS,
         onlyLock,
+        hasCandidate,
       },
       this.#journal,
     );

@@ -25,7 +25,7 @@ export class StrictChecker {
   /** Takes every version of every document, in order. */
   take({ name, before, after, wallMs }: Change): void {
     const words = readWake(after?.['wake']);
-    if (after?.['kind'] === 'reader-writer') this.#noteTold(name, versionOf(after), wallMs);
+    if (after !== null && after['kind'] !== 'election') this.#noteTold(name, versionOf(after), wallMs);
     for (const id of idsIn(before)) {
       // Zero: the lease was over before it was given back.
       if (gaveBackLease(words, id) === true) this.#left.add(`${name} ${id}`);
@@ -44,6 +44,7 @@ export class StrictChecker {
       ...this.#lostHolds(history),
       ...this.#lateNews(history, aheadMs, promptMs),
       ...this.#sharedAhead(history, aheadMs, promptMs),
+      ...this.#keptIdle(history, aheadMs, promptMs),
       ...this.#expired(),
     ];
   }
@@ -104,7 +105,7 @@ export class StrictChecker {
       for (const line of lines) {
         if (line.type === 'asked') asks.set(line.ask, line);
         const asked = line.type === 'granted' ? asks.get(line.ask) : undefined;
-        if (line.type !== 'granted' || asked === undefined) continue;
+        if (line.type !== 'granted' || asked?.seat.kind !== 'reader-writer') continue;
         const askedMs = wallMsOf(asked, aheadMs);
         const told = (this.#told.get(`${asked.lock} ${line.id}`) ?? []).find(
           ({ fromMs, untilMs }) => fromMs + promptMs < askedMs && askedMs < untilMs,
@@ -112,6 +113,20 @@ export class StrictChecker {
         if (told === undefined) continue;
         const what = `${asked.lock}: worker ${worker}, ask ${line.ask} shares ${line.id}, whose keeper was told of a waiter ${(askedMs - told.fromMs).toFixed(0)} ms before`;
         yield violation('L3', what);
+      }
+    }
+  }
+
+  /** A keeper that was told of a waiter gives back a lease that no caller uses, unless the store was disturbed. */
+  *#keptIdle({ workers, run }: History, aheadMs: number, promptMs: number): Iterable<Violation> {
+    if (run.some(({ type }) => type === 'fault begins')) return;
+    const uses = usesIn(workers, aheadMs);
+    for (const [key, spans] of this.#told) {
+      for (const { fromMs, untilMs } of spans) {
+        const isUsed = uses.get(key)?.some((use) => use.fromMs <= fromMs + promptMs && fromMs <= use.untilMs);
+        if (isUsed === true || untilMs - fromMs <= promptMs) continue;
+        const what = `${key}: kept for ${(untilMs - fromMs).toFixed(0)} ms after its keeper was told of a waiter, and no caller used it`;
+        yield violation('L2', what);
       }
     }
   }
@@ -126,6 +141,27 @@ export class StrictChecker {
 interface Told {
   readonly fromMs: number;
   untilMs: number;
+}
+
+/** By lock and lease: from when until when a caller has used it. */
+function usesIn(workers: History['workers'], aheadMs: number): ReadonlyMap<string, readonly Told[]> {
+  const uses = new Map<string, Told[]>();
+  for (const lines of workers) {
+    const locks = new Map<number, string>();
+    const begun = new Map<number, Told>();
+    for (const line of lines) {
+      if (line.type === 'asked') locks.set(line.ask, line.lock);
+      if (line.type === 'granted') {
+        const key = `${locks.get(line.ask) ?? ''} ${line.id}`;
+        const use = { fromMs: wallMsOf(line, aheadMs), untilMs: Infinity };
+        uses.set(key, [...(uses.get(key) ?? []), use]);
+        begun.set(line.ask, use);
+      }
+      const ended = line.type === 'released' || line.type === 'lost' ? begun.get(line.ask) : undefined;
+      if (ended !== undefined) ended.untilMs = wallMsOf(line, aheadMs);
+    }
+  }
+  return uses;
 }
 
 type Asked = Extract<WorkerLine, { readonly type: 'asked' }>;

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { extension, keptLeasesProjection } from '../../src/protocol/pipeline/extension.js';
+import { extension } from '../../src/protocol/pipeline/extension.js';
+import { keeperProjection } from '../../src/protocol/pipeline/keeper-reads.js';
 import { pollProjection } from '../../src/protocol/pipeline/polls.js';
 import type { LockKind } from '../../src/protocol/lock-document.js';
 import { fateOf, refusalOf } from '../../src/protocol/replies/reply.js';
@@ -119,7 +120,7 @@ describe.each([
     expect(found).toHaveLength(names.length);
     const ofKept = driver.collection.find(
       { _id: { $in: names } },
-      { projection: keptLeasesProjection(KINDS_BY_LEASE_FIELDS, 'p0') },
+      { projection: keeperProjection(KINDS_BY_LEASE_FIELDS, 'p0') },
     );
     expect(await ofKept.toArray()).toHaveLength(names.length);
     for (const name of good) {

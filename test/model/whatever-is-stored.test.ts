@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { BSONRegExp, Binary, Decimal128, Long, MaxKey, MinKey, ObjectId, Timestamp } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { keptLeasesProjection, readLeases } from '../../src/protocol/pipeline/extension.js';
+import { keeperProjection, readForKeeper } from '../../src/protocol/pipeline/keeper-reads.js';
 import { pollProjection, readPoll } from '../../src/protocol/pipeline/polls.js';
 import { byBreadth } from '../support/breadth.js';
 import { MISSING, idleDocument, lockDocument, pathsOf, withValue } from './documents/corruptions.js';
@@ -123,9 +123,9 @@ describe.each([
         const projection = pollProjection(KINDS_BY_LEASE_FIELDS, 'p0');
         const shown = await driver.collection.findOne({ _id: document._id }, { projection });
         if (shown !== null) readPoll(shown);
-        const ofKept = keptLeasesProjection(KINDS_BY_LEASE_FIELDS, 'p0');
+        const ofKept = keeperProjection(KINDS_BY_LEASE_FIELDS, 'p0');
         const leases = await driver.collection.findOne({ _id: document._id }, { projection: ofKept });
-        if (leases !== null) readLeases(leases);
+        if (leases !== null) readForKeeper(leases);
       },
     );
     await fc.assert(property, { seed: drawSeed(`corrupt documents, ${kind}`), numRuns });

@@ -53,8 +53,8 @@ export class CachedLock implements Cached {
   readonly #boundedPasses: BoundedPasses;
   /** The number of requests of this process that are in flight or in the queue on the server. */
   #requestCount = 0;
-  /** The number of seats that this process has, idle or in use. */
-  #seatCount = 0;
+  /** The seats that this process has, idle or in use. */
+  readonly #seats = new Set<Seat>();
   #keeping: Keeping = NOT_KEPT;
   #holders: readonly LeaseInfo[] = [];
 
@@ -76,11 +76,15 @@ export class CachedLock implements Cached {
   }
 
   get isInUse(): boolean {
-    return this.#requestCount > 0 || this.#seatCount > 0 || this.#queue.length > 0;
+    return this.#requestCount > 0 || this.#seats.size > 0 || this.#queue.length > 0;
   }
 
   get hasSeats(): boolean {
-    return this.#seatCount > 0;
+    return this.#seats.size > 0;
+  }
+
+  get ownSeats(): readonly Seat[] {
+    return [...this.#seats];
   }
 
   /** Returns a hold of an idle seat, of a kept seat after a turn in the local queue, or of one from the server. */
@@ -119,6 +123,10 @@ export class CachedLock implements Cached {
     }
   }
 
+  noneWaits(sinceMs: number, reliedUntilMs: number): void {
+    this.#others.noneRead(sinceMs, reliedUntilMs);
+  }
+
   /**
    * Another process waits. Gives back all idle seats, and sends the callers in the local queue to the server unless
    * they share a place there.
@@ -132,9 +140,10 @@ export class CachedLock implements Cached {
   // ---- called by the holds
 
   seatGranted(seat: Seat): void {
-    this.#seatCount += 1;
+    this.#seats.add(seat);
     this.#boundedPasses.granted(seat.storedToken);
     this.#context.changed(this);
+    this.#context.used();
     if (!this.#others.isNone) this.#othersMayWait();
   }
 
@@ -144,6 +153,7 @@ export class CachedLock implements Cached {
   }
 
   keepIdle(idle: Seat): void {
+    this.#context.used();
     if (this.#queue.handTo(idle)) this.#passed();
     else if (this.#queue.length > 0) this.returnIdle(idle);
     else this.#idle.set(idle, this.#idleTimer(idle));
@@ -156,8 +166,8 @@ export class CachedLock implements Cached {
 
   seatEnded(seat: Seat): void {
     this.#forget(seat);
-    this.#seatCount -= 1;
-    if (this.#seatCount === 0) this.#lastSeatEnded();
+    this.#seats.delete(seat);
+    if (!this.hasSeats) this.#lastSeatEnded();
     this.#context.changed(this);
   }
 
@@ -193,19 +203,19 @@ export class CachedLock implements Cached {
   #mustQueueHere({ timeoutMs }: CachedRequest): boolean {
     if (!this.#hasOneSeat) return false;
     const { state } = this.#others;
-    const isAsked = this.#requestCount > 0 && this.#seatCount === 0;
+    const isAsked = this.#requestCount > 0 && !this.hasSeats;
     const isBehindRequest = isAsked && (state === 'unknown' || this.#sharesPlace);
     return (
       this.#queue.length > 0 ||
       (isBehindRequest && timeoutMs > 0) ||
-      (this.#others.isNone && this.#requestCount + this.#seatCount > 0) ||
-      (this.#sharesPlace && this.#seatCount > 0)
+      (this.#others.isNone && this.#requestCount + this.#seats.size > 0) ||
+      (this.#sharesPlace && this.hasSeats)
     );
   }
 
   /** Another process waits, or this process cannot tell. */
   #othersMayWait(): void {
-    if (this.#seatCount > 0 && this.#others.state === 'waiting') this.#boundedPasses.oneWaits();
+    if (this.hasSeats && this.#others.state === 'waiting') this.#boundedPasses.oneWaits();
     // Each caller then gets its seat from the server, so all callers in the local queue ask for their places.
     if (!this.#sharesPlace) this.#sendQueueToServer();
   }
@@ -232,6 +242,7 @@ export class CachedLock implements Cached {
       if (isAlike && !mustAsk && this.#mayPass(idle)) {
         this.#forget(idle);
         this.#passed();
+        this.#context.used();
         return idle;
       }
       if (this.#hasOneSeat || timeoutMs === 0) this.returnIdle(idle);
@@ -249,7 +260,7 @@ export class CachedLock implements Cached {
       return await ask();
     } finally {
       this.#requestCount -= 1;
-      if (this.#seatCount === 0) this.#lastSeatEnded();
+      if (!this.hasSeats) this.#lastSeatEnded();
       this.#context.changed(this);
     }
   }

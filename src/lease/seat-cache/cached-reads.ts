@@ -42,7 +42,7 @@ export class CachedReads implements Cached {
   #askedReads = 0;
   /** The number of writes of this process that the server is asked for. */
   #askedWrites = 0;
-  #seatCount = 0;
+  readonly #seats = new Set<Seat>();
   #keepMs = 0;
   #holders: readonly LeaseInfo[] = [];
 
@@ -59,11 +59,15 @@ export class CachedReads implements Cached {
   }
 
   get isInUse(): boolean {
-    return this.#askedReads + this.#askedWrites + this.#seatCount + this.#queue.length > 0;
+    return this.#askedReads + this.#askedWrites + this.#seats.size + this.#queue.length > 0;
   }
 
   get hasSeats(): boolean {
-    return this.#seatCount > 0;
+    return this.#seats.size > 0;
+  }
+
+  get ownSeats(): readonly Seat[] {
+    return [...this.#seats];
   }
 
   /** Returns a hold of the kept seat, at once or after the answer to another reader, or a hold from the server. */
@@ -97,6 +101,11 @@ export class CachedReads implements Cached {
     }
   }
 
+  noneWaits(sinceMs: number, reliedUntilMs: number): void {
+    this.#others.noneRead(sinceMs, reliedUntilMs);
+    this.#serveQueue();
+  }
+
   /** Somebody waits. Gives back the seat if it is idle, and sends the readers in the local queue to the server. */
   othersWait(): void {
     this.#others.oneWaits();
@@ -106,13 +115,14 @@ export class CachedReads implements Cached {
   // ---- called by the holds
 
   seatGranted(seat: Seat): void {
-    this.#seatCount += 1;
+    this.#seats.add(seat);
     const before = this.#shared;
     if (before === undefined || !this.#mayShare(before)) {
       if (before?.isIdle === true) this.returnIdle(before);
       this.#shared = seat;
     }
     this.#context.changed(this);
+    this.#context.used();
     this.#serveQueue();
     // If this seat may not be shared, the other readers must ask the server themselves.
     if (!this.#mayShare(seat)) this.#sendQueueToServer();
@@ -123,6 +133,7 @@ export class CachedReads implements Cached {
   }
 
   keepIdle(idle: Seat): void {
+    this.#context.used();
     const { clock } = this.#context;
     this.#idleTimer = clock.at(clock.nowMs() + this.#keepMs, () => {
       this.returnIdle(idle);
@@ -136,7 +147,7 @@ export class CachedReads implements Cached {
 
   seatEnded(seat: Seat): void {
     this.#forget(seat);
-    this.#seatCount -= 1;
+    this.#seats.delete(seat);
     this.#settled();
   }
 
@@ -155,6 +166,7 @@ export class CachedReads implements Cached {
   }
 
   #share(seat: Seat): Hold {
+    this.#context.used();
     this.#idleTimer?.cancel();
     return new Hold(seat);
   }
@@ -206,7 +218,7 @@ export class CachedReads implements Cached {
   /** A request or a seat has ended. */
   #settled(): void {
     // Without a seat, no newcomer notifies this process.
-    if (this.#seatCount === 0) this.#others.forget();
+    if (!this.hasSeats) this.#others.forget();
     this.#serveQueue();
     this.#context.changed(this);
   }

@@ -17,6 +17,9 @@ export interface CachedRequest extends LocalRequest, Keeping {
   readonly demand: Demand;
 }
 
+/** A seat of this process, as a read of its lock is compared with it. */
+export type OwnSeat = Pick<Seat, 'id' | 'isOpen' | 'wasAskedToRelease'>;
+
 /** One lock whose seats this process may keep, as the cache and the requester see it. */
 export interface Cached extends SeatKeeper {
   readonly name: string;
@@ -26,6 +29,8 @@ export interface Cached extends SeatKeeper {
   readonly isInUse: boolean;
   /** Whether this process has a seat, so that a process which waits behind it may notify this one. */
   readonly hasSeats: boolean;
+  /** The seats that this process has, idle or in use. */
+  readonly ownSeats: readonly OwnSeat[];
   /**
    * Returns a hold of a kept seat, or of one that the server grants.
    *
@@ -34,6 +39,8 @@ export interface Cached extends SeatKeeper {
   acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold>;
   /** Takes what an answer shows of the lock. The request for that answer was sent at `sinceMs`. */
   note(reply: Reply, sinceMs: number): void;
+  /** A read that was sent at `sinceMs` shows that no other process waits. Without events, rely on it until then. */
+  noneWaits(sinceMs: number, reliedUntilMs: number): void;
 }
 
 /** What a cached lock needs of its process. */
@@ -48,6 +55,8 @@ export interface SeatCacheContext {
   returnIdle(idle: Seat): void;
   /** `isInUse` or `hasSeats` of this lock may have changed. */
   changed(lock: Cached): void;
+  /** A caller begins or ends its use of a seat. */
+  used(): void;
 }
 
 /**

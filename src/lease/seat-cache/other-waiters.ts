@@ -21,6 +21,8 @@ export class OtherWaiters {
   /** The sending time of the request whose answer showed that no other process waits. */
   #noneSinceMs = -Infinity;
   #waitingSinceMs = -Infinity;
+  /** Until then the process relies on its last read, although no events arrive. */
+  #reliedUntilMs = -Infinity;
 
   constructor(hearing: Hearing) {
     this.#hearing = hearing;
@@ -35,9 +37,14 @@ export class OtherWaiters {
     return this.#hearing.gaplessSinceMs() < Infinity;
   }
 
-  /** Whether none waits now. False after a gap in the wake-ups, because a newcomer may have come unnoticed. */
+  /**
+   * Whether none waits now, as far as the process may rely on what it knows. After a gap in the wake-ups, a newcomer may
+   * have come unnoticed. Then this is true only for a far keeper, until its last read is too old.
+   */
   get isNone(): boolean {
-    return this.#state === 'none' && this.#hearing.gaplessSinceMs() <= this.#noneSinceMs;
+    if (this.#state !== 'none') return false;
+    if (this.#hearing.gaplessSinceMs() <= this.#noneSinceMs) return true;
+    return this.#hearing.clock.nowMs() < this.#reliedUntilMs;
   }
 
   /**
@@ -50,12 +57,26 @@ export class OtherWaiters {
     this.#noneSinceMs = sinceMs;
   }
 
+  /**
+   * A read that was sent at `sinceMs` shows that no other process waits. It prolongs this knowledge, and no more: only
+   * the answer to a request can bring it back.
+   *
+   * @param reliedUntilMs - Until when the process relies on the read if no events arrive.
+   */
+  noneRead(sinceMs: number, reliedUntilMs: number): void {
+    if (!this.isNone) return;
+    this.#noneSinceMs = Math.max(this.#noneSinceMs, sinceMs);
+    this.#reliedUntilMs = Math.max(this.#reliedUntilMs, reliedUntilMs);
+  }
+
   oneWaits(): void {
     this.#state = 'waiting';
+    this.#reliedUntilMs = -Infinity;
     this.#waitingSinceMs = this.#hearing.clock.nowMs();
   }
 
   forget(): void {
     this.#state = 'unknown';
+    this.#reliedUntilMs = -Infinity;
   }
 }

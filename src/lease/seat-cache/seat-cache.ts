@@ -1,28 +1,28 @@
 // Folder `seat-cache`: lets the next caller of the process use a seat without a command to the server, as long as no
 // other process waits for the lock.
 
-import type { Timer } from '../../clock.js';
 import { LOCK_KINDS } from '../../protocol/lock-document.js';
 import type { SeatRules } from '../../protocol/seats.js';
 import { CachedLock } from './cached-lock.js';
 import { CachedReads } from './cached-reads.js';
 import type { Cached, SeatCacheContext } from './cached-request.js';
+import type { KeeperWatch } from './keeper-watch.js';
 
 /** The locks whose seats this process keeps between its callers. */
 export class SeatCache {
   readonly #context: SeatCacheContext;
-  readonly #listen: (isListening: boolean) => void;
+  readonly #watch: KeeperWatch;
   readonly #locks = new Map<string, Cached>();
-  readonly #locksWithSeats = new Set<Cached>();
-  #timer: Timer | undefined;
 
-  /** @param listen - Told whether this process has seats that another process may have to wait for. */
-  constructor(context: Omit<SeatCacheContext, 'changed'>, listen: (isListening: boolean) => void) {
-    this.#listen = listen;
+  constructor(context: Omit<SeatCacheContext, 'changed' | 'used'>, watch: KeeperWatch) {
+    this.#watch = watch;
     this.#context = {
       ...context,
       changed: (lock) => {
         this.#changed(lock);
+      },
+      used: () => {
+        watch.used();
       },
     };
   }
@@ -47,31 +47,11 @@ export class SeatCache {
     for (const kind of LOCK_KINDS) this.#locks.get(keyOf(kind, name))?.othersWait();
   }
 
-  close(): void {
-    this.#timer?.cancel();
-  }
-
   #changed(lock: Cached): void {
     const key = keyOf(lock.seats.kind, lock.name);
     if (!lock.isInUse) this.#locks.delete(key);
     else if (!this.#locks.has(key)) this.#locks.set(key, lock);
-    if (lock.hasSeats) {
-      this.#locksWithSeats.add(lock);
-      this.#timer?.cancel();
-      if (this.#locksWithSeats.size === 1) this.#listen(true);
-    } else if (this.#locksWithSeats.delete(lock) && this.#locksWithSeats.size === 0)
-      this.#closeLater(lock.keepMs);
-  }
-
-  /**
-   * Goes on listening for `keepMs`: a caller that comes back within that time wants its seat kept, and a seat can be
-   * kept only if the process has listened without a gap.
-   */
-  #closeLater(keepMs: number): void {
-    const { clock } = this.#context;
-    this.#timer = clock.at(clock.nowMs() + keepMs, () => {
-      this.#listen(false);
-    });
+    this.#watch.changed(lock);
   }
 }
 

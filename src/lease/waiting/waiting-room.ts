@@ -30,7 +30,7 @@ export interface WakeSource {
   /** The instant since which the stream has been open without a gap; `Infinity` while it is not open. */
   readonly gaplessSinceMs: number;
   readonly isPolling: boolean;
-  /** Opens the stream, or lets it close after `lingerMs`. */
+  /** Opens the stream, or closes it after `lingerMs`; by default at once. */
   listen(listening: boolean, lingerMs?: number): void;
 }
 
@@ -51,6 +51,8 @@ export interface UnmatchedWakeups {
   onAskedToConfirm(id: string): void;
   /** Another process waits behind a seat that this process keeps, or may keep. */
   onOthersWait(name: string): void;
+  /** Events may have been missed. */
+  onGap(): void;
   /** The collection was dropped or renamed. */
   onCollectionGone(): void;
 }
@@ -70,7 +72,9 @@ export class WaitingRoom implements WakeListener {
   #polls!: Polls;
   /** How far the waits were from their turns at the last decision; `undefined` while nothing waits. */
   #distance: Distance | undefined;
-  #keepsSeats = false;
+  #isKeeperNear = false;
+  /** The stream stays open until then, because the next wait may begin soon. */
+  #lingerUntilMs = -Infinity;
   #timer: Timer | undefined;
 
   constructor(
@@ -93,18 +97,10 @@ export class WaitingRoom implements WakeListener {
     this.#polls = polls;
   }
 
-  /**
-   * Tells the room whether this process keeps seats. If so, the process must listen: the change stream tells it that
-   * another process has to wait behind a kept seat.
-   */
-  keeping(isKeeping: boolean): void {
-    this.#keepsSeats = isKeeping;
+  /** Says whether this process is a near keeper, which must hear at once of a process that waits behind its seats. */
+  keeping(isNear: boolean): void {
+    this.#isKeeperNear = isNear;
     this.#decide();
-  }
-
-  /** The instant since which events arrive without a gap; `Infinity` while no events arrive. */
-  get gaplessSinceMs(): number {
-    return this.#wakeups.gaplessSinceMs;
   }
 
   /** The locks that the poller must read: those that an attempt is queued for, while no stream reports their grants. */
@@ -127,7 +123,7 @@ export class WaitingRoom implements WakeListener {
 
   /** The poller has read all its locks. If the process was far and still is, it stops listening at once. */
   polled(): void {
-    if (this.#distance?.type === 'far' && this.#decide()?.type === 'far') this.#wakeups.listen(false, 0);
+    if (this.#distance?.type === 'far' && this.#decide()?.type === 'far') this.#wakeups.listen(false);
   }
 
   /**
@@ -222,6 +218,7 @@ export class WaitingRoom implements WakeListener {
 
   onGap(): void {
     for (const lock of this.#locks.values()) lock.look();
+    this.#unmatched.onGap();
   }
 
   onNoStream(): void {
@@ -273,7 +270,9 @@ export class WaitingRoom implements WakeListener {
   #waitEnded({ name, id, seats, terms, hasLease }: Wait, remember: boolean): void {
     const lock = this.#locks.get(name);
     if (lock?.isEmpty === true) this.#locks.delete(name);
-    if (lock?.hasQueued !== true) this.#queued.delete(name);
+    if (lock?.hasQueued !== true && this.#queued.delete(name)) {
+      this.#lingerUntilMs = this.#clock.nowMs() + this.#wakeIdleMs;
+    }
     if (remember && !hasLease) this.#ended.add(id, { seats, leaseMs: storedLeaseMs(terms) });
     if (this.#queued.size === 0) this.#decide();
   }
@@ -284,17 +283,16 @@ export class WaitingRoom implements WakeListener {
    */
   #decide(): Distance | undefined {
     this.#timer?.cancel();
+    const nowMs = this.#clock.nowMs();
     const positions = [...this.#queued].flatMap((name) => this.#locks.get(name)?.position ?? []);
-    const distance: Distance | undefined = this.#keepsSeats
+    const distance: Distance | undefined = this.#isKeeperNear
       ? { type: 'near', untilMs: Infinity }
-      : distanceFor(positions, this.#wakeIdleMs, this.#clock.nowMs());
+      : distanceFor(positions, this.#wakeIdleMs, nowMs);
     this.#distance = distance;
-    if (distance === undefined) this.#wakeups.listen(false);
+    if (distance === undefined) this.#wakeups.listen(false, Math.max(0, this.#lingerUntilMs - nowMs));
     if (distance?.type === 'near') {
       this.#wakeups.listen(true);
-      this.#timer = this.#clock.at(distance.untilMs, () => {
-        this.#decide();
-      });
+      this.#timer = this.#clock.at(distance.untilMs, this.#decide.bind(this));
     }
     if (!this.#wakeups.isPolling) this.#polls.hurry();
     return distance;

@@ -24,24 +24,26 @@ export type Distance =
   /** The process reads its places once in every second of the server's clock, `phaseMs` after that second begins. */
   | { readonly type: 'far'; readonly phaseMs: number };
 
-const READ_EVERY_MS = 1_000;
+/** How often a far process reads. */
+export const READ_EVERY_MS = 1_000;
 
 /** The longest time between the reads of two processes at neighbouring places. */
 const STEP_MS = 8;
 
 /**
- * How far these waits are from their turns; `undefined` if there are none.
- *
- * In a queue that moves faster than once a second, a far process would slow the queue down: each hand-over could take
- * up to a second. So a queue counts as quiet only when it has not moved for a second at least, even if `wakeIdleMs` is
- * shorter.
+ * How long a queue must not have moved, and a kept seat not have been used, before it counts as quiet. In a queue that
+ * moves faster than once a second, a far process would slow the queue down: each hand-over could take up to a second. So
+ * it is a second at least, even if `wakeIdleMs` is shorter.
  */
+export const quietMsFor = (wakeIdleMs: number): number => Math.max(wakeIdleMs, READ_EVERY_MS);
+
+/** How far these waits are from their turns; `undefined` if there are none. */
 export function distanceFor(
   positions: readonly QueuePosition[],
   wakeIdleMs: number,
   nowMs: number,
 ): Distance | undefined {
-  const quietMs = Math.max(wakeIdleMs, READ_EVERY_MS);
+  const quietMs = quietMsFor(wakeIdleMs);
   let first: QueuePosition | undefined;
   let movedAtMs = -Infinity;
   for (const position of positions) {

@@ -10,6 +10,7 @@ const holder = leaseSlot('holder');
 export const mutexSeats: SeatRules = {
   kind: 'mutex',
   keeping: 'passed',
+  endsKeeping: null,
   entersOne: true,
   mayOvertake: false,
   ownFields: [],

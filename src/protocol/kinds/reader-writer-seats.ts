@@ -91,6 +91,8 @@ const entering: Expression = when(
 export const readerWriterSeats: SeatRules = {
   kind: 'reader-writer',
   keeping: 'shared',
+  // An upgrade that waits is not in the queue, and the kept reads of its own process must end, too.
+  endsKeeping: equal('$writerWaiting', true),
   entersOne: false,
   mayOvertake: false,
   // An upgrade is a grant, and a grant copies its lease field by field. So the list also has the fields of a reader's

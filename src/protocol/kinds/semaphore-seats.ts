@@ -58,6 +58,8 @@ const fitting: Expression = bind(
 export const semaphoreSeats: SeatRules = {
   kind: 'semaphore',
   keeping: 'passed',
+  // A smaller limit has been set.
+  endsKeeping: all(isCount('$limit'), { $gt: [inUse, '$limit'] }),
   entersOne: false,
   mayOvertake: false,
   ownFields: ['permits'],

@@ -40,7 +40,7 @@ export interface LeasesRead {
   readonly nowMs: number;
   /** The leases of this process that are live and well-formed. */
   readonly leases: readonly Lease[];
-  /** Whether a waiter of another process waits, or any writer; false if the projection does not ask for it. */
+  /** Whether this process must not keep its seats; false if the projection does not ask for it. */
   readonly othersWait: boolean;
   /** The records of revocations, unchecked: for `revocationOf`. */
   readonly revoked: unknown;
@@ -98,8 +98,7 @@ export const leasesProjection = (
 
 /**
  * Like `leasesProjection`, for seats that may be kept: it also shows whether a waiter of another process is in the
- * queue, or any writer waits. An upgrade that waits is not in the queue, and the kept reads of its own process must
- * end, too.
+ * queue, or a seat may not be kept for another reason.
  */
 export const keptLeasesProjection = (
   kinds: readonly SeatRules[],
@@ -107,7 +106,7 @@ export const keptLeasesProjection = (
   ids?: readonly string[],
 ): Fields => ({
   ...leasesProjection(kinds, process, ids),
-  othersWait: any(equal('$writerWaiting', true), {
+  othersWait: any(...kinds.flatMap(({ endsKeeping }) => endsKeeping ?? []), {
     $ne: [
       filter(STORED_WAITERS, all({ $ne: ['$$this.v.process', process] }, isLive('$$this.v.expiresAt'))),
       [],

@@ -1,5 +1,5 @@
 import type { Document } from 'mongodb';
-import { readWake, readWakeWord } from '../../protocol/wake.js';
+import { naming, readWake, readWakeWord } from '../../protocol/wake.js';
 import { mayBeRefusedByDriver } from '../outcome.js';
 import { WAKE_OF_EVENT } from './stream-cursor.js';
 import type { StreamContext } from './stream-cursor.js';
@@ -27,7 +27,6 @@ const POLLING_AFTER_FAILURES = 2;
 /** The one change stream of a provider, filtered by the server to the words that name its process. */
 export class WakeStream {
   readonly #process: string;
-  readonly #wakeIdleMs: number;
   readonly #listener: WakeListener;
   readonly #stream: StreamSupervisor;
 
@@ -35,7 +34,6 @@ export class WakeStream {
     const { settings, report } = context;
     let isAnnounced = false;
     this.#process = process;
-    this.#wakeIdleMs = settings.wakeIdleMs;
     this.#listener = listener;
     this.#stream = new StreamSupervisor(context, {
       pipeline: () => wakePipeline(process),
@@ -74,7 +72,7 @@ export class WakeStream {
   }
 
   /** Opens the stream at once, or closes it after `lingerMs`. */
-  listen(listening: boolean, lingerMs: number = this.#wakeIdleMs): void {
+  listen(listening: boolean, lingerMs = 0): void {
     if (listening) this.#stream.join();
     else this.#stream.leave(lingerMs);
   }
@@ -106,7 +104,7 @@ export class WakeStream {
  * out which documents are missing.
  */
 function wakePipeline(process: string): Document[] {
-  const namesUs = { $regex: ` ${process.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}:` };
+  const namesUs = { $regex: naming(process) };
   return [
     {
       $match: {

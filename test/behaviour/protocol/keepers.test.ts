@@ -5,6 +5,7 @@ import {
   leasesProjection,
   readLeases,
 } from '../../../src/protocol/pipeline/extension.js';
+import { keeperProjection, readForKeeper } from '../../../src/protocol/pipeline/keeper-reads.js';
 import type { Operation, Request } from '../../../src/protocol/operation.js';
 import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
 import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
@@ -230,6 +231,50 @@ describe('the keeper of a read is sent a wake-up', () => {
       const { leases, fence } = versionOf(await readerWriters.read(name));
       expect(leases).toMatchObject([{ id: 'wr', token: fence, keeps: 1 }]);
     }
+  });
+});
+
+describe('the read of a far keeper', () => {
+  const isTold = async (name: string, process: string, { collection } = driver): Promise<boolean> => {
+    const projection = keeperProjection(KINDS_BY_LEASE_FIELDS, process);
+    const found = await collection.findOne({ _id: name }, { projection });
+    if (found === null) throw new Error(`there is no document ${name}`);
+    return readForKeeper(found).othersWait;
+  };
+
+  it('shows a try of another process that has failed, until the next update', async () => {
+    const name = await kept();
+    expect(await isTold(name, 'p0')).toBe(false);
+    await driver.apply(name, [tryOnce('w1', another)]);
+    expect(await isTold(name, 'p0')).toBe(true);
+    for (const process of ['p', '0', 'p00', 'p.', '.*', 'p2'])
+      expect(await isTold(name, process)).toBe(false);
+    await driver.apply(name, [extend('wh')]);
+    expect(await isTold(name, 'p0')).toBe(false);
+  });
+
+  it('shows no word of another meaning, and none if `wake` is corrupt', async () => {
+    const name = await kept();
+    for (const wake of [' p0:wh:1', ' p0:wh:0', ' p0:wh:-10', 'p0:wh:-1', ' -p0:wh:-1', 7, null, ['p0']]) {
+      await driver.tamper(name, { $set: { wake } });
+      expect(await isTold(name, 'p0')).toBe(false);
+    }
+    await driver.tamper(name, { $set: { wake: ' p1:w1:3 p0:wh:-1 ~n' } });
+    expect(await isTold(name, 'p0')).toBe(true);
+  });
+
+  it('shows that another process waits, or that a smaller limit is exceeded', async () => {
+    const name = await kept();
+    await driver.apply(name, [enqueue('w1', another)]);
+    await driver.tamper(name, { $set: { wake: '' } });
+    expect(await isTold(name, 'p0')).toBe(true);
+    const semaphore = semaphores.newName();
+    await semaphores.apply(semaphore, [enqueue('wh', { ...KEEPS, limit: 3, permits: 3 })]);
+    await semaphores.apply(semaphore, [resize(3)]);
+    expect(await isTold(semaphore, 'p0', semaphores)).toBe(false);
+    await semaphores.apply(semaphore, [resize(2)]);
+    await semaphores.tamper(semaphore, { $set: { wake: '' } });
+    expect(await isTold(semaphore, 'p0', semaphores)).toBe(true);
   });
 });
 

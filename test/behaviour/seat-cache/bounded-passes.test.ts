@@ -51,6 +51,7 @@ class World {
         this.lock.seatEnded(idle);
       },
       changed: () => undefined,
+      used: () => undefined,
     });
   }
 

@@ -40,6 +40,7 @@ class World {
         this.reads.seatEnded(idle);
       },
       changed: () => undefined,
+      used: () => undefined,
     });
   }
 
@@ -207,6 +208,64 @@ describe('a kept read seat', () => {
     // The answer was lost, so that nothing is known of other waiters.
     await world.grant({ isWellFormed: false });
     expect(world.events).toEqual(['given back w1']);
+  });
+});
+
+describe('a read of a far keeper', () => {
+  /** The process has read its locks, and has closed its stream. */
+  async function far() {
+    const { world, first } = await sharing();
+    world.release(first);
+    world.reads.noneWaits(world.clock.nowMs(), world.clock.nowMs() + 2_000);
+    world.gaplessSinceMs = Infinity;
+    return world;
+  }
+
+  it('is shared until it is too old, although no events arrive', async () => {
+    const world = await far();
+    world.clock.advance(1_999);
+    world.release(await world.acquire());
+    world.clock.advance(1);
+    expect(await world.asks()).toBe(true);
+  });
+
+  it('is shared for longer after each read that shows nobody', async () => {
+    const world = await far();
+    for (let reads = 0; reads < 3; reads += 1) {
+      world.clock.advance(1_000);
+      world.reads.noneWaits(world.clock.nowMs(), world.clock.nowMs() + 2_000);
+    }
+    world.clock.advance(1_999);
+    expect(await world.asks()).toBe(false);
+  });
+
+  it('is shared after the stream has opened and a read was sent after that', async () => {
+    const world = await far();
+    world.clock.advance(100);
+    world.gaplessSinceMs = world.clock.nowMs();
+    world.reads.noneWaits(world.clock.nowMs(), -Infinity);
+    world.clock.advance(2_000);
+    expect(await world.asks()).toBe(false);
+  });
+
+  it.each<readonly [string, (world: World) => void]>([
+    [
+      'after a notice that somebody waits',
+      (world) => {
+        world.reads.othersWait();
+      },
+    ],
+    [
+      'after it has become too old',
+      (world) => {
+        world.clock.advance(2_000);
+      },
+    ],
+  ])('is not shared %s, whatever later reads show', async (_, happens) => {
+    const world = await far();
+    happens(world);
+    world.reads.noneWaits(world.clock.nowMs(), Infinity);
+    expect(await world.asks()).toBe(true);
   });
 });
 

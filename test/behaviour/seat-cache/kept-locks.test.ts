@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.js';
 import { AcquireTimeoutError } from '../../../src/errors.js';
+import { KeeperWatch } from '../../../src/lease/seat-cache/keeper-watch.js';
 import { SeatCache } from '../../../src/lease/seat-cache/seat-cache.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import { twoProviders } from '../../support/test-provider.js';
@@ -15,7 +16,15 @@ describe('a lock with keepMs', () => {
       ...{ process: 'p', clock: systemClock, report: () => undefined, closing: closing.signal },
       ...{ gaplessSinceMs: () => Infinity, returnIdle: () => undefined },
     };
-    const keeping = new SeatCache(context, () => undefined);
+    const watch = new KeeperWatch({
+      ...context,
+      wakeIdleMs: 0,
+      collection: { read: () => Promise.reject(new Error('nothing may be read')) },
+      isPolling: () => false,
+      listen: () => undefined,
+      confirm: () => undefined,
+    });
+    const keeping = new SeatCache(context, watch);
     const terms = { leaseMs: 30_000, extendEveryMs: 10_000, clockAllowanceMs: 1_000, retentionMs: 60_000 };
     const first = keeping.lock('a', mutexSeats, KEEP_MS);
     const refused = first?.acquire(

@@ -46,6 +46,7 @@ class WaitingProcess {
       onUnclaimed: vi.fn(),
       onAskedToConfirm: vi.fn(),
       onOthersWait: vi.fn(),
+      onGap: vi.fn(),
       onCollectionGone: vi.fn(),
     };
     const combiner = { submit } as unknown as Combiner;

@@ -49,6 +49,7 @@ class World {
       onUnclaimed: (_name, _seats, id) => this.givenBack.push(id),
       onAskedToConfirm: () => undefined,
       onOthersWait: () => undefined,
+      onGap: () => undefined,
       onCollectionGone: () => undefined,
     });
     this.room.wakeBy(

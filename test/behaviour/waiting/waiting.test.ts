@@ -250,6 +250,7 @@ describe('the waiting room', () => {
       onUnclaimed: vi.fn(),
       onAskedToConfirm: vi.fn(),
       onOthersWait: vi.fn(),
+      onGap: vi.fn(),
       onCollectionGone: vi.fn(),
     };
     const waiting = new WaitingRoom(combiner, 'p', settings.wakeIdleMs, systemClock, outside);

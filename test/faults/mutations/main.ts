@@ -22,7 +22,10 @@ interface Options {
 /** How many rounds a bug gets to be found, each under another seed. */
 const ROUNDS = 5;
 
-/** Far longer than a healthy worker takes, so that a bug that hangs every worker shows in less than a minute. */
+/**
+ * Far longer than a healthy worker takes in most trials, so that a bug that hangs every worker shows in less than a
+ * minute.
+ */
 const END_BOUND_MS = 15_000;
 
 function mutationsOf(text: string): readonly Mutation[] {
@@ -77,7 +80,7 @@ async function tryOut(
   const seconds = (): number => (performance.now() - startMs) / 1_000;
   for (let round = 0; round < rounds; round += 1) {
     try {
-      const plan = { ...TRIALS[trial], cluster, program, seed: seed + round, endBoundMs: END_BOUND_MS };
+      const plan = { endBoundMs: END_BOUND_MS, ...TRIALS[trial], cluster, program, seed: seed + round };
       const { violations, folder } = await runRound(plan);
       await rm(folder, { recursive: true, force: true });
       const finders = new Map([...findersIn(violations)].filter(([finder]) => !without.has(finder)));

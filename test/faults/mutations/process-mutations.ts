@@ -287,6 +287,18 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     trial: 'nothing happens to readers, strictly',
   },
   {
+    name: 'far-keeper-never-reads',
+    breaks: 'a keeper that has stopped listening does not read its kept locks',
+    edits: [
+      {
+        file: 'lease/seat-cache/keeper-watch.ts',
+        find: '} else if (this.#isDeaf || this.#isQuiet()) void this.#read();',
+        replace: '} else if (this.#isUnused) this.#listenNoMore();',
+      },
+    ],
+    trial: 'nothing happens to a lock that is seldom wanted, strictly',
+  },
+  {
     name: 'term-given-back-at-work',
     breaks: 'a term is given back before its onElected has ended',
     edits: [

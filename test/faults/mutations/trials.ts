@@ -2,7 +2,7 @@ import { killedWorker, stoppedWriter } from '../nemesis/process-faults.js';
 import { cutOff, lateRequests, lostReplies } from '../nemesis/network-faults.js';
 import { killedCursors, lostDocuments } from '../nemesis/store-faults.js';
 import type { RoundPlan } from '../round.js';
-import { PASSED_ON, READ_MOSTLY } from '../workload/wishes.js';
+import { PASSED_ON, READ_MOSTLY, SELDOM_WANTED } from '../workload/wishes.js';
 import {
   isolatedPrimary,
   lateReplies,
@@ -53,6 +53,11 @@ export const TRIALS = {
   'killed readers': {
     ...{ ...QUIET, ...ORDINARY, processFaults: [killedWorker], onlyLock: READ_MOSTLY },
     durationMs: 12 * SECOND,
+  },
+  // Keepers are idle for so long that they do not listen, and their next extension comes after the round.
+  'nothing happens to a lock that is seldom wanted, strictly': {
+    ...{ ...QUIET, ...STRICT, hasCandidate: false, actors: 1, onlyLock: SELDOM_WANTED },
+    ...{ leaseMs: 120_000, idleMs: 12 * SECOND, durationMs: 30 * SECOND, endBoundMs: 60 * SECOND },
   },
   'stopped writers': {
     ...{ ...QUIET, ...ORDINARY, leaseMs: 1_500, processFaults: [stoppedWriter] },

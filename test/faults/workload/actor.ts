@@ -7,8 +7,8 @@ import type { Stage } from './stage.js';
 import { askFor, drawWish, drawWishes, requestOf } from './wishes.js';
 import type { Wish } from './wishes.js';
 
-/** The longest times that an actor is idle, holds and waits in the ordinary case. */
-const [IDLE_MS, HOLD_MS, TIMEOUT_MS] = [60, 60, 8_000];
+/** The longest times that an actor holds and waits in the ordinary case. */
+const [HOLD_MS, TIMEOUT_MS] = [60, 8_000];
 
 /** The longest time of a long hold, during which others wait. */
 const LONG_HOLD_MS = 2_000;
@@ -25,7 +25,7 @@ export class Actor {
 
   async act(): Promise<void> {
     while (!this.#stage.isStopping) {
-      await pause(this.#random.between(0, IDLE_MS));
+      await this.#wait(this.#random.between(0, this.#stage.idleMs), () => true);
       await (this.#random.percent(12) ? this.#takeSeveral() : this.#takeOne());
     }
   }

@@ -20,7 +20,10 @@ export interface Adding {
 }
 
 /** The part of the task that all workers of a run share. */
-export interface CrewTask extends Pick<WorkerTask, 'uri' | 'database' | 'thinkMs' | 'onlyLock'> {
+export interface CrewTask extends Pick<
+  WorkerTask,
+  'uri' | 'database' | 'thinkMs' | 'idleMs' | 'onlyLock' | 'hasCandidate'
+> {
   readonly program: string;
   /** The folder of the journals. */
   readonly folder: string;

@@ -14,8 +14,12 @@ export interface WorkerTask {
   readonly bursts: number;
   /** How long an actor may pause between reading a set and writing it back. */
   readonly thinkMs: number;
+  /** How long an actor may be idle between two requests. */
+  readonly idleMs: number;
   /** The name of the only lock that actors want; `undefined`: all. */
   readonly onlyLock?: string | undefined;
+  /** Whether it stands for election. A candidate that waits keeps the change stream open. */
+  readonly hasCandidate: boolean;
   /** Whether it only holds one mutex of its own all the time, with a lease of 30 s. */
   readonly isSteady: boolean;
   readonly options: LockProviderOptions & { readonly leaseMs: number };

@@ -10,6 +10,8 @@ export interface Stage {
   readonly leaseMs: number;
   /** How long an actor may pause between reading a set and writing it back. */
   readonly thinkMs: number;
+  /** How long an actor may be idle between two requests. */
+  readonly idleMs: number;
   /** The name of the only lock that actors want; `undefined`: all. */
   readonly onlyLock: string | undefined;
   readonly sets: Readonly<Record<SetName, ProtectedSet>>;

@@ -15,6 +15,9 @@ export const READ_MOSTLY = 'read-mostly';
 /** The mutex whose seat passes although another process waits. It is kept so long that only the count bounds passes. */
 export const PASSED_ON = 'mutex-c';
 
+/** A lock that is kept for long. It is wanted only in rounds in which actors want no other lock. */
+export const SELDOM_WANTED = 'seldom-wanted';
+
 /** A seat that is kept is kept for longer than actors are idle. */
 const PLANS: readonly [Plan, ...Plan[]] = [
   { name: 'mutex-a', kind: 'mutex' },
@@ -26,7 +29,10 @@ const PLANS: readonly [Plan, ...Plan[]] = [
   { name: 'semaphore', kind: 'semaphore', limit: 3, keepMs: 200, passes: 2 },
 ];
 
-const planOf = (lock: string): Plan | undefined => PLANS.find(({ name }) => name === lock);
+const planOf = (lock: string): Plan | undefined =>
+  lock === SELDOM_WANTED
+    ? { name: lock, kind: 'mutex', keepMs: 60_000 }
+    : PLANS.find(({ name }) => name === lock);
 
 /** How often a process may pass a kept seat of this lock on although another process waits. */
 export const passesOf = (lock: string): number => planOf(lock)?.passes ?? 0;

@@ -85,6 +85,7 @@ const stage: Stage = {
   journal,
   leaseMs,
   thinkMs: task.thinkMs,
+  idleMs: task.idleMs,
   onlyLock: task.onlyLock,
   sets: {
     memory,
@@ -149,13 +150,14 @@ const actors = Array.from(
   { length: task.actors },
   () => new Actor(stage, randomFrom(random.between(0, 0x7f_ff_ff_ff))),
 );
-const candidate = new Candidate(stage, randomFrom(random.between(0, 0x7f_ff_ff_ff)));
+const seed = random.between(0, 0x7f_ff_ff_ff);
+const candidates = task.hasCandidate ? [new Candidate(stage, randomFrom(seed))] : [];
 const bursts = Array.from(
   { length: task.bursts },
   () => new Bursts(stage, randomFrom(random.between(0, 0x7f_ff_ff_ff))),
 );
 say({ says: 'ready' });
-const wanting = [...actors, candidate, ...bursts];
+const wanting = [...actors, ...candidates, ...bursts];
 await Promise.all(task.isSteady ? [holdSteadily()] : wanting.map((each) => each.act()));
 await locks.close();
 await client.close();

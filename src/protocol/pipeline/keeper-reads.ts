@@ -1,0 +1,20 @@
+import type { Fields } from '../expressions.js';
+import type { SeatRules } from '../seats.js';
+import { isKeeperTold } from '../wake.js';
+import { keptLeasesProjection, readLeases } from './extension.js';
+import type { LeasesRead } from './extension.js';
+
+/**
+ * The projection of the read by which a far keeper learns what events would have told it. A try that fails leaves no
+ * waiter behind, only a word in `wake`, until the next update.
+ */
+export const keeperProjection = (kinds: readonly SeatRules[], process: string): Fields => ({
+  ...keptLeasesProjection(kinds, process),
+  isTold: isKeeperTold(process),
+});
+
+/** `othersWait` also if the last update has told this process to give its seats back. */
+export function readForKeeper(document: Readonly<Record<string, unknown>>): LeasesRead {
+  const read = readLeases(document);
+  return { ...read, othersWait: read.othersWait || document['isTold'] === true };
+}
