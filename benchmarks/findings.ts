@@ -23,6 +23,13 @@ export interface Plot {
   readonly series: readonly (readonly number[])[];
 }
 
+/** A picture in a file of its own, with a line for each name. Its values may be several powers of ten apart. */
+export interface Chart extends Pick<Plot, 'title' | 'x' | 'y'> {
+  /** The name of the file in docs. */
+  readonly file: string;
+  readonly lines: readonly { readonly name: string; readonly values: readonly number[] }[];
+}
+
 /** A figure and its bound. */
 export interface Gate {
   readonly name: string;
@@ -37,6 +44,7 @@ export interface Gate {
 export interface Findings {
   readonly tables: readonly Table[];
   readonly plots: readonly Plot[];
+  readonly charts: readonly Chart[];
   /** Facts that fit in no table. */
   readonly notes: Readonly<Record<string, Cell>>;
   readonly gates: readonly Gate[];

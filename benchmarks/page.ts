@@ -2,7 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { placeOf } from './findings.js';
-import type { Plot, Result } from './findings.js';
+import type { Chart, Plot, Result } from './findings.js';
+import { pictureOf } from './picture.js';
 import { newestWholeRuns } from './result.js';
 import { gatesOf, inMarkdown, shown } from './table.js';
 
@@ -21,8 +22,14 @@ export async function writePages(scenarios: readonly string[]): Promise<readonly
     const page = filled(await readFile(file, 'utf8'), results);
     await writeFile(file, await format(page, { ...(await resolveConfig(file)), filepath: file }));
   }
-  return PAGES;
+  const pictures = results
+    .flatMap(({ charts }) => charts)
+    .map((chart) => ({ chart, path: picturePath(chart) }));
+  for (const { chart, path } of pictures) await writeFile(path, pictureOf(chart));
+  return [...PAGES, ...pictures.map(({ path }) => path)];
 }
+
+const picturePath = ({ file }: Chart): string => fileURLToPath(new URL(`../docs/${file}`, import.meta.url));
 
 /** The page with these results between its marks, as Markdown whose columns are not aligned yet. */
 export const filled = (page: string, results: readonly Result[]): string =>
@@ -42,6 +49,7 @@ function figuresOf(subject: string, results: readonly Result[]): readonly string
       .map(([name, value]) => `- ${name}: ${shown(value)}`)
       .join('\n'),
     ...result.plots.map(drawn),
+    ...result.charts.map(({ title, file }) => `![${title}](${file})`),
   ]);
 }
 

@@ -1,4 +1,4 @@
-import type { Cell, Findings, Gate, Plot, Table } from './findings.js';
+import type { Cell, Chart, Findings, Gate, Plot, Table } from './findings.js';
 import { agree, describeRatio, distributionOf, median, ratioOf } from '../lab/statistics.js';
 import type { Block } from '../lab/statistics.js';
 
@@ -23,6 +23,7 @@ export class Report {
   readonly #timings: (readonly Cell[])[] = [];
   readonly #tables: Table[] = [];
   readonly #plots: Plot[] = [];
+  readonly #charts: Chart[] = [];
   readonly #notes: Record<string, Cell> = {};
   readonly #gates: Gate[] = [];
 
@@ -65,6 +66,10 @@ export class Report {
     this.#plots.push(plot);
   }
 
+  chart(chart: Chart): void {
+    this.#charts.push(chart);
+  }
+
   note(name: string, value: Cell): void {
     this.#notes[name] = value;
   }
@@ -78,6 +83,7 @@ export class Report {
     return {
       tables: [...(times.rows.length === 0 ? [] : [times]), ...this.#tables],
       plots: this.#plots,
+      charts: this.#charts,
       notes: this.#notes,
       gates: this.#gates,
     };

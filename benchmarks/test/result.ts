@@ -15,6 +15,7 @@ export const resultWith = (overrides: Partial<Result>): Result => ({
   server: 'mongod 6.0.5 (somewhere), replica set of 3 on 127.0.0.1:1',
   tables: [],
   plots: [],
+  charts: [],
   notes: {},
   gates: [],
   ...overrides,
