@@ -28,13 +28,16 @@ interface AttemptWait {
   readonly wait: TurnWait;
 }
 
-/** One call of acquire: asks, waits for its turn, and asks again under a new id if its place lapsed. */
+/**
+ * One call of acquire: asks, waits for its turn, and asks again under a new id if its place lapsed or its grant came
+ * too late.
+ */
 export class Acquisition {
   readonly #context: AcquisitionContext;
   readonly #request: BegunRequest;
   readonly #answers: StoreAnswers;
   readonly #stopped: Promise<Stop>;
-  /** Resolves when the caller aborts or the provider closes, also after the time is up. */
+  /** Resolves when the caller aborts or the provider closes, even if the time was up before. */
   readonly #aborted: Promise<Stop>;
   #current: AttemptWait;
   #stop!: (stop: Stop) => void;
@@ -182,7 +185,7 @@ export class Acquisition {
 
   // ---- the end
 
-  /** Ends the call: withdraws a request that has not been sent yet, and wakes `#acquire`, which does the rest. */
+  /** Ends the call: withdraws a request that has not been sent yet, and wakes `#runAttempt` or `#cancel`. */
   #end(stop: Stop): void {
     this.#isStopped = true;
     this.#current.attempt.withdraw();
@@ -209,7 +212,7 @@ export class Acquisition {
     throw this.#reportTimeout(CANCEL_GRACE_MS);
   }
 
-  /** Returns the grant that came before the cancel; `undefined`: none did, or the store does not answer. */
+  /** Returns the grant that came before the cancel; `undefined`: there was none, or the cancel failed. */
   async #sendCancel(attempt: Attempt): Promise<Turn | undefined> {
     const outcome = await attempt.cancel();
     if (outcome.type !== 'done') {
@@ -279,8 +282,8 @@ export class Acquisition {
 }
 
 /**
- * The grant or the failure of a wait. If its place lapses while the cancel is in flight, the answer to the cancel ends
- * the wait.
+ * Resolves with the grant or the failure of a wait. Never resolves if the place lapses: `#cancel` then waits for the
+ * answer to its cancel.
  */
 async function grantOrFailure({ turn }: TurnWait): Promise<Turn> {
   const ended = await turn;

@@ -23,7 +23,7 @@ export type Asked =
   | { readonly type: 'queued'; readonly place: Place; readonly reply: Reply; readonly sentAt: Moment }
   /** A try found no room. */
   | { readonly type: 'busy' }
-  /** The request has no effect, now or later: ask again under a new id. */
+  /** The document has nothing of this attempt: ask again under a new id. */
   | { readonly type: 'lapsed' }
   | { readonly type: 'failed'; readonly error: unknown };
 
@@ -76,7 +76,7 @@ export class Asking {
     const outcome = await this.#attempt.ask(this.#takingOver);
     if (outcome.type !== 'done') return unanswered(outcome);
     const { reply } = outcome.value;
-    // An enqueue or a try creates the document if there is none. So an answer without a document tells no outcome.
+    // An enqueue or a try creates the document if there is none, so an answer without a document tells no outcome.
     if (reply === null) return { type: 'unknown', error: new Error('no document') };
     this.#observer.note(reply);
     const fate = fateOf(reply, this.#attempt.id);
@@ -90,7 +90,7 @@ export class Asking {
     }
   }
 
-  /** A repeat may find a seat that was granted long ago. If too little of its lease is left, extend it first (E7). */
+  /** A repeat may find a seat that was granted long ago (E7). If too little of its lease is left, extends it first. */
   async #granted(lease: Lease, reply: Reply, { sentAt }: Done<Answer>): Promise<Asked | Unanswered> {
     const { terms } = this.#begun;
     const deadline = deadlineOf(lease, reply.nowMs, sentAt, terms);
@@ -152,7 +152,7 @@ const unanswered = (outcome: Outcome<unknown>): Asked | Unanswered => {
   return outcome.type === 'refused' ? failed(outcome.error) : { type: 'unknown', error: outcome.error };
 };
 
-/** The seat of this attempt that an answer shows. */
+/** The seat of this attempt that an answer shows; `undefined`: it shows none. */
 export function seatOf(
   { value: { reply }, sentAt }: Done<Answer>,
   id: string,

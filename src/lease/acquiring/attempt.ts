@@ -39,7 +39,7 @@ export class Attempt {
     return this.#mayBeStored;
   }
 
-  /** The request, as it was first sent. */
+  /** The request: built at the first use, and the same for every copy. */
   get request(): Request {
     this.#request ??= this.#newRequest();
     return this.#request;
@@ -81,7 +81,7 @@ export class Attempt {
     this.#withdraw();
   }
 
-  /** Removes only a waiter: the answer tells whether the grant came first. */
+  /** Removes a waiter and never a lease. The answer tells whether the grant came first. */
   async cancel(): Promise<Outcome<Answer>> {
     const { name, seats } = this.#begun;
     const operation = { type: 'cancel', id: this.id } as const;
@@ -105,7 +105,7 @@ export class Attempt {
   #learn(outcome: Outcome<Answer>): Outcome<Answer> {
     if (outcome.type !== 'done') return outcome;
     const { reply } = outcome.value;
-    // A corrupt document does not show whether it has the attempt; the repaired document will.
+    // A corrupt document does not show whether it has the attempt, so `#mayBeStored` stays as it is.
     if (reply?.isWellFormed === false) return outcome;
     this.#mayBeStored = reply !== null && fateOf(reply, this.id).type !== 'absent';
     return outcome;
@@ -115,8 +115,7 @@ export class Attempt {
     const { settings, process, collection } = this.#context;
     const { terms, why, keeper } = this.#begun;
     const { leaseMs, retentionMs, clockAllowanceMs } = terms;
-    // A copy of the request that arrives later than `patienceMs` from now does nothing. A call that still waits then
-    // asks again, under a new id.
+    // A copy that arrives after the not-after does nothing. A call that still waits then asks again, under a new id.
     const patienceMs = (this.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
     return {
       ...this.#demand,

@@ -5,7 +5,7 @@ import type { SeatRules } from '../../protocol/seats.js';
 import type { CallLimits } from '../../scope.js';
 import type { SeatKeeper } from '../holding/seat.js';
 
-/** One lock as its primitive asks for it, the same for each request of that primitive. */
+/** What a request asks for: which lock, how much of it, and whom to tell of the answers. */
 export interface Wanted {
   readonly name: string;
   readonly seats: SeatRules;
@@ -17,13 +17,13 @@ export interface Wanted {
   /** Called with every reply that shows the lock. */
   readonly onReply?: ((reply: Reply) => void) | undefined;
   readonly onQueued?: (() => void) | undefined;
-  /** Called each time the store does not answer the request. */
+  /** Called each time the outcome of the request is unknown. */
   readonly onTrouble?: ((error: unknown) => void) | undefined;
 }
 
 /**
  * One request, from its checks to its end: which lock it asks for, by which options, and since when. Each attempt makes
- * a `Request` of it when it is first sent.
+ * a new `Request` of it.
  */
 export interface BegunRequest extends Wanted, ParsedAcquireOptions, CallLimits {
   /** Whether the request waits without a bound and the caller's own chain of calls already holds the lock. */

@@ -11,7 +11,7 @@ export class StoreAnswers {
     this.#collection = collection;
   }
 
-  /** The store has shown the lock. */
+  /** The store has answered a command. */
   answered(): void {
     this.#hadAnswered = true;
     this.#isSilent = false;
@@ -29,12 +29,16 @@ export class StoreAnswers {
     this.#isSilent = true;
   }
 
-  /** Why there was no answer within `boundMs`, or until now. */
+  /** The last error. If there is none, an error which says that no answer came within `boundMs`, or so far. */
   why(boundMs?: number): unknown {
     return this.#lastError ?? this.#collection.unanswered(boundMs);
   }
 
-  /** The part of a timeout error that is about the store. The last command of the wait had `boundMs`. */
+  /**
+   * The part of a timeout error that is about the store.
+   *
+   * @param boundMs - The time that the last command had, if that command was a cancel.
+   */
   atTimeout(boundMs?: number): { readonly hadAnswered: boolean; readonly cause: unknown } {
     return { hadAnswered: this.#hadAnswered, cause: this.#isSilent ? this.why(boundMs) : undefined };
   }

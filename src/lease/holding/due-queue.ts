@@ -1,12 +1,12 @@
 /** An element of a {@link DueQueue}. */
 export interface Due {
-  /** Changed by the queue alone while the element is in it. */
+  /** While the element is in a queue, only the queue changes this. */
   dueMs: number;
   /** The index in the heap; -1 if the element is in no queue. */
   index: number;
 }
 
-/** A binary heap ordered by `dueMs`: reading the first element is O(1), and each change is O(log n). */
+/** A binary heap ordered by `dueMs`: `first` is O(1), `set` and `delete` are O(log n). */
 export class DueQueue<D extends Due> {
   readonly #heap: D[] = [];
 

@@ -1,13 +1,13 @@
 import type { Mode } from '../../protocol/lock-document.js';
 
-/** Internal to every handle of this library: whether its token can fence. */
+/** Tells whether the token of a `LockHandle` can fence. Every `LockHandle` of this library has these members. */
 export interface FencingEligibility {
   /**
    * Why the hold is not exclusive, so that tokens of several holders can be live; `undefined` if it is exclusive at
    * this moment.
    */
   whyShared(): string | undefined;
-  /** The database of its provider; `undefined` for a hold in several databases. */
+  /** The name of the database that has the lock; `undefined` for a hold in several databases. */
   readonly databaseName: string | undefined;
 }
 

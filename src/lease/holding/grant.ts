@@ -15,6 +15,6 @@ export interface Grant {
   readonly demand: Demand;
   /** The first deadline of the hold: the clock allowance before the earliest instant at which its lease can end. */
   readonly deadline: Moment;
-  /** The sendings of the request that are still unanswered; `undefined`: none. */
+  /** The copies of the request that were unanswered at the grant; `undefined`: none. */
   readonly copies?: UnansweredCopies | undefined;
 }

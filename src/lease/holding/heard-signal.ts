@@ -14,15 +14,17 @@ interface Watch {
   readonly changed: (isHeard: boolean) => void;
 }
 
-/** Keyed weakly: while a signal is reachable, so is everything that its `changed` refers to. */
+/**
+ * The map does not keep a signal alive. While a signal is reachable, so is everything that its `changed` refers to.
+ */
 const watches = new WeakMap<AbortSignal, Watch>();
 
 /**
  * The prototype of the watched signals. Its methods `addEventListener` and `removeEventListener` notice nearly every
  * way of listening: a direct call, `onabort =`, and code that is given the signal (`fetch`, streams, timers, child
- * processes, the driver). `AbortSignal.any` is the exception: it reads `aborted` and then adds a field to the signal,
- * so reading `aborted` schedules a check. Node 20 and 22 add the field at once, Node 24 adds it when code begins to
- * listen to the derived signal.
+ * processes, the driver). `AbortSignal.any` calls neither of them: it reads `aborted` and then adds a field to the
+ * signal, so reading `aborted` schedules a check. Node 20 and 22 add the field at once; Node 24 adds it when code
+ * begins to listen to the derived signal.
  */
 class HeardSignal extends AbortSignal {
   override get aborted(): boolean {
@@ -64,10 +66,10 @@ function checkLater(signal: AbortSignal): void {
 
 /**
  * Makes a controller that calls `changed` when code begins to listen to its signal, and when no code listens any more.
- * While the signal is reachable, so is everything that `changed` refers to; the reverse does not hold.
+ * While the signal is reachable, so is everything that `changed` refers to.
  *
  * A signal from which another one has been derived counts as heard for ever. On a runtime that does not show every way
- * of listening, every signal counts as heard for ever.
+ * of listening, every signal counts as heard from the beginning, until its last visible listener is removed.
  */
 export function heardController(changed: (isHeard: boolean) => void): AbortController {
   const controller = watched(changed);

@@ -7,7 +7,7 @@ import type { Grant } from './grant.js';
 import type { Standing } from './loss.js';
 import type { Seat, SeatHold } from './seat.js';
 
-/** The handle of a hold, as the hold sees it. Each method is called at most once. */
+/** The handle of a hold, as the hold sees it. The hold calls each method at most once. */
 export interface HoldObserver {
   lost(why: LossCause): void;
   releaseRequestedNow(): void;
@@ -25,12 +25,13 @@ const MOVES: Moves<State> = {
  * One caller's use of a seat, inside the library. The caller sees it through a handle, and the public interface `Hold`
  * (lock-handle.ts) is what every handle offers.
  *
- * - `held`: only while its seat is live. → `lost`, with its seat; → `released`, by its caller.
+ * - `held`: only while its seat is live. → `lost`, with its seat; → `released`, by its caller or, on the
+ *   caller's behalf, by the library.
  * - `lost` and `released`: final.
  */
 export class Hold implements SeatHold {
   readonly seat: Seat;
-  // A field and no StateMachine: a process has thousands of these objects.
+  // A field instead of a `StateMachine` object, to save memory: a process has thousands of holds.
   #state: State = 'held';
   #token: number;
   readonly #heldSinceMs: number;
@@ -40,10 +41,10 @@ export class Hold implements SeatHold {
   // Weak, so that a handle which no code refers to can be collected. Its lock is then released.
   #observer: WeakRef<HoldObserver> | undefined;
   #strongObserver: HoldObserver | undefined;
-  // Made when first used: two empty sets cost about 0.15 KB of an idle hold's 2 KB.
+  // Made when first used: a hold takes about 2 KB, and two empty sets would be 0.15 KB of that.
   #onEnded: Set<() => void> | undefined;
   #onCalled: Set<() => void> | undefined;
-  /** The nonce of the last call for a run; empty before the first. */
+  /** The nonce of the last call for a run of a job; empty before the first call. */
   #lastCall = '';
 
   /** A caller uses the seat from now on. */
@@ -86,7 +87,7 @@ export class Hold implements SeatHold {
     this.seat.changed(token);
   }
 
-  // ---- whether it is held
+  // ---- whether the hold is over
 
   /** Why the hold is over; `undefined` while it is not. Past the deadline this loses the seat, and so the hold. */
   checkEnd(): LossCause | undefined {
@@ -103,12 +104,12 @@ export class Hold implements SeatHold {
     return this.#state === 'held' ? this.seat.checkRemainingMs() : 0;
   }
 
-  /** Whether and how long the process can rely on the hold. Reading it ends no hold and sends nothing. */
+  /** Whether and how long the process can rely on the hold. This call ends no hold and sends nothing. */
   standing(): Standing {
     return this.#state === 'held' ? this.seat.standing() : { remainingMs: 0, why: this.#ended };
   }
 
-  // ---- what its handle hears
+  // ---- what the handle hears
 
   observe(observer: HoldObserver): void {
     this.#observer = new WeakRef(observer);
@@ -123,14 +124,14 @@ export class Hold implements SeatHold {
     if (this.#strongObserver === observer) this.#strongObserver = undefined;
   }
 
-  /** Calls back when the hold is over, or at once if it is over already. Returns a function to unsubscribe. */
+  /** Calls back once: when the hold is over, or now if it is over already. Returns a function to unsubscribe. */
   onEnded(callback: () => void): () => void {
     if (this.checkEnd() !== undefined) callback();
     else (this.#onEnded ??= new Set()).add(callback);
     return () => this.#onEnded?.delete(callback);
   }
 
-  /** Calls back whenever a process calls for a run of a job (`runNow`). Returns a function to unsubscribe. */
+  /** Calls back when an extension shows a new call for a run of a job (`runNow`). Returns a function to unsubscribe. */
   onCalled(callback: () => void): () => void {
     (this.#onCalled ??= new Set()).add(callback);
     return () => this.#onCalled?.delete(callback);
@@ -161,7 +162,7 @@ export class Hold implements SeatHold {
     this.#end('lost', why);
   }
 
-  /** Ends the hold because its caller wants that. Returns false if it was already over. */
+  /** Ends the hold as `released`. Returns false if the hold was over already. */
   release(): boolean {
     if (this.checkEnd() !== undefined) return false;
     this.#end('released', 'released');
@@ -184,7 +185,7 @@ export class Hold implements SeatHold {
     this.#foundGone = why;
   }
 
-  /** Why the release of this hold found no lease; `undefined`: it found one, or there is no answer yet. */
+  /** Why the release of this hold found no lease; `undefined`: it found one, or that is not known. */
   get foundGone(): LossCause | undefined {
     return this.#foundGone;
   }

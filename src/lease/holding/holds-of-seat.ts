@@ -1,5 +1,5 @@
 /**
- * The holds of one seat: an array of at most one, or a set of those that have shared the seat. A process may have
+ * The holds of one seat: an array of at most one hold, which becomes a set when a second hold joins. A process may have
  * thousands of seats, nearly all with a single hold. For one hold, an array takes 56 bytes, a third of what a set
  * takes.
  */

@@ -26,8 +26,8 @@ interface Forgotten {
 /** Everything this process holds, and how each hold ends. */
 export class Holds implements HandleHolds, SeatListener {
   /**
-   * One registry for all providers of this program, so that it is never collected. In Node 20, if a registry is
-   * collected just before its cleanup is due, no registry is cleaned up any more (seen with 20.20).
+   * One registry for all providers of this program, so that the registry is never collected. In Node 20, if a registry
+   * is collected just before its callback is due, no registry calls its callback any more (seen with 20.20).
    */
   static readonly #forgotten = new FinalizationRegistry<Forgotten>(({ holds, hold }) => {
     holds.#abandon(hold);
@@ -57,7 +57,7 @@ export class Holds implements HandleHolds, SeatListener {
     this.#releases = releases;
   }
 
-  /** @param keeper - May keep the seat between its callers. */
+  /** @param keeper - May keep the seat between the callers of this process. */
   take(grant: Grant, keeper?: SeatKeeper): Hold {
     const seat = new Seat(grant, this.#clock, this, keeper);
     const hold = new Hold(seat);
@@ -81,12 +81,11 @@ export class Holds implements HandleHolds, SeatListener {
     void this.#monitor.confirm(seat);
   }
 
-  /** Asks the server about this hold. */
   confirm({ seat }: Hold): Promise<Confirmation> {
     return this.#confirm(seat);
   }
 
-  /** A wake-up or an operator of this process says that this lease was revoked. Asks the server about the lease. */
+  /** Asks the server about a lease of this process that may have been revoked or lost. Ignores an unknown id. */
   async confirmLease(id: string): Promise<void> {
     const seat = this.#monitor.get(id);
     if (seat !== undefined) await this.#confirm(seat);
@@ -117,14 +116,14 @@ export class Holds implements HandleHolds, SeatListener {
     return true;
   }
 
-  /** Gives back an idle seat. */
+  /** Gives back an idle seat. No effect if the seat is over, or if a hold uses it. */
   returnIdle(idle: Seat): void {
     if (this.#giveUp(idle)) void this.#giveBack(idle);
   }
 
   /**
    * Ends the hold, but does not give back its seat: the lease is not extended any more, and stays stored until it
-   * expires or a later operation ends it. Used for work that still runs after its term, and before a hand-over.
+   * expires or a later operation ends it. Used for a leader's work that outlives the term, and before a hand-over.
    */
   letExpire(hold: Hold): void {
     if (!hold.release()) return;
@@ -171,19 +170,19 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * Whether the seat of a released hold stays in this process: another hold still uses it, or its keeper has kept it
-   * for the next caller.
+   * Gives the seat of a released hold to its keeper, if the seat is idle and the keeper may keep it. Returns whether
+   * the seat stays in this process: another hold still uses it, or the keeper has taken it.
    */
   #keep(seat: Seat): boolean {
     if (!seat.isIdle) return true;
     if (seat.keeper?.mayKeep(seat) !== true) return false;
-    // The keeper takes the seat before the report, because a listener may close the provider, and the close gives back
-    // idle seats.
+    // The keeper takes the seat before `release` reports: a listener may close the provider, and the keeper then gives
+    // the idle seat back.
     seat.keeper.keepIdle(seat);
     return true;
   }
 
-  /** Ends an idle seat, without a command. Returns false if it is over already, or if a hold still uses it. */
+  /** Ends an idle seat, without a command. Returns false if the seat is over already, or if a hold still uses it. */
   #giveUp(seat: Seat): boolean {
     if (!seat.giveUp()) return false;
     this.#remove(seat);
@@ -196,14 +195,17 @@ export class Holds implements HandleHolds, SeatListener {
     if (this.#monitor.isEmpty) this.#onEmpty?.();
   }
 
-  /** Whether a leave must remove what the document has of this lost seat, or may still get from a late copy. */
+  /**
+   * Whether to send a leave for this lost seat: to remove its lease, or what a late copy of its request may still get.
+   * Once the lease has expired, no copy has an effect any more.
+   */
   #mustGiveBack(seat: Seat, why: LossCause, mayBeStored: boolean): boolean {
-    // The holders may still be working, so the lease must last until its expiry. No copy of the request outlasts it.
+    // The work under the lock may go on, so the lease must last until its expiry.
     if (why === 'provider-closed') return false;
     // The lease is gone, but an unanswered copy of the request may still take a seat.
     if (!mayBeStored) return this.#mayComeBack(seat);
-    // No caller uses the rest of the lease, so the next waiter should not have to wait for its end. A leader does use
-    // the rest: at the deadline, its work is only told to end. No copy of its request outlasts its lease.
+    // Nobody may rely on the rest of the lease, so the next waiter should not have to wait for its end. A leader is the
+    // exception: its work is told to end at the deadline, and the rest of the lease is the time for that.
     return seat.grant.terms.transitionMs === undefined;
   }
 
@@ -226,7 +228,7 @@ export class Holds implements HandleHolds, SeatListener {
     return copies?.mayArrive === true && copies.overAtMs > this.#clock.nowMs();
   }
 
-  /** Asks the server about this seat. Waits no longer than `storeTimeoutMs`, as any call to the store. */
+  /** Asks the server about this seat, and waits at most `storeTimeoutMs` for the answer. */
   async #confirm(seat: Seat): Promise<Confirmation> {
     const { storeTimeoutMs } = this.#settings;
     const confirmation = await within(this.#clock, storeTimeoutMs, this.#monitor.confirm(seat));
@@ -234,7 +236,7 @@ export class Holds implements HandleHolds, SeatListener {
     return { type: 'unknown', error: new Error(`no answer within ${String(storeTimeoutMs)} ms`) };
   }
 
-  /** Bounds how long a release waits for the store. After that, giving back goes on in the background. */
+  /** Gives the seat back. After `storeTimeoutMs`, returns `undefined`, and giving back goes on in the background. */
   async #boundedGiveBack(seat: Seat): Promise<LeaveResult | undefined> {
     return await within(this.#clock, this.#settings.storeTimeoutMs, this.#giveBack(seat));
   }

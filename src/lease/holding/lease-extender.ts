@@ -18,13 +18,13 @@ import type { Seat } from './seat.js';
 export type Confirmation =
   | { readonly type: 'extended' }
   | { readonly type: 'lost' }
-  /** No answer, or a refusal. The seat may still be live, and is lost only at its own deadline. */
+  /** There was no answer, or a refusal. This does not end the seat. */
   | { readonly type: 'unknown'; readonly error: unknown };
 
 /** The results for the seats of one batch, in their order. */
 export interface Answers {
   readonly confirmations: readonly Confirmation[];
-  /** Whether the server refused the batch, perhaps because of one of its documents. */
+  /** Whether the batch was refused, perhaps because of one of its documents. */
   readonly isRefused: boolean;
 }
 
@@ -46,7 +46,7 @@ export class LeaseExtender {
   }
 
   /**
-   * Extends the seats by one update and one read, which together get `boundMs`. Returns the result for each seat.
+   * Extends the seats by one update and one read, which together get about `boundMs`.
    *
    * @param names - The lock names of the batch, each once.
    */
@@ -101,7 +101,10 @@ export class LeaseExtender {
     return { type: 'extended' };
   }
 
-  /** Reports the event `extended` for each hold or, if the lease is ending, asks each hold to release. */
+  /**
+   * Reports `extended` for each hold. If the lease is ending, instead requests the release of each hold and reports
+   * `releaseRequested`.
+   */
   #emit(seat: Seat, { ending }: Lease, { revoked }: DocumentRead): void {
     if (ending !== true) {
       for (const { event } of seat.holds) {
@@ -109,7 +112,7 @@ export class LeaseExtender {
       }
       return;
     }
-    // Without a record the lease was revoked all the same: the document does not show who revoked it.
+    // Without a record, the lease was revoked all the same, but the document does not show by whom.
     for (const { event } of seat.requestRelease(revocationOf(revoked, seat.grant.token) ?? {})) {
       this.#report('releaseRequested', { ...event, ...seat.revocation });
     }

@@ -46,12 +46,12 @@ export interface HandleHolds<H = Hold> {
   readonly databaseName: string | undefined;
   confirm(hold: H): Promise<Confirmation>;
   release(hold: H): Promise<boolean>;
-  /** Releases the lock once no code refers to the handle any more. */
+  /** Releases the hold when the handle is garbage-collected. */
   track(handle: object, hold: H): void;
   untrack(handle: object): void;
 }
 
-/** The state of a hold for logs: whether it is held or why not, and for how many whole ms. */
+/** The state of a hold for logs: whether the hold can be relied on or why not, and for how many whole ms. */
 export const inFacts = ({ remainingMs, why }: Standing): object => ({
   isHeld: remainingMs > 0,
   ...(why !== undefined && { why }),
@@ -161,7 +161,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
     return this.#hold.standing();
   }
 
-  /** @internal The facts of this instant, for logs. Reading them sends nothing, not even a confirmation. */
+  /** @internal The state of the hold at this instant, for logs. Sends nothing. */
   toJSON(): object {
     const { name, grant } = this.#hold;
     const { kind } = grant.seats;
@@ -169,7 +169,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
     return { name, kind, ...mode, fencingToken: this.fencingToken, ...inFacts(this.standing()) };
   }
 
-  /** @internal The name of the public interface. */
+  /** @internal The name of the handle's public interface, for logs. */
   protected shownAs(): string {
     return 'LockHandle';
   }
@@ -188,10 +188,12 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   }
 
   /**
-   * The library never releases the lock of a forgotten handle while work could still hear of the loss, and so rely on
-   * the lock (S2). While the signal is reachable, so is the handle. While the signal has a listener, or another signal
-   * is derived from it, the hold retains the handle: a listener alone would keep neither signal nor handle alive.
-   * Without a listener and without a derived signal, no code can hear of the loss once signal and handle are forgotten.
+   * Makes a signal that keeps the handle alive as long as code can hear of the loss by the signal. Such code relies on
+   * the lock even if it does not refer to the handle. If the handle were collected, its lock would be released, and
+   * could get a second holder meanwhile (S2).
+   *
+   * While the signal is reachable, so is the handle. While the signal has a listener, or another signal is derived from
+   * it, the hold retains the handle: a listener alone would keep neither signal nor handle alive.
    */
   #newSignal(): AbortController {
     let wasHeard = false;

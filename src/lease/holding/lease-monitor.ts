@@ -12,9 +12,10 @@ const MAX_LEASES = 2_048;
 const MAX_DOCUMENTS = 256;
 
 /**
- * A write of another client waits for one batch at most, so small batches are better. A quick server, whose last batch
- * took less than `QUICK_BATCH_MS`, gets batches of `MIN_DOCUMENTS`, or larger ones if all seats would need more than
- * about `FEW_BATCHES`. A slow server gets fewer and larger batches, so that the last one is not late.
+ * A write of another client may wait for the end of a batch, so small batches are better. A quick server, whose last
+ * batch took less than `QUICK_BATCH_MS`, gets batches of `MIN_DOCUMENTS`. They are larger if all seats would otherwise
+ * need more than about `FEW_BATCHES` batches. Any other server gets batches of `MAX_DOCUMENTS`, so that there are few
+ * and the last one is not late.
  */
 const MIN_DOCUMENTS = 128;
 const FEW_BATCHES = 40;
@@ -24,29 +25,29 @@ const MAX_BATCHES_IN_FLIGHT = 4;
 
 /**
  * Normally one batch is in flight, so that thousands of leases use one of the server's processors at a time and not all
- * of them: this protects the p99 of other clients' writes. If a batch has no answer after `SLOW_BATCH_MS` (a primary
- * may stand still, E17), the next batch starts, up to four at once.
+ * of them: this protects the p99 latency of other clients' writes. A primary may stand still (E17). So the next batch
+ * starts beside a batch that has no answer after `SLOW_BATCH_MS`, or sooner if leases are short.
  */
 const SLOW_BATCH_MS = 200;
 
 /**
  * Extends every lease of one provider, in batches of documents: one update, then one read of the same documents, which
- * shows the leases of this process that are still live. A seat joins a batch when it is due or has to be confirmed:
- * after a call of `confirm`, after a suspension of the process, or after a change to the whole collection.
+ * shows the leases of this process that are still live. A seat joins a batch when its extension is due, or shortly
+ * before, and when `confirm` or `confirmAll` has asked for it.
  *
- * A seat that the read does not show is lost. A batch without an answer proves nothing: it is tried again, and its
- * seats stay until their own deadlines. Each try is bounded by a third of the shortest lease in the batch, and the next
- * try does not queue behind a slow one, so at least two tries fit into a lease even if a primary is stuck (E17). No
- * document is in two batches at once, because concurrent updates of one document conflict.
+ * A seat that the read does not show is lost. A batch without an answer proves nothing: its seats are tried again, and
+ * stay until their own deadlines. A primary may stand still (E17). So each batch is bounded by about a third of the
+ * shortest lease in it, and a second try can follow before the lease ends. No document is in two batches at once,
+ * because concurrent updates of one document conflict.
  */
 export class LeaseMonitor {
   readonly #extender: Pick<LeaseExtender, 'extend'>;
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #watched = new Map<string, WatchedSeat>();
-  /** All seats except those that are in a batch, or wait for the end of one. */
+  /** All seats, except those that are in a batch and those that wait until the batch with their document ends. */
   readonly #due = new DueQueue<WatchedSeat>();
-  /** The documents that are in a batch, each with its other seats that came due in the meantime. */
+  /** By name, the documents that are in a batch. Each has the list of its other seats that came due meanwhile. */
   readonly #inFlight = new Map<string, WatchedSeat[]>();
   #timer: Timer | undefined;
   #timerAtMs = Infinity;
@@ -91,9 +92,8 @@ export class LeaseMonitor {
   }
 
   /**
-   * Asks the server about one seat now, and extends it. The answer comes from a batch that is sent after this call,
-   * because a batch in flight may have read the document before the reason for this question arose. All questions of
-   * one turn of the event loop share a batch.
+   * Asks the server about one seat now, and extends it. The answer comes from a batch that is sent after this call: a
+   * batch in flight may have read the document before the change that this call is about.
    */
   confirm({ id }: Seat): Promise<Confirmation> {
     const watched = this.#watched.get(id);
@@ -117,7 +117,7 @@ export class LeaseMonitor {
 
   #dueNow(watched: WatchedSeat): void {
     watched.isToConfirm = true;
-    // A seat that is in a batch, or waits for one, becomes due when that batch ends.
+    // With an index below 0, the seat is in a batch, or its document is. The seat becomes due when that batch ends.
     if (watched.index >= 0) this.#due.set(watched, Math.min(watched.dueMs, this.#clock.nowMs()));
     if (this.#isTickQueued) return;
     this.#isTickQueued = true;
@@ -174,8 +174,8 @@ export class LeaseMonitor {
 
   /**
    * Takes the seats that are due, in the order in which they came due. A batch that extends any seat on schedule also
-   * takes each seat that comes due within half of that seat's own period, so that seats which began at different times
-   * come to share batches. A batch that only answers questions takes no seats early.
+   * takes seats that come due within half of their own `extendEveryMs`, so that seats which began at different times
+   * come to share batches. A batch that has only seats to confirm takes none early.
    */
   #takeBatch(nowMs: number): readonly WatchedSeat[] {
     const batch: WatchedSeat[] = [];
@@ -195,7 +195,7 @@ export class LeaseMonitor {
       }
       if (!names.has(seat.name) && names.size >= documents) return batch;
       this.#due.delete(next);
-      // Past the deadline, this reports the loss, even if the timer is late.
+      // Past the deadline, `checkOpen` reports the loss, even if the timer of the seat is late.
       if (!seat.checkOpen()) continue;
       if (batch.length === 0) {
         size = Math.min(MAX_LEASES, next.batchSize);
@@ -234,7 +234,7 @@ export class LeaseMonitor {
     this.#tick();
   }
 
-  /** Puts a seat back into the queue after a batch, unless it is over. */
+  /** Puts a seat back into `#due` after a batch, unless the seat is over. */
   #requeue(watched: WatchedSeat, dueMs: number): void {
     if (this.#watched.get(watched.seat.id) !== watched) return;
     this.#due.set(watched, watched.isToConfirm ? Math.min(dueMs, this.#clock.nowMs()) : dueMs);

@@ -10,7 +10,8 @@ export interface Hold extends AsyncDisposable {
 
   /**
    * Aborts when the holder is asked to release the lock: by `revoke`, or because its provider closes. The lock is still
-   * held. After a revocation the reason is an error whose message names the operator and the reason, if they are known.
+   * held then. After a revocation, the reason of the signal is an error. Its message names the provider that revoked
+   * and the reason that was given, if they are known.
    */
   readonly releaseRequested: AbortSignal;
 
@@ -30,20 +31,20 @@ export interface Hold extends AsyncDisposable {
   assertHeld(): void;
 
   /**
-   * Asks the server whether the lock is still held, and extends the lease.
+   * Asks the server whether the lock is still held, and extends the lease unless the lease was revoked.
    *
    * @throws {@link LockLostError} if the lock is not held any more.
-   * @throws {@link StoreUnavailableError} if the store refused, or did not answer within `storeTimeoutMs`. The hold
-   *   then stays until its deadline.
+   * @throws {@link StoreUnavailableError} if the store refused, or did not answer in time: within `storeTimeoutMs`, or
+   *   less for a short lease. This error does not end the hold.
    */
   confirm(): Promise<void>;
 
   /**
-   * Releases the lock; the same update grants it to the next waiter. Waits at most `storeTimeoutMs` for the store, and
-   * never rejects. Further calls return the same result.
+   * Releases the lock. The same update grants it to the next waiters, unless the provider keeps the seat (`keepMs`).
+   * Waits at most `storeTimeoutMs` for the store, and never rejects. Further calls return the same result.
    *
-   * @returns Whether the lock was still held. If the store does not answer in time, the release goes on in the
-   *   background, and the lease expires by itself at the latest.
+   * @returns Whether the lock was still held, as far as is known. If the store does not answer in time, the release
+   *   goes on in the background, and the lease ends by its expiry at the latest.
    */
   release(): Promise<boolean>;
 }

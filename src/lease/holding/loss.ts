@@ -34,7 +34,7 @@ export function lossError({ name, revocation }: Revocable, why: LossCause): Lock
     : new LockLostError(name, why);
 }
 
-/** The reason of `releaseRequested`: who revoked the hold, and why. `undefined` if its provider is closing. */
+/** The abort reason of `releaseRequested`: who revoked the hold, and why. `undefined`: no revocation is known. */
 export function requestOf({ name, revocation }: Revocable): Error | undefined {
   return revocation && new Error(`Lock ${quoted(name)} was ${described(revocation)}`);
 }

@@ -26,7 +26,7 @@ export class PermitLeaseHandle extends LeaseHandle implements PermitHandle {
     return 'PermitHandle';
   }
 
-  /** Permits are shared even if the limit is 1, because another process may raise the limit during the hold. */
+  /** Permits are never exclusive, even if the limit is 1: another process may raise the limit during the hold. */
   override whyShared(): string {
     return 'permits, and the tokens of several holders are live at a time';
   }

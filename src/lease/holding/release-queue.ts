@@ -33,11 +33,12 @@ export interface LeaveResult {
 const BETWEEN_LEAVES = new Backoff(50, 2_000);
 
 /**
- * Gives back seats and places, and repeats each leave until the store confirms the leave or the lease has expired. A
- * leave can be repeated safely: it names one attempt, and removing the same attempt twice changes nothing (S5).
+ * Gives back seats and places by leaves. The queue repeats each leave until the store confirms it, the driver refuses
+ * it, the lease or place has expired, or the queue is closed. A repeat is safe: a leave names one attempt, and changes
+ * nothing once that attempt is gone (S5).
  *
- * One hazard remains: an unanswered copy of the request may arrive after the leave (E2). So a leave is final only after
- * the not-after of every such copy, by the server's clock, and the queue sends the leave once more then.
+ * An unanswered copy of the request for the seat may arrive after the leave, and take a seat for nobody (E2). So the
+ * queue sends the leave again when the not-after of every such copy has passed by the server's clock.
  */
 export class ReleaseQueue {
   readonly #combiner: Combiner;
@@ -65,7 +66,7 @@ export class ReleaseQueue {
     return left;
   }
 
-  /** Resolves when everything is given back or given up. */
+  /** Resolves when every seat and place is given back or given up. Does not wait for `#outlast`. */
   async drained(): Promise<void> {
     while (this.#leftovers.size > 0) await Promise.all(this.#leftovers.values());
   }
@@ -75,7 +76,7 @@ export class ReleaseQueue {
     this.#closed = true;
   }
 
-  /** Repeats the leave until it is final: after the not-after of every copy of the request that may still arrive. */
+  /** Repeats the leave until the server's time in an answer is past the not-after of the request. */
   async #outlast(leftover: Leftover, first: LeaveResult | undefined): Promise<void> {
     const { copies } = leftover;
     if (copies?.mayArrive !== true || this.#repeating.has(copies)) return;
@@ -85,9 +86,8 @@ export class ReleaseQueue {
       await sleepUntil(this.#clock, copies.overAtMs);
       if (this.#closed) break;
       left = await this.#leave(leftover, true);
-      // A repeat is a whole transition, so its reply shows the time if there is a document. Without a time, either the
-      // repeats were given up, or there is no document. Without a document, only the local clock shows that no copy can
-      // arrive any more, and `sleepUntil` has waited for that.
+      // Without a time, this leave was given up or found no document. If there is no document, only the local clock can
+      // show that no copy has an effect any more, and `sleepUntil` has waited for that.
       if (left?.nowMs === undefined) break;
       await BETWEEN_REPEATS.pause(this.#clock, repeats);
     }

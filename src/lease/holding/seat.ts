@@ -11,7 +11,7 @@ import { countOf, listed, withHold, withoutHold } from './holds-of-seat.js';
 import type { HoldsOfSeat } from './holds-of-seat.js';
 import type { Standing } from './loss.js';
 
-/** A hold, as its seat sees it. It is always a Hold, whose file imports this one and not vice versa. */
+/** A hold, as its seat sees it: always a `Hold`. This file cannot import hold.ts, which imports this file. */
 export interface SeatHold {
   readonly event: AttemptEvent & { readonly fencingToken: number };
   readonly heldMs: number;
@@ -19,11 +19,11 @@ export interface SeatHold {
   lose(why: LossCause): void;
   tellEnd(): void;
   requestRelease(): void;
-  /** The stored lease shows the nonce of the last call for a run of a job. */
+  /** @param nonce - The nonce of the last call for a run of a job, as the stored lease shows it. */
   noteCall(nonce: string): void;
 }
 
-/** Hears how a seat ends. */
+/** Hears that a seat is lost or doubtful. */
 export interface SeatListener {
   /**
    * @param holds - The holds that the loss has ended.
@@ -53,7 +53,10 @@ export interface SeatKeeper {
   returnIdle(seat: Seat): void;
   /** The seat is given back or lost. */
   seatEnded(seat: Seat): void;
-  /** An attempt waits behind the seats of this lock, so no further hold of them may begin. */
+  /**
+   * Another process, a writer or an upgrade waits behind the seats of this lock, or a new limit is exceeded. The keeper
+   * must give back idle seats, and lets no new hold begin, except by bounded passes.
+   */
   othersWait(): void;
 }
 
@@ -68,7 +71,7 @@ const MOVES: Moves<State> = {
 };
 
 /**
- * One stored lease, as this process believes it. Callers use it by holds; a kept seat without a hold is idle.
+ * One stored lease, as far as this process knows. Callers use it by holds; a kept seat without a hold is idle.
  *
  * - `live`: until its deadline. Only an answer of the server moves the deadline, and backwards only after a suspension.
  *   → `lost`, with each of its holds, when the deadline has passed, the server says that the lease is gone, or the
@@ -76,8 +79,9 @@ const MOVES: Moves<State> = {
  * - `lost`: final. A later extension does not revive the seat.
  * - `given up`: final. Giving up sends nothing: the process then gives the lease back by a command, or lets it expire.
  *
- * Every question compares the clock with the deadline, so a blocked event loop cannot make a dead seat look alive
- * (E18). The timer at the deadline only reports the loss, without a reply and before the lease can be given away (L4).
+ * Each check compares the clock with the deadline, so after a blocked event loop no check takes an expired seat for
+ * live (E18). The timer at the deadline reports the loss without waiting for a reply, before the server can give
+ * the lease away (L4).
  */
 export class Seat {
   readonly grant: Grant;
@@ -85,7 +89,7 @@ export class Seat {
   /** Set if the process may keep the seat between its callers; `undefined`: every release gives the seat back. */
   readonly keeper: SeatKeeper | undefined;
   readonly #listener: SeatListener;
-  // A field and no StateMachine: a process has thousands of these objects.
+  // A field instead of a `StateMachine` object, to save memory: a process has thousands of seats.
   #state: State = 'live';
   #holds: HoldsOfSeat<SeatHold> = NO_HOLDS;
   #uses = 0;
@@ -125,7 +129,7 @@ export class Seat {
     return countOf(this.#holds) === 0;
   }
 
-  /** The number of holds that have used the seat. Each took a token of the reserved block, or all share one token. */
+  /** The number of holds that have begun to use the seat. */
   get uses(): number {
     return this.#uses;
   }
@@ -143,7 +147,7 @@ export class Seat {
     this.#holds = withoutHold(this.#holds, hold);
   }
 
-  // ---- until when the process can rely on it
+  // ---- until when the process can rely on the seat
 
   get deadlineMs(): number {
     return this.#deadline.ms;
@@ -174,7 +178,7 @@ export class Seat {
     return remainingMs;
   }
 
-  /** Whether and how long the process can rely on a live seat. Reading it ends no hold and sends nothing. */
+  /** Whether and how long the process can rely on a live seat. This call ends no hold and sends nothing. */
   standing(): Standing {
     if (!this.isOpen) return { remainingMs: 0, why: this.#causeOf('expired') };
     if (this.#isDoubtful) return { remainingMs: 0, why: 'suspended' };
@@ -182,14 +186,14 @@ export class Seat {
   }
 
   /**
-   * The server has confirmed the lease until `deadline`. No effect on a seat that is over or whose deadline has passed:
-   * neither comes back. The seat stays doubtful if the process was suspended after the request was sent: `deadline`
-   * carries the clock readings of the sending.
+   * The server has confirmed the lease; `deadline` follows from its answer. No effect on a seat that is over or whose
+   * deadline has passed. If the process was suspended after the extension was sent, the seat stays doubtful: `deadline`
+   * has the clock readings of the sending.
    */
   extendTo(deadline: Moment): void {
     if (!this.isOpen) return;
-    // The old deadline of a doubtful seat is too late if the clock stood still. A lease that is ending, or a term that
-    // is over, is confirmed without being extended, so the new deadline may be the earlier one.
+    // A doubtful seat gets the new deadline: if the clock stood still, the old one is too late. Any other seat keeps
+    // the later one. The new one may be earlier, because an ending lease is confirmed without being extended.
     const ms = this.#isDoubtful ? deadline.ms : Math.max(deadline.ms, this.#deadline.ms);
     this.#isDoubted = false;
     this.#deadline = { ms, wallAheadMs: deadline.wallAheadMs };
@@ -204,10 +208,11 @@ export class Seat {
   }
 
   /**
-   * Whether `lease` is the lease of this seat. The answer that shows `lease` was requested when the stored token was
-   * `tokenThen`. Under one id, only changes of mode raise the token. So a token from `tokenThen` to the known one
-   * belongs to this lease, and a higher one comes from a change whose answer has not arrived. A pass of the seat leaves
-   * the stored token as it is.
+   * Whether `lease` is the lease of this seat. A late copy of the request may have got another lease under the same id,
+   * with a higher token. So the token must lie between `tokenThen` and the stored token that is known now. While a
+   * change of mode is in flight, the token may be higher, because that change may have raised it.
+   *
+   * @param tokenThen - The stored token that was known when the read of `lease` was requested.
    */
   recognises({ id, token }: Lease, tokenThen: number): boolean {
     return id === this.id && token >= tokenThen && (this.#isChanging || token <= this.#storedToken);
@@ -236,8 +241,8 @@ export class Seat {
   }
 
   /**
-   * Asks each holder to release the lock; an idle seat is given back. Returns the holds that this call has asked.
-   * Without a `revocation`, the provider is closing.
+   * Tells each hold that its release is requested, and gives back an idle seat. Returns the holds that this call has
+   * told: none if an earlier call told them. Without a `revocation`, the provider is closing.
    */
   requestRelease(revocation?: Revocation): readonly SeatHold[] {
     if (this.#state !== 'live') return NO_HOLDS;
@@ -251,8 +256,8 @@ export class Seat {
   }
 
   /**
-   * Ends the seat and its holds against the will of their callers. A revoked lease ends by its expiry or by force;
-   * either way the cause is `revoked`.
+   * Ends the seat and its holds against the will of their callers. For a revoked lease, `revoked` replaces the causes
+   * `expired` and `evicted`.
    */
   lose(cause: Exclude<LossCause, 'released' | 'revoked'>, revocation?: Revocation): void {
     if (this.#state !== 'live') return;
@@ -261,7 +266,7 @@ export class Seat {
     this.#end('lost');
     const { holds } = this;
     this.#holds = NO_HOLDS;
-    // Mark all holds as lost before telling any: code that hears of one loss must find no other hold still held.
+    // Mark all holds as lost before telling any: code that hears of one loss must find no other hold of the seat held.
     for (const hold of holds) hold.lose(why);
     // The code that works under the lock hears of the loss before any listener of an event.
     for (const hold of holds) hold.tellEnd();

@@ -7,7 +7,7 @@ export const LOST: Confirmation = { type: 'lost' };
 const MIN_RETRY_MS = 20;
 const MAX_RETRY_MS = 500;
 
-/** The answer for all callers that have asked about a seat since its last batch. The next batch gives this answer. */
+/** The answer for all callers that have asked about a seat since its last batch was sent. The next batch gives it. */
 export interface PendingAnswer {
   readonly answered: Promise<Confirmation>;
   answer(confirmation: Confirmation): void;
@@ -16,7 +16,7 @@ export interface PendingAnswer {
 /** The end of one batch. */
 export interface EndedBatch {
   readonly size: number;
-  /** Whether the server refused the batch, or the batch used up its time; a smaller batch may then succeed. */
+  /** Whether the batch was refused or used up its time; a smaller batch may then succeed. */
   readonly isTooLarge: boolean;
 }
 
@@ -46,7 +46,7 @@ export class WatchedSeat implements Due {
     return this.#batchSize;
   }
 
-  /** Resolves when the next batch with this seat is answered, or when the seat is over. */
+  /** Resolves when the next batch with this seat has ended, or when the seat is over. */
   nextAnswer(): Promise<Confirmation> {
     this.#pendingAnswer ??= newPendingAnswer();
     return this.#pendingAnswer.answered;
@@ -70,7 +70,7 @@ export class WatchedSeat implements Due {
     const nowMs = this.seat.clock.nowMs();
     const { extendEveryMs } = this.seat.grant.terms;
     if (type === 'unknown') {
-      // A batch that fails at once, for example without a primary, fails in any size. So its size stays.
+      // Other failures, such as a missing primary, do not depend on the size of the batch.
       if (isTooLarge) this.#batchSize = Math.ceil(size / 2);
       const pauseMs = Math.max(MIN_RETRY_MS, Math.min(extendEveryMs / 8, MAX_RETRY_MS));
       return nowMs + pauseMs * (0.5 + Math.random() / 2);

@@ -40,8 +40,8 @@ export class ModeChanges {
   /**
    * Waits until the hold is a write.
    *
-   * @throws The errors of an acquire; {@link LockModeError}, {@link LockLostError}. After an error the mode is the same
-   *   as before.
+   * @throws The errors of an acquire, and {@link LockModeError}: the mode is then the same as before.
+   *   {@link LockLostError} if the hold is over.
    */
   async upgrade(options: ParsedWait): Promise<void> {
     options.signal?.throwIfAborted();
@@ -56,8 +56,9 @@ export class ModeChanges {
   /**
    * Takes the weaker mode in this process at once, and waits until the server has stored it.
    *
-   * @throws {@link LockModeError}, {@link LockLostError}; {@link StoreUnavailableError} if the server has not answered
-   *   in time: the change is then repeated in the background. {@link CorruptLockDocumentError}.
+   * @throws {@link LockModeError}; {@link LockLostError}; {@link CorruptLockDocumentError};
+   *   {@link StoreUnavailableError} if the server has not applied the change in time. The change is then repeated in
+   *   the background, unless the client is closed.
    */
   async downgrade(to: Exclude<Mode, 'write'>): Promise<void> {
     this.#throwIfOver();

@@ -66,7 +66,7 @@ export class ModeExchange {
 
   /**
    * The answer to the last change, or the report of a granted upgrade, shows this mode and this token. Stores both, and
-   * reports `modeChanged` if the mode is another one than before.
+   * reports `modeChanged` if the mode is not `previousMode`.
    */
   modeKnown(mode: Mode, previousMode: Mode, token: number): void {
     this.#mode = mode;
@@ -109,7 +109,8 @@ export class ModeExchange {
       const deadline = deadlineOf(lease, reply.nowMs, sentAt, grant.terms);
       return { type: 'done', lease, reply, sentAt, deadline };
     }
-    // Either the lease is gone, and then `confirm` ends the hold, or the document is corrupt.
+    // The lease is gone or the document is corrupt. If the lease is gone and the server answers, `confirm` ends the
+    // hold.
     await this.#holds.confirm(this.#hold);
     if (this.#hold.checkEnd() !== undefined) return { type: 'over' };
     return reply?.isWellFormed === false

@@ -24,8 +24,7 @@ export interface ReaderWriterHandle extends LockHandle {
    * request is granted while it waits. It uses `timeoutMs` (default: no bound) and `signal` of `options`. The lease
    * time and `why` stay those of the hold.
    *
-   * An upgrade also waits for a plain read of the same chain of calls, so a caller that holds the upgradeable read and
-   * the plain read waits for itself.
+   * An upgrade also waits for a plain read that the same caller holds, so release that read first.
    *
    * @throws {@link LockModeError} unless the mode is `upgradeable` and no change is in progress;
    *   {@link AcquireTimeoutError}; the reason of `options.signal`; {@link ProviderClosedError};

@@ -26,8 +26,8 @@ type End = Stop | { readonly type: 'over' };
 type UpgradeAsked = Turn | { readonly type: 'busy' } | End;
 
 /**
- * One call of upgrade. The call waits as an acquire does, under the id of its hold, and jumps the queue. A failed
- * upgrade is cancelled, if need be in the background, and the hold stays upgradeable.
+ * One call of upgrade. The call waits as an acquire does, under the id of its hold, and jumps the queue. If it fails,
+ * the hold stays upgradeable: what the server may have of the upgrade is cancelled, if need be in the background.
  */
 export class Upgrade {
   readonly #context: AcquisitionContext;
@@ -75,10 +75,7 @@ export class Upgrade {
     }
   }
 
-  /**
-   * Sends the upgrade until the hold is a write. The pauses between the requests grow: an answer that settles nothing
-   * must not lead to a loop without a pause.
-   */
+  /** Asks for the upgrade until the hold is a write. After each answer that settles nothing, pauses longer. */
   async #upgrade(): Promise<void> {
     for (let repeats = 0; ; repeats += 1) {
       if (await this.#askOnce()) return;
@@ -88,8 +85,8 @@ export class Upgrade {
   }
 
   /**
-   * Sends the upgrade once and waits for its turn. Returns whether the hold is a write now. `false`: a look showed no
-   * lease of this hold, or a lease that does not wait for an upgrade. The answer to the next request tells why.
+   * Asks for the upgrade once and waits for its turn. Returns whether the hold is a write now. `false`: a look showed
+   * no lease of this hold, or a lease that does not wait for an upgrade. The answer to the next request tells why.
    */
   async #askOnce(): Promise<boolean> {
     const { room } = this.#context;
@@ -101,7 +98,7 @@ export class Upgrade {
     // The grant may be heard before the reply and must not be missed, so the wait is registered first (L2).
     room.enter(wait);
     const asked = await Promise.race([this.#ask(wait), this.#stopped]);
-    // `false`: the room must not give back a grant that comes later. The wait has the id of the hold, so that would
+    // `false`: the room must not give back a grant that comes later. The leave would name the id of the hold, and so
     // release the hold. `#cancel` takes such a grant back.
     room.leave(wait, false);
     return await this.#applyAsked(asked);
@@ -212,7 +209,7 @@ export class Upgrade {
     return withCallerFrames(() => new AcquireTimeoutError(this.#hold.name, details));
   }
 
-  /** Notes the holders in the way, as far as the reply shows them: all but the hold itself. */
+  /** Notes the leases of the other holders, as far as the reply shows them. */
   #note({ leases }: Reply): void {
     this.#answers.answered();
     this.#holders = leases.filter(({ id }) => id !== this.#hold.id).map(describeLease);
