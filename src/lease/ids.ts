@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 
-/** The nonce of one `extend` for a place or a seat. A fresh nonce makes each `extend` a real write. */
+/** Returns a fresh random text. An update that stores such a text always changes the document. */
 export const newNonce = (): string => randomBytes(6).toString('hex');
 
-/** `w` and the random bits of the next attempt id; `undefined`: the next id draws new ones. */
+/** `w` and the random bits of the next attempt id; `undefined`: the next id draws new bits. */
 let prefix: string | undefined;
 let count = 0;
 
@@ -12,9 +12,9 @@ let count = 0;
  * random bits are drawn anew in each turn of the event loop, because a cloned process must not repeat an id of the
  * original (E34). Drawing them for each id would take 5 % of the processor time of a cheap acquire (measured).
  *
- * Within a turn the number makes the ids differ: no turn makes 2^24 of them, because each takes memory. The ids of two
- * turns or two programs differ unless their random bits are equal, and ids are compared only within one lock document.
- * Of a million ids there, two are equal with a probability of 10^-10.
+ * Within a turn the number makes the ids differ: the memory does not suffice for 2^24 requests in one turn. The ids of
+ * two turns or two programs differ unless their random bits are equal. Ids are compared only within one lock document.
+ * Among a million ids of one document, two are equal with a probability of at most 10^-10.
  */
 export function newAttemptId(): string {
   if (prefix === undefined) {

@@ -28,7 +28,7 @@ const GIVE_BACK_MS = 1_000;
 
 /**
  * Acquires all locks or none, in the order of their names. Each acquire has the time that is left. If a lock is lost
- * while the call waits for another one, the call gives everything back, and starts again while there is time.
+ * before the call holds all locks, the call gives everything back, and starts again while there is time.
  */
 export async function acquireAll<const R extends readonly LockRequest[]>(
   requester: Requester,
@@ -91,7 +91,7 @@ class Round {
     this.#limits = limits;
     this.#controller = new LinkedController(limits.signal);
     // A call that must not wait asks for one lock after the other. If several such calls asked for the same locks at
-    // once, each could get a part of them, and all of them could fail again and again.
+    // once, each call could get some of the locks, and all calls could fail again and again.
     const early = limits.timeoutMs === 0 ? [] : parts.slice(1);
     this.#tries = new EarlyTries(requester, early, options);
   }
@@ -159,8 +159,8 @@ class Round {
   }
 
   /**
-   * Adds a lock to the round, which ends if the lock is lost. The round does not read the signals of the handles; if it
-   * did, the library could not find out any more that the caller has forgotten a handle.
+   * Adds a lock to the round. If the lock is lost, the round ends. The round listens by `onEnded` and not to `signal`:
+   * a listener of `signal` would keep the handle alive.
    */
   #take(taken: Taken): void {
     const { handle } = taken;

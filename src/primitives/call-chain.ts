@@ -7,7 +7,7 @@ interface ChainLink {
   /** The requester of the lock: a name stands for the same lock only within one provider. */
   readonly requester: object;
   /**
-   * Undefined once the work has ended, so that the lock is given back. Calls that the work started and did not await
+   * `undefined` once the work has ended: the lock is given back then. Calls that the work started and did not await
    * still have this link in their chain.
    */
   lock: LockHandle | undefined;
@@ -49,8 +49,8 @@ export function heldByChain(requester: object, name: string): readonly LockHandl
 }
 
 /**
- * The innermost link of the caller's chain whose work goes on. Takes the links of ended work out of the chain, because
- * a chain in which each work starts the next one would grow for ever.
+ * The innermost link of the caller's chain whose work goes on. Takes the links of ended work out of the chain: without
+ * that, a chain in which each work starts the next one without awaiting it would grow for ever.
  */
 function innermost(): ChainLink | undefined {
   const inner = unlessOver(chain.getStore());

@@ -102,8 +102,8 @@ async function releaseAll(taken: readonly LockHandle[]): Promise<boolean> {
  * Combines `signals` into one signal, which aborts with the first of them. `AbortSignal.any` is not enough: its result
  * does not keep the given signals alive.
  *
- * The combined signal keeps the given signals, and so their handles, alive. The given signals refer to the combined one
- * only while it has a listener, so the garbage collector can collect composite and handles together.
+ * The combined signal keeps the given signals, and so their handles, alive. The given signals keep the combined signal
+ * alive only while code listens to it, so the garbage collector can collect composite and handles together.
  */
 function firstOf(signals: readonly AbortSignal[]): AbortSignal {
   const first = signals.find(({ aborted }) => aborted);

@@ -6,7 +6,6 @@ import type { Requester, Unclaimed } from './requester.js';
 /** How one try ended. */
 type End = { readonly grant: Unclaimed<LockHandle> } | { readonly error: unknown };
 
-/** One try. */
 export interface EarlyTry {
   readonly part: Part;
   readonly ended: Promise<End>;
@@ -52,12 +51,12 @@ export class EarlyTries {
     await Promise.all(this.#tries.map(({ ended }) => ended));
   }
 
-  /** The first try, in the order of the parts, that is not granted; `undefined` if all are. */
+  /** The first try, in the order of the parts, whose lock is not held; `undefined` if all locks are held. */
   get firstNotGranted(): EarlyTry | undefined {
     return this.#tries.find(({ end }) => !isGranted(end));
   }
 
-  /** Claims the locks that precede the first try which was not granted. Gives back the others, in the background. */
+  /** Claims the locks before `firstNotGranted`. Gives back the others, in the background. */
   keep(): readonly { readonly part: Part; readonly handle: LockHandle }[] {
     const kept = [];
     for (const { part, end } of this.#tries) {

@@ -75,7 +75,7 @@ const WAYS = ['mutex', 'read', 'write', 'upgradeableRead', 'semaphore'] as const
 /**
  * Checks the requests.
  *
- * @throws `TypeError` that names the wrong request.
+ * @throws `TypeError` for a wrong request; `RangeError` for a wrong number of permits.
  */
 export function parseRequests(requester: Requester, requests: readonly LockRequest[]): readonly Part[] {
   if (!isList(requests)) throw new TypeError(`requests must be an array, got ${inspect(requests)}`);

@@ -11,10 +11,16 @@ import type { Requester, Target } from './requester.js';
 /**
  * A lock with a single holder, granted in the order of the requests. The option `passes` makes bounded exceptions.
  *
- * It is not reentrant: a holder that requests the lock again waits for itself. Two processes can both believe that they
- * hold the lock only if clocks differ at a failover by more than `clockAllowanceMs`, if the clock of a process stands
- * still unnoticed, if a process continues past its deadline without a check, or after a revocation by force. In these
- * cases, the fencing token protects the resource.
+ * It is not reentrant: a holder that requests the lock again waits for itself. Inside `use`, such a request without a
+ * timeout gets a {@link DeadlockError}.
+ *
+ * Two processes can both believe that they hold the lock only in these cases, in which the fencing token protects the
+ * resource:
+ *
+ * - The server's clock jumps forward by more than `clockAllowanceMs`, for example at a failover.
+ * - The clock of a process falls behind by more than that unnoticed, for example because it stands still.
+ * - A process continues past its deadline without a check.
+ * - A revocation by force has given the lock to another process, and the old holder has not heard of it yet.
  */
 export interface Mutex {
   /** The name that was given to `createMutex`. */
@@ -24,10 +30,10 @@ export interface Mutex {
    * Waits until the lock is granted. After any error nothing is held.
    *
    * @throws {@link AcquireTimeoutError} when `timeoutMs` is up (by default there is no bound); the reason of
-   *   `options.signal` when it aborts; {@link ProviderClosedError}, {@link QueueFullError},
-   *   {@link LockKindMismatchError}, {@link CorruptLockDocumentError}, {@link DeadlockError}; and
-   *   {@link StoreUnavailableError} if the store refuses, or if a single try gets no answer within `storeTimeoutMs`. A
-   *   longer wait continues while the store does not answer.
+   *   `options.signal` when it aborts; `TypeError` or `RangeError` for a wrong option; {@link ProviderClosedError},
+   *   {@link QueueFullError}, {@link LockKindMismatchError}, {@link CorruptLockDocumentError}, {@link DeadlockError};
+   *   and {@link StoreUnavailableError} if the store refuses, or if a single try gets no answer within
+   *   `storeTimeoutMs`. A longer wait continues while the store does not answer.
    */
   acquire(options?: AcquireOptions): Promise<LockHandle>;
 

@@ -13,11 +13,12 @@ import type { Requester, Target } from './requester.js';
 
 /**
  * A lock that many readers hold together, or one writer alone. It is granted in the order of the requests: all requests
- * before the first writer in the queue enter together. So a stream of readers does not keep out a writer, and a stream
- * of writers does not keep out a reader.
+ * before the first writer in the queue enter together, up to a second upgradeable read. So a stream of readers does not
+ * keep out a writer, and a stream of writers does not keep out a reader.
  *
  * An upgradeable read is a read that can become a write without a release in between. Only one hold at a time is
- * upgradeable. The lock is not reentrant, and what {@link Mutex} says about clocks and tokens applies here, too.
+ * upgradeable. The lock is not reentrant, and what {@link Mutex} says about clocks applies here, too. Only the token of
+ * a write can fence.
  */
 export interface ReaderWriterLock {
   /** The name that was given to `createReaderWriterLock`. */

@@ -120,8 +120,8 @@ export class Requester {
   }
 
   /**
-   * Gets a hold through the seat cache, or from the server. Not an async function: each async frame costs one of the
-   * frames that `withCallerFrames` adds.
+   * Gets a hold through the seat cache, or from the server. Not an async function, because each async function takes up
+   * one of the stack frames that `withCallerFrames` adds.
    */
   #hold(request: BegunRequest, keeping = NOT_KEPT): Promise<Hold> {
     const { keepMs } = keeping;
@@ -141,8 +141,7 @@ export class Requester {
   async #ask(request: BegunRequest): Promise<Hold> {
     const acquisition = new Acquisition(this.#context, request);
     const grant = await acquisition.run();
-    // If the provider was closed in the same turn of the event loop as the grant, nothing would extend this hold any
-    // more.
+    // The provider may have closed in the same turn of the event loop as the grant. Nothing would extend the hold then.
     if (this.#context.closing.aborted) {
       acquisition.giveBack();
       throw new ProviderClosedError(request.name);

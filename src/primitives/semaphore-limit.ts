@@ -47,7 +47,8 @@ export class SemaphoreLimit {
 
   /**
    * What a request says about the limit. While the stored limit is not known, the request carries the given limit, and
-   * `whenLimitDiffers` says how the server uses it. Later requests carry the stored limit, for a new document.
+   * `whenLimitDiffers` says how the server uses it. Later requests carry the stored limit, because the document may be
+   * gone and have to be created again.
    */
   demand(permits: number): Demand {
     if (this.#knowsStoredLimit) return { permits, limit: this.#known };
@@ -98,11 +99,12 @@ export class SemaphoreLimit {
   }
 
   /**
-   * Repeats the request with the same not-after. If a copy came too late, the next copy has a new not-after: after a
-   * suspension, the estimate of the server's clock is behind, and the answer "too late" has corrected that estimate.
+   * Sends the resize, and repeats it with the same not-after. If a copy came too late, the next copy has a new
+   * not-after: after a suspension, the estimate of the server's clock is behind, and the answer has corrected the
+   * estimate.
    *
-   * After an answer, the method waits until no unanswered copy can arrive: a late copy would undo the caller's next
-   * resize.
+   * After an answer, the method waits until no unanswered copy can take effect: a late copy would undo the caller's
+   * next resize.
    */
   async #sendResize(limit: number): Promise<Outcome<Answer>> {
     const { clock, collection, settings } = this.#context;

@@ -14,8 +14,8 @@ import { SemaphoreLimit } from './semaphore-limit.js';
 
 /**
  * A number of permits that are granted in the order of the requests. The first request in the queue enters when its
- * permits are free, and no other request passes it, so small requests do not starve a large one. The option `passes` makes
- * bounded exceptions.
+ * permits are free, and no other request passes it, so small requests do not starve a large one. The option `passes`
+ * makes bounded exceptions.
  *
  * The limit is stored with the lock, and the stored limit counts for all processes. A semaphore is not reentrant, and
  * what {@link Mutex} says about clocks applies here, too. Permits do not fence, because several of their tokens are
@@ -51,15 +51,16 @@ export interface Semaphore {
   use<T>(work: (lock: PermitHandle) => T | Promise<T>, options?: PermitOptions): Promise<T>;
 
   /**
-   * Sets the stored limit. A higher limit grants waiting requests in the same update. A lower limit takes no permit
-   * away, and takes effect as permits come back; a request that waits for more than the new limit gets a
-   * {@link SemaphoreLimitMismatchError}. If nothing is stored yet, this object will store the new limit.
+   * Sets the stored limit. With a higher limit, the same update grants the waiting requests that then fit. A lower
+   * limit takes no permit away, and takes effect as permits come back; a request that waits for more than the new limit
+   * gets a {@link SemaphoreLimitMismatchError}. If nothing is stored yet, this object will store the new limit.
    *
    * @param limit - 1 to 2^31 − 1.
-   * @returns Resolves when the limit is stored and no copy of the request can reach the server any more. If an answer
-   *   was lost, that is up to `storeTimeoutMs` later.
+   * @returns Resolves when the limit is stored and no copy of the request can take effect any more. If an answer was
+   *   lost, that is up to about `storeTimeoutMs` later.
    * @throws `TypeError`, `RangeError`; {@link LockKindMismatchError}, {@link CorruptLockDocumentError},
-   *   {@link ProviderClosedError}; {@link StoreUnavailableError} if the store does not answer within `storeTimeoutMs`.
+   *   {@link ProviderClosedError}; {@link StoreUnavailableError} if the store refuses, or does not answer within
+   *   `storeTimeoutMs`.
    */
   resize(limit: number): Promise<void>;
 

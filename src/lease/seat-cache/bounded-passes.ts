@@ -2,16 +2,16 @@ import type { Clock } from '../../clock.js';
 import type { Keeping } from '../../options/request-options.js';
 
 /**
- * The passes of the seats of one lock while another process waits: how many there were, and since when.
+ * Counts the passes of the seats of one lock while another process waits, and says whether one more may begin.
  *
- * The count starts anew when this process is granted a seat after another process was granted one. If the waiters of
- * other processes give up instead, the count goes on, so that a caller that gave up and comes back is not overtaken
- * again as often.
+ * The count starts anew when this process is granted a seat after an answer has shown a lease of another process with a
+ * higher token than the last grant to this process. If the waiters of other processes give up instead, the count goes
+ * on. So a waiter that gives up and comes back is not overtaken `passes` times more.
  */
 export class BoundedPasses {
   readonly #clock: Clock;
   #count = 0;
-  /** When this process heard, while it had a seat, that another process waits; `undefined` while none is known. */
+  /** The first instant at which this process had a seat and knew that another process waits; `undefined`: none yet. */
   #sinceMs: number | undefined;
   /** The highest token of the seats that were granted to this process. */
   #ownToken = 0;
@@ -27,7 +27,7 @@ export class BoundedPasses {
     return this.#count < passes && nowMs < (this.#sinceMs ?? nowMs) + keepMs;
   }
 
-  /** A seat has passed while another process waits. */
+  /** A seat has passed to the next caller of this process while another process waits. */
   passed(): void {
     this.#count += 1;
   }
@@ -44,7 +44,7 @@ export class BoundedPasses {
 
   /** An answer shows a lease of another process, granted with this token. */
   othersSeen(token: number): void {
-    // A lower token is that of a lease that was granted before the last seat of this process.
+    // A lower token belongs to a lease that was granted before the last seat of this process.
     if (token > this.#ownToken) this.#hasGoneToOthers = true;
   }
 

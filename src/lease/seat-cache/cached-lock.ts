@@ -18,10 +18,11 @@ import { LocalQueue } from './local-queue.js';
 import { OtherWaiters } from './other-waiters.js';
 
 /**
- * How many tokens a grant reserves: after this many passes the process gives the seat back once. After a loss of the
- * document, tokens begin again at the server's clock in ms × 1,000. So that they still rise, tokens must not run ahead
- * of that clock (E10), and 1,000 tokens take up a millisecond. A lock with several seats reserves fewer, because many
- * attempts may enter at once.
+ * How many tokens a grant reserves for passes. After this many passes the process gives the seat back.
+ *
+ * If the document is lost, its tokens begin again at the server's clock in ms × 1,000. They must not run ahead of that
+ * clock, or later tokens would be lower (E10). A grant of one seat takes up 256 tokens: about a quarter of a
+ * millisecond. A lock with several seats reserves fewer, because many attempts may enter at once.
  */
 const TOKENS_OF_ONE_SEAT = 255;
 const TOKENS_OF_MANY_SEATS = 15;
@@ -29,18 +30,18 @@ const TOKENS_OF_MANY_SEATS = 15;
 /**
  * The seats of one mutex or semaphore that this process keeps between its callers.
  *
- * The process passes a seat on, with the next token of its block, only while no other process waits. The first attempt
- * that has to wait behind the seat notifies this process in the same update. The process then gives back idle seats at
- * once, and seats in use at their release, so that no caller here overtakes that attempt (L3). After that every caller
- * queues on the server, until an answer shows that no other process waits.
+ * Without the option `passes`, the process passes a seat on, with the next token of its block, only while it knows that
+ * no other process waits. The update of an attempt that has to wait behind the seat names this process in `wake`. The
+ * process then gives back idle seats at once, and seats in use at their release, so that no caller here overtakes that
+ * attempt (L3). From then on every caller queues on the server, until an answer shows that no other process waits.
  *
  * If the lock has one seat, callers queue in this process while the seat is in use, so that the server need not pass
- * the seat between them. If the lock has several seats, another one may be free, so callers ask the server.
+ * the seat between them. If the lock has several seats, another seat may be free, so callers ask the server.
  *
  * With the option `passes`, a bounded number of passes goes on although another process waits. If the lock has one
- * seat, the callers then go on queueing here, behind one request of this process on the server. So whoever came first
- * in this process is served first, and each turn of the process on the server serves as many callers as the bound
- * allows. If the lock has several seats, a seat passes only while no caller of this process waits on the server.
+ * seat, the callers then go on queueing here, behind one request of this process on the server. So callers of this
+ * process are served in their order, and each grant to the process serves as many of them as the bound allows. If the
+ * lock has several seats, a seat passes only while no request of this process is on the server.
  */
 export class CachedLock implements Cached {
   readonly name: string;
@@ -87,7 +88,7 @@ export class CachedLock implements Cached {
     return [...this.#seats];
   }
 
-  /** Returns a hold of an idle seat, of a kept seat after a turn in the local queue, or of one from the server. */
+  /** Returns a hold: of an idle seat, of a kept seat after a wait in the local queue, or of a seat from the server. */
   async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
     const { signal, keepMs, passes } = request;
     throwIfOver(this.name, this.#context.closing, signal);
@@ -100,7 +101,7 @@ export class CachedLock implements Cached {
     }
     if (request.timeoutMs === 0) throw withCallerFrames(() => this.#reportTimeout(0, this.#queue.length));
     const hold = await this.#queue.wait(request, (place) => this.#reportTimeout(request.timeoutMs, place));
-    // The code that called `sendFirst` let this request go to the server, and has counted it already.
+    // Without a hold, this request has to ask the server. It was counted when it left the local queue.
     return hold ?? (await this.#sendRequest(ask));
   }
 
@@ -109,15 +110,16 @@ export class CachedLock implements Cached {
     const { process } = this.#context;
     this.#holders = reply.leases.map(describeLease);
     const { waiters, ownWaiters = 0 } = reply;
-    // A caller of this process waits on the server, so no seat that is idle here fits its request.
+    // A caller of this process waits on the server, and an idle seat that is given back may let it in.
     if (ownWaiters > 0) this.#returnAllIdle();
     const isOfOthers = (lease: { readonly process: string }): boolean => lease.process !== process;
     for (const lease of reply.leases) if (isOfOthers(lease)) this.#boundedPasses.othersSeen(lease.token);
-    // While another process has the only seat, newcomers behind it notify that process and not this one.
+    // While another process has the only seat, an attempt that has to wait behind the seat does not notify this
+    // process.
     const isBehindOthers = this.#hasOneSeat && reply.leases.some(isOfOthers);
     if (waiters > ownWaiters || isBehindOthers) this.othersWait();
     else if (reply.leases.some((lease) => !isOfOthers(lease) && (lease.keeps ?? 0) > 0)) {
-      // No other process waits, and the first attempt that has to wait behind this lease notifies this process.
+      // No other process waits, and an attempt that has to wait behind this lease notifies this process.
       this.#others.noneSeen(sinceMs);
       if (this.#others.state === 'none') this.#boundedPasses.noneWaits();
     }
@@ -128,8 +130,8 @@ export class CachedLock implements Cached {
   }
 
   /**
-   * Another process waits. Gives back all idle seats, and sends the callers in the local queue to the server unless
-   * they share a place there.
+   * Another process waits or has the only seat, or a new limit is exceeded. Gives back all idle seats, and sends the
+   * callers in the local queue to the server unless they share a place there.
    */
   othersWait(): void {
     this.#others.oneWaits();
@@ -177,7 +179,7 @@ export class CachedLock implements Cached {
     return this.seats.kind === 'mutex';
   }
 
-  /** Whether this seat may pass to the next caller in this process. */
+  /** Whether this seat may pass to the next caller in this process. If its deadline has passed, the seat is lost. */
   #mayPass(seat: Seat): boolean {
     const isAllowed = this.#others.isNone || this.#mayOvertake;
     return isAllowed && this.#requestCount === 0 && mayServeAnother(seat);
@@ -194,12 +196,12 @@ export class CachedLock implements Cached {
     if (this.#others.state === 'waiting') this.#boundedPasses.passed();
   }
 
-  /** Whether the callers of this process have one place on the server together while another process may wait. */
+  /** Whether all callers of this process share one place on the server while another process may wait. */
   get #sharesPlace(): boolean {
     return this.#hasOneSeat && this.#keeping.passes > 0 && this.#others.isHeard;
   }
 
-  /** Whether to queue here: this process has the only seat or probably gets it, or callers queue already. */
+  /** Whether to queue here: callers queue here already, or this process has the only seat or has asked for it. */
   #mustQueueHere({ timeoutMs }: CachedRequest): boolean {
     if (!this.#hasOneSeat) return false;
     const { state } = this.#others;
@@ -216,11 +218,11 @@ export class CachedLock implements Cached {
   /** Another process waits, or this process cannot tell. */
   #othersMayWait(): void {
     if (this.hasSeats && this.#others.state === 'waiting') this.#boundedPasses.oneWaits();
-    // Each caller then gets its seat from the server, so all callers in the local queue ask for their places.
+    // Callers that share no place get their seats from the server, so the local queue moves there.
     if (!this.#sharesPlace) this.#sendQueueToServer();
   }
 
-  /** A seat that is idle while another process may wait is only for a caller that comes in the same turn. */
+  /** Gives the idle seat back after `keepMs`; if another process may wait, after this turn of the event loop. */
   #idleTimer(idle: Seat): Timer {
     const { clock } = this.#context;
     const give = (): void => {
@@ -230,14 +232,14 @@ export class CachedLock implements Cached {
   }
 
   /**
-   * Returns an idle seat that fits. An idle seat that does not fit is given back if it blocks the request: any request
-   * for a lock with one seat, or a try.
+   * Returns an idle seat that this request may use. An idle seat that the request may not use is given back if the seat
+   * may block the request: if the lock has one seat, or if the request is a try.
    */
   #takeIdle({ terms, demand, timeoutMs }: CachedRequest): Seat | undefined {
     for (const idle of this.#idle.keys()) {
       const { grant } = idle;
       const isAlike = grant.terms.leaseMs === terms.leaseMs && grant.demand.permits === demand.permits;
-      // A semaphore that has not yet compared its limit with the stored one must ask the server.
+      // A semaphore object that has not yet compared its limit with the stored limit must ask the server.
       const mustAsk = demand.mustMatch === true || demand.setsLimit === true;
       if (isAlike && !mustAsk && this.#mayPass(idle)) {
         this.#forget(idle);
@@ -266,15 +268,15 @@ export class CachedLock implements Cached {
   }
 
   /**
-   * The process has no seat any more, so newcomers do not notify it. If the lock has one seat, the update that ended
-   * the seat also granted the next request. If that request is one of this process, no other process came in between.
-   * If the lock has several seats, another process may have come.
+   * The process has no seat, so newcomers do not notify it, and it cannot assume any more that no other process waits.
+   * The exception is a lock with one seat for which a request of this process waits. If no other process waited, the
+   * update that ended the seat has granted this request, so newcomers notify this process again.
    */
   #lastSeatEnded(): void {
     if (!this.#hasOneSeat && this.#others.state === 'none') this.#others.forget();
     if (this.#requestCount > 0) return;
     this.#others.forget();
-    // The first caller asks the server, and the other callers wait for its answer.
+    // The first caller in the local queue asks the server, and the other callers wait for the answer.
     if (this.#queue.sendFirst()) this.#requestBegins();
   }
 
@@ -291,7 +293,7 @@ export class CachedLock implements Cached {
     this.#idle.delete(idle);
   }
 
-  /** The timeout error of a request in this process. Reports the timeout if the request has waited. */
+  /** Returns the timeout error of a request that was not sent. Reports the timeout if the request has waited. */
   #reportTimeout(waitedMs: number, place: number): AcquireTimeoutError {
     return localTimeout(this, this.#context.report, { holders: this.#holders, place, waitedMs });
   }

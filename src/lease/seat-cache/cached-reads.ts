@@ -15,14 +15,14 @@ import { OtherWaiters } from './other-waiters.js';
 /**
  * The read seat of one reader-writer lock that this process keeps for its readers.
  *
- * All readers of the process share the seat while nobody waits for the lock, each with a hold of its own. Every reader
- * checks the deadline of the seat before it begins, and at every use of its hold: a kept seat is no proof that its
- * lease lives.
+ * All readers of the process share the seat while nobody waits for the lock, each with a hold of its own. The deadline
+ * of the seat is checked before a reader begins and at each use of its hold, because the lease of a kept seat may have
+ * expired.
  *
- * The first writer that has to wait behind the seat notifies this process in the same update. From then on every new
- * reader queues on the server behind that writer (L3), and the seat is given back by one update when its last reader
- * has ended. A writer of this process has the same effect, without a notice. The seat is shared again once an answer
- * shows that nobody waits.
+ * The update of a writer that has to wait behind the seat names this process in `wake`. From then on every new reader
+ * queues on the server behind that writer (L3), and one update gives the seat back when its last reader has ended. A
+ * writer of this process has the same effect, without a notice. Readers share a seat again once an answer shows that
+ * nobody waits.
  *
  * Only plain reads share the seat. A hold whose mode can change has a lease of its own.
  */
@@ -38,9 +38,9 @@ export class CachedReads implements Cached {
   /** The seat that new readers join. Any other read seat that the server has granted ends with its last hold. */
   #shared: Seat | undefined;
   #idleTimer: Timer | undefined;
-  /** The number of reads of this process that the server is asked for. */
+  /** The number of requests of this process for plain reads that are in flight or in the queue on the server. */
   #askedReads = 0;
-  /** The number of writes of this process that the server is asked for. */
+  /** The number of requests of this process for writes that are in flight or in the queue on the server. */
   #askedWrites = 0;
   readonly #seats = new Set<Seat>();
   #keepMs = 0;
@@ -70,7 +70,7 @@ export class CachedReads implements Cached {
     return [...this.#seats];
   }
 
-  /** Returns a hold of the kept seat, at once or after the answer to another reader, or a hold from the server. */
+  /** Returns a hold: of the kept seat, at once or after the answer to another reader, or of a seat from the server. */
   async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
     throwIfOver(this.name, this.#context.closing, request.signal);
     const { mode } = request.demand;
@@ -85,7 +85,7 @@ export class CachedReads implements Cached {
         ...{ holders: this.#holders, place, waitedMs: request.timeoutMs },
       }),
     );
-    // `#sendFirst` let this request go to the server, and has counted it already.
+    // Without a hold, this request has to ask the server. It was counted when it left the local queue.
     return hold ?? (await this.#read(ask, false));
   }
 
@@ -153,7 +153,7 @@ export class CachedReads implements Cached {
 
   // ---- internals
 
-  /** Whether another reader may share this seat now. Past its deadline, this loses the seat. */
+  /** Whether another reader may share this seat now. If its deadline has passed, the seat is lost. */
   #mayShare(seat: Seat): boolean {
     return this.#others.isNone && this.#askedWrites === 0 && mayServeAnother(seat);
   }
@@ -193,7 +193,7 @@ export class CachedReads implements Cached {
   }
 
   /**
-   * Until the request for the write has ended, no new reader joins the seat: the write waits only for earlier readers.
+   * Until the request for the write has ended, no new reader shares the seat: the write waits only for earlier readers.
    */
   async #write(ask: () => Promise<Hold>): Promise<Hold> {
     this.#askedWrites += 1;
@@ -217,13 +217,13 @@ export class CachedReads implements Cached {
 
   /** A request or a seat has ended. */
   #settled(): void {
-    // Without a seat, no newcomer notifies this process.
+    // Without a seat, no newcomer notifies this process, so it cannot know any more that nobody waits.
     if (!this.hasSeats) this.#others.forget();
     this.#serveQueue();
     this.#context.changed(this);
   }
 
-  /** Lets the waiting readers share the seat. If some still wait and no read is asked for, the first of them asks. */
+  /** Lets the waiting readers share the seat. If no read is asked for, the first that still waits asks the server. */
   #serveQueue(): void {
     const seat = this.#shared;
     while (seat !== undefined && this.#queue.length > 0 && this.#mayShare(seat)) {

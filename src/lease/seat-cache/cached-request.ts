@@ -17,7 +17,7 @@ export interface CachedRequest extends LocalRequest, Keeping {
   readonly demand: Demand;
 }
 
-/** A seat of this process, as a read of its lock is compared with it. */
+/** One seat of this process: the fields that are compared with a read of its lock. */
 export type OwnSeat = Pick<Seat, 'id' | 'isOpen' | 'wasAskedToRelease'>;
 
 /** One lock whose seats this process may keep, as the cache and the requester see it. */
@@ -27,19 +27,23 @@ export interface Cached extends SeatKeeper {
   readonly keepMs: number;
   /** Whether this object has any state that must be remembered. */
   readonly isInUse: boolean;
-  /** Whether this process has a seat, so that a process which waits behind it may notify this one. */
+  /** Whether this process has a seat, idle or in use. */
   readonly hasSeats: boolean;
   /** The seats that this process has, idle or in use. */
   readonly ownSeats: readonly OwnSeat[];
   /**
-   * Returns a hold of a kept seat, or of one that the server grants.
+   * Returns a hold of a kept seat, or of a seat that the server grants.
    *
    * @param ask - Asks the server; called at most once.
    */
   acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold>;
-  /** Takes what an answer shows of the lock. The request for that answer was sent at `sinceMs`. */
+  /** Takes what an answer shows of the lock. The request for that answer was not sent before `sinceMs`. */
   note(reply: Reply, sinceMs: number): void;
-  /** A read that was sent at `sinceMs` shows that no other process waits. Without events, rely on it until then. */
+  /**
+   * A read that was sent at `sinceMs` shows that no other process waits.
+   *
+   * @param reliedUntilMs - Until when the process relies on the read if no events arrive.
+   */
   noneWaits(sinceMs: number, reliedUntilMs: number): void;
 }
 
@@ -55,13 +59,13 @@ export interface SeatCacheContext {
   returnIdle(idle: Seat): void;
   /** `isInUse` or `hasSeats` of this lock may have changed. */
   changed(lock: Cached): void;
-  /** A caller begins or ends its use of a seat. */
+  /** A caller has begun to use a seat, or a released seat stays in this process. */
   used(): void;
 }
 
 /**
- * Whether another caller may get a hold of this seat: nobody has asked for its release, and enough of its lease is left.
- * Past the deadline of the seat, this loses the seat.
+ * Whether another caller may get a hold of this seat: nobody has asked for its release, and a third of its lease is
+ * left. If its deadline has passed, the seat is lost. If it is doubtful, the server is asked to confirm it.
  */
 export const mayServeAnother = (seat: Seat): boolean =>
   !seat.wasAskedToRelease && isEnough(seat.checkRemainingMs(), seat.grant.terms);
@@ -75,7 +79,7 @@ export function localTimeout(
   details: { readonly holders: readonly LeaseInfo[]; readonly waitedMs: number; readonly place: number },
 ): AcquireTimeoutError {
   const { waitedMs } = details;
-  // The request has no attempt id yet.
+  // The request has no attempt id yet, so the event gets a new one.
   if (waitedMs > 0) report('timeout', { lockName: name, kind: seats.kind, id: newAttemptId(), waitedMs });
   return new AcquireTimeoutError(name, details);
 }

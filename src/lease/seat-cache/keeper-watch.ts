@@ -5,10 +5,10 @@ import type { LockCollection } from '../../store/lock-collection.js';
 import { READ_EVERY_MS, quietMsFor } from '../waiting/wakeup-policy.js';
 import type { Cached, OwnSeat } from './cached-request.js';
 
-/** The most documents of one read. A process that keeps more locks goes on listening, which costs the server less. */
+/** The most documents of one read. A process that keeps more locks listens instead, which costs the server less. */
 export const MOST_READ = 256;
 
-/** For how long a far keeper relies on a read: until the next one is answered, unless the store is slow. */
+/** For how long a far keeper relies on a read. The next read is answered before that, unless the store is slow. */
 const RELIED_MS = 2 * READ_EVERY_MS;
 
 /** What the watch needs of its process. */
@@ -17,13 +17,13 @@ export interface KeeperSurroundings {
   readonly process: string;
   readonly wakeIdleMs: number;
   readonly collection: Pick<LockCollection, 'read'>;
-  /** The instant since which events arrive without a gap; `Infinity` while no events arrive. */
+  /** The instant since which the change stream has been open without a gap; `Infinity` while it is not open. */
   gaplessSinceMs(): number;
-  /** Whether no change stream is open or about to open, so that no seat is kept. */
+  /** Whether the process polls instead of listening to a change stream. No seat is kept then. */
   isPolling(): boolean;
-  /** Whether the process has to listen for the sake of its kept seats. */
+  /** Says whether the process has to listen to the change stream for its kept seats. */
   listen(isListening: boolean): void;
-  /** Asks the server about the lease of this attempt, which a read did not show as it was. */
+  /** Asks the server about the lease of this attempt, because a read did not show it, or showed that it is ending. */
   confirm(id: string): void;
 }
 
@@ -31,22 +31,23 @@ export interface KeeperSurroundings {
  * Finds out whether others wait for the seats that this process keeps.
  *
  * An open change stream costs the server processor time for every write of the whole replica set, so a process does not
- * listen for a seat that nobody uses. A keeper is *near* until none of its kept seats has been used for `wakeIdleMs`: it
- * listens. Otherwise it is *far*: it reads all its kept locks together once a second. It relies on such a read for two
- * seconds, so that the next caller of a kept seat need not ask the server. That use makes the keeper near again.
+ * listen for a seat that nobody uses. A keeper is *near*, and listens, until none of its kept seats has been used for
+ * `wakeIdleMs` (at least a second). After that the keeper is *far*: it reads all its kept locks together once a second.
+ * It relies on such a read for two seconds, so that the next caller of a kept seat need not ask the server. The use by
+ * that caller makes the keeper near again.
  *
- * A near keeper reads, too, as long as no events arrive, and once after each opening of the stream.
+ * A near keeper reads, too: once a second while its stream is opening, and once after each opening.
  */
 export class KeeperWatch {
   readonly #surroundings: KeeperSurroundings;
   readonly #quietMs: number;
-  /** The locks of which this process has a seat that it may keep. */
+  /** The locks of which this process has a seat that may be kept. */
   readonly #locks = new Set<Cached>();
   #isNear = false;
   #usedAtMs = -Infinity;
   /**
-   * Until then a caller may come back for a seat that the process has no more. It wants the seat kept, which needs a
-   * stream that was open before its request.
+   * Until this instant the process listens although its last seat has ended. A caller may come back and want its seat
+   * kept, which needs a stream that was open before the caller's request.
    */
   #missedUntilMs = -Infinity;
   #isReading = false;
@@ -97,7 +98,10 @@ export class KeeperWatch {
     );
   }
 
-  /** Whether the process is far, or may become far: no caller uses its seats, and it has heard of others until now. */
+  /**
+   * Whether the process is far or may become far: no caller has used its seats lately, its locks fit into one read, and
+   * its stream is open if it is near.
+   */
   #isQuiet(): boolean {
     return this.#isUnused && this.#locks.size <= MOST_READ && !(this.#isNear && this.#isDeaf);
   }
@@ -117,7 +121,7 @@ export class KeeperWatch {
     if (this.#isNear || this.#locks.size > 0) this.#schedule();
   }
 
-  /** Reads all kept locks. A near keeper whose seats nobody uses any more is far after the answer. */
+  /** Reads all kept locks. If the read is answered, and `#isQuiet` was and is true, the keeper becomes far. */
   async #read(): Promise<void> {
     if (this.#isReading) return;
     this.#isReading = true;
@@ -131,17 +135,17 @@ export class KeeperWatch {
     this.#isReading = false;
     if (this.#isClosed) return;
     if (isAnswered && isQuiet && this.#isQuiet()) this.#listenNoMore();
-    // This read was sent before the last gap.
+    // Events may have been missed after this read was sent, so the read is repeated.
     if (this.#gapCount > gapCount) void this.#read();
   }
 
-  /** Returns false if the store did not answer. */
+  /** Reads these locks. Returns false if the read failed, or if the watch was closed. */
   async #readSome(locks: readonly Cached[], isQuiet: boolean): Promise<boolean> {
     const { process, collection } = this.#surroundings;
     const asked = locks.map((lock) => ({ lock, seats: lock.ownSeats }));
     const names = [...new Set(locks.map(({ name }) => name))];
     const kinds = [...new Set(locks.map(({ seats }) => seats))];
-    // The local state is enough. If it shows a waiter that is rolled back later, the process gives up a seat too early.
+    // Read concern local is enough: if a waiter is rolled back later, the process has only given up a seat too early.
     const outcome = await collection.read(names, keeperProjection(kinds, process), 'local');
     if (outcome.type !== 'done' || this.#isClosed) return false;
     const documents = new Map(outcome.value.map(readForKeeper).map((read) => [read.name, read]));
@@ -165,7 +169,7 @@ export class KeeperWatch {
   }
 }
 
-/** Without events, the process hears of a revocation, or of a lost document, only by its reads and its extensions. */
+/** Whether the read shows the lease of this seat, and does not show a new revocation of the lease. */
 function isAsKnown(seat: OwnSeat, read: LeasesRead | undefined): boolean {
   const lease = read?.leases.find(({ id }) => id === seat.id);
   return lease !== undefined && (lease.ending !== true || seat.wasAskedToRelease);

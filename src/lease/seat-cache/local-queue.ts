@@ -8,7 +8,7 @@ import type { Seat } from '../holding/seat.js';
 
 /** A request that may have to wait in this process. */
 export interface LocalRequest extends ParsedAcquireOptions, CallLimits {
-  /** Called when the request has joined the queue. */
+  /** Called when the request has joined a queue. */
   readonly onQueued?: (() => void) | undefined;
 }
 
@@ -34,12 +34,12 @@ interface Chunk {
   readonly waiting: Set<LocalWaiter>;
 }
 
-/** The callers of one process that wait for a kept seat, first come, first served. */
+/** The callers of one process that wait here for a seat of one lock, first come, first served. */
 export class LocalQueue {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #closing: AbortSignal;
-  /** The chunks in the order of joining; no chunk is empty. */
+  /** The chunks with waiters, in the order of the queue. */
   readonly #chunks = new Set<Chunk>();
   #last: Chunk = { joined: 0, waiting: new Set() };
   #length = 0;
@@ -55,9 +55,9 @@ export class LocalQueue {
   }
 
   /**
-   * Waits for a turn. Resolves with a hold of the seat, or with `undefined` if the caller must ask the server instead.
+   * Waits for a turn. Resolves with a hold of a seat, or with `undefined` if the caller must ask the server instead.
    *
-   * @param timeout - Makes the error of a wait that timed out with `place` callers ahead of it.
+   * @param timeout - Makes the error of a caller that timed out with `place` callers ahead.
    * @throws The error of `timeout`; the reason of the signal; {@link ProviderClosedError}.
    */
   async wait(request: LocalRequest, timeout: (place: number) => Error): Promise<Hold | undefined> {

@@ -1,27 +1,26 @@
 import type { Clock } from '../../clock.js';
 
 /**
- * Whether other callers wait for the lock, so that this process must not go on using its kept seats. `none`: an answer
- * showed that none waits, and since then this process has a lease, so any attempt that has to wait behind it notifies
- * this process. `unknown`: this process does not know, so it keeps no seat. `waiting`: one waits.
+ * Whether others wait for the lock. `none`: an answer showed that none waits. It also showed a lease of this process,
+ * so any later attempt that has to wait behind the lease notifies this process. `unknown`: this process does not know,
+ * so it keeps no seat. `waiting`: one waits.
  */
 type State = 'none' | 'unknown' | 'waiting';
 
-/** The clock, and the instant since which the process has missed no notice of another waiter. */
 interface Hearing {
   readonly clock: Clock;
   /** The instant since which the change stream has been open without a gap; `Infinity` while it is not open. */
   gaplessSinceMs(): number;
 }
 
-/** What this process knows of the callers that wait for a lock whose seats it may keep. */
+/** What this process knows of others that wait for a lock whose seats it may keep. */
 export class OtherWaiters {
   readonly #hearing: Hearing;
   #state: State = 'unknown';
-  /** The sending time of the request whose answer showed that no other process waits. */
+  /** When the last request or read was sent whose answer showed that no other process waits. */
   #noneSinceMs = -Infinity;
   #waitingSinceMs = -Infinity;
-  /** Until then the process relies on its last read, although no events arrive. */
+  /** Until this instant the process relies on its last read, although no events arrive. */
   #reliedUntilMs = -Infinity;
 
   constructor(hearing: Hearing) {
@@ -38,8 +37,8 @@ export class OtherWaiters {
   }
 
   /**
-   * Whether none waits now, as far as the process may rely on what it knows. After a gap in the wake-ups, a newcomer may
-   * have come unnoticed. Then this is true only for a far keeper, until its last read is too old.
+   * Whether none waits now, as far as the process may rely on what it knows. After a gap in the events, a newcomer may
+   * have come unnoticed. The result is then true only for a far keeper, until its last read is too old.
    */
   get isNone(): boolean {
     if (this.#state !== 'none') return false;
@@ -49,7 +48,7 @@ export class OtherWaiters {
 
   /**
    * The answer to a request that was sent at `sinceMs` shows a lease of this process, and that no other process waits.
-   * No effect if a notice that came after the sending says otherwise: it may be newer than the answer.
+   * No effect if a notice of a waiter came after the sending: the notice may be newer than the answer.
    */
   noneSeen(sinceMs: number): void {
     if (this.#state === 'waiting' && sinceMs < this.#waitingSinceMs) return;
@@ -58,8 +57,8 @@ export class OtherWaiters {
   }
 
   /**
-   * A read that was sent at `sinceMs` shows that no other process waits. It prolongs this knowledge, and no more: only
-   * the answer to a request can bring it back.
+   * A read that was sent at `sinceMs` shows that no other process waits. No effect unless `isNone` is true: only the
+   * answer to a request can make `isNone` true again.
    *
    * @param reliedUntilMs - Until when the process relies on the read if no events arrive.
    */

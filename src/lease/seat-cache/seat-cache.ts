@@ -1,5 +1,5 @@
 // Folder `seat-cache`: lets the next caller of the process use a seat without a command to the server, as long as no
-// other process waits for the lock.
+// other process is known to wait for the lock. The option `passes` makes bounded exceptions.
 
 import { LOCK_KINDS } from '../../protocol/lock-document.js';
 import type { SeatRules } from '../../protocol/seats.js';
@@ -27,12 +27,12 @@ export class SeatCache {
     };
   }
 
-  /** Returns the object to acquire the lock through; `undefined` if no seat of the lock is kept or to be kept. */
+  /** Returns the object to acquire the lock through; `undefined`: the caller has to ask the server directly. */
   lock(name: string, seats: SeatRules, keepMs: number): Cached | undefined {
     const key = keyOf(seats.kind, name);
     const known = this.#locks.get(key);
     if (known !== undefined || keepMs === 0) return known;
-    // The cache stores the new lock once it is in use, so a request that is refused before it begins leaves nothing
+    // The cache stores the new object only when the object is in use. So a request that fails before leaves nothing
     // behind.
     return seats.keeping === 'shared'
       ? new CachedReads(name, seats, this.#context)
@@ -40,8 +40,8 @@ export class SeatCache {
   }
 
   /**
-   * A wake-up has reported that another process waits behind a kept seat of this name, or an upgrade of this process is
-   * about to wait for it.
+   * A wake-up tells this process to give back its kept seats of this name, or an upgrade of this process begins and
+   * would wait for the kept read of this process.
    */
   othersWait(name: string): void {
     for (const kind of LOCK_KINDS) this.#locks.get(keyOf(kind, name))?.othersWait();

@@ -9,7 +9,7 @@ interface Ended {
   readonly leaseMs: number;
 }
 
-/** The attempts that ended without a lock. A grant to one of them may still arrive, and then its seat is given back. */
+/** The attempts that ended without a lock. If a grant to one of them still arrives, the granted seat is given back. */
 export class EndedAttempts {
   readonly #ended = new Map<string, Ended>();
 
@@ -21,8 +21,7 @@ export class EndedAttempts {
   }
 
   /**
-   * Forgets the attempt, and returns what is needed to give back its seat. `undefined`: the attempt was not remembered,
-   * or is forgotten already.
+   * Forgets the attempt, and returns what is needed to give back its seat; `undefined`: the attempt is not remembered.
    */
   take(id: string): Ended | undefined {
     const ended = this.#ended.get(id);

@@ -15,7 +15,7 @@ import type { Wait } from './wait.js';
 
 /** Receives the changes of the waits for one lock. */
 interface LockWaitsListener {
-  /** A wait has ended. The wait itself is told its result right after this call. */
+  /** A wait has ended. The wait itself is told its result after this call. */
   ended(wait: Wait, isGranted: boolean): void;
   /** The queue has moved, or one of the waits has joined it. */
   moved(): void;
@@ -25,10 +25,11 @@ interface LockWaitsListener {
  * All waits of this process for one lock. There may be thousands of them, so one look serves all of them, and no
  * operation on one wait iterates over the others.
  *
- * A look is a transition that extends this process's own places. It always writes, so a majority has acknowledged its
- * answer. It also drops what has expired and admits the next waiters, so no other update is needed when a lease
- * expires. The process looks every third of a lease, and when the waiting room asks for a look. It also looks when the
- * earliest lease or place ahead expires: the head at once, each further waiter a little later than the one ahead.
+ * A look is a transition that extends this process's own places. A look always writes, so its answer shows a state that
+ * a majority has acknowledged. A look also drops what has expired and admits the next waiters, so no other update is
+ * needed when a lease expires. The process looks every third of a lease, and when the waiting room asks for a look. It
+ * also looks when the earliest lease or place ahead expires: the head at once, the waiters behind the head a little
+ * later.
  */
 export class LockWaits {
   readonly name: string;
@@ -42,7 +43,7 @@ export class LockWaits {
    * still in flight.
    */
   readonly #queued = new Set<TrackedWait>();
-  /** The queued wait with the lowest known place. When it ends, the next wait in `#queued` follows it. */
+  /** The queued wait that is first in the queue, as far as known. When it ends, the next wait in `#queued` follows. */
   #first: TrackedWait | undefined;
   readonly #lookSchedule: LookSchedule;
   readonly #requestedLook = (): Promise<void> => this.#sendLook();
@@ -99,7 +100,7 @@ export class LockWaits {
   }
 
   /**
-   * The reply to the attempt's own request showed it in the queue.
+   * The reply to the attempt's own request showed the attempt in the queue.
    *
    * @param mustLook - Whether events may have been missed since that request was sent.
    */
@@ -115,7 +116,7 @@ export class LockWaits {
     else this.#armSchedule();
   }
 
-  /** An event reports a grant to this attempt with this token. The token `LOOK_AGAIN` asks for a look. */
+  /** A word reports a grant to this attempt with this token. The token `LOOK_AGAIN` asks for a look. */
   woken(id: string, token: number): void {
     const tracked = this.#waits.get(id);
     if (tracked === undefined) return;
@@ -124,7 +125,10 @@ export class LockWaits {
     else if (tracked.isGrantedBy(token)) this.#acceptGrant(tracked, token);
   }
 
-  /** An update or a read of this process showed a lease of this attempt. Returns whether the attempt waited for it. */
+  /**
+   * An update or a read of this process showed a lease of this attempt. Returns whether this is the grant that the
+   * attempt waited for.
+   */
   leaseSeen(id: string, token: number, endsAt: Moment): boolean {
     const tracked = this.#waits.get(id);
     if (tracked === undefined || !this.#queued.has(tracked) || !tracked.isGrantedBy(token)) return false;
@@ -138,7 +142,7 @@ export class LockWaits {
     const tracked = this.#waits.get(id);
     if (tracked === undefined || !this.#queued.has(tracked)) return;
     this.#queueLength = waiters;
-    // A read may be old. Places only get lower, so a higher place comes from an older state than the known one.
+    // A read may be old. Places only get lower, so a read that shows a higher place is older than what is known.
     if (place < tracked.place) this.#setPlace(tracked, place);
   }
 
@@ -156,7 +160,7 @@ export class LockWaits {
   }
 
   look(): void {
-    // A look in flight was sent before the event that calls for this look, so its answer may be too old.
+    // The answer to a look in flight may be older than the event that calls for this look, so another look must follow.
     this.#mustLookAgain = this.#isLooking;
     if (!this.#isLooking && this.hasQueued) this.#looks.request(this.#requestedLook);
   }

@@ -1,7 +1,7 @@
 /**
- * The most looks that one provider has in flight. When a stream breaks, the process looks at every lock it waits for.
- * Without this limit, thousands of updates at once would delay lease extensions, in the connection pool and on the
- * server.
+ * The most looks that one provider has in flight. After each opening of its change stream, the process looks at every
+ * lock that it waits for. Without this limit, thousands of updates at once would delay lease extensions, in the
+ * connection pool and on the server.
  */
 const MAX_LOOKS_IN_FLIGHT = 8;
 
@@ -10,7 +10,7 @@ export class LookLimiter {
   readonly #requested = new Set<() => Promise<void>>();
   #inFlight = 0;
 
-  /** Calls `look` once, when its turn comes. Further requests before that call change nothing. */
+  /** Calls `look` once, when its turn comes. Further requests of the same look before that change nothing. */
   request(look: () => Promise<void>): void {
     this.#requested.add(look);
     this.#next();

@@ -1,14 +1,14 @@
 import { Backoff } from '../../backoff.js';
 import type { Clock, Timer } from '../../clock.js';
 
-/** When a lease or place ahead has expired, each waiter looks this much later than the waiter ahead of it. */
+/** The waiter at place n looks n times this long after a lease or place ahead has expired, at most `MAX_DELAY_MS`. */
 const DELAY_PER_PLACE_MS = 150;
 const MAX_DELAY_MS = 2_000;
 
 /** The pauses after looks without an answer. */
 const BETWEEN_RETRIES = new Backoff(50, 1_000);
 
-/** Decides when the waits for one lock look next: at the earliest instant that any of the methods below has set. */
+/** Decides when the waits for one lock look next: at the earliest instant that was set since the last look. */
 export class LookSchedule {
   readonly #clock: Clock;
   readonly #look: () => void;
@@ -30,7 +30,7 @@ export class LookSchedule {
 
   /**
    * The earliest lease or place ahead of this place expires at `atMs`. The head looks just after that instant, and the
-   * waiters behind it a little later.
+   * waiters behind the head a little later.
    */
   expiryAt(atMs: number, place: number): void {
     this.#expiryAtMs = atMs + (place === 0 ? 1 : Math.min(DELAY_PER_PLACE_MS * place, MAX_DELAY_MS));
@@ -45,7 +45,7 @@ export class LookSchedule {
     this.#failures = 0;
   }
 
-  /** A look is being sent. It serves every pending reason for a look, and its answer sets the next times. */
+  /** A look is being sent. It serves every pending reason for a look, so all instants are cleared. */
   restart(): void {
     this.cancel();
     this.#extendAtMs = this.#expiryAtMs = this.#retryAtMs = Infinity;

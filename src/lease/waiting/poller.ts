@@ -11,11 +11,11 @@ const MAX_NAMES_PER_READ = 256;
 const GROWTH = 1.6;
 
 /**
- * Finds grants by plain reads of all locks that this process is queued for, while no change stream reports the grants.
- * If there is no change stream, the pauses between the reads grow. If the process is far from its turn, it reads once a
- * second, and first reads only which of the locks have changed since their last read.
+ * Finds grants by plain reads of the locks that this process is queued for. Without a change stream, the pauses between
+ * the reads grow. While the process is far from its turn, it reads once a second. A cheap read then tells first which
+ * locks have changed, and only those are read in full.
  *
- * Grants come from majority reads, because the local state of one member can show a grant that is later rolled back. A
+ * Grants come from majority reads, because a read with read concern local can show a grant that is later rolled back. A
  * read may be old, so a missing entry proves nothing. The poller takes only grants and closer places from a read, and
  * the process looks at a lock if the read lacks one of the process's places.
  */
@@ -29,8 +29,8 @@ export class Poller {
   #pauseMs: number;
   #readAtMs = -Infinity;
   /**
-   * The mark (`readMark`) of each lock at its last read. While the process is far, it does not read a lock with an
-   * equal mark again: no seat was granted since.
+   * The mark of each lock at its last read: a text that changes with every grant. While the process is far, it does not
+   * read a lock in full again before the mark has changed.
    */
   #marks = new Map<string, string>();
   #timer: Timer | undefined;
@@ -55,7 +55,7 @@ export class Poller {
     this.#pauseMs = settings.pollMs.min;
   }
 
-  /** Plans the next read anew: a wait has begun, the process has become near or far, or there is no stream. */
+  /** Plans the next read anew: a wait has begun, the process may have become near or far, or there is no stream. */
   hurry(): void {
     this.#pauseMs = this.#settings.pollMs.min;
     if (!this.#isReading) this.#schedule();
@@ -80,7 +80,7 @@ export class Poller {
       phaseMs === undefined
         ? this.#pauseMs * (0.75 + Math.random() / 4)
         : untilReadMs(phaseMs, this.#collection.serverClock.nowMs(), nowMs - this.#readAtMs);
-    // A new wait must not postpone the read that earlier waits already have scheduled.
+    // A new wait must not postpone the read that is scheduled for earlier waits.
     this.#timerAtMs = phaseMs === undefined ? Math.min(nowMs + pauseMs, pendingAtMs) : nowMs + pauseMs;
     this.#timer = this.#clock.at(this.#timerAtMs, () => void this.#poll());
   }
@@ -103,12 +103,12 @@ export class Poller {
     this.#schedule();
   }
 
-  /** Reads the locks whose mark is not the one in `marks`. Returns false if the store did not answer. */
+  /** Reads the locks whose stored mark is not the one in `marks`. Returns false if a read failed. */
   async #readMoved(names: readonly string[], marks: ReadonlyMap<string, string>): Promise<boolean> {
     const marked = names.filter((name) => marks.has(name));
     const moved = new Set(names);
     if (marked.length > 0) {
-      // The local state is enough: this read decides only which locks need a majority read.
+      // Read concern local is enough: this read decides only which locks need a majority read.
       const outcome = await this.#collection.read(marked, MARK_PROJECTION, 'local');
       if (outcome.type !== 'done') return this.#failed(outcome);
       for (const document of outcome.value) {
@@ -121,7 +121,7 @@ export class Poller {
     return moved.size === 0 || (await this.#read([...moved]));
   }
 
-  /** Returns false if the store did not answer. */
+  /** Reads these locks in full. Returns false if the read failed. */
   async #read(names: readonly string[]): Promise<boolean> {
     const projection = pollProjection(this.#kinds, this.#process);
     const outcome = await this.#collection.read(names, projection, 'majority');

@@ -27,8 +27,8 @@ export class TrackedWait {
   #earlyToken = 0;
   #isLookAskedEarly = false;
   /**
-   * The earliest instant at which the place or the granted lease can end, by the last answer. It is counted from just
-   * before the request for that answer was sent.
+   * The earliest instant at which the place or the granted lease can end, as far as answers have shown. Each answer
+   * counts from just before its request was sent.
    */
   #endsAt: Moment = LONG_AGO;
 
@@ -39,7 +39,7 @@ export class TrackedWait {
   }
 
   /**
-   * Whether a grant with this token is for this wait: its token must be above the fence of every reply that showed the
+   * Whether a grant with this token is for this wait: the token must be above the fence of every reply that showed the
    * attempt queued. Tokens rise in the order of the grants (S3), so such a grant came after these replies.
    */
   isGrantedBy(token: number): boolean {
@@ -52,7 +52,7 @@ export class TrackedWait {
     this.#isLookAskedEarly ||= token === LOOK_AGAIN;
   }
 
-  /** The token of a grant that was reported early; `undefined`: none, or only one for an earlier hold. */
+  /** The token of a grant for this wait that was reported early; `undefined`: there is none. */
   get earlyGrant(): number | undefined {
     return this.isGrantedBy(this.#earlyToken) ? this.#earlyToken : undefined;
   }
@@ -75,8 +75,8 @@ export class TrackedWait {
   }
 
   /**
-   * The deadline of the hold that follows from the last answer. The report of a grant may tell no expiry; the granted
-   * seat keeps the expiry of the place.
+   * The deadline of the hold after a grant, as far as answers have shown. The event of a grant tells no expiry, but the
+   * granted seat keeps the expiry of the place.
    */
   get deadline(): Moment {
     return deadlineBefore(this.#endsAt, this.wait.terms);

@@ -3,7 +3,7 @@ import type { LeaseTerms } from '../../options/provider-options.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { SeatRules } from '../../protocol/seats.js';
 
-/** One attempt that waits, as the waiting room needs to know it. */
+/** What the waiting room knows of an attempt that waits. */
 export interface Waiting {
   readonly name: string;
   readonly seats: SeatRules;
@@ -22,7 +22,7 @@ export interface Waiting {
  */
 export interface Wait extends Waiting {
   granted(token: number, deadline: Moment): void;
-  /** The place in the queue is gone. The request must start a new attempt, under a new id. */
+  /** The place in the queue, or the pending upgrade, is gone. A request then makes a new attempt, under a new id. */
   lapsed(): void;
   failed(error: unknown): void;
   /** Reports the place after each reply that shows the attempt in the queue. */

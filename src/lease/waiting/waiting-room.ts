@@ -1,7 +1,7 @@
-// Folder `waiting`: keeps the places of waiting attempts alive, and finds out when they are granted: by the change
-// stream, by polling or by looks. One wait lives in several objects:
+// Folder `waiting`: keeps the places of waiting attempts alive, and finds out when an attempt is granted its seat: by
+// the change stream, by polling or by looks. One wait lives in several objects:
 //
-// - `Waiting` (wait.ts) is what the attempt says of itself; `Wait` adds how it is told its end.
+// - `Waiting` (wait.ts) is what the attempt says of itself; `Wait` adds how the attempt is told its place and its end.
 // - `TurnWait` (turn.ts) is the wait as the acquisition or the upgrade sees it: a promise of its end.
 // - `TrackedWait` (tracked-wait.ts) knows which grants are for it, and when its place ends.
 // - `LockWaits` (lock-waits.ts) has the tracked waits of one lock, sends their looks and ends them.
@@ -34,22 +34,22 @@ export interface WakeSource {
   listen(listening: boolean, lingerMs?: number): void;
 }
 
-/** The poller, as the waiting room sees it: it reads where no change stream is open. */
+/** The poller, as the waiting room sees it. */
 export interface Polls {
   /**
-   * Makes the poller plan its next read anew: a wait has begun, the process has become near or far, or there is no
+   * Makes the poller plan its next read anew: a wait has begun, the process may have become near or far, or there is no
    * stream.
    */
   hurry(): void;
 }
 
-/** Handles the wake-ups that match no current wait. */
+/** Hears of wake-ups for ended attempts, for holds and for kept seats, and of gaps in the events. */
 export interface UnmatchedWakeups {
   /** An attempt that ended without a lock was granted a seat. The seat must be given back. */
   onUnclaimed(name: string, seats: SeatRules, id: string, leaseMs: number): void;
   /** The process has to ask the server about the lease of this attempt. */
   onAskedToConfirm(id: string): void;
-  /** Another process waits behind a seat that this process keeps, or may keep. */
+  /** The process must give back its kept seats of this lock: an attempt waits, or a new limit is exceeded. */
   onOthersWait(name: string): void;
   /** Events may have been missed. */
   onGap(): void;
@@ -70,10 +70,10 @@ export class WaitingRoom implements WakeListener {
   readonly #ended = new EndedAttempts();
   #wakeups!: WakeSource;
   #polls!: Polls;
-  /** How far the waits were from their turns at the last decision; `undefined` while nothing waits. */
+  /** What the last `#decide` found; `undefined`: nothing waits, and this process is no near keeper. */
   #distance: Distance | undefined;
   #isKeeperNear = false;
-  /** The stream stays open until then, because the next wait may begin soon. */
+  /** After the last wait the stream stays open until this instant, because the next wait may begin soon. */
   #lingerUntilMs = -Infinity;
   #timer: Timer | undefined;
 
@@ -103,12 +103,12 @@ export class WaitingRoom implements WakeListener {
     this.#decide();
   }
 
-  /** The locks that the poller must read: those that an attempt is queued for, while no stream reports their grants. */
+  /** The locks that the poller must read: all that an attempt is queued for, while `isToPoll` is true. */
   get namesToPoll(): readonly string[] {
     return this.isToPoll ? [...this.#queued] : [];
   }
 
-  /** Whether the poller has locks to read. */
+  /** Whether the poller has locks to read: an attempt is queued, and the process polls or is far. */
   get isToPoll(): boolean {
     return this.#queued.size > 0 && (this.#wakeups.isPolling || this.#distance?.type === 'far');
   }
@@ -127,8 +127,8 @@ export class WaitingRoom implements WakeListener {
   }
 
   /**
-   * Registers an attempt before its request is sent. An event may report the grant before the reply, and must not be
-   * missed (L2).
+   * Registers an attempt before its request is sent. An event may report the grant before the reply arrives, and must
+   * not be missed (L2).
    */
   enter(wait: Wait): void {
     let lock = this.#locks.get(wait.name);
@@ -156,7 +156,7 @@ export class WaitingRoom implements WakeListener {
     this.#waitEnded(wait, remember);
   }
 
-  /** The reply to the attempt's own request showed it in the queue. */
+  /** The reply to the attempt's own request showed the attempt in the queue. */
   queued({ name, id }: Wait, place: Place, reply: Reply, sentAt: Moment): void {
     const lock = this.#locks.get(name);
     if (lock?.has(id) !== true) return;
@@ -178,8 +178,8 @@ export class WaitingRoom implements WakeListener {
     for (const word of wake) {
       const parsed = readWakeWord(this.#process, word);
       if (parsed === undefined) continue;
-      // For a hold, `LOOK_AGAIN` says that its lease was revoked. This process sent that revocation, so it asks the
-      // server about its holds anyway.
+      // For a hold, `LOOK_AGAIN` reports a revocation of its lease or a call for a run. Here this process has sent the
+      // revocation or the call itself, and tells its own holds directly.
       if (parsed.token !== LOOK_AGAIN || this.#locks.get(name)?.has(parsed.id) === true) {
         this.onWoken(name, parsed.id, parsed.token);
       }
@@ -187,8 +187,8 @@ export class WaitingRoom implements WakeListener {
   }
 
   /**
-   * A majority read showed these leases of this process. Returns whether a wait of this room has waited for one of
-   * these leases.
+   * A majority read showed these leases of this process. Returns whether one of these leases is a grant that an attempt
+   * waited for.
    */
   seen({ name, leases, nowMs, waiting, place, waiters }: Poll, sentAt: Moment): boolean {
     const isAwaited = this.#leasesSeen(name, leases, nowMs, sentAt);
@@ -279,7 +279,7 @@ export class WaitingRoom implements WakeListener {
 
   /**
    * A process that becomes near listens at once. A process that becomes far goes on listening until a read has shown
-   * that nothing has moved: in a long queue, a waiter learns of movement only by a read.
+   * that nothing has moved: no event tells a waiter that the waiters ahead have moved.
    */
   #decide(): Distance | undefined {
     this.#timer?.cancel();

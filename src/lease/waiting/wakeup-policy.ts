@@ -1,15 +1,15 @@
 /**
  * Decides whether a process listens to its change stream or reads its places, from what it knows of its waits.
  *
- * An open change stream costs the server about 30 µs of processor time for every write in the whole replica set, so
- * standbys must not listen for ever. A wait is *near* if its turn may come at any moment: it is the head of its queue,
- * or its queue has moved lately. All other waits are *far*: their process reads its places once a second, and listens
- * again as soon as it sees a queue move.
+ * An open change stream costs the server about 30 µs of processor time for every write in the whole replica set, so a
+ * process that waits must not listen for ever. A wait is *near* if its turn may come soon: it is the head of its queue,
+ * or its queue has moved lately. All other waits are *far*. A process without a near wait reads its places once a
+ * second, and listens again as soon as it sees a queue move.
  */
 
 /** What is known of the waits of this process for one lock. */
 export interface QueuePosition {
-  /** The lowest place of these waits. It is 0 for the head, and for an upgrade, because no waiter is ahead of it. */
+  /** The lowest place of these waits: 0 for the head, and for an upgrade, which no waiter precedes. */
   readonly place: number;
   /** The length of the queue, including the waiters of other processes. */
   readonly waiters: number;
@@ -31,9 +31,9 @@ export const READ_EVERY_MS = 1_000;
 const STEP_MS = 8;
 
 /**
- * How long a queue must not have moved, and a kept seat not have been used, before it counts as quiet. In a queue that
- * moves faster than once a second, a far process would slow the queue down: each hand-over could take up to a second. So
- * it is a second at least, even if `wakeIdleMs` is shorter.
+ * A queue counts as quiet if it has not moved for this time, and a kept seat if it has not been used for this time. In
+ * a queue that moves faster than once a second, a far process would slow the queue down: each hand-over could take up
+ * to a second. So the time is a second at least, even if `wakeIdleMs` is shorter.
  */
 export const quietMsFor = (wakeIdleMs: number): number => Math.max(wakeIdleMs, READ_EVERY_MS);
 
@@ -66,8 +66,9 @@ const phaseOf = ({ place, waiters }: QueuePosition): number =>
   place * Math.min(STEP_MS, READ_EVERY_MS / Math.max(waiters, 1));
 
 /**
- * How long a far process waits until its next read. Two reads are at least half a second apart. The phase may move back
- * a little, because queues change and the server's clock is only estimated; such a shift must not cause two reads.
+ * How long a far process waits until its next read, in ms. Two reads are at least half a second apart: the phase may
+ * move back a little, because queues change and the server's clock is only estimated, and such a shift must not cause a
+ * second read.
  */
 export function untilReadMs(phaseMs: number, serverMs: number, sinceReadMs: number): number {
   const pauseMs = Math.max(0, READ_EVERY_MS / 2 - sinceReadMs);
