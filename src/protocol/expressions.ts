@@ -1,6 +1,6 @@
 import { DOCUMENT_VERSION } from './lock-document.js';
 
-// Aggregation expressions as plain values. Every update and every projection is put together from them.
+// Builders of MongoDB aggregation expressions, which are plain values here.
 
 export type Expression =
   | string
@@ -18,10 +18,10 @@ export type Stage = Readonly<Record<string, Expression>>;
 
 export const NOW = '$$NOW';
 
-/** A value that a caller has given. The server never reads a literal as a path or an operator (E25). */
+/** The value itself. The server reads no text in it as a field path or an operator (E25). */
 export const literal = (value: Expression): Expression => ({ $literal: value });
 
-/** An attempt id as a value. The ids of this library do not look like paths, but a stored id may (E25). */
+/** An attempt id as a value. A stored id may begin with `$`, and the server would read that as a field path (E25). */
 export const idText = (id: string): Expression => (id.startsWith('$') ? literal(id) : id);
 
 export const EMPTY_OBJECT: Expression = literal({});
@@ -52,7 +52,7 @@ export function isOneOfMany(value: Expression, strings: readonly string[]): Expr
   return isBetween(value, sorted);
 }
 
-/** A binary search in these strings. They are in the order of their bytes, in which the server compares strings. */
+/** A binary search. The strings are in the order of their UTF-8 bytes, because the server compares strings that way. */
 function isBetween(value: Expression, sorted: readonly string[]): Expression {
   const half = sorted.length >> 1;
   const { [half]: middle } = sorted;
@@ -85,7 +85,7 @@ export const typeOf = (value: Expression): Expression => ({ $type: value });
 /** A lease or a waiter is live as long as its expiry is ahead of the server's clock. */
 export const isLive = (expiresAt: Expression): Expression => ({ $gt: [expiresAt, NOW] });
 
-/** The server time one lease from now, but never before the stored expiry: the clock may have stepped back (E9). */
+/** The server time `leaseMs` from now; not before the stored expiry, even if the clock has stepped back (E9). */
 export const leaseFromNow = (expiresAt: Expression, leaseMs: Expression): Expression => ({
   $max: [expiresAt, { $add: [NOW, leaseMs] }],
 });
@@ -97,14 +97,14 @@ export const leaseFromNow = (expiresAt: Expression, leaseMs: Expression): Expres
 export const CLOCK_TOKEN: Expression = { $multiply: [{ $toLong: NOW }, 1_000] };
 
 /**
- * The token of the next grant, above the fence and above the clock. `offset` is added if one update gives several
- * tokens.
+ * The next token, above the fence and above `CLOCK_TOKEN`. If several attempts enter at once, each gets another
+ * `offset`.
  */
 export const nextToken = (...offset: readonly Expression[]): Expression => ({
   $add: [{ $max: ['$fence', CLOCK_TOKEN] }, ...offset, 1],
 });
 
-/** Whether an upsert has just created the document: it has nothing but its name. */
+/** Whether an upsert has just created the document, so that `_id` is its only field. */
 export const IS_NEW: Expression = equal('$$ROOT', { _id: '$_id' });
 
 /** The stored queue as an array of `{ k: attempt id, v: waiter }`; empty if the stored value is no object. */
@@ -112,8 +112,9 @@ export const STORED_WAITERS: Expression = when(hasType('$queue', 'object'), { $o
 
 /**
  * For each field of this object, in their order, an object `{ k, v }`: `v` is `true` if the field has one of these
- * names, else the field's value. The names that the object does not have come last. This takes one pass over the fields
- * and the names: `$in` would compare each field with all names, and dynamic paths need MongoDB 7.2.
+ * names, else the field's value. The names that the object does not have come last, also with `true`. This takes one
+ * pass over the fields and the names. `$in` would compare each field with all names, and `$getField` takes a computed
+ * name only from MongoDB 7.2 on.
  */
 export const marked = (object: Expression, names: readonly string[]): Expression => ({
   $objectToArray: merge(object, literal(Object.fromEntries(names.map((name) => [name, true])))),
@@ -123,7 +124,7 @@ export const at = (array: Expression, index: Expression): Expression => ({ $arra
 
 export const indexesOf = (array: Expression): Expression => ({ $range: [0, { $size: array }] });
 
-/** The fields that all kinds of locks share, except the queue, and their types, as pairs for `match`. */
+/** Conditions on the fields that all kinds of locks share, except `kind` and `queue`, as pairs for `match`. */
 export const SHAPE_BESIDE_QUEUE: readonly (readonly [Expression, Expression])[] = [
   ['$v', DOCUMENT_VERSION],
   [typeOf('$fence'), 'long'],
@@ -131,13 +132,13 @@ export const SHAPE_BESIDE_QUEUE: readonly (readonly [Expression, Expression])[] 
   [typeOf('$purgeAt'), 'date'],
 ];
 
-/** `SHAPE_BESIDE_QUEUE` and the type of the queue. */
+/** `SHAPE_BESIDE_QUEUE`, and that the queue is an object. */
 export const COMMON_SHAPE: readonly (readonly [Expression, Expression])[] = [
   ...SHAPE_BESIDE_QUEUE,
   [typeOf('$queue'), 'object'],
 ];
 
-/** Tokens are exact only below 2^53. */
+/** A process reads tokens as JavaScript numbers, which are exact only below 2^53. */
 export const FENCE_IN_RANGE: readonly Expression[] = [
   { $gte: ['$fence', 0] },
   { $lt: ['$fence', Number.MAX_SAFE_INTEGER] },

@@ -1,8 +1,8 @@
 // Folder `protocol`: what is stored for a lock, and which updates may change it. The code here only computes values; it
-// uses neither the driver nor a clock. This file has the shape of the document; docs/protocol.md describes its fields
-// and rules.
+// uses neither the driver nor a clock. This file has the shapes of leases and waiters; docs/protocol.md describes the
+// whole document and the rules.
 //
-// Comments cite some facts by number: docs/protocol.md lists the invariants (S1, L3 …) and the cases (E1, E2 …), and
+// Comments cite some facts by number: docs/protocol.md lists the invariants (S1, L3 …) and the hazards (E1, E2 …), and
 // docs/guarantees.md lists the bounds (B1 …).
 
 /**
@@ -16,7 +16,7 @@ export const LOCK_KINDS: readonly LockKind[] = ['mutex', 'reader-writer', 'semap
 /** The version of the document's shape that this code reads and writes. A document of another version is corrupt. */
 export const DOCUMENT_VERSION = 1;
 
-/** The bounds of a lease, requested or stored: 100 ms to 24 h. */
+/** The bounds of `leaseMs`, requested or stored: 100 ms to 24 h. */
 export const MIN_LEASE_MS = 100;
 export const MAX_LEASE_MS = 86_400_000;
 
@@ -27,14 +27,15 @@ export const MAX_LEASE_MS = 86_400_000;
 export type Mode = 'read' | 'upgradeable' | 'write';
 
 /**
- * The most jobs of one election. The document never drops a job: the instants of a dropped job could be claimed again.
+ * The most jobs in the list `claims` of an election, and in its list `calls`. No update drops a job: the instants of a
+ * dropped job could be claimed again.
  */
 export const MAX_JOBS = 1_000;
 
 /** The upper bound of a semaphore's limit, and of the permits of one request. */
 export const MAX_LIMIT = 2_147_483_647;
 
-/** The most tokens that one grant reserves: 1,000 tokens take up one millisecond of `CLOCK_TOKEN`. */
+/** The most tokens that one grant reserves beyond its own. `CLOCK_TOKEN` rises by as much in one millisecond. */
 export const MAX_KEEPS = 1_000;
 
 /** The fields that a waiter and its lease have in common. */
@@ -49,15 +50,16 @@ export interface EntryFields {
   /** Semaphore only. */
   readonly permits?: number;
   /**
-   * The number of tokens that the grant reserves beyond its own. A reader-writer lock reserves none, even if the number
-   * is above 0. For every kind, a number above 0 says that the process may keep the seat between its callers. An
-   * update that does not grant a request of another process, or an upgrade, then names the lease in `wake`.
+   * The number of tokens that the grant reserves beyond its own; in a reader-writer lock, the grant reserves none. A
+   * number above 0 also says that the process may keep the seat between its callers, until `wake` names the lease with
+   * `OTHERS_WAIT`.
    */
   readonly keeps?: number;
   /** Election only. */
   readonly candidateId?: string;
+  /** Election only. */
   readonly value?: string;
-  /** Election only: the time that the grant adds at the end of the lease. The lease of a waiter does not include it. */
+  /** Election only: the time that the grant adds to `leaseMs` and `expiresAt`. Those of a waiter do not include it. */
   readonly transitionMs?: number;
 }
 
@@ -66,13 +68,16 @@ export interface Lease extends EntryFields {
   readonly id: string;
   readonly token: number;
   readonly acquiredAt: Date;
-  /** The number of the last change of mode that was applied. A change with this number or a lower one does nothing. */
+  /**
+   * The number of the last change of mode that this lease has seen, a failed upgrade included. A change with this
+   * number or a lower one does nothing.
+   */
   readonly change?: number;
   /** The token of the grant, stored when a change of mode replaces `token`. */
   readonly firstToken?: number;
   /** This upgradeable lease waits for the other readers to leave. */
   readonly upgrading?: boolean;
-  /** The operation `ask` sets it: the lease is not extended any more, and ends at its release or its expiry. */
+  /** Set by the operation `ask`: the lease is not extended any more, and ends at its release or its expiry. */
   readonly ending?: boolean;
   readonly endingWhy?: string;
   /** Leader only: the nonce of the last call of a job in the leader's term. The read after an extension shows it. */
@@ -80,21 +85,21 @@ export interface Lease extends EntryFields {
 }
 
 /**
- * The time for which a lease or a place goes on after `nowMs` of the server's clock, in ms; at most one lease. An
- * expiry further ahead was written before the server's clock stepped back. Such an expiry may pass at once when the
- * clock is set right (E9).
+ * The time from `nowMs`, by the server's clock, to the end of a lease or a place, in ms; at most `leaseMs`. An expiry
+ * further ahead was written before the server's clock stepped back. Such an expiry may pass at once when the clock is
+ * set right (E9).
  */
 export const leftMs = (expiresAt: Date, nowMs: number, leaseMs: number): number =>
   Math.min(expiresAt.getTime() - nowMs, leaseMs);
 
 /**
- * The time for which the holder may rely on the lease, in ms. A leader may not rely on the last `transitionMs` of its
- * lease, which are the transition of the election.
+ * The part of `leftMs` that counts for the holder. A leader may not rely on the last `transitionMs` of its lease, which
+ * are the transition of the election.
  */
 export const countedLeftMs = ({ expiresAt, leaseMs, transitionMs = 0 }: Lease, nowMs: number): number =>
   leftMs(expiresAt, nowMs, leaseMs) - transitionMs;
 
-/** A place in the queue, stored under its attempt id. It has a lease of its own, so that a dead waiter lapses (E5). */
+/** A place in the queue, stored under its attempt id. It expires by itself if its process dies (E5). */
 export interface Waiter extends EntryFields {
   readonly since: Date;
 }

@@ -16,7 +16,7 @@ export interface Request extends Demand {
   readonly notAfter: Date;
   /** The most holders and waiters that the lock may have, this attempt included. */
   readonly maxMembers: number;
-  /** The time for which the document outlives its last lease. */
+  /** The least time for which the document is kept after its last lease could have ended. */
   readonly retentionMs: number;
 }
 
@@ -26,13 +26,13 @@ export interface Demand {
   readonly mode?: Mode | undefined;
   /** Semaphore only. */
   readonly permits?: number | undefined;
-  /** Semaphore only: the limit of a new document. */
+  /** Semaphore only: the limit of a new document. `mustMatch` and `setsLimit` use it for a stored document, too. */
   readonly limit?: number | undefined;
   /**
    * Semaphore only: if another limit is stored, an idle lock takes over `limit`, and a lock in use refuses the request.
    */
   readonly mustMatch?: boolean | undefined;
-  /** Semaphore only: stores `limit`. */
+  /** Semaphore only: if the request is not refused, it stores `limit`. */
   readonly setsLimit?: boolean | undefined;
   /** Election only: the candidate. */
   readonly candidateId?: string | undefined;
@@ -63,14 +63,14 @@ export type Operation =
   | { readonly type: 'cancel'; readonly id: string }
   /** Removes a lease or a waiter. */
   | { readonly type: 'leave'; readonly id: string }
-  /** Extends leases and places, each by its own stored `leaseMs`. The `leaseMs` here is the longest of them. */
+  /** Extends leases and places, each by its own stored `leaseMs`. The `leaseMs` here is the longest one requested. */
   | {
       readonly type: 'extend';
       readonly ids: readonly string[];
       readonly leaseMs: number;
       readonly retentionMs: number;
       /**
-       * Never used twice, so that the update is a real write: an isolated old primary acknowledges an update that
+       * Never used twice, so that each update changes the document: an isolated old primary acknowledges an update that
        * changes nothing.
        */
       readonly nonce: string;
@@ -91,7 +91,7 @@ export interface RaiseFence {
   readonly type: 'raiseFence';
   readonly id: string;
   readonly token: number;
-  /** Never used twice, like the nonce of `extend`. */
+  /** Never used twice, so that each update changes the document. */
   readonly nonce: string;
 }
 
@@ -100,7 +100,7 @@ export type OwnOperation = Exchange | Resize | HandOver | Claim | Conclude | Cal
 
 /**
  * Changes the mode of a lease of a reader-writer lock: an upgrade, its cancel, or a downgrade. The number `change`
- * rises with each change of one lease, so a late or repeated exchange does nothing.
+ * rises with each change of one lease, so a repeat does nothing, and neither does a copy of an earlier change.
  */
 export interface Exchange {
   readonly type: 'exchange';
@@ -110,9 +110,9 @@ export interface Exchange {
   /** Upgrade only. True: the upgrade waits for the other readers to leave; false: it is a single try. */
   readonly waits: boolean;
   /**
-   * Upgrade only: the token that the process knows. If the stored lease has the mode `write`, and its token is not
-   * higher than this one, the lease gets a new token. The process has given up the write since it got the old token,
-   * and a resource has to tell the new writes from the old ones.
+   * Upgrade only: the last token that the process knows. If the stored lease has the mode `write` and no higher token,
+   * the process has given up that write by a downgrade that never arrived. Then the lease gets a new token, because a
+   * resource has to tell the new writes from the old ones.
    */
   readonly knownToken?: number | undefined;
 }
@@ -136,24 +136,26 @@ export interface HandOver {
 }
 
 /**
- * Claims an instant of a job of an election, for the term with this id and token. The claim is applied only if the term
- * may still claim, the last claimed instant is `after`, `instant` is later than `after`, and the server's clock has
- * reached `instant` (`ClaimOutcome` has all conditions).
+ * Claims an instant of a job of an election, for the term with this id and token. `ClaimOutcome` lists the reasons for
+ * which the claim is not applied.
  */
 export interface Claim {
   readonly type: 'claim';
   readonly id: string;
-  /** The token of the term. A late copy of its request may be elected after it: the same id, but another token. */
+  /**
+   * The token of the term. If a late copy of the same request is elected after the term, the new term has the same `id`
+   * but another token.
+   */
   readonly token: number;
   readonly job: string;
   readonly instant: Date;
   /** The last claimed instant of the job, as far as the process knows; `null`: none. */
   readonly after: Date | null;
-  /** The same for every repeat. A repeat gets the answer of the first copy. */
+  /** The same for every repeat. By it, the server knows the repeat of the last claim, and answers `claimed` again. */
   readonly claimId: string;
-  /** Never used twice, like the nonce of `extend`. */
+  /** Never used twice, so that each update changes the document. */
   readonly nonce: string;
-  /** The anchor to store if the job has none; by default the instant. */
+  /** The instant from which a fixed rate counts, stored if the job has none; by default `instant`. */
   readonly anchor?: Date | undefined;
   /** Whether a run begins with this claim. False, the default: the claim only records that the instant is over. */
   readonly runs?: boolean | undefined;
@@ -174,7 +176,7 @@ export interface Conclude {
   readonly job: string;
   readonly instant: Date;
   readonly outcome: RunOutcome;
-  /** Never used twice, like the nonce of `extend`. */
+  /** Never used twice, so that each update changes the document. */
   readonly nonce: string;
 }
 
@@ -184,11 +186,12 @@ export interface Call {
   readonly job: string;
   /**
    * The number of the last call, as far as the process knows. The call is new only if this is still the last number, so
-   * a repeat adds no call. `null`: only asks for the numbers.
+   * a repeat adds no call. `null`: stores no call, and only asks for the numbers of the last call and the last claimed
+   * call.
    */
   readonly since: number | null;
   /** The server time until which the call may be claimed. A copy that arrives later must not ask for a run. */
   readonly until: Date;
-  /** Never used twice, like the nonce of `extend`. */
+  /** Never used twice, so that each update changes the document. */
   readonly nonce: string;
 }

@@ -12,22 +12,20 @@ export type Keeping = 'never' | 'passed' | 'shared';
 /**
  * The rules of one kind of lock: how its leases are stored, and which of the waiters may enter.
  *
- * Everything else of a transition (expiry, queue, tokens, wake-ups, purging) is the same for all kinds, and the shared
- * code never asks for the kind. Only the kind takeover names the seat fields of each kind. A new kind of lock adds one
- * object of this shape, its fields in the kind takeover, and a class for its callers.
+ * Everything else of a transition (expiry, queue, tokens, wake-ups, purging) is the same for all kinds. Only the kind
+ * takeover has to know the seat fields of every kind.
  *
- * The same paths (`$holder` …) read the stored document and, between the stages of a transition, its state
- * (`transition`).
+ * A path such as `$holder` means a field of the stored document. Between the stages of a transition it means a field of
+ * the *state*, the temporary form of the document (`transition`).
  */
 export interface SeatRules {
   readonly kind: LockKind;
 
-  /** How a process can keep a seat between its callers. */
   readonly keeping: Keeping;
 
   /**
-   * Whether the stored document forbids keeping a seat for another reason than a waiter of another process; `null`:
-   * never.
+   * Apart from a waiter of another process: the condition on the stored document that forbids keeping a seat; `null`:
+   * there is none.
    */
   readonly endsKeeping: Expression | null;
 
@@ -37,34 +35,34 @@ export interface SeatRules {
   /** Whether a waiter that is not the first of the queue may enter. */
   readonly mayOvertake: boolean;
 
-  /** The fields of a waiter and its lease that only this kind has. */
+  /** Further fields that a grant copies into the lease, from the waiter or from the lease that it upgrades. */
   readonly ownFields: readonly string[];
 
-  /** The field of a waiter whose value a grant adds to the lease. With `null`, a grant keeps the waiter's `leaseMs`. */
+  /** The field of a waiter whose value a grant adds to `leaseMs` and `expiresAt`; `null`: a grant adds nothing. */
   readonly lengthenedBy: 'transitionMs' | null;
 
-  /** The seat fields of a vacant lock that these operations create. */
+  /** The seat fields of the vacant lock that these operations create. */
   vacant(operations: readonly Operation[]): Fields;
 
-  /** Whether the stored seat fields are well-formed: right types and ranges. It never fails, whatever is stored. */
+  /** Whether the stored fields of this kind have the right types and ranges. It never fails, whatever is stored. */
   readonly wellFormed: Expression;
 
   /** Conditions on the waiter `$$this`: it has the fields that this kind computes with. */
   readonly isWaiter: readonly Expression[];
 
-  /** The seat fields of `$was` without the expired leases. */
+  /** The seat fields of the stored document (`$was` in the state), without the expired leases. */
   readonly live: Fields;
 
   /** Fields that follow from other fields. Every transition writes them anew. */
   readonly derived: Fields;
 
-  /** The leases of a stored document as an array. It is an array even if the document is corrupt. */
+  /** The leases of a stored document, as an array even if the document is corrupt. */
   readonly stored: Expression;
 
   /** The stored values where leases should be, unchecked. */
   leasesIn(document: StoredFields): readonly unknown[];
 
-  /** The projection of a reply: the leases of these attempts, a few others, and the counts over all leases. */
+  /** The seat fields of a reply's projection. A list of leases is cut to those of these attempts and a few others. */
   shown(ids: readonly string[]): Fields;
 
   /** Reads what `shown` projected, unchecked. */
@@ -106,7 +104,7 @@ export interface SeatRules {
   /** Stages before a request is queued. `$isAccepted` says whether the request has met its conditions. */
   beforeQueued(request: Request): readonly Stage[];
 
-  /** Whether the request would enter at once if the queue is empty. */
+  /** Whether the request would enter at once if the queue were empty. */
   hasRoomFor(request: Request): Expression;
 
   /** The seat fields after the leases at this path (an array) have entered. */
@@ -118,7 +116,7 @@ export interface SeatRules {
   /** The seat fields without the leases of these attempts. */
   evict(ids: readonly string[]): Fields;
 
-  /** The seat fields with these leases extended, as far as they are live and not ending. */
+  /** The seat fields with these leases extended, except those that have expired, are ending, or whose term is over. */
   extend(ids: readonly string[]): Fields;
 
   /** The seat fields with these leases marked as ending, for this reason. */
@@ -135,15 +133,15 @@ type Pairs = readonly (readonly [Expression, Expression])[];
 
 /** The parts of a kind that `fastPath` needs. */
 export interface Uncontended {
-  /** Paths, and the values that they have in a vacant lock. */
+  /** Expressions, and the values that they have in a vacant lock. */
   readonly vacant: Pairs;
   /** Further conditions on a vacant lock that must hold for this request to enter. */
   conditions(request: Request): readonly Expression[];
   /** The seat fields of a vacant lock with this one lease. */
   taken(lease: Expression, request: Request): Fields;
-  /** The projection of the seat fields, with one lease at most. */
+  /** The projection of the seat fields. Of a list of leases, it shows only the first one. */
   readonly fields: Fields;
-  /** Whether the lock has one lease, which belongs to one of these attempts. It never fails, whatever is stored. */
+  /** Whether the lock has exactly one lease, of one of these attempts. It never fails, whatever is stored. */
   heldByOneOf(ids: readonly Expression[]): Expression;
   /** The id of the only lease. */
   readonly id: Expression;
@@ -157,7 +155,7 @@ export interface Uncontended {
 
 export type StoredFields = Readonly<Record<string, unknown>>;
 
-/** The part of a reply about the seats. No value in it is checked for its type. */
+/** The part of a reply about the seats. The types of the values are not checked. */
 export interface Shown {
   readonly leases: readonly unknown[];
   /** The number of all leases, shown or not. `undefined`: all leases are shown. */

@@ -16,7 +16,7 @@ import { MAX_LEASE_MS, MIN_LEASE_MS } from './lock-document.js';
 
 // Expressions about one stored lease. `at` is the path to it: a field, or `$$this` for an element of an array.
 
-/** Whether the value is a lease. `own` are further values that its kind of lock requires. */
+/** Whether the value is a well-formed lease. `own` has further pairs for `match` that its kind of lock requires. */
 export const isLeaseAt = (at: string, own: readonly (readonly [Expression, Expression])[] = []): Expression =>
   all(
     match([
@@ -45,7 +45,7 @@ export const firstTokenAt = (at: string): Expression => ({
 export const isExtendable = (at: string): Expression =>
   all(isLive(`${at}.expiresAt`), { $ne: [`${at}.ending`, true] });
 
-/** Election: whether the transition of the lease has begun, by the server's clock, so that the term is over. */
+/** Election: whether the term of this lease is over, because at most `transitionMs` of the lease are left. */
 export const isTermOver = (at: string): Expression => ({
   $lte: [{ $subtract: [`${at}.expiresAt`, `${at}.transitionMs`] }, NOW],
 });

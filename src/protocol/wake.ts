@@ -4,7 +4,7 @@ import type { Expression } from './expressions.js';
 /** Stands in place of a token: the process of the attempt has to look at the lock again. */
 export const LOOK_AGAIN = 0;
 
-/** Stands in place of a token: the process must give back the seat as soon as no caller uses it. */
+/** Stands in place of a token: the process has to give back the seat, after the passes that `passes` allows. */
 export const OTHERS_WAIT = -1;
 
 /**
@@ -12,8 +12,8 @@ export const OTHERS_WAIT = -1;
  *
  * - `process:id:token`: this attempt was granted a seat, with this token.
  * - `process:id:0`: the process of this attempt has to look at the lock again.
- * - `process:id:-1`: a request or an upgrade was not granted, or a new limit is exceeded, so the process must not keep
- *   this seat between its callers any more.
+ * - `process:id:-1`: a request or an upgrade was not granted, or a new limit is exceeded, so the process has to give
+ *   back the seat of this attempt.
  * - `-id:token`: this attempt left and gave back the lease with this token; 0 if it had no lease.
  * - `~nonce`: a look or a raised fence. The nonce makes the update a real write.
  * - `+nonce:outcome`: the outcome of a claim, a call or the end of a run.
@@ -113,8 +113,8 @@ export const onlyDeparted = (id: Expression, token: Expression): Expression => (
 });
 
 /**
- * A word that is never stored. The process puts it into an answer if the counts of a group prove that a leave gave back
- * a lease. Nothing was read, so `?` stands for the token.
+ * A word that is never stored. The process puts it into the answer of a leave if the number of changed documents proves
+ * that the leave gave back a lease. The process did not read the token, so `?` stands in its place.
  */
 export const departedUnread = (id: string): string => `-${id}:?`;
 
@@ -126,7 +126,7 @@ export const answered = (nonce: string, outcome: Expression): Expression => ({
   $concat: ['$wake', ` +${nonce}:`, outcome],
 });
 
-/** The words of `wake`; none if it is no text. */
+/** The words of `wake`; none if `wake` is not a string. */
 export const readWake = (wake: unknown): readonly string[] =>
   typeof wake === 'string' ? wake.split(' ').filter((word) => word !== '') : [];
 
@@ -149,7 +149,7 @@ export function gaveBackLease(wake: readonly string[], id: string): boolean | un
   return word === undefined ? undefined : word !== `-${id}:0`;
 }
 
-/** The attempt id, if this word says that a `leave` has given back a lease. */
+/** The attempt id, if this word says that the attempt gave back a lease. */
 export const idGivenBack = (word: string): string | undefined => /^-([^:]+):(?!0$)/.exec(word)?.[1];
 
 /** The outcome of the operation with this nonce; `undefined` if it was not applied. */

@@ -22,7 +22,7 @@ import { answered, holdersTold } from '../wake.js';
  * The last call of a job: an entry of the list `calls`.
  *
  * Calls are numbered. By the number, each process can tell whether its call was claimed, and a repeat adds no call. A
- * call is pending until a claim takes it, or until its time is up by the server's clock. A new call in the meantime
+ * call is pending until a claim takes it, or until `until` has passed by the server's clock. A new call before that
  * only prolongs the pending one.
  *
  * The calls are not a part of the claims: a job may be called before its first claim, and older releases of the library
@@ -85,7 +85,7 @@ export const callsOf = (job: string): Expression => filter(CALLS, isOfJob(job));
 /** The answer to a call of a new job when `MAX_JOBS` jobs have been called. */
 export const CALLS_FULL = 'full';
 
-/** The answer to a call that reaches the server after its `until`. */
+/** The answer to a call that comes after its `until`, if `since` is still the number of the last call. */
 export const CALL_LATE = 'late';
 
 /** The numbers in the answer to a call: the last call, and the last call that a claim has taken. */
@@ -95,10 +95,10 @@ export function readCallNumbers(answer: string): { readonly asked: number; reado
 }
 
 /**
- * Asks for a run, or only for the numbers if `since` is `null`. If a call is pending already, it stays pending until
- * the later of its own `until` and this one. A call that arrives after its `until` does nothing. The word in `wake`
- * tells the leader at once. If the leader misses the word, the read after its next extension shows the nonce in the
- * lease.
+ * Asks for a run, or only for the numbers if `since` is `null`. If a call is pending already, no call is added, and the
+ * stored `until` rises to the new one if that is later. A call that arrives after its `until` neither adds nor prolongs
+ * a call. The word in `wake` tells the leader at once. If the leader misses the word, the read after its next extension
+ * shows the nonce in the lease.
  */
 export function call({ job, since, until, nonce }: Call): readonly Stage[] {
   const number = (field: string): Expression => ({ $ifNull: [{ $first: `$own.${field}` }, 0] });

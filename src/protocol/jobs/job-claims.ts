@@ -33,7 +33,10 @@ export interface StoredClaim {
   readonly instant: Date;
   /** Names the claim, so that a repeat is recognized. */
   readonly claimId: string;
-  /** The first instant that the job ever claimed. A fixed rate counts from it. */
+  /**
+   * The instant from which a fixed rate counts: the first instant that the job claimed. If the first claim answered a
+   * call, the anchor is the first instant of the schedule, which may be later than that claim.
+   */
   readonly anchor: Date;
   /** The last run; `undefined`: no run was claimed, or an older release of the library claimed last. */
   readonly run?: StoredRun;
@@ -57,16 +60,16 @@ export interface StoredRun {
  * The outcome of a claim.
  *
  * - `claimed`: this claim, or an earlier copy of it, was applied. The term may start the run.
- * - `outdated`: the last claim of the job is not the one that the claim names.
- * - `deposed`: the term is over, or its lease is ending. No copy of the claim was applied. None will be either, because
- *   a term that is over cannot go on, unless the server's clock is set back.
+ * - `outdated`: the last claimed instant of the job is not `after`, or it is not before `instant`.
+ * - `deposed`: the term is over, or its lease is ending. No copy of the claim was applied, and none will be: the term
+ *   cannot go on unless the server's clock is set back.
  * - `early`: the server's clock has not reached the instant.
  * - `uncalled`: the call that the claim answers is not pending any more.
  * - `full`: the job is new, and there are `MAX_JOBS` jobs already.
  */
 export type ClaimOutcome = 'claimed' | 'outdated' | 'deposed' | 'early' | 'uncalled' | 'full';
 
-/** Whether a date is in the range with which processes can compute, and which they can print. */
+/** Whether a date is between 1970 and 9998, so that processes can compute with it and print it. */
 const isInstant = (at: string): Expression =>
   all({ $gte: [at, new Date(0)] }, { $lt: [at, new Date('9999-01-01T00:00:00Z')] });
 
@@ -176,7 +179,10 @@ export function claim(operation: Claim): readonly Stage[] {
   ];
 }
 
-/** Stores how a run ended, unless another run has been claimed since. The term may be over: a run may outlive it. */
+/**
+ * Stores how a run ended, unless that is stored already or another run has been claimed since. The term may be over: a
+ * run may outlive it.
+ */
 export function conclude({ id, job, instant, outcome, nonce }: Conclude): readonly Stage[] {
   const isThisRun = all(
     isOfJob(job),

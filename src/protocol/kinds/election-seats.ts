@@ -38,9 +38,9 @@ const standingAs = (candidateId: Expression): Expression =>
   filter('$queue', equal('$$this.v.candidateId', candidateId));
 
 /**
- * The seat of a mutex, with a lease to which the grant adds `transitionMs`: the transition of the election. In that
- * time only the candidate of the lease may enter; it jumps the queue and gets a new term. The lease of a waiter has no
- * such addition, so that a dead waiter lapses one lease after its last look.
+ * One seat, as in a mutex. The grant adds `transitionMs` to the lease, for the transition of the election. In that time
+ * only a waiter of the same candidate may enter: it jumps the queue and gets a new term. The `expiresAt` of a waiter
+ * does not include `transitionMs`, so that the place of a dead waiter lapses one lease after its last look.
  */
 export const electionSeats: SeatRules = {
   ...mutexSeats,
@@ -54,7 +54,7 @@ export const electionSeats: SeatRules = {
   entering: {
     $slice: [when(holder.isEmpty, '$queue', when(isInTransition, standingAs('$holder.candidateId'), [])), 1],
   },
-  // A term that is over is not extended, although its lease is live: `deposed` is the final answer to a claim.
+  // A term that is over is not extended, although its lease is live. So a claim that was answered `deposed` stays so.
   extend: (ids) => ({ holder: when(isTermOver('$holder'), '$holder', holder.extended(ids)) }),
   requestFields: ({ candidateId = '', value = '', transitionMs = 0 }) => ({
     candidateId: literal(candidateId),

@@ -20,7 +20,7 @@ export interface LeaseList {
   readonly isEmpty: Expression;
   /** `own`: further conditions on each lease, `$$this`. */
   wellFormed(...own: readonly Expression[]): Expression;
-  /** The leases of `$was` that have not expired. */
+  /** The leases of the stored document (`$was`) that have not expired. */
   readonly live: Expression;
   /** The stored leases; empty if the stored value is no array. */
   readonly stored: Expression;
@@ -35,7 +35,7 @@ export interface LeaseList {
   markedEnding(ids: readonly string[], why: string | undefined): Expression;
 }
 
-/** The most other leases that a reply shows. A caller sees some of the holders; a list may have thousands. */
+/** The most leases that a reply shows beside those of its attempts. A list may have thousands. */
 const MAX_SHOWN = 10;
 
 export function leaseList(field: string): LeaseList {
@@ -89,9 +89,9 @@ export function leaseList(field: string): LeaseList {
 const isShown = (ids: readonly string[]): Expression => ({ $setIsSubset: [['$$this.id'], literal(ids)] });
 
 /**
- * The leases, with those of the given ids extended. A look of a process with thousands of waiters names all of them,
- * and thousands may have got seats since. So the server makes two sets once for the whole list: the ids of the leases
- * to extend, and those of the other leases. It searches the smaller set, and in most cases one of the two is empty.
+ * The leases, with those of the given ids extended. A look may name thousands of attempts, and thousands of them may
+ * have leases. So the server makes two sets once for the whole list: the ids of the leases to extend, and the ids of
+ * the other leases. It searches the smaller set, and in most cases one of the two is empty.
  */
 const extendedOf = (at: string, ids: readonly string[]): Expression => {
   const each = (isConcerned: Expression): Expression => ({

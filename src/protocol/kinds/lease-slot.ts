@@ -6,11 +6,11 @@ import { extended, isExtendable, isLeaseAt, isOneOf, markedEnding } from '../sto
 export interface LeaseSlot {
   readonly isEmpty: Expression;
   readonly wellFormed: Expression;
-  /** The lease of `$was`, or null if it has expired. */
+  /** The lease of the stored document (`$was`), or null if the lease has expired. */
   readonly live: Expression;
   /** The stored lease as an array; empty if the stored value is no object. */
   readonly stored: Expression;
-  /** The same for a field that is known to be well-formed: its lease as an array; empty if the field is null. */
+  /** The lease of a well-formed field as an array; empty if the field is null. */
   readonly leases: Expression;
   readonly count: Expression;
   has(id: string): Expression;

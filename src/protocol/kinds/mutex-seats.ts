@@ -42,7 +42,7 @@ export const mutexSeats: SeatRules = {
   markEnding: (ids, why) => ({ holder: holder.markedEnding(ids, why) }),
   uncontended: {
     // The type is compared and not the value: `match` compares arrays, and in an array a missing field becomes null. A
-    // corrupt lock is never free (E26).
+    // lock without the field is corrupt, and a corrupt lock is never free (E26).
     vacant: [[typeOf('$holder'), 'null']],
     conditions: () => [],
     taken: (lease) => ({ holder: lease }),

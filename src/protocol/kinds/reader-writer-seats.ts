@@ -32,8 +32,8 @@ const isFree: Expression = all(writer.isEmpty, readers.isEmpty);
 const hasUpgradeable: Expression = isIn('upgradeable', '$readers.mode');
 
 /**
- * Whether an upgrade waits for the other readers to leave. While it waits, nobody enters, so that it does not wait for
- * ever (L1).
+ * Whether an upgrade waits for the other readers to leave. While it waits, no waiter enters, so that new readers cannot
+ * keep the upgrade waiting for ever (L1).
  */
 const isUpgrading: Expression = isIn(true, '$readers.upgrading');
 
@@ -51,8 +51,8 @@ const isAlone: Expression = equal({ $size: '$readers' }, 1);
 
 /**
  * The number of waiters from the head that may read together: those before the first writer, and before an upgradeable
- * waiter that would be the second upgradeable reader. One writer and two upgradeable readers are added to the modes, so
- * that every search finds its mode.
+ * waiter that would be the second upgradeable reader. One `write` and two `upgradeable` are added at the end of the
+ * modes, so that every search finds its mode.
  */
 const readingPrefix: Expression = bind(
   { modes: { $concatArrays: ['$queue.v.mode', ['write', 'upgradeable', 'upgradeable']] } },
@@ -91,12 +91,12 @@ const entering: Expression = when(
 export const readerWriterSeats: SeatRules = {
   kind: 'reader-writer',
   keeping: 'shared',
-  // An upgrade that waits is not in the queue, and the kept reads of its own process must end, too.
+  // `writerWaiting` also tells of an upgrade, which is not in the queue, and of a waiting writer of the same process.
   endsKeeping: equal('$writerWaiting', true),
   entersOne: false,
   mayOvertake: false,
-  // An upgrade is a grant, and a grant copies its lease field by field. So the list also has the fields of a reader's
-  // lease: the upgraded lease would lose a field that is missing here.
+  // An upgrade is a grant that copies the lease of the reader field by field. So the list also has fields that only a
+  // lease has: the upgraded lease would lose them otherwise.
   ownFields: ['mode', 'keeps', 'change', 'firstToken', 'ending', 'endingWhy'],
   lengthenedBy: null,
   vacant: () => ({ readers: [], writer: null, writerWaiting: false }),
@@ -207,7 +207,7 @@ const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
   },
 });
 
-/** Whether this upgrade is the last change of its lease and has not made it the writer; `null` for a downgrade. */
+/** Whether this upgrade is the last change of its lease and has not made it the writer; `null`: it is no upgrade. */
 const isHeldBack = ({ id, change, to }: Exchange): Expression | null =>
   to === 'write'
     ? not(equal(filter('$readers', all(equal('$$this.id', idText(id)), equal('$$this.change', change))), []))
@@ -215,7 +215,8 @@ const isHeldBack = ({ id, change, to }: Exchange): Expression | null =>
 
 /**
  * Marks the lease as upgrading: the admission that follows makes it the writer if it is the only reader. A try that
- * finds other readers leaves the mark out, but counts as a change: a late copy of the try must not make a writer (S2).
+ * finds other readers sets no mark, but counts as a change: otherwise a late copy of the try could make the lease the
+ * writer after the try had failed (S2).
  */
 function upgrade(exchange: Exchange): readonly Stage[] {
   const { change, waits, knownToken = 0 } = exchange;
@@ -245,7 +246,7 @@ function downgrade(exchange: Exchange, to: Mode): readonly Stage[] {
   const weaker = { mode: to, upgrading: false };
   const isWriter = isTarget('$writer', exchange);
   const changed = { change: exchange.change, ...weaker, token, ...rememberedAt('$writer') };
-  // The cancel of an upgrade leaves the lease upgradeable and keeps its token.
+  // The cancel of an upgrade that was not granted leaves the lease upgradeable and keeps its token.
   const reader = readersWith(
     exchange,
     to === 'read' ? { ...weaker, token, ...rememberedAt('$$this') } : weaker,

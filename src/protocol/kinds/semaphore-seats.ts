@@ -58,7 +58,7 @@ const fitting: Expression = bind(
 export const semaphoreSeats: SeatRules = {
   kind: 'semaphore',
   keeping: 'passed',
-  // A smaller limit has been set.
+  // More permits are in use than a new, smaller limit allows.
   endsKeeping: all(isCount('$limit'), { $gt: [inUse, '$limit'] }),
   entersOne: false,
   mayOvertake: false,
@@ -121,7 +121,7 @@ function conditions(request: Request): readonly Expression[] {
   return [fits, any(equal('$limit', limitFor(request)), isIdle)];
 }
 
-/** The limit of a vacant lock: that of the first operation that names a limit. */
+/** The limit of a vacant lock: that of the first operation that names one; 1 if none does. */
 function firstLimit(operations: readonly Operation[]): number {
   for (const operation of operations) {
     if (operation.type === 'resize') return operation.limit;
@@ -144,8 +144,8 @@ function resize(condition: Expression, limit: number): readonly Stage[] {
         queue: filter('$queue', not(asksTooMuch)),
       },
     },
-    // If more permits are taken than the limit allows, the keepers are told: they give back idle permits at once, and
-    // permits in use when their callers release them.
+    // If more permits are taken than the limit allows, the keepers are told. They give back the permits of idle kept
+    // seats at once, and other permits when their callers release them.
     { $set: { wake: keepersTold('$holders', all(condition, { $gt: [inUse, '$limit'] })) } },
   ];
 }

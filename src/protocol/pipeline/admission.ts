@@ -89,9 +89,9 @@ const inOrder = (lease: Expression): Expression => ({
 });
 
 /**
- * A request or an upgrade that is not granted names the keepers in `wake`, so that they give back the seats that they
- * do not use. A request does not name the keepers of its own process, which knows of its own requests. An upgrade also
- * names the keepers of its own process, which reads the words of `wake` in the reply.
+ * Names the keepers in `wake` if a request or an upgrade is not granted, so that they give back the seats that they do
+ * not use. A request does not name its own process, which knows of the request. An upgrade names its own process, too,
+ * which reads the words of `wake` in the reply.
  */
 export function tellKeepers(seats: SeatRules, operation: Operation): readonly Stage[] {
   if (seats.keeping === 'never') return [];

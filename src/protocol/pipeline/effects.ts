@@ -69,8 +69,9 @@ const queueWithout = (id: string): Expression =>
   when(isQueued(id), filter('$queue', { $ne: ['$$this.k', idText(id)] }), '$queue');
 
 /**
- * Puts the request at the end of the queue. The queue stays as it is if the id is known already, the request comes
- * after its not-after, the lock is full, a condition of this kind of lock is not met, or one of `conditions` is not.
+ * Puts the request at the end of the queue. The queue stays as it is if the document may not be changed, the id has a
+ * lease or a place already, the request comes after its not-after, or the lock is full. It also stays as it is if a
+ * condition of the kind of lock, or one of `conditions`, is not met.
  */
 function enqueue(seats: SeatRules, request: Request, conditions: readonly Expression[]): readonly Stage[] {
   const { id, notAfter, maxMembers } = request;
@@ -111,8 +112,8 @@ function waiterOf(seats: SeatRules, request: Request): Fields {
 }
 
 /**
- * Removes the lease and the place of this attempt. The word in `wake` tells the process which lease it gave back, and
- * makes the update a real write: even an isolated old primary acknowledges an update that changes nothing.
+ * Removes the lease or the place of this attempt. The word in `wake` says which lease the attempt gave back. The word
+ * also makes the update a real write: even an isolated old primary acknowledges an update that changes nothing.
  */
 const leave = (seats: SeatRules, id: string): Fields => ({
   ...seats.vacate(id),

@@ -11,10 +11,10 @@ export interface NamedEntering {
   readonly operation: Entering;
 }
 
-/** The fields of a request that are its own, although one update serves it and others. */
+/** The fields in which the requests of one update may differ. */
 type OwnFields = 'id' | 'label' | 'why' | 'notAfter';
 
-/** The fields that must be equal in all requests of one update. A new field of a request has to be in one of both. */
+/** The fields that must be equal in all requests of one update: every field of `Request` that is not in `OwnFields`. */
 const TERMS: Record<Exclude<keyof Request, OwnFields>, true> = {
   process: true,
   leaseMs: true,
@@ -37,9 +37,9 @@ export const haveSameTerms = (one: Request, other: Request): boolean =>
   TERM_NAMES.every((term) => one[term] === other[term]);
 
 /**
- * The stages that give each of these vacant locks to the request for it. They do the same as the fast path of each
- * request. The server parses them once for all documents, and the client sends them once: with 64 locks, that halves
- * the client's time and takes a fifth of the server's (measured).
+ * The stages that give each of these locks to the request for it, if the lock is vacant. They do the same as the fast
+ * path of each request. The client sends them once, and the server parses them once for all documents. With 64 locks,
+ * the client needs half the time of 64 fast paths, and the server a fifth (measured).
  *
  * @param requests - All with the same terms, each for another lock.
  */

@@ -10,12 +10,12 @@ import { isWellFormed } from './verdict.js';
 /**
  * The pipeline that extends the leases of one process in a batch of documents, each by its own stored `leaseMs`.
  *
- * It is no transition: it drops and admits nobody. It empties `wake`: the server logs a small document whole, so the
- * change stream would show the words of the last update again. It raises `purgeAt`, because a hold may last beyond the
+ * The pipeline is no transition: it drops and admits nobody. It empties `wake`: the server logs a small document whole,
+ * so the change stream would show the words of the last update again. It raises `purgeAt` if a hold may last beyond the
  * stored date. Corrupt documents stay as they are: an expression that fails on one document would stop the batch.
  *
  * @param kinds - The seat rules of each kind of lock in the batch.
- * @param leaseMs - The longest lease among `ids`.
+ * @param leaseMs - The longest lease that the requests of `ids` asked for.
  */
 export function extension(
   kinds: readonly SeatRules[],
@@ -97,8 +97,8 @@ export const leasesProjection = (
 });
 
 /**
- * Like `leasesProjection`, for seats that may be kept: it also shows whether a waiter of another process is in the
- * queue, or a seat may not be kept for another reason.
+ * Like `leasesProjection`, for seats that may be kept. It also shows `othersWait`: whether another process has a live
+ * waiter, or seats may not be kept for another reason.
  */
 export const keptLeasesProjection = (
   kinds: readonly SeatRules[],

@@ -38,8 +38,8 @@ export interface FastPath {
   /** Whether the update creates the document if there is none. */
   readonly upsert: boolean;
   /**
-   * The answer that the transition would have had, from the document that this update returned; `undefined`: the update
-   * changed nothing.
+   * The answer that the transition would have had, from the document that this update returned; `undefined`: the
+   * operation was not applied.
    */
   read(document: StoredFields): FastPathAnswer | undefined;
   /**
@@ -53,7 +53,7 @@ export interface FastPath {
    */
   readLater(document: StoredFields): FastPathAnswer | undefined;
   readonly seats: SeatRules;
-  /** The operation. The fast paths of several leaves, or of several requests, can be one update. */
+  /** The fast paths of several leaves, or of several requests, can be sent as one update. */
   readonly operation: Entering | Leaving;
 }
 
@@ -63,7 +63,7 @@ export type Leaving = Extract<Operation, { readonly type: 'leave' }>;
 export interface FastPathAnswer {
   readonly wake: readonly string[];
   readonly reply: Reply | null;
-  /** The server's time at the update; `undefined` if no read shows it. */
+  /** The server's time of the update, or of the read that followed it; `undefined`: nothing was read. */
   readonly nowMs: number | undefined;
 }
 
@@ -82,7 +82,7 @@ export function fastPath(
   return enterOf(seats, operation, creates);
 }
 
-/** The fields of a vacant lock that this operation creates, without its purge date. */
+/** The fields of a vacant lock that this operation creates, without `fence`, `queue` and `purgeAt`. */
 export const vacantFields = (seats: SeatRules, operation: Entering): Fields => ({
   kind: seats.kind,
   v: DOCUMENT_VERSION,
@@ -99,14 +99,15 @@ function created(seats: SeatRules, operation: Entering): Stage {
     ...vacantFields(seats, operation),
     fence: { $toLong: 0 },
     queue: literal({}),
-    // The next stage raises it, with a margin. If that stage grants nothing, the document may be purged at once.
+    // The next stage raises the date, with a margin. If that stage grants nothing, the document may be purged at once.
     purgeAt: NOW,
   });
   return { $replaceWith: when(IS_NEW, vacant, '$$ROOT') };
 }
 
 /**
- * Conditions: no waiter, the other common fields are well-formed, and the fields of the kind have the values of `own`.
+ * Conditions: the lock is of this kind and has no waiter, its other common fields are well-formed, and the pairs of
+ * `own` match.
  */
 const isUncontended = (
   seats: SeatRules,
@@ -116,10 +117,10 @@ const isUncontended = (
   ...FENCE_IN_RANGE,
 ];
 
-/** The parts of a lease that differ between requests with the same terms. */
+/** What differs between requests that one update can serve (`haveSameTerms`). */
 export interface Own {
   readonly notAfter: Expression;
-  /** The lease with these further fields. */
+  /** The lease: the fields that only this request has, and these terms. */
   lease(terms: Fields): Expression;
 }
 
@@ -133,7 +134,7 @@ const ownOf = ({ id, label, why, notAfter }: Request): Own => ({
   }),
 });
 
-/** The document after a request with these terms: with its lease if the lock was vacant, else as it was. */
+/** The document after the request: with the lease of the request if the request could enter, else as it was. */
 export function entered(seats: SeatRules, request: Request, own: Own = ownOf(request)): Expression {
   const { process, keeps, retentionMs } = request;
   const addedMs = seats.lengthenedBy === null ? 0 : (request[seats.lengthenedBy] ?? 0);
@@ -167,7 +168,7 @@ function enterOf(seats: SeatRules, operation: Entering, creates: boolean): FastP
   const { request } = operation;
   const { id } = request;
   return {
-    // Made only when it is read: in a group, one pipeline serves many requests.
+    // A getter: an update for many requests has one pipeline for all of them instead (`enteringTogether`).
     get pipeline() {
       const entering = { $replaceWith: entered(seats, request) };
       return creates ? [created(seats, operation), entering] : [entering];
@@ -187,8 +188,8 @@ function enterOf(seats: SeatRules, operation: Entering, creates: boolean): FastP
 }
 
 /**
- * The reply with this one lease; `undefined` if the document shows another lease, or none. The counts of the reply are
- * those just after the update, which found the lock vacant: one lease, no waiter. A later read may show waiters.
+ * The reply with this one lease; `undefined` if the document shows another lease, or none. The reply counts one lease
+ * and no waiter: the update found the lock vacant, and later waiters are not counted.
  */
 function readTaken(
   seats: SeatRules,
@@ -236,14 +237,14 @@ export function leaving(seats: SeatRules, ids: readonly string[]): readonly Stag
 
 function leaveOf(seats: SeatRules, operation: Leaving): FastPath {
   const { id } = operation;
-  // The word of an earlier leave looks the same, so a repeat must be sent as the whole transition.
+  // An earlier copy of the leave has the same word, so a repeat must be sent as the whole transition.
   const read = (document: StoredFields): FastPathAnswer | undefined => {
     const wake = readWake(document['wake']);
     const isLeft = wake.length === 1 && wake[0]?.startsWith(`-${id}:`) === true;
     return isLeft ? { wake, reply: null, nowMs: timeOf(document) } : undefined;
   };
   return {
-    // Made only when it is read: in a group, one pipeline serves many leaves.
+    // A getter: an update for many leaves has one pipeline for all of them instead.
     get pipeline() {
       return leaving(seats, [id]);
     },

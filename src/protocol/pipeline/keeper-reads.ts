@@ -5,15 +5,15 @@ import { keptLeasesProjection, readLeases } from './extension.js';
 import type { LeasesRead } from './extension.js';
 
 /**
- * The projection of the read by which a far keeper learns what events would have told it. A try that fails leaves no
- * waiter behind, only a word in `wake`, until the next update.
+ * The projection of the reads by which a keeper learns without events whether others wait. It also looks into `wake`: a
+ * try that fails leaves no waiter, and only a word in `wake` until the next update.
  */
 export const keeperProjection = (kinds: readonly SeatRules[], process: string): Fields => ({
   ...keptLeasesProjection(kinds, process),
   isTold: isKeeperTold(process),
 });
 
-/** `othersWait` also if the last update has told this process to give its seats back. */
+/** Like `readLeases`. `othersWait` is true also if the last update has told this process to give a seat back. */
 export function readForKeeper(document: Readonly<Record<string, unknown>>): LeasesRead {
   const read = readLeases(document);
   return { ...read, othersWait: read.othersWait || document['isTold'] === true };

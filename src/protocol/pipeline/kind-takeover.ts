@@ -23,12 +23,12 @@ import type { SeatRules } from '../seats.js';
 
 const SEAT_FIELDS = ['holder', 'readers', 'writer', 'writerWaiting', 'holders', 'limit'] as const;
 
-/** Whether the field has no lease: the kind of the document does not have it, or the seat is empty. */
+/** Whether the document does not have this field, or the field is null. */
 const isAbsent = (field: string): Expression => isIn(typeOf(field), ['missing', 'null']);
 
 const isLeaseOrNull = (field: string): Expression => isIn(typeOf(field), ['object', 'null']);
 
-/** Whether the seat fields of the document's own kind have their types. */
+/** Whether the fields in which the document's own kind stores leases have their types. */
 const hasSeatsOfItsKind: Expression = any(
   all(isIn('$kind', ['mutex', 'election']), isLeaseOrNull('$holder')),
   all(equal('$kind', 'reader-writer'), hasType('$readers', 'array'), isLeaseOrNull('$writer')),
@@ -37,7 +37,10 @@ const hasSeatsOfItsKind: Expression = any(
 
 const isAbsentOr = (field: string, type: string): Expression => any(isAbsent(field), hasType(field, type));
 
-/** Whether the common fields and all seat fields, of any kind, have their types. A corrupt lock is never free (E26). */
+/**
+ * Whether the common fields have their types, and so do the fields in which any kind stores leases, claims or calls. A
+ * corrupt lock is never free (E26).
+ */
 const isShapedLikeALock: Expression = all(
   match(COMMON_SHAPE),
   ...FENCE_IN_RANGE,

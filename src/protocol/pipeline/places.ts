@@ -4,7 +4,7 @@ import { MAX_KEEPS, MAX_LEASE_MS, MIN_LEASE_MS } from '../lock-document.js';
 import type { SeatRules } from '../seats.js';
 
 /**
- * Binds lists over all places of a queue, for the expressions of this file.
+ * Binds lists of all places of a queue, and of their expiries and lease lengths, for the expressions of this file.
  *
  * A queue may have hundreds of places, and the server interprets the condition of a `$filter` for each of them. The
  * least and the greatest value of a list cost less. So a range is checked on a list, and a list that two expressions
@@ -25,7 +25,7 @@ export const withPlaces = (places: Expression, body: Expression): Expression =>
 /** Whether some place has expired. Also true for an empty queue. */
 export const MAY_HAVE_EXPIRED: Expression = { $lte: [{ $min: '$$expiries' }, NOW] };
 
-/** Whether each waiter has the fields that transitions compute with. It never fails, whatever is stored. */
+/** The conditions that each waiter has the fields that transitions compute with. None fails, whatever is stored. */
 export const areWaiters = (seats: SeatRules): readonly Expression[] => [
   // The least value of an empty queue is null.
   { $gte: [{ $ifNull: [{ $min: '$$leasesMs' }, MIN_LEASE_MS] }, MIN_LEASE_MS] },
@@ -33,7 +33,7 @@ export const areWaiters = (seats: SeatRules): readonly Expression[] => [
   equal(filter('$$waiters', any(...isNoWaiter(seats))), []),
 ];
 
-/** Conditions on the value `$$this`, one of which is true if it is no waiter. Most of a long queue meet none of them. */
+/** Conditions of which at least one is true if the value `$$this` is no waiter. */
 const isNoWaiter = (seats: SeatRules): readonly Expression[] => [
   { $ne: [typeOf('$$this.process'), 'string'] },
   { $ne: [typeOf('$$this.expiresAt'), 'date'] },
@@ -42,7 +42,7 @@ const isNoWaiter = (seats: SeatRules): readonly Expression[] => [
   ...seats.isWaiter.map(not),
 ];
 
-/** Tokens are computed with `keeps`, so it must be a number in range if it is there. */
+/** Whether `keeps` is there without being an integer in range. Tokens are computed with it. */
 const IS_NO_RESERVE: Expression = all(
   { $ne: [typeOf('$$this.keeps'), 'missing'] },
   any(

@@ -6,7 +6,7 @@ import type { LeasesRead } from './extension.js';
 
 /** One document, as a poll shows it. */
 export interface Poll extends LeasesRead {
-  /** The attempts of this process in the queue, in their order. */
+  /** The attempts of this process in the queue, in the order of the queue. */
   readonly waiting: readonly string[];
   /** The place of the first of these attempts: 0 for the head, −1 if no attempt of this process waits. */
   readonly place: number;
@@ -17,8 +17,8 @@ export interface Poll extends LeasesRead {
 }
 
 /**
- * The projection of a mark. A read of these two fields costs the server half as much as a poll of a lock with a hundred
- * waiters.
+ * The fields from which `readMark` makes a mark. A read of these two fields costs the server half as much as a poll of
+ * a lock with a hundred waiters.
  */
 export const MARK_PROJECTION: Fields = { fence: 1, limit: 1 };
 

@@ -11,10 +11,8 @@ import { firstTokenAt, isOneOf } from '../stored-lease.js';
  *
  * A record names its leases by a range: the lowest and the highest token of their grants. So its size does not grow
  * with their number. No two grants of a lock have the same token, and a change of mode keeps the token of the grant. A
- * revocation is of one lease or of all leases, so the only other leases in its range are those that were ending
+ * revocation concerns one lease or all leases. So the only other leases in its range are those that were ending
  * already, and for these the first record counts (`revocationOf`).
- *
- * A revocation drops the records whose leases have all ended.
  */
 interface StoredRevocation {
   /** The lowest and the highest token of the grants of the revoked leases. */
@@ -62,7 +60,7 @@ export function recordRevocation(
     $slice: [{ $concatArrays: [current, [bind({ tokens }, entry)]] }, -MAX_RECORDS],
   };
   const isAsked = isOneOf('$$this', ids);
-  // The record of the first polite revocation stays, however often the revocation is repeated.
+  // A polite revocation records no lease that is ending already: for that lease, the first record counts.
   const isVictim = forced ? isAsked : all(isAsked, { $ne: ['$$this.ending', true] });
   return [
     { $set: { victims: filter(seats.leases, isVictim) } },
@@ -71,7 +69,7 @@ export function recordRevocation(
 }
 
 /**
- * Why the lease that was granted with this token was revoked; `undefined`: there is no record of it. If there are
+ * Who revoked the lease that was granted with this token, and why; `undefined`: there is no record of it. If there are
  * several records, the last one by force counts, because it has ended the lease. If none was by force, the first one
  * counts.
  */

@@ -1,4 +1,4 @@
-// Folder `pipeline`: the updates of lock documents, and the projections that judge, extend and poll them.
+// Folder `pipeline`: the updates of lock documents, and the projections of their verdicts and of reads.
 
 import { IS_NEW, STORED_WAITERS, any, filter, isLive, merge, when } from '../expressions.js';
 import type { Fields, Stage } from '../expressions.js';
@@ -19,7 +19,7 @@ import { isWellFormedWithPlaces } from './verdict.js';
  * document, `ok` says whether it may be changed, and `before` is its queue as an array. The state also has the fence,
  * the seats, the present queue as an array, and the new `wake`. A document that is corrupt or of another kind comes out
  * exactly as it went in. For such a document, the stages see an empty queue and vacant seats, so no expression fails on
- * bad data, and no request is queued.
+ * bad data.
  *
  * @param takingOver - Take over the document of an idle lock of another kind first. The process asks for the takeover
  *   in a second update, after it has found such a document. The takeover is left out of other transitions, because its

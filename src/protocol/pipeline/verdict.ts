@@ -12,11 +12,11 @@ import { areWaiters, withPlaces } from './places.js';
 export const isWellFormed = (seats: SeatRules): Expression =>
   all(...isWellFormedBeside(seats), withPlaces({ $objectToArray: '$queue' }, all(...areWaiters(seats))));
 
-/** The same inside `withPlaces`, whose lists other expressions need as well. */
+/** Like `isWellFormed`, for use inside `withPlaces`: so other expressions can share its lists. */
 export const isWellFormedWithPlaces = (seats: SeatRules): Expression =>
   all(...isWellFormedBeside(seats), ...areWaiters(seats));
 
-/** Conditions on everything but the waiters. They come first: only an object can be made an array of places. */
+/** The conditions on all but the waiters. They come first: `$objectToArray` fails on a queue that is no object. */
 const isWellFormedBeside = (seats: SeatRules): readonly Expression[] => [
   match([['$kind', seats.kind], ...COMMON_SHAPE]),
   ...FENCE_IN_RANGE,
@@ -77,6 +77,6 @@ const shows = (wake: readonly string[], nonce: string): boolean =>
  */
 function justQueued(operations: readonly Operation[]): readonly Expression[] {
   const [first] = operations.flatMap((operation) => ('request' in operation ? [operation.request.id] : []));
-  // Only an id of the form that this library draws can be part of a path (E25).
+  // Only an id of this library's own form may be part of a field path: the server could misread another one (E25).
   return first !== undefined && /^w[0-9a-f]+$/.test(first) ? [equal(`$queue.${first}.since`, NOW)] : [];
 }

@@ -1,5 +1,4 @@
-// Folder `replies`: reads what the server returns: the reply to a transition, and whole documents for `inspect` and
-// `list`.
+// Folder `replies`: reads the replies to transitions, and whole documents for `inspect` and `list`.
 
 import {
   NOW,
@@ -28,7 +27,7 @@ export interface Place {
   readonly place: number;
 }
 
-/** The document after a transition, as far as it concerns this process. The times are the server's, in ms. */
+/** The document after a transition, as far as it concerns this process. All times are by the server's clock. */
 export interface Reply {
   readonly nowMs: number;
   readonly kind: LockKind;
@@ -50,7 +49,7 @@ export interface Reply {
   readonly ownWaiters: number | undefined;
   /** Whether a writer waits, in the queue or by an upgrade. Reader-writer lock only; false for other kinds. */
   readonly isWriterWaiting: boolean;
-  /** The earliest expiry of all leases and of the waiters before the first of `places`. */
+  /** The earliest expiry of all leases and of the waiters before the first of `places`; `null`: there are none. */
   readonly earliestMs: number | null;
 }
 
@@ -62,19 +61,19 @@ export type Fate =
 
 /**
  * Why a request was neither let in nor queued. `unexplained`: the reply shows no reason, because the same update has
- * removed the cause: by another operation, or by the return of a leader in the transition of its election.
+ * removed it, by another operation or by the admission of another attempt.
  */
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt' | 'unexplained';
 
 /**
- * The projection of the reply to a transition that concerns these attempts. The server computes it, so the reply stays
- * small: it shows no other waiters, of which a queue may have thousands. The common case of one attempt costs least.
+ * The projection of the reply to a transition that concerns these attempts. The reply shows no other waiters, of which
+ * a queue may have thousands. The common case of one attempt costs least.
  *
  * @param counted - The id of the process whose waiters are counted: a keeper has to know whether other processes wait.
  */
 export function replyProjection(seats: SeatRules, ids: readonly string[], counted?: string): Fields {
   const [id] = ids;
-  // Only an id of the form that this library draws can be part of a path (E25).
+  // Only an id of this library's own form may be part of a field path: the server could misread another one (E25).
   const isOnlyOne = ids.length === 1 && id !== undefined && /^w[0-9a-f]+$/.test(id);
   const mine = isOnlyOne ? [placeOf(id)] : placesOf(ids);
   const ahead: Expression = { $slice: ['$$waiters.v.expiresAt', { $max: [0, { $first: '$$mine.place' }] }] };
@@ -124,7 +123,7 @@ function placesOf(ids: readonly string[]): Expression {
   );
 }
 
-/** The records of revocations. A leave that finds no lease, and a read after an extension, look up the reason there. */
+/** The records of revocations: they tell a process why a lease is gone or ending. */
 export const REVOKED_PROJECTION: Fields = { revoked: 1 };
 
 /** The projection for an update of leaves only: `wake` tells what each leave gave back. */
@@ -155,7 +154,7 @@ export function readReply(seats: SeatRules, document: StoredFields): Reply {
     Number.isSafeInteger(fence) &&
     Number.isSafeInteger(count) &&
     leases.length === shown.leases.length &&
-    // A transition drops all expired leases. If one is left, the transition did not change the document.
+    // A transition drops all expired leases. If one is left, the document is corrupt, and was left as it was.
     leases.every(({ expiresAt }) => expiresAt.getTime() > nowMs);
   return {
     nowMs,
@@ -174,7 +173,7 @@ export function readReply(seats: SeatRules, document: StoredFields): Reply {
   };
 }
 
-/** Finds the leases and places of a reply by id: a reply about thousands of attempts is searched for each of them. */
+/** Finds the leases and places of a reply by id. Each list gets an index: a reply may concern thousands of attempts. */
 class ById<T extends { readonly id: string }> {
   readonly #indexes = new WeakMap<readonly T[], ReadonlyMap<string, T>>();
 

@@ -3,7 +3,7 @@ import type { Lease, LockKind, Mode, Waiter } from '../lock-document.js';
 import { isLease } from './reply.js';
 import type { SeatRules } from '../seats.js';
 
-/** One live lease as it is stored. All dates are by the server's clock. */
+/** One live lease. All dates are by the server's clock. */
 export interface LeaseInfo {
   /** The attempt id, the same as the `id` of the handle. */
   readonly id: string;
@@ -40,7 +40,7 @@ export interface LeaseInfo {
   readonly expiresAt: Date;
 }
 
-/** One waiter as it is stored, in the order of the queue. */
+/** One live waiter. All dates are by the server's clock. */
 export interface WaiterInfo {
   /** The attempt id. After the grant it is the id of the lease. */
   readonly id: string;
@@ -58,15 +58,15 @@ export interface WaiterInfo {
   readonly candidateId?: string | undefined;
   /** Election only: the value that the candidate will publish when it leads. */
   readonly value?: string | undefined;
-  /** When it was queued. */
+  /** When the waiter was queued. */
   readonly since: Date;
-  /** When its place lapses unless the place is extended. */
+  /** When the place of the waiter lapses unless it is extended. */
   readonly expiresAt: Date;
 }
 
 /**
- * A lock at one moment, `asOf`. It lists the holders and waiters that are live then by the server's clock. Any of them
- * may have left since, so no process may conclude from a snapshot that it holds the lock.
+ * A lock at the moment `asOf`, with the holders and waiters that were live at that moment by the server's clock. Any of
+ * them may have left since, so no process may conclude from a snapshot that it holds the lock.
  */
 export interface LockSnapshot {
   /** The name of the lock. */
@@ -112,7 +112,7 @@ export const describeWaiter = (id: string, waiter: Waiter): WaiterInfo => ({
   expiresAt: waiter.expiresAt,
 });
 
-/** Reads a stored document; `null` if it is corrupt or of an unknown kind or version. */
+/** Reads a stored document; `null` if its kind or version is unknown, or if its queue or a lease is malformed. */
 export function readSnapshot(
   kinds: readonly SeatRules[],
   name: string,
