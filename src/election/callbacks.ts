@@ -10,14 +10,13 @@ export interface Worker {
 
 /**
  * The callbacks of one candidate. `onElected` and the workers of a term run at the same time, and `onDeposed` is called
- * when all of them have ended. The lease is extended without waiting for any of this work. An error of a callback is
- * reported as an error event.
+ * when all of them have ended. The lease is extended without waiting for any of this work.
  */
 export class Callbacks {
   readonly #options: Pick<ParsedElectionOptions, 'onElected' | 'onDeposed'>;
   readonly #onError: (error: unknown) => void;
   readonly #workers = new Set<Worker>();
-  /** The running work of the present term, or of the last one. */
+  /** The running work of the present term or, between two terms, of the last one. */
   readonly #works = new Set<Promise<void>>();
   /** The running work of each worker, by its name. The worker may have been detached meanwhile. */
   readonly #going = new Map<string, Promise<unknown>>();
@@ -36,8 +35,8 @@ export class Callbacks {
   }
 
   /**
-   * Starts the worker in every term from now on, and in the present one. Returns a function that detaches the worker;
-   * its running work continues until it ends.
+   * Starts the worker in the present term, if there is one, and in every later term. Returns a function that detaches
+   * the worker; work that is running then continues until it ends.
    *
    * @throws `TypeError` if a worker of this name is attached already.
    */

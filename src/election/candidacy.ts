@@ -12,7 +12,6 @@ import { TermHandle } from './term-handle.js';
 import { Term } from './term.js';
 import type { TermListener, TermParts } from './term.js';
 
-/** Called when something happens to a candidacy. */
 export interface CandidacyListener extends TermListener {
   failed(error: unknown): void;
 }
@@ -25,8 +24,8 @@ export interface CandidacyParts extends Omit<TermParts, 'context'> {
 }
 
 /**
- * The pauses before a candidate queues again when its terms fail one after the other. In a pause, another candidate
- * leads, if there is one.
+ * The pauses before a candidate queues again when `onElected` has failed in one term or in several in a row. In a
+ * pause, another candidate leads, if there is one.
  */
 const BETWEEN_FAILED_TERMS = new Backoff(500, 30_000);
 
@@ -35,9 +34,7 @@ const BETWEEN_FAILED_TERMS = new Backoff(500, 30_000);
  * last term is running: if it were elected then, it could not begin its work, and would keep out candidates that can.
  */
 export class Candidacy {
-  /**
-   * Resolves when the candidate has a place in the queue or is stopped; rejects if the candidate is refused a place.
-   */
+  /** Resolves when the candidate has a place in the queue, leads, or is stopped. Rejects if its first request fails. */
   readonly queued: Promise<void>;
   readonly #requester: Requester;
   readonly #options: ParsedElectionOptions;
@@ -96,7 +93,7 @@ export class Candidacy {
   }
 
   /**
-   * Resolves when the candidate was stopped, when it was refused a place, or when its provider was closed. Never
+   * Resolves when the candidate was stopped, when its first request has failed, or when its provider was closed. Never
    * rejects.
    */
   async run(): Promise<void> {
@@ -151,8 +148,8 @@ export class Candidacy {
   }
 
   /**
-   * Notes that the store is silent. Reports that only once until the store answers again, because the request is
-   * repeated several times a second.
+   * Notes that the store did not answer, so that the request is repeated. Until the store answers, only the first call
+   * of this method is reported.
    */
   #troubled(error: unknown): void {
     const isNew = this.#trouble === undefined;
@@ -178,7 +175,7 @@ export class Candidacy {
   /** Resolves with false if `onElected` failed and the term was given up for that reason. */
   async #lead(handle: TermHandle): Promise<boolean> {
     this.#queuedNow();
-    // A term that was granted in the very turn of the stop is given back, and not reported.
+    // If `stop` was called while the grant was on its way, the term is given back, and no event `elected` follows.
     if (this.#stopping.signal.aborted) {
       await handle.giveBack();
       return true;

@@ -21,7 +21,6 @@ const MOVES: Moves<CandidateState> = {
   stopping: ['stopping', 'stopped'],
 };
 
-/** Called when something happens to a candidate. */
 export interface CandidateListener {
   started(): void;
   stopped(): void;
@@ -32,7 +31,7 @@ export interface CandidateListener {
 
 /**
  * One candidate, through all its starts and stops. `LeaderElection` describes its states. After a `start` during
- * `stopping`, the next campaign begins as soon as the candidate is `stopped`.
+ * `stopping`, the candidate stands again as soon as it is `stopped`.
  */
 export class Candidate {
   readonly #elections: Elections;
@@ -92,7 +91,7 @@ export class Candidate {
   async #start(): Promise<void> {
     while (this.#state.is('stopping')) await this.#stopped;
     this.assertOpen();
-    // `stop` was called after this `start`, and decides.
+    // `stop` was called after this `start`, and the last call counts.
     if (!this.#isWanted) return;
     if (this.#state.is('stopped')) this.#begin();
     await this.#candidacy?.queued;
@@ -140,8 +139,8 @@ export class Candidate {
     const { requester, leftBehind } = this.#elections;
     const listener = {
       elected: (term: LockHandle) => {
-        // After a stop this is not called, because `Candidacy` gives back a term that is granted then. The check is a
-        // precaution: no other state may follow `stopping`.
+        // After a stop, `Candidacy` gives back a grant without calling this function. The check is a precaution,
+        // because `leading` must not follow `stopping`.
         if (this.#state.is('campaigning')) this.#state.to('leading');
         this.#term = term;
         this.#waiters.elected(term);

@@ -14,9 +14,9 @@ import type { KeysOf } from '../options/unknown-keys.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 
 /**
- * Why a term ended. `stopped`: by `stop`, or because the provider was closed. `resigned`: by `resign`, by a revocation,
- * by a release of the term itself, or because `onElected` failed. `handed-over`: by `handOverTo`. `lost`: because the
- * hold was lost.
+ * Why a term ended. `stopped`: by `stop`, or because the provider was closed. `resigned`: by `resign`, by a revocation
+ * without `force`, by a release of the term itself, or because `onElected` failed. `handed-over`: by `handOverTo`.
+ * `lost`: because the hold was lost, for example by a revocation with `force`.
  */
 export type WhyDeposed = 'stopped' | 'resigned' | 'handed-over' | 'lost';
 
@@ -35,14 +35,14 @@ export interface LeaderElectionOptions {
   /** The lease of a term and of a place in the queue, in ms. Default: that of the provider. */
   leaseMs?: number | undefined;
   /**
-   * The time, in ms, after the lease of a silent leader has ended, in which only that candidate may lead again, in a
-   * new term. An integer from 0 (default); at most 24 h together with the lease.
+   * For this time, in ms, after the lease of a silent leader has ended, only that candidate may lead again, in a new
+   * term. An integer from 0 (default); at most 24 h together with the lease.
    */
   transitionMs?: number | undefined;
   /**
-   * What the candidate does when `onElected` throws or rejects. `resign` (default): it gives up the term, so that
-   * another candidate leads, and queues again after a pause that grows from half a second to half a minute. `lead-on`:
-   * it continues to lead. In both cases an `error` event is emitted.
+   * What the candidate does when `onElected` throws or rejects. `resign` (default): the candidate gives up the term, so
+   * that another one can lead, and queues again after a pause. The pause grows with each such term in a row, up to half
+   * a minute. `lead-on`: the candidate continues to lead. In both cases an `error` event is emitted.
    */
   onFailure?: OnFailure | undefined;
   /**
@@ -52,8 +52,8 @@ export interface LeaderElectionOptions {
    */
   onElected?: ((term: LockHandle) => unknown) | undefined;
   /**
-   * Called at the end of a term, when `onElected` and the runs of the jobs have ended. The seat is given back right
-   * after the call, without waiting for a promise that the function returns.
+   * Called at the end of a term, when `onElected` and the runs of the jobs have ended. A seat that is not lost is given
+   * back right after the call, without waiting for a promise that the function returns.
    */
   onDeposed?: ((term: LockHandle, why: WhyDeposed) => unknown) | undefined;
 }
@@ -105,9 +105,9 @@ export function parseCandidateId(given: unknown): string {
 }
 
 /**
- * The durations for a lease of an election. The retention is counted from the end of the lease, so `transitionMs` is
- * added to it. After the transition of the election, the document is kept for at least the usual retention, and for at
- * least twice the sum of `leaseMs` and `transitionMs`.
+ * The durations for a lease of an election. The store counts the retention from the end of `leaseMs`, so `transitionMs`
+ * is added to it. After the transition of the election, the document is kept for at least the usual retention, and for
+ * at least twice the sum of `leaseMs` and `transitionMs`.
  */
 function electionTerms(settings: Settings, leaseMs: number, transitionMs: number): LeaseTerms {
   const terms = leaseTerms(settings, leaseMs);

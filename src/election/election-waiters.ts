@@ -28,9 +28,9 @@ export class ElectionWaiters {
   }
 
   /**
-   * Resolves with the next term; rejects when the time is up or the signal aborts first. When the time is up, `tooLate`
-   * makes the error, and first takes a moment to find out which candidate leads. A term of this candidate that begins
-   * in this moment is still returned.
+   * Resolves with the next term. Rejects if the time is up, the signal aborts, the provider closes, or `fail` is
+   * called. When the time is up, `tooLate` first reads which candidate leads, and then makes the error. A term of this
+   * candidate that begins in the meantime is still returned.
    */
   async wait(
     { timeoutMs, signal }: ParsedWait,

@@ -11,7 +11,7 @@ import { unavailable } from '../store/unavailable.js';
 import type { Answer } from '../store/updates/combiner.js';
 import type { TermHandle } from './term-handle.js';
 
-/** The most copies of a hand-over that are sent. If none of them is answered, the seat is given back instead. */
+/** How often a hand-over is sent at most. If no copy is answered, the seat is given back instead. */
 const MAX_COPIES = 5;
 
 /**
@@ -47,9 +47,9 @@ export class TermHandOver {
   /**
    * Gives the seat to the other candidate if that candidate still waits, and otherwise to the first waiter.
    *
-   * @param hurried - When it aborts, the method waits only for the answer to the present copy. The rest happens in the
-   *   background.
-   * @returns Whether the other candidate has the seat.
+   * @param hurried - Once it has aborted, no further copy of the hand-over is sent. If the seat has to be given back
+   *   after that, this happens in the background.
+   * @returns Whether an answer of the store has shown that the other candidate got the seat.
    */
   async give(candidateId: string, hurried: AbortSignal): Promise<boolean> {
     const { combiner, clock } = this.#context;
@@ -65,7 +65,8 @@ export class TermHandOver {
       { clock, isSettled: isAnswered, isOver: () => sent === MAX_COPIES, signal: hurried },
     );
     if (outcome.type === 'done' && this.#isHanded(outcome.value, candidateId)) {
-      // A copy of the request that got this term may still arrive, and would queue behind the new leader: remove it.
+      // An unanswered copy of the request that got this term may still arrive, and queue this process behind the new
+      // leader. `giveBack` also removes that place.
       if (copies?.mayArrive === true) void this.giveBack();
       return true;
     }
@@ -85,8 +86,8 @@ export class TermHandOver {
   }
 
   /**
-   * Gives back the seat, also one that `leaveTaken` has left taken. If the store does not answer, the repeats continue
-   * in the background.
+   * Gives back the seat, also one that `leaveTaken` has left taken. If the store does not answer within
+   * `storeTimeoutMs`, the method resolves, and the repeats continue in the background.
    */
   async giveBack(): Promise<void> {
     const { releases, clock, settings } = this.#context;

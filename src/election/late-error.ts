@@ -35,7 +35,7 @@ export async function lateError(requester: Requester, late: LateCandidate): Prom
   return new AcquireTimeoutError(name, { holders, place: place < 0 ? null : place, waitedMs });
 }
 
-/** Never rejects. */
+/** Never rejects: resolves with the error if the read fails. */
 async function snapshotOf(requester: Requester, name: string): Promise<LockSnapshot | Error | null> {
   try {
     return await requester.inspect(name);

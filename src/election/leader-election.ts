@@ -24,11 +24,11 @@ import { electionWarnings } from './unheard-errors.js';
  * One candidate of an election.
  *
  * Candidates wait in a queue. The first one leads until it stops, resigns, hands over or loses its term. A term is a
- * hold like any other: its token fences, and its signal aborts when the term is over.
+ * hold: its token fences, and its signal aborts as soon as the term begins to end.
  *
  * - `stopped`: it does not stand. → `campaigning`, by `start`.
  * - `campaigning`: in the queue, or about to queue after the work of its last term or after a failed term. → `leading`,
- *   when it is elected; → `stopping`, by `stop`; → `stopped`, if it is refused a place.
+ *   when it is elected; → `stopping`, by `stop`; → `stopped`, if its first request fails.
  * - `leading`: in a term that has not begun to end. → `campaigning`, when the term ends other than by a stop;
  *   → `stopping`, by `stop`.
  * - `stopping`: `stop` was called; the candidate leaves the queue, or the work of its term ends. → `stopped`;
@@ -80,7 +80,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this.#candidate.state;
   }
 
-  /** Whether the candidate can rely on its leadership at this instant, by the clock. Sends nothing. */
+  /** Whether the candidate can rely on its leadership at this instant, by the clock. Does not wait for the server. */
   get isLeader(): boolean {
     return this.term?.isHeld === true;
   }
@@ -97,8 +97,9 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * @returns Resolves when the candidate is queued or leads. If work of an earlier term is running, the candidate is
    *   queued after the end of that work. Also resolves when `stop` is called first.
    * @throws {@link ProviderClosedError}, {@link LockKindMismatchError}, {@link QueueFullError},
-   *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses. The candidate is then
-   *   stopped. A later failure is an `error` event, and the candidate continues. A silent store causes one such event.
+   *   {@link CorruptLockDocumentError}, {@link UnsupportedServerError}; {@link StoreUnavailableError} if the store
+   *   refuses. A candidate whose `start` rejects is stopped. A failure after the candidate was queued is an `error`
+   *   event, and the candidate continues. A store that falls silent causes one such event.
    */
   async start(): Promise<void> {
     await keepAlive(this.#candidate.start());
@@ -108,9 +109,9 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * Resolves with the term when this candidate leads, at once if it leads already. For a stopped candidate it waits for
    * the next start.
    *
-   * @throws {@link AcquireTimeoutError} at most a second after `timeoutMs`: it names the leader, or says that the store
-   *   does not answer; the reason of `signal` when it aborts; {@link ProviderClosedError}; a `DOMException` named
-   *   `AbortError` when the candidate is stopped or refused meanwhile.
+   * @throws {@link AcquireTimeoutError} at most a second after `timeoutMs`: the error names the leader, if there is
+   *   one, or says that the store does not answer; the reason of `signal` when it aborts; {@link ProviderClosedError};
+   *   a `DOMException` named `AbortError` when the candidate is stopped or its first request fails meanwhile.
    */
   async untilElected(options?: {
     timeoutMs?: number | undefined;
@@ -148,9 +149,10 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * the queue. One atomic change gives the seat to the other candidate, so no third one is elected in between.
    *
    * @returns Whether the other candidate got the seat. False, and nothing has changed, if this candidate does not lead,
-   *   if the other one does not wait, or if its place has lapsed. False, and the term has ended, if the other one left
-   *   while the work ended, if the work took longer than `drainMs`, or if the store has not answered. Then the first
-   *   candidate in the queue leads next.
+   *   if the other one does not wait, or if its place has lapsed. False, and the term has ended, if the term was lost
+   *   or was ending already, if the other one left while the work ended, if the work took longer than `drainMs`, or if
+   *   the store has not answered. After a missing answer, the other candidate may lead all the same. In the other
+   *   cases, the next leader is elected as after any other end of a term.
    * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the store could not say whether the other
    *   candidate waits.
    */
@@ -171,7 +173,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /**
    * Reads the candidates, with read concern majority: the leader, if there is one, and then the others in the order of
-   * the queue. A candidate that died is shown until its lease is over. Works without a start.
+   * the queue. A candidate that died is shown until its lease or its place expires. Works without a start.
    */
   async candidates(): Promise<readonly CandidateInfo[]> {
     this.#candidate.assertOpen();
@@ -190,7 +192,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this.#elections.leaderWatch.observe(this.name, signal, true);
   }
 
-  /** Calls the listener for every event of this name. An error of the listener affects nothing else. */
+  /** Calls the listener for every event of this name. An error of the listener becomes a process warning. */
   override on<E extends EventEmitter.EventNames<LeaderElectionEvents>>(
     event: E,
     fn: EventEmitter.EventListener<LeaderElectionEvents, E>,
@@ -212,7 +214,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this;
   }
 
-  /** @internal Whether this election was created by the provider of these elections. */
+  /** @internal Whether the provider that owns `elections` created this election. */
   isOneOf(elections: Elections): boolean {
     return this.#elections === elections;
   }

@@ -44,7 +44,7 @@ export interface CandidateInfo {
 export interface LeaderRead {
   readonly name: string;
   readonly leader: LeaderInfo | null;
-  /** The time, in ms, for which the seat stays taken without an extension; infinite if the seat is empty. */
+  /** The time, in ms, for which the seat stays taken without an extension; infinite if there is no leader. */
   readonly leftMs: number;
 }
 

@@ -38,7 +38,7 @@ export class LeaderIterator implements AsyncIterableIterator<LeaderInfo | null, 
 
   /**
    * @param isAwaited - Whether a caller awaits each leader, so that the process has to stay alive.
-   * @param begin - Called once, by the first `next`.
+   * @param begin - Called by the first `next`, unless the iteration was ended before.
    * @param onEnd - Called once, at the end of an iteration that has begun.
    */
   constructor(isAwaited: boolean, begin: () => void, onEnd: () => void) {

@@ -18,16 +18,16 @@ interface Observed {
   /** The highest token seen. A read that shows a lower token is older than the one that showed this token. */
   token: number;
   /**
-   * The instant at which the seat of the leader becomes free unless its lease is extended. No event tells that, so the
-   * leader is read again at that instant.
+   * The local time at which the leader's lease ends unless it is extended; infinite if there is no leader. The end of a
+   * lease changes no document, so the leader is read again at that time.
    */
   endsAtMs: number;
 }
 
 /**
- * Finds out the leaders for all observers of one provider. One change stream over the documents of the observed
- * elections says when to read, and one read covers all of them. While there is no stream, the leaders are read at the
- * pace of polling.
+ * Reads the leaders for all observers of one provider, with one command for all observed elections. A change stream
+ * over their documents and the ends of the leases say when to read. While there is no stream, and after a failed read,
+ * the leaders are read every `pollMs.max`.
  */
 export class LeaderWatch {
   readonly #collection: LockCollection;
@@ -56,8 +56,8 @@ export class LeaderWatch {
   }
 
   /**
-   * Iterates over the leaders: the present one, and then every next one that a read finds. The iteration ends when
-   * either signal aborts.
+   * Iterates over the leaders that the reads find, beginning with the present one. The iteration ends when `signal`
+   * aborts or the provider closes.
    *
    * @param isAwaited - Whether a caller awaits each leader, so that the process has to stay alive.
    */
@@ -131,7 +131,7 @@ export class LeaderWatch {
   async #readNow(): Promise<void> {
     const sentAtMs = this.#clock.nowMs();
     const reads = await readLeaders(this.#collection, [...this.#observed.keys()]);
-    // If the read has failed, the collection reports that as an event, and the next read comes at the pace of polling.
+    // After a failed read, which an event has reported already, `#schedule` sets the next one after `pollMs.max`.
     this.#hasFailed = reads instanceof Error;
     if (!(reads instanceof Error)) for (const read of reads) this.#seen(read, sentAtMs);
   }
@@ -154,7 +154,7 @@ export class LeaderWatch {
     const isTold = this.#watch.isStreaming && !this.#hasFailed;
     const dueMs = isTold ? Math.max(endsAtMs, nowMs + min) : nowMs + max;
     this.#timer?.cancel();
-    // No observed seat is taken, so none becomes free, and the stream tells of every change.
+    // No observed election has a leader, so no lease will end. The stream reports each new leader.
     if (dueMs === Infinity) return;
     this.#timer = this.#clock.at(dueMs, () => {
       this.#readLeaders();

@@ -11,7 +11,7 @@ const RETRY_MS = 200;
 
 /**
  * A candidate that waits behind the lease of its own last term may lead again in the transition of the election, before
- * all others. No event tells the candidate that the transition of the election begins. So the candidate sends a look at
+ * all others. No event tells the candidate that the transition of the election begins. So this timer sends a look at
  * that time: any transition of the lock document admits the candidate.
  */
 export class ReturnTimer {
@@ -26,7 +26,9 @@ export class ReturnTimer {
     this.#candidateId = candidateId;
   }
 
-  /** Sets the timer if this reply shows that the lease of the candidate's own last term still has the seat. */
+  /**
+   * Replaces the timer. A new one is set only if this reply shows that a lease of the same `candidateId` has the seat.
+   */
   note({ leases: [lease], nowMs }: Reply): void {
     this.cancel();
     const { candidateId, transitionMs = 0, ending = false } = lease ?? {};

@@ -21,8 +21,8 @@ export class TermHandle extends LeaseHandle {
   }
 
   /**
-   * Resigns from the election: the seat is given back when the work of the term has ended, so no other candidate is
-   * elected while the work is running. If the term is ending already, waits for its end.
+   * Ends the term as `LeaderElection.resign` does with the default `drainMs`. If the term is ending already, waits for
+   * its end for at most that time.
    *
    * @returns Whether the term was held until its leader ended it.
    */
@@ -38,17 +38,20 @@ export class TermHandle extends LeaseHandle {
 
   /** @internal Tells the work of the term to end. The seat stays taken, so that no other candidate leads meanwhile. */
   end(): void {
-    // Also aborts a signal that was not read yet: a caller that reads it later finds it aborted.
+    // Reading `signal` here creates it, so that a caller which reads it later finds it aborted.
     if (!this.signal.aborted) this.lost('released');
   }
 
-  /** @internal From now on, nothing extends the lease and nothing gives it back. */
+  /**
+   * @internal Ends the hold. The lease is not extended any more, and stays stored until it expires or an operation
+   * removes it.
+   */
   letExpire(): void {
     this.#holds.untrack(this);
     this.#holds.letExpire(this.#hold);
   }
 
-  /** @internal The unanswered copies of the request that was granted this term. */
+  /** @internal The unanswered copies of the request that got this term. */
   get copies(): UnansweredCopies | undefined {
     return this.#hold.grant.copies;
   }

@@ -6,10 +6,9 @@ import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
 import { TermHandOver } from './hand-over.js';
 import type { TermHandle } from './term-handle.js';
 
-/** Called when something happens to the terms of a candidate. */
 export interface TermListener {
   elected(term: TermHandle): void;
-  /** The term cannot be relied on from now on, but its work may run for a while. */
+  /** The term has begun to end: its signal aborts, but its work may run for a while. */
   ending(): void;
   deposed(term: TermHandle, why: WhyDeposed): void;
 }
@@ -20,25 +19,27 @@ export interface TermParts {
   readonly options: ParsedElectionOptions;
   readonly callbacks: Callbacks;
   readonly listener: TermListener;
-  /** One promise for each term whose work outlives its drain. The promise settles when the seat is given back. */
+  /**
+   * One promise for each term whose work outlives its drain. The promise settles when the work has ended and the seat
+   * is given back, at most `storeTimeoutMs` after the end of the work.
+   */
   readonly leftBehind: Set<Promise<unknown>>;
 }
 
-/** How a term shall end. */
 interface Ending {
   readonly why: WhyDeposed;
   readonly drainMs: number;
-  /** The candidate that the term is handed to. */
+  /** The candidate that the seat is handed to; `undefined`: no hand-over. */
   readonly to: string | undefined;
 }
 
 /**
- * One term of a candidate. Every term ends in the same order: its signal aborts; its work has `drainMs` to end;
- * `onDeposed` is called; the seat is given back. So no other candidate is elected before `onDeposed`, unless the seat
- * is lost first.
+ * One term of a candidate. A term that is not lost ends in this order: its signal aborts; its work has `drainMs` to
+ * end; `onDeposed` is called; the seat is given back. So no other candidate is elected before `onDeposed`, unless the
+ * lease is over first.
  *
- * Work that takes longer than `drainMs` keeps the seat until it ends or the lease is over. The lease is not extended
- * any more after `drainMs`, so work that never ends does not keep out all other candidates.
+ * Work that takes longer than `drainMs` keeps the seat until the work ends or the lease is over. The lease is not
+ * extended any more after `drainMs`, so work that never ends does not keep out the other candidates for ever.
  */
 export class Term {
   readonly handle: TermHandle;
@@ -47,7 +48,7 @@ export class Term {
    * Resolves with the way in which the term shall end; with `undefined` if the hold has ended. The first cause decides.
    */
   readonly #ending: Promise<Ending | undefined>;
-  /** Resolves when the term has ended. The result is true if a hand-over has given the seat to the other candidate. */
+  /** Resolves when the term has ended. The result is true if a hand-over has given the seat to another candidate. */
   readonly #endResult: Promise<boolean>;
   /** Aborts when the `drainMs` of a later stop is over while the term is still ending, or when the term has ended. */
   readonly #hurrying = new AbortController();
@@ -79,7 +80,9 @@ export class Term {
     return this.#hasFailed;
   }
 
-  /** Resolves when the term has ended. */
+  /**
+   * Resolves when the term has ended. Work of a lost term, or work that outlives its drain, may still be running then.
+   */
   async lead(): Promise<void> {
     const { handle } = this;
     const { callbacks, listener, options } = this.#parts;
@@ -128,8 +131,8 @@ export class Term {
       this.#beginEnd(undefined);
     });
     handle.releaseRequested.addEventListener('abort', () => {
-      // Either the provider closes, which stops its elections itself, or this is a revocation: nothing extends the
-      // lease any more, so the work gets at most `leaseMs` to finish.
+      // If the provider closes, it stops its elections itself. Otherwise the lease was revoked and is not extended any
+      // more, so the work gets at most `leaseMs` to finish.
       if (context.closing.aborted) return;
       this.#beginEnd({ why: 'resigned', drainMs: options.terms.leaseMs, to: undefined });
     });
@@ -137,7 +140,7 @@ export class Term {
 
   /**
    * Called when the hold has ended before this object ended the term: the hold was lost, or another part of the library
-   * gave it back. So there is no seat to give back.
+   * released it. So there is no seat to give back.
    */
   #deposeEnded(): false {
     void this.#depose(this.handle.checkLost() ? 'lost' : 'resigned', () => Promise.resolve());

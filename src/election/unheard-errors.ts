@@ -2,7 +2,7 @@ import { quoted } from '../error-text.js';
 import { oneLine } from '../warnings.js';
 import type { FailureWarnings } from '../warnings.js';
 
-/** The process warnings for the errors of a candidate of this election. */
+/** The process warnings for the `error` events of a candidate that have no listener. */
 export const electionWarnings = (name: string): FailureWarnings<{ error: [unknown] }> => ({
   error: {
     code: 'LEASEHOLD_ELECTION_ERROR',

@@ -12,7 +12,7 @@ const ASK_AGAIN_MS = 5_000;
  */
 export const AFTER_ANOMALY_MS = 200;
 
-/** The pause after a failure that a repeat is not likely to remove. */
+/** The pause after a claim that failed with an error. An immediate repeat would probably fail as well. */
 const AFTER_FAILURE_MS = 1_000;
 
 /** The arguments of `settleClaim`. */
@@ -32,14 +32,16 @@ export interface Claiming {
 export type Settled = 'granted' | 'refused' | 'failed' | 'unknown';
 
 /**
- * Repeats a claim until its outcome is known. While a copy is unanswered, the repeats go on after the end of the term.
+ * Repeats a claim until its outcome is known or `givingUp` aborts. While a copy is unanswered, the repeats go on after
+ * the end of the term.
  *
  * - `granted`: this term may start the run of the instant.
  * - `refused`: no copy of the claim has taken effect or will. Before its next claim, the term has to read the state of
  *   the job again.
  * - `failed`: the claim ended with an error. No copy has taken effect or will, and the term still knows the state.
- * - `unknown`: a copy may have taken effect. The time to ask was up; or another leader has claimed since, which hides
- *   whether this claim took effect; or the term ended while the instant was still ahead by the server's clock.
+ * - `unknown`: a copy may have taken effect, or may still do so. Either `givingUp` aborted; or another leader has
+ *   claimed since, which hides whether this claim took effect; or the term ended while the instant was still ahead by
+ *   the server's clock.
  */
 export async function settleClaim(claiming: Claiming): Promise<Settled> {
   const { clock, time, instantMs, ask, over, givingUp, failed } = claiming;

@@ -46,8 +46,9 @@ function parseCron(pattern: unknown, timezone: string): Cron {
   if (typeof pattern !== 'string') throw wrongType('cron', 'a string', pattern);
   let cron: Cron;
   try {
-    // At a change to or from summer time, a time of day that is skipped or comes twice has one run, even if the
-    // expression names several times of day.
+    // These rules hold for an expression without a wildcard or a step in its seconds, minutes and hours. A time of day
+    // that comes twice at the end of summer time has one run. All times that the beginning of summer time skips have
+    // one run together.
     cron = new Cron(pattern, { timezone, fixedTimeRule: 'no-wildcard' });
   } catch (error) {
     const why = error instanceof Error ? ` (${error.message})` : '';

@@ -4,7 +4,10 @@ import type { FailureWarnings } from '../warnings.js';
 
 /** A run begins. */
 export interface JobRunEvent {
-  /** The instant of the schedule that the run was claimed for, by the server's clock. */
+  /**
+   * The instant of the schedule that the run was claimed for, by the server's clock; for a run that `runNow` requested,
+   * the time of its claim.
+   */
   readonly firedAt: Date;
   /** The token of the term. */
   readonly fencingToken: number;
@@ -26,18 +29,18 @@ export interface JobFailedEvent {
   /** The instant of the run, or the newest of the missed instants. */
   readonly firedAt: Date;
   /**
-   * The error of the run, the error that kept the instant from being claimed, or an error which says that the run ignores
-   * the signal of `maxRunMs`.
+   * The error of the run, the error that kept the instant from being claimed, or an error which says that the run has
+   * not ended after `maxRunMs`.
    */
   readonly error: unknown;
 }
 
 /**
- * No run could start at some instants. All processes together report each instant once, except instants with the cause
- * `unknown`.
+ * No run could start at some instants. All processes together report each instant at most once, except instants with
+ * the cause `unknown`.
  */
 export interface JobMissedEvent {
-  /** The number of these instants. For a cron job, at most 100 are counted; 101 if `why` is `unknown`. */
+  /** The number of these instants. For a cron job, counting stops at 100, or at 101 if `why` is `unknown`. */
   readonly count: number;
   /** The oldest of these instants. */
   readonly first: Date;
@@ -48,11 +51,12 @@ export interface JobMissedEvent {
    */
   readonly last: Date;
   /**
-   * `overrun`: the leader was still busy with the previous instant, with its run or with a claim that took long.
-   * `no-leader`: there was no leader, or the leader could not claim anything, or its term ended at that moment, or the
-   * job was stopped. `unknown`: the job was stopped, the term ended, or another process led before the store could
-   * say whether this process had claimed these instants. They did not run here. If they were claimed, no process runs or reports them
-   * again; otherwise the next leader runs or reports them.
+   * - `overrun`: the leader was still busy with an earlier instant, with its run or with a slow claim.
+   * - `no-leader`: there was no leader, the leader could not claim, its term ended at that moment, or the job was
+   *   stopped.
+   * - `unknown`: before the job was stopped, the term ended or another process led, the store did not say whether this
+   *   process had claimed these instants. They did not run here. If they were claimed, no process runs or reports them
+   *   again; otherwise the next leader runs or reports them.
    */
   readonly why: WhyMissed;
 }
@@ -60,11 +64,11 @@ export interface JobMissedEvent {
 /** Why no run could start. */
 export type WhyMissed = 'no-leader' | 'overrun' | 'unknown';
 
-/** The next run is due while the last one is still running. Emitted once for each run. */
+/** The next run is due while the last one is still running. Emitted at most once for each run. */
 export interface JobOverrunEvent {
   /** The instant of the run that is still running. */
   readonly firedAt: Date;
-  /** The first instant that this run causes to be missed. */
+  /** The instant at which the next run is due. */
   readonly nextAt: Date;
 }
 
@@ -88,7 +92,7 @@ export type TellJob = <E extends keyof ScheduledJobEvents>(
   ...payload: ScheduledJobEvents[E]
 ) => void;
 
-/** The process warnings for the failures of a job of this name. */
+/** The process warnings for the `failed` and `missed` events of a job that have no listener. */
 export const jobWarnings = (name: string): FailureWarnings<ScheduledJobEvents> => ({
   failed: {
     code: 'LEASEHOLD_JOB_FAILED',

@@ -119,8 +119,8 @@ export class JobLedger {
   }
 
   /**
-   * Stores the outcome of the run that this term claimed for this instant. It is sent only once, because `status` shows
-   * it but no decision depends on it.
+   * Stores the outcome of the run that this term claimed for this instant. The update is not repeated if the store does
+   * not answer: `status` shows the outcome, but no decision depends on it.
    */
   async conclude(id: string, instantMs: number, outcome: RunOutcome): Promise<void> {
     const conclusion = {
@@ -168,7 +168,10 @@ export class JobLedger {
     if (reply !== null) this.time.learn(reply.nowMs, sentAtMs);
   }
 
-  /** The answer of the update to this nonce; `undefined` if there is no document, or one of another kind of lock. */
+  /**
+   * The answer of the update to the operation with this nonce. An error if the list of jobs is full or the document is
+   * corrupt; `undefined` if there is no document, or one of another kind of lock.
+   */
   #read({ wake, reply }: Answer, nonce: string): string | Error | undefined {
     const answer = answerTo(wake, nonce);
     if (answer === CALLS_FULL) {

@@ -18,7 +18,10 @@ export class JobNotStartedError extends LeaseholdError {
   /** The process that led the election when the request ended; `null` if there was none or it could not be read. */
   readonly leader: string | null;
 
-  /** The start of the run of the job that was going on when the request ended; `null` if there was none. */
+  /**
+   * The start of the run of the job that was going on when the request ended; `null` if there was none or it could not
+   * be read.
+   */
   readonly runningSince: Date | null;
 
   /**

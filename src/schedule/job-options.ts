@@ -30,15 +30,15 @@ export interface JobOptions {
   /**
    * What the leader does about instants at which no run could start: nothing (`skip`, default), or one run for the
    * newest of them (`run-once`). In both cases a `missed` event is emitted. A daily job should use `run-once`: with
-   * `skip`, a crash just before its instant costs the whole day.
+   * `skip`, if the leader crashes just before the instant, the job does not run that day.
    */
   missed?: 'skip' | 'run-once' | undefined;
   /**
    * The longest time of a run, in ms: an integer from 1 to ten years. Default: no bound. When the time is up, the
    * `signal` of the run aborts with a `DOMException` named `TimeoutError`. If the run has not ended 5 s later, the
-   * leader resigns, and a `failed` event says so. Another process leads when the lease is over, and this process stands
-   * again when the run has ended. A run that ignores its signal may therefore overlap with the next run in another
-   * process; only the token of `term` protects against that.
+   * leader resigns, and a `failed` event says so. Another process leads when the run has ended or the lease is over.
+   * This process stands again when the run has ended. A run that ignores its signal may therefore overlap with the next
+   * run in another process; then only the token of `term` protects the resource.
    */
   maxRunMs?: number | undefined;
   /**
@@ -64,11 +64,14 @@ export interface CronTimes {
 
 /** Times at a regular pace. */
 export interface PeriodicTimes {
-  /** The time from one instant to the next, or from the end of a run to the next instant, in ms: an integer from 10. */
+  /**
+   * The time from one instant to the next, or from the end of a run to the next instant, in ms: an integer from 10 to
+   * ten years.
+   */
   everyMs: number;
   /**
-   * `fixed-rate` (default): instants are `everyMs` apart, counted from the first one that was ever claimed.
-   * `fixed-delay`: the next instant is `everyMs` after the end of a run.
+   * `fixed-rate` (default): instants are `everyMs` apart, counted from the first instant, which the first claim of the
+   * job stores. `fixed-delay`: the next instant is `everyMs` after the end of a run.
    */
   pace?: 'fixed-rate' | 'fixed-delay' | undefined;
   /** The time from the beginning of a term to the first instant, in ms, as long as the job has no claim. Default: 0. */

@@ -34,8 +34,9 @@ const PROJECTION: Fields = {
 
 /**
  * Reads what is stored about the jobs of one election. Jobs that share an election read at the same moments: at the
- * beginning of a term, and when a run out of turn of one of them is requested. One command serves all jobs that read in
- * one turn of the event loop, so the cost is linear in the number of jobs.
+ * beginning of a term, and when a run out of turn of one of them is requested. Each read shows all jobs. One command
+ * serves all jobs that read in one turn of the event loop, so the cost grows with the number of jobs and not with its
+ * square.
  */
 export class JobReads {
   readonly #collection: LockCollection;

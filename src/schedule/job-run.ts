@@ -46,7 +46,10 @@ export const hungError = (maxRunMs: number): Error =>
     `The run has taken longer than maxRunMs = ${String(maxRunMs)}, and has not ended ${String(HUNG_AFTER_MS)} ms after its signal aborted; the leader resigns`,
   );
 
-/** The pauses between the reports of a run that is still running. Nothing is taken off these pauses at random. */
+/**
+ * The pauses between the reports of a run that is still running: 5 s at first, then twice as long each time, up to 10
+ * min.
+ */
 const BETWEEN_REPORTS = new Backoff(5_000, 600_000);
 
 /** The arguments of `watchOverrun`. */
@@ -60,15 +63,15 @@ export interface OverrunWatch {
   readonly over: AbortSignal;
   readonly overrun: () => void;
   /**
-   * Claims the instants that have been missed so far. False: the claim was refused, or its outcome is unknown. In that
-   * case the reports end.
+   * Claims the instants that have been missed so far. Resolves with false if the claim was refused or its outcome is
+   * unknown. In that case the reports end.
    */
   readonly account: () => Promise<boolean>;
 }
 
 /**
- * When the next run is due and the run is still running, reports that once. After that, claims again and again the
- * instants that are missed because of this run. Each claim reports them: a run that hangs must not go unnoticed.
+ * If a run is still running when the next run is due, calls `overrun` once. After that, calls `account` again and
+ * again, to claim and report the instants that are missed because of this run: a run that hangs must not go unnoticed.
  */
 export async function watchOverrun({
   clock,

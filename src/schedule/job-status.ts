@@ -15,7 +15,7 @@ import type { Schedule } from './schedule.js';
 export interface JobClaim {
   /** The instant of the schedule; for a run that `runNow` requested, the time of its claim. */
   readonly firedAt: Date;
-  /** When the run was claimed, by the server's clock. The run starts right after that. */
+  /** When the run was claimed, by the server's clock. The run starts right after that, if it can start at all. */
   readonly startedAt: Date;
   /** The name of the candidate that led. */
   readonly candidateId: string;
@@ -27,7 +27,7 @@ export interface JobClaim {
 export interface JobStatus {
   /**
    * The next instant of the schedule, at which the job runs if there is a leader. If it is in the past, the job runs as
-   * soon as there is a leader. `null` if there is no next instant, or if only the leader knows it: before the first
+   * soon as there is a leader. `null` if there is no next instant, or if the store does not tell it: before the first
    * claim of a periodic job, and while a job with a fixed delay is running.
    */
   readonly nextFireAt: Date | null;

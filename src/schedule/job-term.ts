@@ -26,8 +26,8 @@ export interface JobParts {
 }
 
 /**
- * The time between two reads of the server's time during a long wait: the local clock drifts away from the server's.
- * Only a wait of more than twice this time has such reads: a read right before an instant could last beyond the
+ * During a long wait, the server's time is read again at this interval, because the local clock drifts away from it. A
+ * wait of at most twice this time has no such read, because a read right before an instant could last beyond the
  * instant.
  */
 const REFRESH_EVERY_MS = 600_000;
@@ -35,8 +35,9 @@ const REFRESH_EVERY_MS = 600_000;
 /**
  * One job during one term of the leader. It waits for the next instant, claims it and runs, until the term is over or
  * the job is stopped. Missed instants are claimed, too: a claim of the newest one counts for all of them, and the claim
- * of an instant also counts for the instants missed before it. So all processes together run each instant, or report it
- * as missed, once. A run out of turn is claimed like an instant, at the present time.
+ * of an instant also counts for the instants missed before it. So each instant is run, or reported as missed, by at
+ * most one process; only a report with the cause `unknown` may come in addition. A run out of turn is claimed like an
+ * instant, at the present time.
  */
 export class JobTerm {
   readonly #job: JobParts;
@@ -116,7 +117,9 @@ export class JobTerm {
     return this.#job.stopping.aborted || this.#term.signal.aborted;
   }
 
-  /** The end of the term waits only for the run of this job, never for an answer of the store. */
+  /**
+   * At the end of the term, resolves `done` as soon as no run is going on, without waiting for an answer of the store.
+   */
   #resolveIfDone(): void {
     if (!this.#isRunning && this.#term.signal.aborted) this.#resolveDone(true);
   }
@@ -203,14 +206,14 @@ export class JobTerm {
 
   // ---- a run
 
-  /** Resolves with false if the run did not begin because the term had ended or the job was stopped. */
+  /** Resolves with false if no run began because the term could not be relied on any more or the job was stopped. */
   async #run(instantMs: number): Promise<boolean> {
     const term = this.#term;
     const { tell, clock, ledger } = this.#job;
     const { run, maxRunMs } = this.#job.options;
     const conclude = (outcome: RunOutcome): void => void ledger.conclude(term.id, instantMs, outcome);
-    // Both are checked: when the leader ends its term, the signal aborts first, and the hold lasts until the work has
-    // ended.
+    // `isHeld` alone is not enough: when the leader ends its term, the signal aborts first, and the hold lasts until
+    // the work has ended.
     if (!term.isHeld || this.#isOver) {
       conclude('missed');
       return false;
@@ -249,7 +252,9 @@ export class JobTerm {
     return true;
   }
 
-  /** Reports the instants that are missed during the present run. */
+  /**
+   * Reports an overrun of the present run, and claims and reports the instants that are missed because of the overrun.
+   */
   async #watch(firedAt: Date, ended: AbortSignal): Promise<void> {
     const { options, ledger, clock, tell } = this.#job;
     const { time } = ledger;

@@ -54,8 +54,8 @@ export class RunRequest {
   }
 
   /**
-   * Sends the call until it is answered or the time is up. A repeat keeps the `until` of the first sending, so no copy
-   * takes effect after that time.
+   * Sends the call until it is answered or the time is up. A repeat keeps the `until` of the first sending, except
+   * after the answer `late`. No copy takes effect after its `until`.
    *
    * @param isStored - Whether the call is stored already, so that its run may have been claimed.
    */

@@ -2,10 +2,7 @@ import type { StoredClaim } from '../protocol/jobs/job-claims.js';
 
 /** When a job is due, computed only from its claims and the time. All times are the server's, in ms. */
 export interface Schedule {
-  /**
-   * Whether the instants are a series that does not depend on the runs. Otherwise only the leader knows the next
-   * instant.
-   */
+  /** Whether the instants are a series that does not depend on the ends of the runs. */
   readonly isSeries: boolean;
 
   /** The first instant of a job that has no claim yet; `null`: there is none. */
@@ -14,23 +11,22 @@ export interface Schedule {
   /** The next instant to wait for; `null`: there is none any more. */
   next(claimed: Claimed, nowMs: number): number | null;
 
-  /** The next instant, as far as the last claim tells it; `null`: there is none, or it depends on the first claim. */
+  /** The next instant, computed from the last claim; `null`: there is none, or it is unknown before the first claim. */
   expected(claimed: Claimed | null, nowMs: number): number | null;
 
-  /** The instant from which a run of the last claim counts as an overrun; `null`: there is none. */
+  /**
+   * The instant from which a run of the last claim that is still running counts as an overrun; `null`: there is none.
+   */
   overrunAt(claimed: Claimed, nowMs: number): number | null;
 
-  /** The instants between the last claim and now; `undefined`: there are none. */
+  /** The instants after the last claim and up to now; `undefined`: there are none. */
   missed(claimed: Claimed, nowMs: number): MissedInstants | undefined;
 }
 
 /** The claims of a job, as far as its schedule needs them. */
 export interface Claimed {
   readonly lastMs: number;
-  /**
-   * The first instant of the series: the first that was ever claimed or, if the first claim was for a run out of turn,
-   * the first instant that this claim stored.
-   */
+  /** The first instant of the series, which the first claim of the job has stored. */
   readonly anchorMs: number;
   /** When the run of the last claim ended, if that is known. */
   readonly endedMs?: number;

@@ -35,12 +35,12 @@ interface Activity {
 }
 
 /**
- * A job that one process of many runs: the leader of its election, at the instants of its schedule.
+ * A job that many processes may start: the leader of its election runs it, at the instants of its schedule.
  *
  * Before a run starts, the leader claims its instant in the document of the election, by the server's clock. So at most
- * one process starts the run of an instant, whatever the clocks of the processes say and whichever process leads.
- * Within the bounds of the clocks, no two runs of one job overlap if each run ends when its signal aborts. A run that a
- * crash ends is not repeated.
+ * one process starts the run of an instant, whatever the clocks of the processes say and whichever process leads. No
+ * two runs of one job overlap, as long as the clocks keep to the documented bounds and each run ends when its signal
+ * aborts. A run that a crash ends is not repeated.
  */
 export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements AsyncDisposable {
   /** The name that was given to `createScheduledJob`. */
@@ -82,10 +82,10 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   /**
-   * The next instant of the schedule, by the server's clock, at which the leader runs the job, as far as this process
-   * knows. Sends nothing. `null` while the job or its election is stopped, if there is no next instant, or if only the
-   * leader knows it: before the first claim of a periodic job, and always with a fixed delay. During a run with a fixed
-   * delay, not even the leader knows it.
+   * The next instant of the schedule, by the server's clock, as far as this process knows. Sends nothing. `null` while
+   * the job or its election is stopped, if there is no next instant, or as long as this process does not know it.
+   * Before the first claim of a periodic job, and always with a fixed delay, only the leader knows it. During a run
+   * with a fixed delay, not even the leader does.
    */
   get nextFireAt(): Date | null {
     if (this.#activity?.ending.signal.aborted !== false) return null;
@@ -111,10 +111,11 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
 
   /**
    * Asks the leader, from any process, for a run out of turn. The run is claimed like an instant, so it starts at most
-   * once, under this leader or a later one. It starts after a run that is going on, and all requests made until then
-   * get one run together. The series of instants stays as it is; a fixed delay counts from the end of this run. A
-   * leader in this process learns of the request at once. A leader in another process learns of it by its change stream
-   * if one is open, and otherwise at its next extension, after at most a third of the lease.
+   * once, under this leader or a later one. If a run is going on, the requested run starts after it. All requests made
+   * until the requested run is claimed get one run together. The series of instants stays as it is; a fixed delay
+   * counts from the end of this run. A leader in this process learns of the request at once. A leader in another
+   * process learns of it by its change stream if one is open, and otherwise at its next extension, after at most a
+   * third of the lease.
    *
    * @returns Resolves when a leader has claimed the run, which starts right then. Does not wait for the end of the run.
    *   If the leader loses its term at that moment, the run is reported as `missed` like any other.
@@ -139,12 +140,13 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
 
   /**
    * From now on, runs the job whenever this process leads. Starts the election, also a shared one. May be called again,
-   * also while a `stop` is going on. If the job is already started, the call changes nothing.
+   * also while a `stop` is going on. If the job is already started, the call changes nothing, except that it starts an
+   * election which was stopped.
    *
    * @returns Resolves when this process is a candidate. If a run of an earlier term is going on, the process becomes a
    *   candidate after the end of that run. Also resolves when `stop` is called first.
-   * @throws As the start of the election; the job is then stopped. `TypeError` if the shared election has a job of this
-   *   name.
+   * @throws As the start of the election; the job is then stopped. `TypeError` if the shared election has another job
+   *   of this name.
    */
   async start(): Promise<void> {
     this.#assertOpen();
@@ -155,13 +157,13 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   async #start(): Promise<void> {
     while (this.#activity?.stopping !== undefined) await this.#activity.stopping;
     this.#assertOpen();
-    // `stop` was called after this `start`, and decides.
+    // `stop` was called after this `start`, and the last call counts.
     if (!this.#isWanted) return;
     const activity = (this.#activity ??= this.#begin());
     try {
       await this.election.start();
     } catch (error) {
-      // A shared election may be in a term already, so the job may be running: it is stopped.
+      // A shared election may be in a term already, so the job may be running, and must be stopped.
       if (this.#activity === activity) await this.stop({ drainMs: 0 });
       throw error;
     }
@@ -169,11 +171,12 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   /**
-   * Starts no other run, and aborts the signal of the present one, which has `drainMs` (default 5,000) to end.
+   * From now on, no run starts. The signal of the present run aborts, and the run has `drainMs` (default 5,000) to end.
    * Meanwhile the store is asked about a claim that it has not answered. If the run takes longer than `drainMs`, the
    * seat of the job's own election stays taken until the run ends or the lease is over. A shared election continues.
    *
-   * @returns Resolves when the job is stopped or `drainMs` is up; also if `start` is called meanwhile.
+   * @returns Resolves when the job is stopped or `drainMs` is up; if the store does not answer, up to `storeTimeoutMs`
+   *   later. Also resolves if `start` is called meanwhile.
    */
   async stop(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('stop', options);
@@ -211,7 +214,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   async #drained(activity: Activity, drainMs: number): Promise<void> {
-    // The election and the present run are stopped at once, because `drainMs` bounds both together.
+    // The election and the present run are stopped at the same time, because `drainMs` bounds both together.
     const stopped = this.#hasOwnElection ? this.election.stop({ drainMs }) : Promise.resolve();
     await this.#term?.drain(drainMs);
     await stopped;
@@ -244,7 +247,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   /**
-   * A standby is not told of the first claim of a periodic job. So it reads once per lease (with its transition) until
+   * No event tells a standby of the first claim of a periodic job. So the standby reads every `storedLeaseMs` until
    * there is a claim.
    */
   async #learnSeries(ending: AbortSignal): Promise<void> {

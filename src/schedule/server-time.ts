@@ -1,9 +1,10 @@
 import type { Clock } from '../clock.js';
 
 /**
- * The server's time as one job uses it: the monotonic clock, and how far the server's clock is ahead of it. Every
- * answer was computed between the sending of its request and its own arrival, and so narrows the range of possible
- * values. The estimate is the least of them, because a process that claims too early has to claim twice.
+ * The server's time as one job uses it: the monotonic clock, and how far the server's clock is ahead of it. Each answer
+ * shows the server's time at a moment between the request and the arrival of the answer, and so narrows the range of
+ * possible values. The estimate is the lowest possible value, because a process that claims too early has to claim
+ * twice.
  *
  * `ServerTime` differs from the `ServerClock` of the provider (store/server-clock.ts): a `ServerClock` takes the
  * highest value that the last reply allows, so that a not-after which is computed from it is never too early.

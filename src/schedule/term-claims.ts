@@ -15,7 +15,7 @@ interface ClaimingJob {
   readonly tell: TellJob;
 }
 
-/** The claims of one term, and its knowledge of the claims of its job. */
+/** The claims that one term makes, and what the term knows of the last claim of its job. */
 export class TermClaims {
   readonly #job: ClaimingJob;
   readonly #term: ClaimingTerm;
@@ -66,9 +66,9 @@ export class TermClaims {
   }
 
   /**
-   * Repeats the claim until its outcome is known, also after the end of the term; after a stop, until the drain of the
-   * stop is over. Missed instants are reported as soon as the claim is granted. If the outcome stays unknown, the
-   * missed instants and the claimed instant are reported together.
+   * Claims an instant. Repeats the claim until its outcome is known, also after the end of the term; after a stop,
+   * until the drain of the stop is over. Missed instants are reported as soon as the claim is granted. If the outcome
+   * stays unknown, the missed instants and the claimed instant are reported together.
    *
    * @param purpose - `isDuringRun`: the claim is made while a run goes on, so `#busySinceMs` stays as it is.
    */
@@ -99,7 +99,7 @@ export class TermClaims {
     return settled;
   }
 
-  /** Gives up a claim that is not answered yet. Resolves when its instants have been reported as missed. */
+  /** Gives up a claim whose outcome is not known yet. Resolves when its instants have been reported as missed. */
   async abandon(): Promise<void> {
     this.#abandoned.abort();
     await this.#claiming;
