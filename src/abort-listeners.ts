@@ -46,8 +46,8 @@ function listenTo(signal: AbortSignal): Listeners {
  * A controller whose signal also aborts as soon as one of the sources aborts. The signal then takes over the `reason`
  * of that source.
  *
- * `AbortSignal.any` has no `unlink`: the listeners of its signal would live as long as the sources, which may outlive
- * many calls.
+ * A signal of `AbortSignal.any` cannot be unlinked. Its listeners would live as long as its sources, and a source may
+ * outlive many calls.
  */
 export class LinkedController extends AbortController {
   readonly #links: readonly (() => void)[];

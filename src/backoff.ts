@@ -3,7 +3,8 @@ import type { Clock } from './clock.js';
 
 /**
  * Pauses between tries that fail: each lasts twice as long as the one before, up to a bound. Up to half of each pause
- * is taken off at random, so that processes whose tries have failed together do not come back together.
+ * is taken off at random, so that processes whose tries have failed together do not come back together. The argument
+ * `failures` counts the earlier failures in a row: 0 for the pause after the first failure.
  */
 export class Backoff {
   readonly #firstMs: number;
@@ -14,21 +15,21 @@ export class Backoff {
     this.#maxMs = maxMs;
   }
 
-  /** The longest pause after this number of failures in a row. */
+  /** The length of the pause before anything is taken off at random, in ms. */
   longestMs(failures: number): number {
     return Math.min(this.#firstMs * 2 ** failures, this.#maxMs);
   }
 
-  /** The pause after this number of failures in a row. */
+  /** The length of the pause, in ms. */
   pauseMs(failures: number): number {
     return this.longestMs(failures) * (0.5 + Math.random() / 2);
   }
 
-  /** Pauses after this number of failures in a row. The signal ends the pause. */
+  /** Resolves when the pause is over or the signal aborts. */
   pause(clock: Clock, failures: number, signal?: AbortSignal): Promise<void> {
     return sleepUntil(clock, clock.nowMs() + this.pauseMs(failures), signal);
   }
 }
 
-/** The pauses before the library repeats a request, a read or an update that failed or did not bring the result. */
+/** The pauses before the library repeats a request, a read or an update without a final answer. */
 export const BETWEEN_REPEATS: Backoff = new Backoff(10, 500);

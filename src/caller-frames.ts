@@ -4,13 +4,13 @@
 const OWN_FRAMES = 20;
 
 /**
- * Returns what `make` returns. The stack of an error that `make` creates reaches the caller's code: V8 keeps ten
- * frames, and without this function the asynchronous frames of the library would fill all ten.
+ * Returns what `make` returns. The stack of an error that `make` creates reaches the caller's code: by default V8 keeps
+ * ten frames, and without this function the asynchronous frames of the library would fill all ten.
  */
 export function withCallerFrames<T>(make: () => T): T {
   const { stackTraceLimit } = Error;
   if (typeof stackTraceLimit !== 'number' || stackTraceLimit === 0) return make();
-  // A program may have frozen the limit. The stack stays short in that case.
+  // If a program has frozen `Error`, `Reflect.set` returns false and the stack stays short. An assignment would throw.
   Reflect.set(Error, 'stackTraceLimit', stackTraceLimit + OWN_FRAMES);
   try {
     return make();

@@ -15,8 +15,9 @@ export interface Clock {
 }
 
 /**
- * An instant, and how far the wall clock was ahead of the monotonic clock when the instant was counted. If the two
- * clocks have moved apart since then, the process was suspended, and the instant may have passed unnoticed (E19).
+ * An instant, and how far the wall clock was ahead of the monotonic clock when the instant was counted. If the wall
+ * clock has run further ahead since then, the process may have been suspended: the monotonic clock may stand still
+ * during a suspension, and the instant may have passed unnoticed (E19).
  */
 export interface Moment {
   readonly ms: number;
@@ -67,14 +68,15 @@ class SystemTimer implements Timer {
 
   #arm(): void {
     const delayMs = Math.min(Math.max(Math.ceil(this.#atMs - performance.now()), 0), MAX_TIMER_MS);
-    // A bound method instead of a closure: each hold has a timer, and a closure would take more memory.
+    // A bound method instead of a closure: each seat has a timer, and a closure would take more memory.
     this.#timeout = setTimeout(this.#rang.bind(this), delayMs);
     this.#timeout.unref();
   }
 
   /**
    * Called by Node's timer: calls `fire` if `atMs` has passed, and sets the timer again otherwise. Node's timer may
-   * fire up to a millisecond early by this clock, and a slice of a long wait always ends early.
+   * fire up to a millisecond early by this clock. If a wait is longer than `MAX_TIMER_MS`, every slice of it but the
+   * last ends early.
    */
   #rang(): void {
     if (performance.now() < this.#atMs) this.#arm();
@@ -131,7 +133,7 @@ export const sleepUntil = (clock: Clock, atMs: number, signal?: AbortSignal): Pr
   });
 
 /**
- * Calls `fire` once, after the present turn of the event loop and everything that its promises lead to. `cancel` of the
+ * Calls `fire` once, after the present turn of the event loop and all promise callbacks that follow it. `cancel` of the
  * returned timer prevents the call.
  */
 export function afterTurn(fire: () => void): Timer {

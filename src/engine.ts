@@ -34,7 +34,7 @@ import type { Outcome } from './store/outcome.js';
 import { PurgeIndex } from './store/purge-index.js';
 import { WakeStream } from './store/streams/wake-stream.js';
 
-/** The kinds of lock that a document may hold. */
+/** All kinds of locks. */
 const KINDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSeats, electionSeats];
 
 /**
@@ -43,7 +43,7 @@ const KINDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSea
  */
 const KINDS_BY_LEASE_FIELDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSeats];
 
-/** The parts behind one provider: creates them, connects them and ends them. */
+/** Creates, connects and ends the parts behind one provider. */
 export class Engine {
   /** `host:pid:random`. */
   readonly processId: string;
@@ -51,7 +51,10 @@ export class Engine {
   readonly requester: Requester;
   readonly inspector: Inspector;
   readonly elections: Elections;
-  /** The settings for observing leaders, by a second change stream or by polling. */
+  /**
+   * The settings for a second change stream, which observes leaders or the awaited locks of a quorum. They demand
+   * polling if the connection pool is too small for that stream.
+   */
   readonly observing: Settings;
   readonly #clock: Clock = systemClock;
   readonly #collection: LockCollection;
@@ -187,7 +190,7 @@ export class Engine {
     return await this.inspector.inspect(name);
   }
 
-  /** Asks the server about this lease at once, because it was revoked. */
+  /** If this process has the lease with this id, asks the server about it at once. Called after a revocation. */
   async confirmLease(id: string): Promise<void> {
     await this.#holds.confirmLease(id);
   }
@@ -243,9 +246,9 @@ function notADb(given: unknown): TypeError {
 }
 
 /**
- * Checks `db` and the settings, and returns the settings to use. A change stream occupies a connection, so with a pool
- * of one connection, no other command would ever be sent (E36). The provider polls then, or throws a `RangeError` if
- * the option `wakeups` demands a change stream.
+ * Checks `db` and the settings, and returns the settings to use. A change stream occupies a connection. In a pool of
+ * one connection, every other command would have to wait for the stream (E36). The provider polls then, or throws a
+ * `RangeError` if the option `wakeups` demands a change stream.
  */
 function settingsFor(db: Db, settings: Settings): Settings {
   if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') throw notADb(db);
@@ -265,8 +268,8 @@ function settingsFor(db: Db, settings: Settings): Settings {
 const LEAST_POOL_TO_OBSERVE = 3;
 
 /**
- * Leaders are observed by polling if the pool is too small for a second stream. In a pool of two, the two streams would
- * occupy both connections, and a command would wait up to a second until the server answers one of the streams.
+ * Returns settings that demand polling if the pool is too small for a second stream. In a pool of two, the two streams
+ * would occupy both connections, and a command would wait up to a second until the server answers one of the streams.
  */
 function observerSettings(db: Db, settings: Settings): Settings {
   const { maxPoolSize } = db.client.options;

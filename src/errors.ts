@@ -4,10 +4,11 @@ import type { LeaseInfo } from './protocol/replies/snapshot.js';
 import type { LockKind, Mode } from './protocol/lock-document.js';
 
 /**
- * The time to wait was up before the lock was granted. Nothing is held and nothing stays queued: the library withdraws
- * the request at once or, if the store does not answer, in the background. Whatever the request left in the store lives
- * for at most one lease. If the store did not answer at the end, the message says so, and whether the store ever
- * answered; `cause` is then the last error of the driver.
+ * The time to wait was up before the lock was granted, or before the hold was upgraded. The library withdraws the
+ * request at once or, if the store does not answer, in the background. A failed acquire holds nothing, and what it left
+ * in the store lives for at most one lease. A failed upgrade leaves the hold upgradeable. If the store did not answer
+ * at the end, the message says so, and whether the store had answered before. `cause` is then the reason; for several
+ * stores it is an `AggregateError`.
  */
 export class AcquireTimeoutError extends LeaseholdError {
   /** Always `ACQUIRE_TIMEOUT`. */
@@ -16,7 +17,10 @@ export class AcquireTimeoutError extends LeaseholdError {
   /** The holders that the store showed last. Empty if the store never answered. */
   readonly holders: readonly LeaseInfo[];
 
-  /** The last known place in the queue, 0 for the head; `null` if the request was not queued. */
+  /**
+   * The last known place in the queue, 0 for the head; `null` if no place is known. If the provider keeps seats of the
+   * lock, this may be the place among the callers of the provider.
+   */
   readonly place: number | null;
 
   /** How long the request waited, in whole ms. */
@@ -61,7 +65,7 @@ export class AcquireTimeoutError extends LeaseholdError {
  * Why a lock is not held any more. `expired`: the time of the hold was over before an extension was confirmed.
  * `evicted`: its seat was found empty or taken. `document-missing`: the lock document is gone. `provider-closed`: the
  * provider was closed. `released`: the handle was used after its release, or the leader has ended its term. `revoked`:
- * `revoke` took the hold away; the message says which provider revoked it, and why.
+ * `revoke` took the hold away; the message says which provider revoked it, and why, as far as that is known.
  */
 export type LossCause =
   'expired' | 'evicted' | 'document-missing' | 'provider-closed' | 'released' | 'revoked';
@@ -202,8 +206,8 @@ export class ProviderClosedError extends LeaseholdError {
 
 /**
  * The store refused a command, or did not answer in time. If `outcomeKnown` is false, the command may have been
- * applied. In that case the library removes in the background whatever the command left behind, and nothing of it lives
- * longer than one lease.
+ * applied. Whatever a request for a lock may have left behind is then removed in the background, and lives for at most
+ * one lease.
  */
 export class StoreUnavailableError extends LeaseholdError {
   /** Always `STORE_UNAVAILABLE`. */

@@ -12,8 +12,9 @@ export interface AttemptEvent {
   /** The kind of the lock. */
   readonly kind: LockKind;
   /**
-   * The attempt id. It stays the same from the queue to the release. A `timeout` event may have a fresh id that names
-   * no stored attempt, for example if its request never reached a store.
+   * The attempt id. It stays the same from the queue to the release, unless the place lapses: the request then goes on
+   * under a new id. All holds of one kept seat have the same id. A `timeout` event may have a fresh id that names no
+   * stored attempt, for example if its request never reached a store.
    */
   readonly id: string;
 }
@@ -64,7 +65,7 @@ export interface LostEvent extends AttemptEvent {
   readonly why: LossCause;
 }
 
-/** A handle was garbage-collected without a release. The library has given its lock back. */
+/** A handle was garbage-collected without a release. The library gives its lock back. */
 export interface AbandonedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
@@ -109,13 +110,16 @@ export interface WakeupsEvent {
   readonly why: string;
 }
 
-/** A command to the store failed or was not answered. The library continues by itself. */
+/**
+ * A command to the store failed or was not answered, or `list` found a corrupt document. The library continues by
+ * itself.
+ */
 export interface StoreErrorEvent {
-  /** The lock that the command was about; `null` if it was not about one lock. */
+  /** The lock that the command was about; `null` for a command that may be about several locks or about none. */
   readonly lockName: string | null;
   /**
-   * What the library was doing: `transition`, `extension`, `read`, `list`, `index`, `stream` or `hello` (the
-   * handshake).
+   * What the library was doing: `transition`, `extension`, `read`, `list` (the document is corrupt), `index`, `stream`
+   * or `hello` (the handshake).
    */
   readonly during: string;
   /** What went wrong: an error of this library, or of the driver or the server, shortened. */
@@ -142,7 +146,7 @@ export interface LockProviderEvents {
   released: [ReleasedEvent];
   /** A hold was lost. */
   lost: [LostEvent];
-  /** A handle was garbage-collected without a release, and its lock was given back. */
+  /** A handle was garbage-collected without a release, and its lock is given back. */
   abandoned: [AbandonedEvent];
   /** A request timed out after it had waited. */
   timeout: [TimeoutEvent];
@@ -164,7 +168,7 @@ export const PROVIDER_WARNINGS: {
   lost: {
     code: 'LEASEHOLD_LOST',
     message: ({ lockName, why, heldMs, fencingToken }) =>
-      // This was expected: the application closed the provider while the lock was held.
+      // A loss because the application closed the provider is expected, so it causes no warning.
       why === 'provider-closed'
         ? null
         : `Lock ${quoted(lockName)} was lost (${why}) ${String(heldMs)} ms after its grant with token ${String(fencingToken)}`,
@@ -172,8 +176,7 @@ export const PROVIDER_WARNINGS: {
   storeError: {
     code: 'LEASEHOLD_STORE_ERROR',
     message: ({ lockName, during, error }) => {
-      // The stream and the index build run in the background, so no call of the application fails by them alone. If the
-      // application closes its client before the provider, their errors are expected.
+      // If the application closes its client before the provider, errors of the stream and of the index are expected.
       if ((during === 'stream' || during === 'index') && isOfClosedClient(error)) return null;
       const about = lockName === null ? '' : ` of lock ${quoted(lockName)}`;
       return `The store failed or did not answer during ${during}${about}: ${oneLine(error)}`;
@@ -181,7 +184,7 @@ export const PROVIDER_WARNINGS: {
   },
 };
 
-/** How the parts of the library report events: by `IsolatedEmitter.emit` of the provider. */
+/** Reports an event of the provider. */
 export type Report = <E extends keyof LockProviderEvents>(
   event: E,
   ...payload: LockProviderEvents[E]

@@ -18,7 +18,7 @@ type AnyListener = (this: unknown, ...args: unknown[]) => unknown;
  * whole milliseconds.
  */
 export class IsolatedEmitter<Events extends object> extends EventEmitter<Events> {
-  // One wrapper per listener, so that `off` finds what `on` registered. The wrapper passes on the `this` of its call.
+  // The wrapper of each listener, so that `off` finds what `on` registered.
   readonly #isolated = new WeakMap<AnyListener, AnyListener>();
   readonly #wrappers = new WeakSet<AnyListener>();
   readonly #unheard: UnheardFailures<Events>;
@@ -109,7 +109,8 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     fn: Listener<Events, E>,
   ): Listener<Events, E> {
     const listener = fn as AnyListener;
-    // eventemitter3 itself removes a one-time listener, and passes the function that it registered: the wrapper.
+    // To remove a one-time listener, eventemitter3 calls `removeListener` with the function that it stored: the
+    // wrapper.
     if (this.#wrappers.has(listener)) return fn;
     let isolated = this.#isolated.get(listener);
     if (isolated === undefined) {

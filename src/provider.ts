@@ -61,8 +61,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   #closed: Promise<void> | undefined;
 
   /**
-   * @throws `TypeError` or `RangeError` that names the option, the rule and the value; also if `wakeups` is
-   *   `change-stream` and the client's pool has room for one connection only.
+   * @throws `TypeError` or `RangeError` for a wrong `db` or a wrong option; also if `wakeups` is `change-stream` and
+   *   the client's pool has room for one connection only.
    */
   constructor(db: Db, options?: LockProviderOptions) {
     super(PROVIDER_WARNINGS);
@@ -77,7 +77,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * Creates a mutex object of this name. Sends nothing. All objects of one name are the same lock.
    *
    * @param name - 1 to 1,024 bytes of UTF-8; any character, case-sensitive, not normalised.
-   * @throws `TypeError` if the name is not a string or not well-formed; `RangeError` if the name is empty or longer;
+   * @throws `TypeError` if the name is not a string or not well-formed; `RangeError` if the name is empty or too long;
    *   one of the two errors for a wrong option.
    */
   createMutex(name: string, options?: PrimitiveOptions): Mutex {
@@ -116,8 +116,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Creates a candidate of the election of this name. Sends nothing before `start`. All objects of one name, in this
-   * process and in others, are candidates of the same election.
+   * Creates a candidate of the election of this name. Sends nothing. All objects of one name, in this process and in
+   * others, are candidates of the same election.
    *
    * @throws As `createMutex`.
    */
@@ -131,9 +131,9 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Creates a job of this name. The leader of an election runs the job: of the election of the same name, unless the
-   * options name another election. Sends nothing before `start`. Objects of one name in other processes are the same
-   * job, and should have the same options.
+   * Creates a job of this name. The job is run by the leader of the election of the same name, unless the options name
+   * another election. Sends nothing. Objects of one name in other processes are the same job, and should have the same
+   * options.
    *
    * @throws As `createMutex`.
    */
@@ -164,11 +164,12 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /**
    * Acquires all of these locks, or none.
    *
-   * All locks are asked for at once; with `timeoutMs` 0, one after the other. If one is not free, the call keeps the
-   * locks whose names precede the name of that lock, and gives the others back. It then acquires one lock after the
-   * other in the order of their names, whatever the order of `requests`. So callers that want the same locks never wait
-   * for each other in a circle. They may still do so in a later upgrade, which keeps no order. A lock that the call
-   * gives back on the way is reported as acquired and released. `timeoutMs` and `signal` apply to the whole call.
+   * All locks are asked for at once. If one is not free, the call keeps the locks whose names precede the name of that
+   * lock, and gives the others back. It then acquires one lock after the other in the order of their names, whatever
+   * the order of `requests`. So callers that want the same locks never wait for each other in a circle. They may still
+   * do so in a later upgrade, which keeps no order. A lock that the call gives back on the way is reported as acquired
+   * and released. `timeoutMs` and `signal` apply to the whole call. With `timeoutMs` 0, the call makes one try for each
+   * lock, one after the other, and fails at the first lock that is not free.
    *
    * @param requests - Locks of this provider, each once: `{ mutex }`, `{ read }`, `{ write }`, `{ upgradeableRead }` or
    *   `{ semaphore, permits? }`.
@@ -222,8 +223,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * Asks the holders of a lock to release it. The signal `releaseRequested` of each hold aborts with an error that says
    * which provider revoked the hold, and why. The leases are not extended any more, so each seat becomes free at its
    * release or at its expiry. If the provider of a holder has its change stream open, the holder learns of the
-   * revocation at once. Any other holder learns of it at its next extension: within `extendEveryMs`, a third of a lease
-   * by default.
+   * revocation at once. Any other holder learns of the revocation at its next extension at the latest: within
+   * `extendEveryMs`, a third of a lease by default.
    *
    * With `force` the seats are emptied at once. The old holders learn of the revocation in the same way, and until then
    * only tokens protect the resource. A hold that ends by a revocation, with or without `force`, is lost as `revoked`.
@@ -258,7 +259,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * jobs are stopped, and the signal `releaseRequested` of every hold aborts. The provider waits until all holds are
    * released, for at most `drainMs` (default 5,000). After that, the signals of the remaining holds abort, and their
    * leases are left to expire: their owners may still be working, so nobody gets these locks earlier. When the promise
-   * resolves, no stream, timer or listener is left. May be called again.
+   * resolves, no stream or listener is left, and no timer keeps the process alive. May be called again.
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
     const drainMs = parseDrain('close', options);

@@ -19,8 +19,8 @@ export type Stop =
 /** The callbacks that tell one call that it has to end. */
 export interface ScopeListener {
   /**
-   * The caller aborted, or the provider closes. `errorOf` creates the error: call it in a function that the caller
-   * awaits, if there is one, so that the stack leads to the caller.
+   * The caller aborted, or the provider closes. `errorOf` creates the error. If possible, call it in a function that
+   * the caller awaits, so that the stack leads to the caller.
    */
   readonly aborted: (errorOf: () => unknown) => void;
   /**
@@ -38,7 +38,7 @@ export function throwIfOver(lockName: string, closing: AbortSignal, signal: Abor
 /**
  * The scope of one call: the caller's signal, the closing of the provider, and the time to wait, in one place.
  *
- * The timer does not keep the process alive. As long as a caller awaits, `keepAlive` does.
+ * Its timer does not keep the process alive: the calls that wait do that by `keepAlive`.
  */
 export class Scope {
   readonly #lockName: string;

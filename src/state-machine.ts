@@ -1,7 +1,7 @@
 /** The states to which each state may change. */
 export type Moves<S extends string> = Readonly<Record<S, readonly S[]>>;
 
-/** Throws if the move is not one of `moves`. A move that is not in the list is a bug of the library. */
+/** Throws if the move is not one of `moves`: such a move is a bug of the library. */
 export function assertMove<S extends string>(moves: Moves<S>, from: S, to: S): void {
   if (!moves[from].includes(to)) throw new Error(`no move from ${from} to ${to}`);
 }

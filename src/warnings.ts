@@ -5,9 +5,8 @@ import { shortened } from './error-text.js';
 
 /** How an event that reports a failure is worded as a process warning. */
 export interface FailureWarning<Payload extends unknown[]> {
-  /** The `code` of the warning. */
   readonly code: `LEASEHOLD_${string}`;
-  /** Returns one line that names the lock and says what happened; `null` if the failure was expected. */
+  /** Returns one line that says what happened; `null` if the failure was expected. */
   readonly message: (...payload: Payload) => string | null;
   /** Returns the error of the application's own code, whose stack the warning shows. */
   readonly errorOf?: (...payload: Payload) => unknown;
@@ -20,7 +19,7 @@ export type FailureWarnings<Events extends object> = {
 
 const PAGE = 'https://github.com/leasehold/leasehold/blob/main/docs/operations.md#warnings';
 
-/** Keeps a repeated failure from flooding the log of the process. */
+/** The least time between two warnings about one event, so that a repeated failure does not flood the log. */
 const ONE_A_MINUTE_MS = 60_000;
 
 /** The last warning about one event. */
@@ -32,8 +31,7 @@ interface LastWarning {
 
 /**
  * Reports a failure that has no listener as a process warning of the type `LeaseholdWarning`. Each event of an emitter
- * causes at most one warning a minute, and the next warning says how many were left out. There is no timer that could
- * keep the process alive.
+ * causes at most one warning a minute, and the next warning says how many were left out.
  */
 export class UnheardFailures<Events extends object> {
   readonly #warnings: FailureWarnings<Events>;
@@ -46,7 +44,7 @@ export class UnheardFailures<Events extends object> {
   }
 
   report(event: keyof Events, payload: readonly unknown[]): void {
-    // By `FailureWarnings`, the payload of an event and of its warning have the same type.
+    // The type `FailureWarnings` gives the payload of an event and that of its warning the same type.
     const warning = this.#warnings[event] as FailureWarning<unknown[]> | undefined;
     const line = warning?.message(...payload) ?? null;
     if (warning === undefined || line === null) return;

@@ -55,7 +55,6 @@ export function parseRevokeOptions(given?: RevokeOptions): RevokeOptions {
   return { id, why: optional(why, (text) => shortText('why', text)), force: boolean('force', force) };
 }
 
-/** The filter after the checks. */
 export interface ParsedListFilter {
   readonly prefix: string;
   readonly kind: LockKind | undefined;

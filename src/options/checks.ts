@@ -1,12 +1,12 @@
-// Checks of single values and of options objects. The checks throw a `TypeError` or a `RangeError` that names the
-// option, the rule and the value.
+// Checks of single values and of options objects. A failed check throws a `TypeError` or a `RangeError` that names the
+// option and says what is wrong.
 
 import { inspect } from 'node:util';
 import { MAX_LEASE_MS, MIN_LEASE_MS } from '../protocol/lock-document.js';
 import { refuseUnknownKeys } from './unknown-keys.js';
 import type { KeysOf } from './unknown-keys.js';
 
-/** The longest name, label or reason. */
+/** The most bytes of UTF-8 in a name, a label or another text from a caller. */
 const MAX_TEXT_BYTES = 1_024;
 
 export function leaseLength(option: string, value: unknown): number {
@@ -24,8 +24,7 @@ export function number(option: string, value: unknown, low: number, high: number
   if (!(value >= low && value <= high)) {
     throw outOfRange(option, `between ${String(low)} and ${String(high)}`, value);
   }
-  // Turns negative zero into zero: the driver would store negative zero as a double, which no other process takes for
-  // an integer.
+  // Turns negative zero into zero: the driver would store negative zero as a double and not as an integer.
   return value + 0;
 }
 
@@ -51,14 +50,14 @@ export function shortText(option: string, value: unknown): string {
   return value;
 }
 
-/** The default replaces a missing value. `null` is not a missing value but a wrong one. */
+/** Replaces `undefined` by the default. `null` stays as it is: a wrong value and not a missing one. */
 export const orElse = <T>(value: T | undefined, otherwise: T): T => (value === undefined ? otherwise : value);
 
 /**
  * Checks that an options object has known keys only; a missing object counts as an empty one.
  *
- * @param of - The method or class that takes the options, as the caller knows it.
- * @param option - The name of the argument.
+ * @param of - The public name of what takes the options, such as a method, for the error message.
+ * @param option - The name of the argument, for the error message.
  */
 export function knownOptions<T extends object>(
   value: T | undefined,
@@ -95,7 +94,7 @@ export function outOfRange(option: string, rule: string, value: unknown): RangeE
   return new RangeError(`${option} must be ${rule}, got ${shown(value)}`);
 }
 
-/** Checks a lock's name: 1 to 1,024 bytes of well-formed UTF-8, any character, no normalisation. */
+/** Checks the name of a lock: a well-formed string of 1 to 1,024 bytes in UTF-8. The name is not normalised. */
 export function parseName(name: unknown): string {
   if (typeof name !== 'string') throw wrongType('name', 'a string', name);
   if (name === '') throw new RangeError('name must not be empty');

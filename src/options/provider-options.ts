@@ -29,7 +29,9 @@ export interface LockProviderOptions {
   collectionName?: string | undefined;
   /** How long a lease lasts without an extension, in ms: 100 ms to 24 h, default 30,000. */
   leaseMs?: number | undefined;
-  /** How often a lease is extended, in ms. Default and upper bound: a third of the lease. */
+  /**
+   * How often a lease is extended, in ms. Default: a third of the lease. A larger value counts as a third of the lease.
+   */
   extendEveryMs?: number | undefined;
   /**
    * The time before the expiry on the server at which the process counts a hold as lost, in ms. At a failover, the
@@ -37,11 +39,14 @@ export interface LockProviderOptions {
    * the lease, at most 1,000.
    */
   clockAllowanceMs?: number | undefined;
-  /** How long one call to the store may take, in ms: 10 to 600,000, default 5,000. */
+  /**
+   * How long one call to the store may take, in ms: 10 to 600,000, default 5,000. The creation of the index may take
+   * ten times as long.
+   */
   storeTimeoutMs?: number | undefined;
   /**
-   * The first and the longest pause between two polls of waiters, in ms, if polling is used. The pauses grow from the
-   * first to the longest one. Up to a quarter of each is taken off at random. Default: 10 and 800.
+   * The first and the longest pause between two reads of a provider that polls for its waiters, in ms. The pauses grow
+   * from the first to the longest one. Up to a quarter of each pause is taken off at random. Default: 10 and 800.
    */
   pollMs?:
     | {
@@ -52,15 +57,15 @@ export interface LockProviderOptions {
       }
     | undefined;
   /**
-   * How waiters learn of their grants. `auto` (default): by a change stream if the server has change streams, and
-   * otherwise by polling.
+   * How waiters learn of their grants. `auto` (default): by a change stream if the provider can open one, and otherwise
+   * by polling. With `change-stream`, requests that have to wait fail instead of polling.
    */
   wakeups?: 'auto' | Wakeups | undefined;
   /**
    * How long the change stream stays open after the last wait and after the last use of a kept seat, in ms: 0 to 24 h,
    * default 10,000. The stream also closes after this time if every wait is behind others in a queue that does not
-   * move. A process that waits, or keeps a seat, without a stream reads its locks once a second. For both, a time below
-   * one second counts as one second.
+   * move. Without the stream, a provider that waits or keeps a seat reads its locks once a second. For kept seats and
+   * for queues that do not move, a time below one second counts as one second.
    */
   wakeIdleMs?: number | undefined;
   /** How long an unused lock document is kept, in ms: at least two leases, default 7 days. */
@@ -73,7 +78,10 @@ export interface LockProviderOptions {
   createIndexes?: boolean | undefined;
 }
 
-/** The options of a provider, with all defaults except the two that follow from each lease (`leaseTerms`). */
+/**
+ * The options of a provider after the checks. Only `extendEveryMs` and `clockAllowanceMs` may lack their defaults,
+ * which `leaseTerms` computes from the length of a lease.
+ */
 export interface Settings {
   readonly collectionName: string;
   readonly leaseMs: number;
@@ -182,10 +190,10 @@ function collectionName(value: unknown): string {
   return value;
 }
 
-/** The longest `database.collection` that a server accepts, from version 4.4. */
+/** The most bytes of `database.collection` that a server accepts, from version 4.4. */
 const MAX_NAMESPACE_BYTES = 255;
 
-/** Checks that the server can have a collection of this name in this database. */
+/** Checks that the names of the database and the collection are short enough together for the server. */
 export function parseNamespace(database: string, collection: string): void {
   const bytes = Buffer.byteLength(`${database}.${collection}`);
   if (bytes <= MAX_NAMESPACE_BYTES) return;

@@ -16,24 +16,28 @@ import { leaseTerms } from './provider-options.js';
 import type { LeaseTerms, Settings } from './provider-options.js';
 import type { KeysOf } from './unknown-keys.js';
 
-/** Options of one primitive. */
+/** Options of one mutex, reader-writer lock or semaphore. */
 export interface PrimitiveOptions {
-  /** The lease of this primitive's holds, in ms. Default: that of the provider. */
+  /** The lease of the holds of this lock object, in ms. Default: that of the provider. */
   leaseMs?: number | undefined;
   /**
    * The time for which a released seat is kept for the next caller of this provider, in ms: 0 to 24 h, default 0 (not
-   * kept). The seat is kept only while no other process waits. While the seat is kept, a try of another process finds
-   * the lock busy, as if it were held; a request that waits gets the seat at once, or about a second later if no caller
-   * of this provider has used its kept seats for `wakeIdleMs`. A reader-writer lock keeps only reads: all readers of
-   * this provider share one seat, also at the same time, until a writer or an upgrade waits.
+   * kept). A seat is kept only while no other process waits, and not while the provider polls.
+   *
+   * For a try of another process, a kept seat is taken. A waiting request of another process gets an idle seat at once.
+   * If no caller of this provider has used a kept seat for `wakeIdleMs`, that request gets the seat up to about a
+   * second later.
+   *
+   * A reader-writer lock keeps only reads: all readers of this provider share one seat, also at the same time, until a
+   * writer or an upgrade waits.
    */
   keepMs?: number | undefined;
   /**
    * How often a kept seat of a mutex or a semaphore may pass to the next caller of this provider although another
-   * process waits: an integer, 0 to 255, default 0. Needs `keepMs`. Such passes begin at most `keepMs` after this
-   * provider has heard that another process waits, so they delay a waiter of another process by at most `passes` holds.
-   * The count starts anew after another process has had the seat. A reader-writer lock refuses this option, because its
-   * kept reads never pass a writer.
+   * process waits: an integer, 0 to 255, default 0. A value above 0 needs `keepMs`. Such passes delay a waiter of
+   * another process by at most `passes` holds of this provider. They begin at most `keepMs` after this provider has
+   * heard of a waiter. The count starts anew after another process has had the seat. A reader-writer lock refuses a
+   * value above 0, because its kept reads never pass a writer.
    */
   passes?: number | undefined;
 }
@@ -41,9 +45,10 @@ export interface PrimitiveOptions {
 /** Options of one semaphore. */
 export interface SemaphoreOptions extends PrimitiveOptions {
   /**
-   * What to do if the semaphore is in use with another limit when this object first meets it: `throw` (default) a
-   * {@link SemaphoreLimitMismatchError}, `follow` the stored limit, or `resize` the semaphore. An idle semaphore takes
-   * over the limit of this object, unless the option is `follow`. Afterwards the object follows the stored limit.
+   * What to do if the semaphore is in use with another limit than that of this object: `throw` (default) a
+   * {@link SemaphoreLimitMismatchError}, `follow` the stored limit, or `resize` the semaphore to the limit of this
+   * object. An idle semaphore takes over the limit of this object, unless the option is `follow`. Once the two limits
+   * agree, the object follows the stored limit.
    */
   whenLimitDiffers?: WhenLimitDiffers | undefined;
 }
@@ -55,9 +60,9 @@ export type WhenLimitDiffers = 'throw' | 'follow' | 'resize';
 export interface AcquireOptions {
   /** How long to wait, in ms: 0 or more. Default: without a bound for `acquire`, 0 (one try) for `tryAcquire`. */
   timeoutMs?: number | undefined;
-  /** Ends the wait: the request rejects with the reason of the signal. It has no effect once the lock is granted. */
+  /** Ends the wait: the request rejects with the reason of the signal. An abort after the grant has no effect. */
   signal?: AbortSignal | undefined;
-  /** The lease of this hold, in ms. Default: that of the primitive. */
+  /** The lease of this hold, in ms. Default: that of the lock object. */
   leaseMs?: number | undefined;
   /** What the lock is wanted for. It is shown to processes that wait for the lock. At most 1,024 bytes of UTF-8. */
   why?: string | undefined;
@@ -69,7 +74,7 @@ export interface PermitOptions extends AcquireOptions {
   permits?: number | undefined;
 }
 
-/** As many as the tokens that a grant of a mutex reserves for passes. */
+/** The number of tokens that one grant of a mutex reserves for passes. */
 const MAX_PASSES = 255;
 
 const PRIMITIVE_OPTIONS: KeysOf<PrimitiveOptions> = { leaseMs: true, keepMs: true, passes: true };
@@ -82,7 +87,7 @@ const PERMIT_OPTIONS: KeysOf<PermitOptions> = { ...ACQUIRE_OPTIONS, permits: tru
 
 /** How released seats are kept for the next callers of this process. */
 export interface Keeping {
-  /** For how long; 0: not at all. */
+  /** How long a released seat is kept, in ms; 0: not at all. */
   readonly keepMs: number;
   /** How often a seat may pass to the next caller although another process waits. */
   readonly passes: number;
@@ -90,13 +95,11 @@ export interface Keeping {
 
 export const NOT_KEPT: Keeping = { keepMs: 0, passes: 0 };
 
-/** The options of one primitive after the checks. */
 export interface ParsedPrimitiveOptions {
   readonly terms: LeaseTerms;
   readonly keeping: Keeping;
 }
 
-/** The options of one semaphore after the checks. */
 export interface ParsedSemaphoreOptions extends ParsedPrimitiveOptions {
   readonly whenLimitDiffers: WhenLimitDiffers;
 }
@@ -138,7 +141,7 @@ export function refuseKeepMs({ keepMs }: Keeping, of: string): void {
   if (keepMs > 0) throw outOfRange('keepMs', `0 for ${of}`, keepMs);
 }
 
-/** @param of - The lock whose seats pass to no caller while another process waits, in words for the error message. */
+/** @param of - The lock that refuses `passes`, in words for the error message. */
 export function refusePasses({ passes }: Keeping, of: string): void {
   if (passes > 0) throw outOfRange('passes', `0 for ${of}`, passes);
 }
@@ -150,7 +153,6 @@ export interface ParsedWait {
   readonly signal: AbortSignal | undefined;
 }
 
-/** The options of one request after the checks. */
 export interface ParsedAcquireOptions extends ParsedWait {
   readonly terms: LeaseTerms;
   readonly why: string | undefined;
@@ -206,10 +208,9 @@ export function parseSignal(signal: AbortSignal | undefined): AbortSignal | unde
 export const parseDowngrade = (to: Mode): 'upgradeable' | 'read' =>
   oneOf('to', to, ['upgradeable', 'read']) === 'read' ? 'read' : 'upgradeable';
 
-/** Checks the limit of a semaphore. */
 export const parseLimit = (limit: number): number => integer('limit', limit, 1, MAX_LIMIT);
 
-/** A request for permits after the checks: their number, and the options of any request. */
+/** The number of permits after the checks, and the other options of the request. */
 export interface ParsedPermitOptions {
   readonly permits: number;
   readonly request: AcquireOptions;

@@ -7,7 +7,7 @@ export type KeysOf<T> = Readonly<Record<T extends unknown ? keyof T : never, tru
 /**
  * Refuses unknown keys of an options object: a misspelt option would silently leave the default in place. A key whose
  * value is `undefined` is refused, too; otherwise a misspelt key would pass until its value is set one day. Only own
- * enumerable string keys count, so instances of classes are accepted.
+ * enumerable string keys count, so the methods of a class are not refused.
  */
 export function refuseUnknownKeys(options: object, of: string, known: Readonly<Record<string, true>>): void {
   for (const key of Object.keys(options)) {
@@ -16,8 +16,8 @@ export function refuseUnknownKeys(options: object, of: string, known: Readonly<R
 }
 
 /**
- * For options that are passed on to the driver: refuses a key that is similar to a known one. Any other key may be an
- * option of another version of the driver, and the driver checks it.
+ * For options that are passed on to the driver: refuses an unknown key that is similar to a known one. Any other
+ * unknown key is accepted, because it may be an option of another version of the driver.
  */
 export function refuseMisspeltKeys(options: object, of: string, known: Readonly<Record<string, true>>): void {
   const names = Object.keys(known);
@@ -57,7 +57,7 @@ function similarity(a: string, b: string): number {
   return isSlip || begins ? edits : Infinity;
 }
 
-/** The Levenshtein distance. */
+/** The Levenshtein distance: the fewest insertions, deletions and replacements of a letter that turn `a` into `b`. */
 function editsBetween(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 0; i < a.length; i += 1) {

@@ -2,7 +2,7 @@ import type { Timer } from '../clock.js';
 import type { Quorum } from './quorum.js';
 import type { StoreSeat, Store, SeatRequest } from './store.js';
 
-/** A hold, as far as its missing seats are concerned. */
+/** The part of a hold that `MissingStores` needs. */
 interface IncompleteHold {
   readonly token: number;
   /** The request for a missing seat; `undefined` while no seat may join. */
@@ -12,8 +12,8 @@ interface IncompleteHold {
 }
 
 /**
- * Adds the missing seats of a hold. Every third of a lease, while the hold lasts, it asks each store in which the hold
- * has no seat. So the hold survives if the stores restart one after the other.
+ * Adds the missing seats of a hold. Every third of a lease, until the hold ends, this object asks each store in which
+ * the hold has no seat. So the hold can survive restarts of all stores, one after the other.
  */
 export class MissingStores {
   readonly #quorum: Quorum;
@@ -29,7 +29,10 @@ export class MissingStores {
     this.#everyMs = leaseMs / 3;
   }
 
-  /** Adds the seat to the hold if this try is granted. Until the try has ended, the store is not asked again. */
+  /**
+   * When this try is granted, its seat joins the hold; if the seat may not join, it is released. The store is not asked
+   * again before the try has ended.
+   */
   expect(store: Store, inFlight: Promise<StoreSeat>): void {
     this.#inFlight.add(store);
     void inFlight
@@ -65,7 +68,10 @@ export class MissingStores {
     this.#ending.abort();
   }
 
-  /** Raises the fence of the seat and adds the seat to the hold; releases the seat if it may not join. */
+  /**
+   * Raises the fence of the seat and adds the seat to the hold. Releases the seat if it may not join, or if its fence
+   * is not raised.
+   */
   async #join(store: Store, seat: StoreSeat): Promise<void> {
     const hold = this.#hold;
     const mayJoin = (): boolean => seat.currentMode() === hold.checkJoinRequest()?.mode && !hold.has(store);

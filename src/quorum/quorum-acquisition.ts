@@ -28,30 +28,33 @@ interface Failed {
 /**
  * One call of acquire: rounds with pauses between them, until a round wins or the time is up.
  *
- * There is no queue, because queues in several stores deadlock: each contender could be at the head of another queue. A
- * request without a majority releases its seats, so no request holds a seat while it pauses.
+ * There is no queue, because queues in several stores deadlock: each contender could be at the head in another store,
+ * and none in a majority. After a round without a majority, the request releases its seats and pauses.
  *
  * The obstacle decides what ends a pause:
  *
- * - _Held_: one process has seats in a majority of the stores. The pause ends when a majority of the stores is free
- *   again. The change streams of the stores tell the releases. An extension ends no pause. A release may go unheard, so
- *   every pause also has a bound, which grows from pause to pause.
- * - _The gate is busy_: the process that was there first keeps the gate until it releases its seat. All waiters hear of
- *   the release and meet at the gate again, which lets one of them in. The process at the gate may have died. So, if no
+ * - _Held_: one process has seats in a majority of the stores. The pause ends when the change streams have reported the
+ *   releases that free a majority of the stores, or when a stream may have missed an event. The pause also has a bound,
+ *   which grows from pause to pause.
+ * - _The gate is busy_: a process that came earlier has a seat there. When it releases the seat, all waiters hear of
+ *   the release and ask the gate again, and one of them gets the seat. The earlier process may have died. So, if no
  *   release is heard within the bound of the pause, the next round has no gate.
- * - _Split vote_: contenders have taken seats from each other. Only time ends the pause. It is random, over a range
- *   that doubles with each split vote. If contenders that back out woke each other, they would collide again and again.
+ * - _Any other obstacle_, mostly a split vote (contenders have taken seats from each other): only time ends the pause.
+ *   Its length is random, and its upper bound doubles with each such pause, up to `pollMs.max`. If contenders that
+ *   release their seats woke each other, they would collide again and again.
  */
 export class QuorumAcquisition {
   readonly #quorum: Quorum;
   readonly #request: SeatRequest;
   readonly #limits: CallLimits;
   readonly #rounds: QuorumRounds;
-  /** The busy stores whose releases end the present pause, each with its holders; `undefined`: only time ends it. */
+  /**
+   * The busy stores whose releases end the present pause, each with its holders; `undefined`: only time ends the pause.
+   */
   #awaited: ReadonlyMap<Store, readonly LeaseInfo[]> | undefined;
   /**
-   * The ids of the leases that were released since the round began. They are kept, because the news of a release may
-   * come before the answer that names the lease.
+   * The ids of the leases that were released since the round began. The event of a release may arrive before the answer
+   * that names the lease.
    */
   readonly #releasedIds = new Set<string>();
   #unwatch: readonly (() => void)[] = [];
@@ -70,7 +73,7 @@ export class QuorumAcquisition {
     this.#rounds = new QuorumRounds(quorum, request);
   }
 
-  /** If it rejects, the seats of the request are released, at once or in the background. */
+  /** If the promise rejects, the seats of the request are released, at once or in the background. */
   async run(): Promise<QuorumHold> {
     const { clock, closing } = this.#quorum;
     // The scope does not bound a single try: `#lastRoundMs` bounds its rounds.
@@ -122,8 +125,8 @@ export class QuorumAcquisition {
   }
 
   /**
-   * Whether another round may follow. A request that waits goes on until its time is up. A single try goes on while no
-   * process has the lock and a majority of the stores answers.
+   * Whether another round may follow. A request that waits goes on until its time is up. A single try goes on, within
+   * its bounds, while no process has the lock and a majority of the stores answers in time.
    */
   async #mayGoOn(): Promise<boolean> {
     if (this.#limits.timeoutMs > 0) return true;
@@ -135,7 +138,9 @@ export class QuorumAcquisition {
     return this.#roundCount < MAX_ROUNDS_OF_A_TRY && clock.nowMs() < this.#lastRoundMs;
   }
 
-  /** No round of a single try begins after this time. Infinite for a request that waits: its timeout ends it. */
+  /**
+   * No round of a single try begins after this time. `Infinity` for a request that waits: its timeout ends the rounds.
+   */
   get #lastRoundMs(): number {
     const { timeoutMs, startedMs } = this.#limits;
     return timeoutMs > 0 ? Infinity : startedMs + this.#quorum.settings.storeTimeoutMs;
@@ -153,7 +158,7 @@ export class QuorumAcquisition {
     this.#fail(this.#over);
   }
 
-  /** Whether so many stores have failed for good that the others are no majority. Waiting is then useless. */
+  /** Whether the stores that have not failed for good are fewer than a majority, so that waiting is useless. */
   get #isHopeless(): boolean {
     const { majority, stores } = this.#quorum;
     const { failures } = this.#rounds.obstacles;
@@ -162,8 +167,8 @@ export class QuorumAcquisition {
   }
 
   /**
-   * Reports a timeout as an event, and returns a function that makes the error. The facts for the error are read now,
-   * because they change when the rounds end.
+   * Reports an event if the request has timed out, and returns a function that makes the error. The facts for the error
+   * are read now, because they change when the rounds end.
    */
   #reportFailure(): () => LeaseholdError {
     const { clock, majority, stores, report } = this.#quorum;
@@ -175,7 +180,7 @@ export class QuorumAcquisition {
     }
     const waitedMs = clock.nowMs() - this.#limits.startedMs;
     if (this.#limits.timeoutMs > 0) {
-      // The event has one id, but the attempt in each store has an id of its own. So the id of the event is a new one.
+      // The attempt in each store has an id of its own, so the one id of the event is a new one.
       report('timeout', { lockName: name, kind, id: newAttemptId(), waitedMs });
     }
     const silent = failures.length > 0 && {
@@ -192,7 +197,7 @@ export class QuorumAcquisition {
 
   async #pause(): Promise<void> {
     const { min, max } = this.#quorum.settings.pollMs;
-    // For the short pauses of a try, opening a stream is too expensive.
+    // A single try pauses so briefly that opening a stream would be too expensive.
     if (this.#limits.timeoutMs > 0) this.#watch();
     const backoff = new Backoff(min, max);
     let pauseMs: number;
@@ -217,9 +222,9 @@ export class QuorumAcquisition {
   }
 
   /**
-   * Delays a request for a contended lock. The request then begins at the gate, at about the same time as the waiters.
-   * Otherwise a process that has just released would always ask before the waiters have heard of the release. The delay
-   * is at most a quarter of the request's timeout.
+   * Delays a request that may wait for a contended lock, and lets it begin at the gate. Without the delay, a process
+   * that has just released would always ask before the waiters have heard of the release. The delay is at most a
+   * quarter of the request's timeout.
    */
   async #letOthersPass(): Promise<void> {
     const { contended, settings } = this.#quorum;
@@ -276,7 +281,10 @@ export class QuorumAcquisition {
     return stores.filter((store) => health.mayGrant(store) && this.#isFree(store)).length >= majority;
   }
 
-  /** Whether the leases that kept this store busy are released. If the store named no lease, it may still be busy. */
+  /**
+   * Whether the lock is free in this store: it was not busy there, or the store named leases and all of them are
+   * released.
+   */
   readonly #isFree = (store: Store): boolean => {
     const holders = this.#awaited?.get(store);
     if (holders === undefined) return true;

@@ -4,9 +4,9 @@ import { describeFailures } from './store-failure.js';
 import type { StoreFailure } from './store-failure.js';
 
 /**
- * Fewer than a majority of the stores did what was asked: the others did not answer, refused, or were so slow that less
- * than `minValidityMs` of the lease was left. The message says for each failed store whether it has ever answered this
- * provider, and the last message of its driver.
+ * Fewer than a majority of the stores did what was asked in time. The others did not answer, refused, or had no seat of
+ * the hold any more; or a majority granted so late that less than `minValidityMs` of the lease was left. The message
+ * says for each failed store why it failed, and whether it has ever answered this provider.
  *
  * After a failed acquire nothing is held. Seats that may be left are released in the background; each of them lasts at
  * most one lease. After a failed `confirm()`, `upgrade()` or `downgrade()` the hold stays, as long as seats in a

@@ -14,7 +14,6 @@ import type { Quorum } from './quorum.js';
 import { releaseByMajority } from './seat-releases.js';
 import type { StoreSeat, Store, SeatRequest } from './store.js';
 
-/** The id and the token of a hold. */
 export interface HoldIdentity {
   /** The attempt id of the lease in the store that granted the token. */
   readonly id: string;
@@ -23,11 +22,11 @@ export interface HoldIdentity {
 }
 
 /**
- * One hold: a seat in more than half of all stores. The stores that have a seat are its members.
+ * One hold: a seat in each of more than half of all stores. The stores that have a seat of the hold are its members.
  *
  * - `held`: a majority of all stores has a seat that can be relied on. A store whose seat is lost is no member any
  *   more. That store is asked for another seat every third of a lease.
- * - `lost`: fewer than a majority of the stores are members. The deadlines of the seats tell that without any reply.
+ * - `lost`: fewer than a majority of the stores are members. The deadlines of the seats show that without any reply.
  *   Final.
  * - `released`: the owner has released the hold. Final. A seat that is granted after the hold was lost or released is
  *   released.
@@ -101,8 +100,7 @@ export class QuorumHold implements Held {
   }
 
   checkRemainingMs(): number {
-    // This comes before `#ended` is read: a seat past its deadline ends here, and the end of the seat may end this
-    // hold.
+    // This call ends a seat that is past its deadline, which may end this hold, so `#ended` is read after the call.
     const remainingMs = majorityRemainingMs(this.seats, this.#quorum.majority);
     return this.#ended === undefined ? remainingMs : 0;
   }
@@ -172,8 +170,8 @@ export class QuorumHold implements Held {
   }
 
   /**
-   * Resolves when a majority of the stores has released its seat, or when no majority can do so any more. The releases
-   * in the other stores go on in the background. The release in each store ends within `storeTimeoutMs`.
+   * Resolves when the seats in a majority of the stores are released, when a majority has become impossible, or after
+   * `storeTimeoutMs`. The other releases go on in the background.
    *
    * @returns Whether the hold was held until this release; false if it had been lost before.
    */
@@ -216,14 +214,16 @@ export class QuorumHold implements Held {
   }
 
   /**
-   * Called for a store that has been asked for a seat. When the seat is granted, it joins; if it may not join then, it
-   * is released.
+   * Called for a store that has been asked for a seat. When the seat is granted, it joins the hold; if the seat may not
+   * join, it is released.
    */
   expect(store: Store, inFlight: Promise<StoreSeat>): void {
     this.#missing.expect(store, inFlight);
   }
 
-  /** The store becomes a member: its seat has the mode of the hold, and its fence is at least at the token. */
+  /**
+   * Makes the store a member. The caller has checked the mode of the seat, and that its fence is at least at the token.
+   */
   add(store: Store, seat: StoreSeat): void {
     this.#members.add([[store, seat]]);
   }
@@ -283,7 +283,7 @@ export class QuorumHold implements Held {
     observer?.lost(why);
     this.#callEndListeners();
     this.#quorum.report('lost', { ...this.event, heldMs, why: why === 'released' ? 'evicted' : why });
-    // If the provider was closed while the owner still works, the remaining seats are left to expire.
+    // If the provider was closed, the owner may still be working, so the remaining seats are left to expire.
     if (why !== 'provider-closed') this.#members.release();
   }
 

@@ -65,19 +65,18 @@ const WARNINGS: FailureWarnings<QuorumLockProviderEvents> = {
 /**
  * Makes mutexes and reader-writer locks that are held in more than half of several independent MongoDB deployments.
  * Such a lock survives the loss of a whole deployment. One replica set and a `LockProvider` are usually the better
- * answer: a replica set survives the loss of members, has a fair queue, and costs a fraction.
+ * answer: a replica set survives the loss of members, has a fair queue, and costs much less.
  *
- * Guaranteed: within the clock bounds of each deployment, two conflicting holds never both have a majority. If a bound
- * is exceeded, only the `fencingToken` protects.
+ * Guaranteed: two conflicting holds never both have a majority, as long as the clocks of each deployment and of the
+ * processes do not drift apart by more than `clockAllowanceMs`. Beyond that, only the `fencingToken` protects.
  *
  * Not promised: an order. There is no queue, so a request may wait longer than a later one.
  *
  * Required: all processes name the same deployments, best in the same order. A deployment that has lost its data must
  * not be used again before the longest lease has passed.
  *
- * @example
- *   await using locks = new QuorumLockProvider([east.db('app'), west.db('app'), north.db('app')]);
- *   await using lock = await locks.createMutex('invoice:42').acquire({ timeoutMs: 5_000 });
+ * @example await using locks = new QuorumLockProvider([east.db('app'), west.db('app'), north.db('app')]); await using
+ *   lock = await locks.createMutex('invoice:42').acquire({ timeoutMs: 5_000 });
  */
 export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents> implements AsyncDisposable {
   /** `host:pid:random`. Every lease in every store has it. */
@@ -90,7 +89,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   /**
    * @param dbs - 3, 5, … databases, each in a deployment of its own. The constructor refuses a list that has the same
    *   database of the same client twice. It cannot notice that two clients reach the same deployment.
-   * @throws `TypeError` or `RangeError` that names the option, the rule and the value.
+   * @throws `TypeError` or `RangeError` for a wrong list or a wrong option.
    */
   constructor(dbs: readonly Db[], options?: QuorumLockProviderOptions) {
     super(WARNINGS);
@@ -103,7 +102,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
       return new Deployment(index, engine);
     });
     this.processId = processId ?? '';
-    // Every request listens to this signal, so many listeners are no leak.
+    // Every request listens to this signal, so a large number of listeners is no leak.
     setMaxListeners(0, this.#closing.signal);
     this.#quorum = {
       stores,
@@ -125,8 +124,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   /**
    * Makes a mutex of this name. Sends nothing. All mutex objects of one name are the same lock.
    *
-   * @throws `TypeError` or `RangeError` for a wrong name or option. `keepMs` is refused, because the next caller would
-   *   get a kept seat without a command to the stores.
+   * @throws `TypeError` or `RangeError` for a wrong name or option. A `keepMs` above 0 is refused.
    */
   createMutex(name: string, options?: PrimitiveOptions): Mutex {
     return new QuorumMutex(this.#requester, parseName(name), this.#terms('createMutex', options));
@@ -143,9 +141,9 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   }
 
   /**
-   * Always throws: a majority of stores cannot hold a semaphore. Each store counts its own permits, and a majority of
-   * counters does not bound their sum. In a semaphore of two permits over three stores, each of three holders could
-   * have a permit in two stores, although no store has granted more than two permits.
+   * Always throws: a majority of stores cannot hold a semaphore. Each store counts only its own permits. In a semaphore
+   * of two permits over three stores, each of three holders could have a permit in two stores, although no store has
+   * granted more than two permits.
    *
    * @throws `TypeError`; for a wrong name or limit, the error that names the wrong value.
    */

@@ -1,7 +1,7 @@
 import type { Revocation } from '../protocol/operation.js';
 import type { StoreSeat, Store } from './store.js';
 
-/** The owner of a `QuorumMembers`, which is told what happens to the seats. */
+/** The owner of a `QuorumMembers`: the object that is told what happens to the seats. */
 export interface MembersOwner {
   /** This seat was lost, so its store is no member any more. */
   seatLost(seat: StoreSeat): void;
@@ -31,8 +31,8 @@ export class QuorumMembers {
   }
 
   /**
-   * Adds the seats. A seat may have ended already; the owner is told of that only when the stores of all these seats
-   * are members.
+   * Adds the seats. The owner is told of a seat that has already ended only when the stores of all these seats are
+   * members.
    */
   add(seats: Iterable<readonly [Store, StoreSeat]>): void {
     const added = [...seats];
@@ -56,7 +56,7 @@ export class QuorumMembers {
 
   #watch(store: Store, seat: StoreSeat): void {
     seat.onEnded(() => {
-      // If the store has another seat or none in the map, `keepOnly` has released this seat, so the seat is not lost.
+      // If the map has another seat or none for this store, `keepOnly` has released this seat, so the seat is not lost.
       if (this.#seats.get(store) !== seat) return;
       this.#seats.delete(store);
       this.#owner.seatLost(seat);

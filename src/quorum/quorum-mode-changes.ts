@@ -12,7 +12,7 @@ import type { StoreFailure } from './store-failure.js';
 
 /**
  * The mode of one hold of a reader-writer lock, and its changes, one at a time. A change is complete when a majority of
- * all stores has made it. The hold has a stronger mode only when the change is complete. It has a weaker mode in memory
+ * all stores has made it. In memory, the mode changes at the end of an upgrade, and at the beginning of a downgrade,
  * before any store is asked.
  */
 export class QuorumModeChanges {
@@ -31,8 +31,9 @@ export class QuorumModeChanges {
   }
 
   /**
-   * Asks all members at once. When a majority has upgraded, the other seats are released, and their stores are asked
-   * for a write seat. If the upgrade fails in any way, the seats that were upgraded go back to upgradeable.
+   * Asks all members at once. When a majority has upgraded and raised its fences, the other seats are released, and
+   * their stores are asked for a write seat. If the upgrade fails in any way, the seats that were upgraded go back to
+   * upgradeable.
    */
   async upgrade(wait: ParsedWait): Promise<void> {
     wait.signal?.throwIfAborted();
@@ -54,7 +55,7 @@ export class QuorumModeChanges {
     const { majority } = this.#quorum;
     const calls = callSeats(this.#hold.seats, (seat) => seat.upgrade({ timeoutMs, signal: decided.signal }));
     const { seats: upgraded, failures } = await awaitQuorum(calls, majority);
-    // Aborts the upgrades that still wait: their seats stay upgradeable.
+    // Aborts the upgrades that still wait.
     decided.abort();
     try {
       if (upgraded.length < majority) throw this.#upgradeError(failures, wait);

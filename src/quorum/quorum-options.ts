@@ -5,7 +5,10 @@ import type { LeaseTerms, LockProviderOptions, Settings } from '../options/provi
 import type { KeysOf } from '../options/unknown-keys.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 
-/** The options of a `QuorumLockProvider`: the options of a `LockProvider`, which apply to each store, and one more. */
+/**
+ * The options of a `QuorumLockProvider`: `minValidityMs`, and the options of a `LockProvider`, which apply to each
+ * store. `pollMs` also bounds the pauses between the rounds of a request.
+ */
 export interface QuorumLockProviderOptions extends LockProviderOptions {
   /**
    * The least time of the lease, in ms, that must be left when a hold begins. The time left is the lease minus
@@ -43,10 +46,12 @@ export function parseDbs(dbs: readonly Db[]): readonly Db[] {
 
 const QUORUM_OPTIONS: KeysOf<QuorumLockProviderOptions> = { ...PROVIDER_OPTIONS, minValidityMs: true };
 
-/** The checked options. */
 export interface ParsedQuorumOptions {
   readonly settings: Settings;
-  /** The least time of a lease that must be left. Throws a `RangeError` if no lease of these terms can have as much. */
+  /**
+   * The least time of a lease that must be left. Throws a `RangeError` if no lease of these terms can have so much time
+   * left.
+   */
   readonly minValidityMs: (terms: LeaseTerms) => number;
 }
 

@@ -2,8 +2,8 @@ import type { HandleHolds } from '../lease/holding/lease-handle.js';
 import type { QuorumHold } from './quorum-hold.js';
 
 /**
- * One registry, shared by all providers of this program, so that none is collected. In Node 20, if a registry is
- * collected just before its cleanup is due, no registry is cleaned up any more (seen with 20.20).
+ * One registry, shared by all providers of this program, so that it is never collected. In Node 20, if a registry is
+ * collected just before its callbacks are due, no registry calls its callback any more (seen with 20.20).
  */
 const forgottenHandles = new FinalizationRegistry<QuorumHold>((hold) => {
   hold.abandon();

@@ -18,7 +18,7 @@ export interface QuorumTarget<H extends LockHandle> extends Omit<SeatRequest, 'w
   makeHandle(hold: QuorumHold, quorum: Quorum): H;
 }
 
-/** The part that all locks of a quorum share: it checks options, acquires and inspects. */
+/** Checks options, acquires and inspects for all locks of one provider. */
 export class QuorumRequester {
   readonly #quorum: Quorum;
 

@@ -20,22 +20,23 @@ const MOVES: Moves<State> = {
 };
 
 /**
- * The rounds of one request. A round asks all stores at once. It ends as soon as a majority has granted a seat and
- * raised its fence, or as soon as a majority is impossible. A failed round releases every seat, also a seat that is
- * granted later. If a try from an earlier round is still in flight, its store is not asked again: that try counts in
- * the present round.
+ * The rounds of one request. A round without a gate (see below) asks all stores at once. It is won as soon as a
+ * majority has granted a seat and raised its fence. It has failed when a majority is impossible, or when the time for
+ * silent stores is over. A failed round releases every seat, also a seat that is granted later. If a try from an
+ * earlier round is still in flight, its store is not asked again: that try counts in the present round.
  *
  * **Gate.** A round may have a gate: the first store that may grant is asked first and alone. The other stores are
- * asked only if the lock is not busy at the gate. If several contenders begin together, one passes, and each of the
- * others costs only one write. Without a gate, each contender would take some seats from the others. But a gate costs
- * one more round trip. And if a process has died, or does not know of its seat at the gate, this seat keeps everyone
- * out until its lease expires. So two rounds have no gate: the first round, unless the request waits for a contended
- * lock (`ContendedLocks`), and the round after a pause without news of a release at the gate.
+ * asked only if the lock is not busy at the gate; otherwise the round has failed. If several contenders begin together,
+ * one passes, and each of the others costs only one write. Without a gate, each contender would take some seats from
+ * the others. But a gate costs one more round trip. And if a process has died, or does not know of its seat at the
+ * gate, this seat keeps everyone out until its lease expires. So a round has a gate, with two exceptions: the first
+ * round, unless the request waits for a contended lock (`ContendedLocks`), and the round after a pause without news of
+ * a release at the gate.
  *
- * **Silent stores.** If the lock is busy in some store, a request that holds seats and waits for a store that does not
- * answer keeps everyone out. So the round waits to the end of a silent store's try only while the lock is busy nowhere.
- * Otherwise the silent store gets some extra time, because it may be back. The extra time begins when the other stores
- * have answered, and lasts as long as they took, at least `pollMs.min`.
+ * **Silent stores.** If the lock is busy in some store, a request with seats that waits for a silent store keeps
+ * everyone out. So the round waits to the end of a silent store's try only while the lock is busy nowhere. Otherwise
+ * the silent store gets some extra time, because it may be back. The extra time begins when the other stores have
+ * answered, and lasts as long as they took, at least `pollMs.min`.
  *
  * **Token.** As soon as a majority has granted a seat, the fence of each of these seats is raised to the highest of
  * their tokens. The fence of each seat that is granted later is raised, too, so that the seat can replace the seat of a
@@ -73,7 +74,7 @@ export class QuorumRounds {
     }));
   }
 
-  /** Ends the round, because the request is over. A seat that is granted from now on is released. */
+  /** Ends the present round, because the request is over. A seat that is granted from now on is released. */
   end(): void {
     this.#ending.abort();
     this.#onNews();
@@ -102,7 +103,7 @@ export class QuorumRounds {
   }
 
   /**
-   * Resolves when a majority of the stores has said whether the lock is taken, or when no more answers are expected. A
+   * Resolves when a majority of the stores has said whether the lock is taken, or when no awaited try is in flight. A
    * round may end before that. Each try of a store settles within `storeTimeoutMs`.
    */
   async answeredByMajority(): Promise<void> {
@@ -202,7 +203,7 @@ export class QuorumRounds {
     const pending = this.#stores.filter(({ answer }) => answer === undefined);
     if (winOf(this.#stores, majority) !== undefined) return true;
     if (granted + pending.length < majority) return true;
-    // A majority has granted, but not all of its fences are raised yet: the round goes on until they are.
+    // A majority has granted, but not all fences of these seats are raised yet: the round goes on until they are.
     if (granted >= majority) return false;
     const isContended = this.#stores.some(({ answer }) => answer?.type === 'busy');
     return isContended && !pending.some(({ isAwaited }) => isAwaited) && this.#hasGivenGrace();
@@ -244,8 +245,8 @@ export class QuorumRounds {
   }
 
   /**
-   * Makes the hold. A store whose seat is not in `counted` becomes a member when it has granted a seat and the hold has
-   * raised its fence.
+   * Makes the hold. Another seat, which is not in `counted` or is granted later, joins the hold when its fence is
+   * raised.
    */
   #holdOf(identity: HoldIdentity, counted: ReadonlySet<StoreSeat>): QuorumHold {
     const members = new Map([...grantedSeats(this.#stores)].filter(([, seat]) => counted.has(seat)));

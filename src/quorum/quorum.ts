@@ -21,7 +21,7 @@ export interface Quorum {
   /**
    * The least time of a lease, in ms, that must be left when a hold begins.
    *
-   * @throws `RangeError` if no lease of these terms can have as much.
+   * @throws `RangeError` if no lease of these terms can have so much time left.
    */
   minValidityMs(terms: LeaseTerms): number;
 }
@@ -88,7 +88,7 @@ export const raiseFences = (
 export const highestToken = (seats: readonly StoreSeat[]): number =>
   Math.max(...seats.map(({ fencingToken }) => fencingToken));
 
-/** The time, in ms, for which a majority of all stores can be relied on; 0 if the seats are fewer than a majority. */
+/** The time, in ms, for which seats in a majority of all stores can be relied on; 0 if there is no such majority. */
 export function majorityRemainingMs(
   seats: Iterable<Pick<StoreSeat, 'remainingMs'>>,
   majority: number,

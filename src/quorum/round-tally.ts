@@ -1,4 +1,4 @@
-// The common result of the answers of all stores to one request: a win, or the obstacles to a win.
+// Combines the answers of all stores to one request: into a win, or into the obstacles to a win.
 
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
 import type { HoldIdentity } from './quorum-hold.js';
@@ -34,7 +34,8 @@ export function grantedSeats(stores: readonly AskedStore[]): ReadonlyMap<Store, 
 }
 
 /**
- * The token of the hold, its id, and the seats whose fence is high enough; `undefined` while there is no majority.
+ * The id and the token of the hold, and the seats whose fence is at least at the token; `undefined` while these seats
+ * are no majority.
  */
 export function winOf(stores: readonly AskedStore[], majority: number): Win | undefined {
   const granted = stores.flatMap(({ answer }) => (answer?.type === 'granted' ? [answer] : []));

@@ -3,8 +3,9 @@ import { awaitQuorum, callSeats } from './quorum.js';
 import type { StoreSeat } from './store.js';
 
 /**
- * Releases the seats. Resolves when `majority` of them are released, or when so many no longer can be. The result is
- * `undefined` if so many were held until now. Otherwise the hold had been lost before, and the result is the cause.
+ * Releases the seats. Resolves when `majority` of them are released, or when that has become impossible. The result is
+ * `undefined` if `majority` of them were held until this release. Otherwise the hold had been lost before, and the
+ * result is the cause.
  */
 export async function releaseByMajority(
   seats: readonly StoreSeat[],

@@ -13,14 +13,14 @@ export type StoreAnswer =
   | Granted
   /** The lock is taken in this store. */
   | { readonly type: 'busy'; readonly holders: readonly LeaseInfo[] }
-  /** The store returned an error, or nothing that says whether it granted a seat. */
+  /** The store returned an error, did not answer in time, or did not raise the fence of its seat. */
   | { readonly type: 'failed'; readonly error: unknown };
 
-/** The fence in the store of a granted seat. */
+/** The fence in the store of a granted seat. Both tokens begin as the token of the seat. */
 interface FenceProgress {
-  /** The token to which the fence is being raised. */
+  /** The token of the last request to raise the fence. */
   requested: number;
-  /** The token that the store has confirmed. */
+  /** The highest token that the store has confirmed. */
   confirmed: number;
 }
 
@@ -33,6 +33,6 @@ export interface AskedStore {
   lastAnswer: StoreAnswer | undefined;
   /** The try that is in flight. */
   inFlight: Promise<StoreSeat> | undefined;
-  /** Whether the round waits for this store: the try was sent in this round, and the store is not silent. */
+  /** Whether the round waits for this store: the try was sent in this round, and the store was not silent before. */
   isAwaited: boolean;
 }

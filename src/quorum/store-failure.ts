@@ -12,7 +12,7 @@ export interface StoreFailure {
   readonly error: unknown;
 }
 
-/** The failures of several stores in one line, each with the last message of its driver. */
+/** The failures of several stores in one line, each with the message of its last error. */
 export const describeFailures = (failures: readonly StoreFailure[]): string =>
   failures
     .toSorted((a, b) => a.store - b.store)
@@ -33,9 +33,8 @@ function lastMessage(error: unknown): string {
 }
 
 /**
- * Whether it is useless to ask this store again: the store refused, its client is closed, or the stored document cannot
- * be used for this lock. A failure that may be a missing answer is not final. A request of a `LockProvider` follows the
- * same rule.
+ * Whether it is useless to ask this store again: the store refused, its client is closed, or the error is another one
+ * of this library, for example because the stored document is corrupt. A missing answer is not such a failure.
  */
 export function isForGood({ error }: StoreFailure): boolean {
   if (!(error instanceof StoreUnavailableError)) return error instanceof LeaseholdError;

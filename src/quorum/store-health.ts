@@ -19,8 +19,8 @@ type Condition = 'answering' | 'refusing' | 'silent';
  * (`QuorumRounds`).
  *
  * A try without an answer may have been granted. The release of its seat is then repeated in the background until the
- * lease has expired. To keep such releases few, only one request at a time probes a silent store, and the other
- * requests wait for the result of the probe.
+ * store answers or the lease has expired. To keep such releases few, only one request at a time probes a silent store,
+ * and the other requests wait for the result of the probe.
  *
  * A try goes on after the end of its request or its hold. Otherwise, if a store takes longer to answer than holds last,
  * no try at that store would ever end. This provider would never learn that the store is silent, or that it is back.
@@ -34,7 +34,10 @@ export class StoreHealth {
     return this.#conditions.get(store) === 'silent';
   }
 
-  /** Whether a try may be granted, as far as the end of the last try shows. */
+  /**
+   * Whether the last try found the store `answering`, so that the next try may be granted. Also true before the first
+   * try.
+   */
   mayGrant(store: Store): boolean {
     return (this.#conditions.get(store) ?? 'answering') === 'answering';
   }
@@ -81,7 +84,7 @@ export class StoreHealth {
       this.#answered.add(store);
       return seat;
     } catch (error) {
-      // If the provider closes, the store has said nothing.
+      // A `ProviderClosedError` is no answer of the store.
       if (!(error instanceof LeaseholdError) || error instanceof ProviderClosedError) throw error;
       if (isAnswer(error)) this.#answered.add(store);
       this.#conditions.set(store, conditionAfter(error));
@@ -91,8 +94,8 @@ export class StoreHealth {
 }
 
 /**
- * If a server knows no primary, it also answers by an error, but the request is repeated until its time is up. For the
- * next request such an error is no better than no answer, so the store counts as silent.
+ * A member that knows no primary answers by an error that may be over soon. For the next request, such an error is no
+ * better than no answer, so the store counts as silent.
  */
 function conditionAfter(error: LeaseholdError): Condition {
   if (error instanceof UnsupportedServerError) return 'refusing';

@@ -11,7 +11,7 @@ import type { DocumentWatcher } from '../store/streams/document-watch.js';
 export interface SeatRequest {
   readonly name: string;
   readonly kind: 'mutex' | 'reader-writer';
-  /** `write` for a mutex. */
+  /** Always `write` for a mutex. */
   readonly mode: Mode;
   readonly terms: LeaseTerms;
   readonly why: string | undefined;
@@ -36,7 +36,7 @@ export interface StoreSeat extends ReaderWriterHandle {
   onEnded(callback: () => void): () => void;
   /**
    * Once this resolves, every later grant of this lock in this store has a token above the given one. Rejects if the
-   * seat has ended, or if the store has not confirmed within `storeTimeoutMs`.
+   * seat has ended, if the store refuses, or if it does not confirm within `storeTimeoutMs`.
    */
   raiseFence(token: number): Promise<void>;
 }
