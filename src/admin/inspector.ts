@@ -1,4 +1,4 @@
-// Folder `admin`: what operators do with locks that other processes hold.
+// Folder `admin`: what operators do with the locks of all processes: read them, and revoke holds.
 
 import { CorruptLockDocumentError } from '../errors.js';
 import type { Report } from '../events.js';
@@ -20,15 +20,15 @@ import { unavailable } from '../store/unavailable.js';
 export interface RevokeResult {
   /** The holds whose holders were asked to release. */
   readonly asked: string[];
-  /** The holds that had ended before the revocation. */
+  /** The holds that had ended before the revocation, and a given id that names no hold of this lock. */
   readonly gone: string[];
   /** The holds whose seats were emptied by force. */
   readonly evicted: string[];
 }
 
 /**
- * The most lock documents that one command reads. The number is small, because lock documents may be large and a caller
- * may stop early. The server returns fewer if they exceed 16 MB.
+ * The most lock documents that one command of `list` reads. The number is small, because lock documents may be large
+ * and a caller may stop early. The server returns fewer if they exceed 16 MB.
  */
 const PAGE_SIZE = 100;
 
@@ -84,8 +84,8 @@ export class Inspector {
   }
 
   /**
-   * Returns `null` for a corrupt document, and reports it as an event, so that an operator still sees the documents
-   * after it.
+   * Returns `null` for a corrupt document and reports it as an event, so that an operator still sees the later
+   * documents.
    */
   #readOrReport(name: string, found: Readonly<Record<string, unknown>>): LockSnapshot | null {
     try {

@@ -1,5 +1,5 @@
-// Folder `fencing`: writes to the application's own collections that compare the token of a hold, so that a former
-// holder cannot overwrite a newer one.
+// Folder `fencing`: writes to the application's own collections. Each write compares the token of a hold with the
+// stored token, so that a former holder cannot overwrite what a newer holder wrote.
 
 import type { FencingEligibility } from '../lease/holding/fencing-eligibility.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
@@ -9,7 +9,7 @@ import { wrongType } from '../options/checks.js';
 export interface FencedBy {
   readonly lockName: string;
   readonly token: number;
-  /** The database of the lock document; `undefined` for a hold in several databases. */
+  /** The database of the lock document; `undefined` for a lock of a quorum, which has a document in each deployment. */
   readonly databaseName: string | undefined;
 }
 
@@ -17,8 +17,8 @@ export interface FencedBy {
  * The lock and the token of an exclusive hold at this moment; a change of mode brings another token. The hold may be
  * over: the resource decides by the token alone.
  *
- * Only a handle of this library knows whether its hold is exclusive, so any other object is refused. If the holds
- * behind such objects were taken for exclusive, two of them could write.
+ * Only a handle of this library knows whether its hold is exclusive, so any other object is refused. Two objects that
+ * wrongly counted as exclusive could both write.
  */
 export function fencedBy(lock: LockHandle): FencedBy {
   if (isObject(lock) && 'handles' in lock) {

@@ -40,13 +40,14 @@ interface FenceDocument {
   readonly token: number;
   /** The number of claims of this fence. It makes every claim a change of the document, even with the same token. */
   readonly claims: number;
-  /**
-   * When the fence was last claimed, by the server's clock. People can read it, and an index that purges can use it.
-   */
+  /** When the fence was last claimed, by the server's clock. People can read it, and a TTL index can use it. */
   readonly claimedAt: Date;
 }
 
-/** These options replace those of the client, because a fence that a failover could undo protects nothing. */
+/**
+ * These options replace those of the client, because a fence that a failover could undo protects nothing. The caller
+ * may replace them in turn.
+ */
 const TRANSACTION = {
   writeConcern: { w: 'majority' },
   readConcern: { level: 'snapshot' },
@@ -59,27 +60,28 @@ const CLAIM = { $inc: { claims: 1 }, $currentDate: { claimedAt: true } } as cons
 const BETWEEN_TRIES = new Backoff(10, 80);
 
 /**
- * Runs `work` in a transaction that cannot commit after a newer holder of the lock has had a fenced transaction.
+ * Runs `work` in a transaction that cannot commit after a fenced transaction of a newer holder of the lock has
+ * committed.
  *
- * It guarantees that the fenced transactions that commit under one lock (and the same fence collection) are serial, and
- * that none with an older token commits after one with a newer token. Before `work` is called, the
- * transaction writes one fence document per lock, in the order of the locks' names. Each of these writes changes its
- * document, because a write that changes nothing would not conflict with other writes
+ * It guarantees that the fenced transactions that commit under one lock (and the same fence collection) are serial.
+ * None with an older token commits after one with a newer token. Before `work` is called, the transaction writes one
+ * fence document per lock, in the order of the locks' names. Each of these writes changes its document, because a write
+ * that changes nothing would not conflict with other writes
  * ({@link https://jira.mongodb.org/browse/SERVER-77616 | SERVER-77616}). So everything that `work` reads through its
  * session is protected, too. The lock documents are not touched, and leases are extended while the transaction is open.
  *
  * On success it returns what `work` returned in the try that was committed. As in the driver's `withTransaction`,
- * `work` is called again if the transaction conflicts with another one, so it should change nothing outside its
+ * `work` is called again if the transaction conflicts with another one, so `work` should change nothing outside its
  * session.
  *
- * After a failure nothing was committed. An error of `work` is thrown as it is. A {@link StaleTokenError} means that
- * `work` was not called, or that everything it did was undone. The one exception is an error of the driver with the
- * label `UnknownTransactionCommitResult`: no server has said how the commit ended.
+ * After a failure nothing was committed, with one exception: after an error of the driver with the label
+ * `UnknownTransactionCommitResult`, no server has said how the commit ended. An error of `work` is thrown as it is. A
+ * {@link StaleTokenError} means that `work` was not called, or that everything it did was undone.
  *
- * It does not promise to be quick: while the transaction of an older holder is open, the transaction of a newer holder
- * is repeated, for as long as `withTransaction` does so (120 s). By default, a server ends a transaction that is older
- * than 60 s. It does not fence what `work` does without its session, nor writes outside of fenced transactions. Each
- * call uses the token that the lock has when the call begins.
+ * The call may take long: while the transaction of an older holder is open, the transaction of a newer holder is
+ * repeated, for as long as `withTransaction` does so (120 s). By default, a server ends a transaction that is older
+ * than 60 s. What `work` does without its session is not fenced, and neither are writes outside of fenced transactions.
+ * Each call uses the token that the lock has when the call begins.
  *
  * @throws {@link StaleTokenError} with both tokens; {@link UnsupportedServerError} if the server has no transactions;
  *   what `work` throws; the driver's errors as they are.
@@ -103,8 +105,8 @@ export async function fencedTransaction<T>(
   return await client.withSession((session) =>
     session.withTransaction(
       async () => {
-        // The pause is here, because older drivers repeat without one. This try has sent nothing yet, so the server has
-        // no open transaction during the pause.
+        // The pause is here, because older drivers repeat without a pause. This try has sent nothing yet, so the server
+        // has no open transaction during the pause.
         if (tries > 0) await BETWEEN_TRIES.pause(systemClock, tries - 1);
         tries += 1;
         for (const fence of fences) await claim(documents, fence, session);

@@ -62,10 +62,10 @@ const OPTIONS: KeysOf<FencedUpdateOptions> = {
  * After a failure nothing was written. The exception is an error of the driver that leaves open whether the update was
  * applied, as for any update.
  *
- * It does not protect what was read before the update. So begin a read-modify-write with a fenced write (outside of
- * transactions `{ $set: {} }` is enough), and read after that. It does not protect against writes that compare no
- * token. The update is as durable as the write concern of the collection: below majority, a failover may undo the
- * update together with its token.
+ * What was read before the update is not protected. So begin a read-modify-write with a fenced write (outside of
+ * transactions `{ $set: {} }` is enough), and read after that. Writes that compare no token are not held back either.
+ * The update is as durable as its write concern: below majority, a failover may undo the update together with its
+ * token.
  *
  * @throws {@link StaleTokenError} with both tokens, if a newer one is stored.
  * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, because the

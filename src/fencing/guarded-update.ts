@@ -16,7 +16,9 @@ const MAX_COLLISIONS = 10;
  */
 const DECODING = { promoteValues: true, promoteLongs: true, useBigInt64: false, raw: false } as const;
 
-/** The options of reads, whatever the collection's options are: they read the newest state, and numbers as numbers. */
+/**
+ * The options of reads, whatever the collection's options are: reads go to the primary, and decode numbers as numbers.
+ */
 const READING = { ...DECODING, readPreference: 'primary' } as const satisfies FindOptions;
 
 /** The obstacle to an update: the type of the stored value, and the value itself if it is a number. */
@@ -72,10 +74,9 @@ export class GuardedUpdate<T extends Document> {
   }
 
   /**
-   * Called when the upsert collided with a document of the same `_id`. Either that document refuses the update, or it
-   * was inserted at this very moment and the next try updates it. Returns if another try makes sense, and throws
-   * otherwise. In a transaction, only a repeat of the whole transaction makes sense: the label of the error asks for
-   * it.
+   * Called when the upsert collided with a document of the same `_id`. Returns if the next try can update that
+   * document, and throws otherwise. In a transaction only a repeat of the whole transaction makes sense, and the label
+   * of the error asks for it.
    */
   async #settleCollision(error: DuplicateId): Promise<void> {
     // Read without the session: if the session is in a transaction, the server has aborted the transaction.
@@ -129,8 +130,8 @@ function inWords({ type, token }: Obstacle): string {
 }
 
 /**
- * The part of the driver's error that is used here. The error is recognised by its code and not by its class, because
- * the program may have two copies of the driver.
+ * The part of the driver's error that is used here. The error is recognised by its code and key pattern and not by its
+ * class, because the program may have two copies of the driver.
  */
 interface DuplicateId extends Error {
   addErrorLabel(label: string): void;

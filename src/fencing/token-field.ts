@@ -15,12 +15,12 @@ export function parseField(given: string | undefined): string {
 }
 
 /**
- * Selects the documents whose stored token is missing or not above this one.
+ * Selects the documents whose stored token is missing or not above `token`.
  *
- * A value that is not a number never passes, because it cannot be known how new the write of that value was. In a
- * query, `$lte` compares numbers only with numbers, and NaN with none. `$lte` also checks the elements of arrays, so
- * arrays are excluded. `$expr` is no alternative: in `$expr`, null and NaN come before all numbers, and an upsert does
- * not accept `$expr`.
+ * A value that is not a number never passes, because it does not show how new its write was. In a query, `$lte`
+ * compares numbers only with numbers, and NaN with none. `$lte` also checks the elements of arrays, so arrays are
+ * excluded. `$expr` is no alternative: in `$expr`, null and NaN come before all numbers, and an upsert does not accept
+ * `$expr`.
  */
 export function notAbove(field: string, token: number): Document {
   const steps = field.split('.');
@@ -38,8 +38,8 @@ const missingOr = (path: string, condition: Document): Document => ({
 });
 
 /**
- * The update, extended to store the token. The token is stored as a double: a double holds every token exactly (tokens
- * are below 2^53), compares exactly with any stored number, and is read back as a number even if `promoteLongs` is
+ * The update, extended to store the token. The token is stored as a double, which holds every token exactly (tokens are
+ * below 2^53) and compares exactly with any stored number. A double is read back as a number even if `promoteLongs` is
  * false or `useBigInt64` is true.
  */
 export function storing(update: unknown, field: string, token: number): Document | Document[] {
@@ -91,7 +91,10 @@ const writtenByOperator = ([operator, fields]: Entry): readonly string[] =>
     operator === '$rename' && typeof to === 'string' ? [path, to] : [path],
   );
 
-/** The paths that a stage writes. A stage that replaces the whole document has none: the token is stored after it. */
+/**
+ * The paths that a stage writes. A stage that replaces the whole document counts as writing none, because the token is
+ * stored after it.
+ */
 const writtenByStage = (stage: readonly Entry[]): readonly string[] =>
   stage.flatMap(([name, value]) => {
     switch (name) {

@@ -10,7 +10,7 @@ import { SharedPerClient } from './shared-per-client.js';
 import type { TopologyObserver } from './shared-per-client.js';
 import { troubleOf } from './trouble.js';
 
-/** One command, followed to find out whether it can have reached a server. */
+/** Follows one command, to find out whether it may have reached a server. */
 export interface Sending {
   /**
    * False only if no server was reachable at any time from the beginning of the call until now, according to the
@@ -28,7 +28,7 @@ export class Connection implements TopologyObserver {
   readonly #client: MongoClient;
   /** The last description that the driver reported; `undefined` before the first one. */
   #description: TopologyDescription | undefined;
-  /** Whether the client has no connection, until it begins to search for its servers again. */
+  /** True after the client was closed or its first connect failed, until the client searches for its servers again. */
   #isClosed = false;
   /** The number of times that the driver has begun to search for its servers. */
   #searches = 0;
@@ -58,7 +58,8 @@ export class Connection implements TopologyObserver {
   }
 
   /**
-   * Why no server is reachable now, according to the driver's monitors; `undefined` if they have not reported a reason.
+   * What is wrong with the client's servers now, according to the driver's monitors; `undefined` if the monitors have
+   * not reported any trouble.
    */
   get trouble(): string | undefined {
     return this.#description === undefined ? undefined : troubleOf(this.#description, this.#client.options);
@@ -75,8 +76,8 @@ export class Connection implements TopologyObserver {
   }
 
   /**
-   * Runs a command as `db.command` does, and connects the client again if that is necessary. A driver connects by
-   * itself only at its first command. If that first connect fails, every later command fails with a
+   * Runs a command as `db.command` does, and first connects the client again if its first connect failed. The driver
+   * connects by itself only at its first command. If that connect fails, every later command fails with a
    * `MongoTopologyClosedError`, even when the server is back.
    */
   async command(db: Db, command: Document, options: RunCommandOptions & Aborting): Promise<Document> {
@@ -92,7 +93,7 @@ export class Connection implements TopologyObserver {
   }
 
   async #reconnect(): Promise<void> {
-    // A client that its owner has closed has no topology. It stays closed, and the repeated command says so.
+    // A client that its owner has closed has no topology. The client stays closed, and the repeated command fails.
     if ('topology' in this.#client && this.#client.topology === undefined) return;
     this.#reconnecting ??= this.#client
       .connect()
@@ -101,7 +102,10 @@ export class Connection implements TopologyObserver {
     await this.#reconnecting;
   }
 
-  /** Whether a command that is sent now may reach a server; true if the driver has not reported anything. */
+  /**
+   * Whether a command that is sent now may reach a server. While the driver has not reported anything, the answer is
+   * true unless the client was closed.
+   */
   get #mayReach(): boolean {
     return !this.#isClosed && (this.#description === undefined || isReachable(this.#description));
   }
@@ -111,7 +115,7 @@ export class Connection implements TopologyObserver {
     const [mayReach, isReported] = [this.#mayReach, this.#description !== undefined];
     if (!mayReach || isReported) return () => mayReach;
     const [searches, closings] = [this.#searches, this.#unreportedClosings];
-    // A client that begins to search without being closed first had no connection until then.
+    // If the client begins to search and was not closed before, it had no connection until the search.
     return () => this.#searches === searches || this.#unreportedClosings > closings;
   }
 
@@ -133,7 +137,7 @@ interface Aborting {
   readonly signal: AbortSignal;
 }
 
-/** The server types that the driver's monitors use for a server that has not answered them. */
+/** The server types that the driver's monitors give to a server that does not answer. */
 const UNANSWERED: ReadonlySet<string> = new Set(['Unknown', 'PossiblePrimary']);
 
 const isReachable = ({ servers }: TopologyDescription): boolean =>

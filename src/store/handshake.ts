@@ -6,25 +6,26 @@ import type { Outcome } from './outcome.js';
 import type { ServerClock } from './server-clock.js';
 import type { StoreCalls } from './store-calls.js';
 
-/**
- * MongoDB 5.0, the first version with `$setField`, `$dateTrunc` and oplog entries that store an update as a difference.
- */
+/** The wire version of MongoDB 5.0, the oldest server that the library supports. */
 const MIN_WIRE_VERSION = 13;
 
-/** The codes that several servers return for a command that the user may not run. */
+/**
+ * The codes of a command that is forbidden: to this user (13; 8000 in Atlas) or by the client's strict API version
+ * (323).
+ */
 const FORBIDDEN_CODES: ReadonlySet<number> = new Set([13, 323, 8000]);
 
 /** What the handshake finds out about the server. */
 export interface ServerKind {
   /** Whether the server has change streams. Only members of a replica set and routers have them. */
   readonly hasChangeStreams: boolean;
-  /** Whether it is a router of a sharded cluster. */
+  /** Whether the server is a router of a sharded cluster. */
   readonly isRouter: boolean;
 }
 
 /**
- * Asks the server once which kind of server it is, before the first request for a lock is sent. Refuses a server older
- * than MongoDB 5.0, and a capped collection.
+ * Finds out which kind of server it is, before the first request for a lock is sent. Refuses a server older than
+ * MongoDB 5.0, and a capped collection.
  */
 export class Handshake {
   readonly #calls: StoreCalls;
@@ -51,7 +52,7 @@ export class Handshake {
     return this.#serverKind?.isRouter === true;
   }
 
-  /** One handshake is sent at a time, and a successful answer is remembered. */
+  /** Returns the kind of the server. Only one handshake is sent at a time, and a successful answer is remembered. */
   async run(): Promise<Outcome<ServerKind>> {
     if (this.#serverKind !== undefined) {
       return { type: 'done', value: this.#serverKind, sentAt: momentNow(this.#clock) };
@@ -84,8 +85,8 @@ export class Handshake {
   }
 
   /**
-   * Whether the collection is capped. A capped collection deletes documents of held locks (S2). The check needs a
-   * privilege that locks do not need. So if the server refuses the check, the collection counts as not capped.
+   * Whether the collection is capped: a capped collection deletes documents of held locks (S2). The check needs a
+   * privilege that locks do not need. So if the check is refused, the collection counts as not capped.
    */
   async #isCapped(): Promise<Outcome<boolean>> {
     const { collectionName, storeTimeoutMs } = this.#settings;

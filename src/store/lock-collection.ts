@@ -28,10 +28,9 @@ interface Bounds {
   readonly timeoutMS?: number | undefined;
 }
 
-/** One transition of a lock document. */
 export interface Update {
   readonly pipeline: readonly Stage[];
-  /** The projection of the updated document that the reply shows. */
+  /** What the reply shows of the updated document. */
   readonly fields: Fields;
   /** Whether the update creates the document if there is none. */
   readonly upsert: boolean;
@@ -51,9 +50,11 @@ export interface NamedUpdate {
 
 /** What a command with several updates has changed. */
 export interface Changes {
-  /** How many documents were changed or created, but for those that a `Creation` created. */
+  /** How many documents were changed or created, except those that a `Creation` created. */
   readonly count: number;
-  /** False if an update failed: the server does not count the documents that this update had changed before. */
+  /**
+   * False if an update failed: the server does not count the documents that this update had changed before it failed.
+   */
   readonly isExact: boolean;
 }
 
@@ -64,8 +65,8 @@ export interface Changes {
 const MIN_READ_MS = 50;
 
 /**
- * The gateway to the collection of lock documents: it sets the read and write concerns, bounds each call, and returns
- * one of three outcomes.
+ * Reads and changes the collection of lock documents: it sets the read and write concerns, bounds each call, and
+ * returns one of three outcomes.
  */
 export class LockCollection {
   readonly name: string;
@@ -86,7 +87,7 @@ export class LockCollection {
     this.#handshake = new Handshake(this.#calls, this.serverClock, settings, clock);
   }
 
-  /** The time bound of one call, in ms. */
+  /** The time bound of an ordinary call, in ms. */
   get boundMs(): number {
     return this.#settings.storeTimeoutMs;
   }
@@ -97,9 +98,9 @@ export class LockCollection {
   }
 
   /**
-   * Applies one update to one document and returns the updated document; `null` if there is none.
+   * Applies one update to one document and returns the updated document; `null` if there is no document.
    *
-   * @param make - Makes the update just before it is sent. Not called if the command is never sent.
+   * @param make - Makes the update just before the driver gets it. Not called if the call ends before that.
    */
   async transition(name: string, make: () => Update): Promise<Outcome<Document | null>> {
     const command = (): Document => {
@@ -122,10 +123,10 @@ export class LockCollection {
   }
 
   /**
-   * Applies each update to its documents, by one command. An update that fails does not stop the others. It may have
+   * Applies each update to its documents, by one command. An update that fails does not stop the others, and may have
    * changed some of its own documents.
    *
-   * @param make - Makes the updates just before they are sent.
+   * @param make - Makes the updates just before the driver gets them.
    */
   async updateEach(make: () => readonly NamedUpdate[], boundMs: number): Promise<Outcome<Changes>> {
     let updates: readonly NamedUpdate[] = [];
@@ -169,7 +170,7 @@ export class LockCollection {
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
 
-  /** Reads the named documents, all of those that exist. */
+  /** Reads those of the named documents that exist. */
   async read(
     names: readonly string[],
     projection: Fields,
@@ -185,10 +186,10 @@ export class LockCollection {
   }
 
   /**
-   * Reads the named documents after an update of them that a majority has acknowledged. So a local read is enough; a
+   * Reads the named documents after a majority has acknowledged an update of them. So a local read is enough; a
    * majority read might still show an older state.
    *
-   * @param endMs - When the time for the update and this read together ends.
+   * @param endMs - When the time for the update and this read together ends. The read gets `MIN_READ_MS` in any case.
    */
   async readAfterUpdate(
     names: readonly string[],
@@ -212,7 +213,7 @@ export class LockCollection {
     return { ...outcome, value: firstBatch };
   }
 
-  /** Creates the TTL index that purges unused documents. Correctness does not depend on the index. */
+  /** Creates the TTL index that purges unused documents. Locks are correct without the index. */
   async ensureIndex(): Promise<Outcome<null>> {
     const command = {
       createIndexes: this.name,
@@ -229,27 +230,27 @@ export class LockCollection {
     return this.#handshake.isDone;
   }
 
-  /** Whether the collection is behind a router of a sharded cluster. */
+  /** Whether the collection is known to be behind a router of a sharded cluster. */
   get isSharded(): boolean {
     return this.#handshake.foundRouter;
   }
 
-  /** Finds out the kind of the server, and its time. */
+  /** Finds out the kind of the server and its time, unless an earlier handshake has found out both. */
   async handshake(): Promise<Outcome<ServerKind>> {
     return await this.#handshake.run();
   }
 
   /**
    * Returns a change stream over the collection, and its session. The stream opens at its first use. The caller must
-   * end the session after the stream. The session is explicit because the driver ends an implicit session as soon as an
-   * answer finds the stream closed. If `killCursors` is still waiting for a connection at that moment, the driver does
-   * not send it, and the cursor leaks (R1).
+   * end the session after the stream. The session is explicit, because the driver ends an implicit session as soon as
+   * an answer arrives after the close of the stream. If `killCursors` is still waiting for a connection at that moment,
+   * the driver does not send `killCursors`, and the cursor leaks (R1).
    */
   watch(pipeline: Document[]): { readonly stream: ChangeStream; readonly session: ClientSession } {
-    // Some versions of the driver bound every call by `timeoutMS`; others do not have it.
+    // Some versions of the driver bound every call by `timeoutMS`; others do not have this option.
     const { socketTimeoutMS, timeoutMS } = this.#db.client.options as Bounds;
-    // The server answers an idle stream after this time. A client that gives up sooner would break the stream each time
-    // (E37).
+    // The server answers an idle stream after `maxAwaitTimeMS`. If the bound of the client were shorter, it would break
+    // the stream again and again (E37).
     const bounds = [socketTimeoutMS ?? 0, timeoutMS ?? 0].filter((bound) => bound > 0);
     const maxAwaitTimeMS = Math.min(AWAIT_MS, ...bounds.map((bound) => bound / 2));
     const session = this.#db.client.startSession({ causalConsistency: false });
@@ -279,20 +280,20 @@ export class LockCollection {
   }
 
   /**
-   * The error for a store that has not answered within `boundMs`, or so far if no bound is given. It contains the
-   * reason if the driver knows it.
+   * The error for a store that has not answered within `boundMs`, or so far if no bound is given. The error names the
+   * reason if the driver knows one.
    */
   unanswered(boundMs?: number): Error {
     return this.#calls.unanswered(boundMs);
   }
 
-  /** The error as it is reported: shortened. For an unauthorized user, its message names the privileges needed. */
+  /** The error in the short form that is reported. For an unauthorized user, the message names the needed `actions`. */
   shortened(error: unknown, actions: string): unknown {
     return this.#calls.shortened(error, actions);
   }
 }
 
-/** The update as an `update` command has it. */
+/** The update as one statement of an `update` command. */
 const statementOf = ({ names, update, upsert }: NamedUpdate): Document => ({
   q: { _id: names.length === 1 ? names[0] : { $in: names } },
   ...{ u: update, upsert, multi: names.length > 1, collation: COLLATION },

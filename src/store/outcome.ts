@@ -5,8 +5,8 @@ import type { Moment } from '../clock.js';
  *
  * - `done`: the server has answered; a write is acknowledged by a majority. `sentAt` is the moment just before sending.
  * - `refused`: the server or the driver answered no. Nothing was changed, and a repeat is of no use.
- * - `unknown`: there is no answer, or none that can be relied on. The call may have been applied (`maybeApplied`). The
- *   caller may repeat the same request under the same id.
+ * - `unknown`: there is no reliable answer. If `maybeApplied` is true, the call may have been applied. The caller may
+ *   repeat the same request under the same id.
  */
 export type Outcome<T> = Done<T> | Refused | Unknown;
 
@@ -19,9 +19,9 @@ export interface Done<T> {
 export interface Refused {
   readonly type: 'refused';
   readonly error: unknown;
-  /** False if the driver refused: the client is closed, or the call is invalid. */
+  /** False if the driver refused, for example because the client is closed or the call is invalid. */
   readonly byServer: boolean;
-  /** Set if an earlier copy of the same operation may have been applied: only the last copy was surely refused. */
+  /** True if an earlier copy of the same operation may have been applied: only the last copy was surely refused. */
   readonly isSecondCopy?: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface Unknown {
   readonly maybeApplied: boolean;
 }
 
-/** Whether the caller knows what a call has changed: everything that it asked for, or nothing. */
+/** Whether the caller knows what a call has changed: everything that the call asked for, or nothing. */
 export const isKnown = (outcome: Outcome<unknown>): boolean =>
   outcome.type !== 'unknown' || !outcome.maybeApplied;
 
@@ -79,7 +79,7 @@ const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   13436, // NotPrimaryOrSecondary
 ]);
 
-/** The transient codes that a server returns before it applies anything. */
+/** The transient codes of errors after which nothing was applied. */
 const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([
   ...[94, 112, 215, 249, 261, 462],
   ...[10058, 10107, 11000, 13388, 13435, 13436],
@@ -89,10 +89,10 @@ const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([
  * Errors of the driver for an invalid call, or for a client that its owner has closed. A repeat would fail the same
  * way.
  *
- * Only a closed client raises `MongoNotConnectedError`. Two more errors of a closed client are not in the list.
- * `MongoTopologyClosedError` is also the error of every command after a first connect that failed, and
+ * `MongoNotConnectedError` comes only from a closed client. A closed client has two more errors, which have other
+ * causes as well. `MongoTopologyClosedError` is also the error of every command after a first connect that failed.
  * `MongoClientClosedError` is the error of a command in flight, which may have been applied. After either of the two,
- * the same command is sent once more, and a closed client then raises `MongoNotConnectedError`.
+ * the next command on a closed client fails with `MongoNotConnectedError`.
  */
 const PERMANENT_DRIVER_ERRORS: ReadonlySet<string> = new Set([
   'MongoAPIError',
@@ -114,8 +114,8 @@ const NOT_SENT_ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sorts an error into an outcome. By name and code, not by class: an application may have two copies of the driver, and
- * `instanceof` fails across copies.
+ * Sorts an error into an outcome, by name and code. The class does not count: an application may have two copies of the
+ * driver, and `instanceof` fails across copies.
  */
 export function outcomeOfError(error: unknown): Refused | Unknown {
   const name = error instanceof Error ? error.name : '';
@@ -141,8 +141,8 @@ export const mayBeRefusedByDriver = (error: unknown): boolean => {
 };
 
 /**
- * Errors for a command, or an option of one, that the server does not implement. Such a server is another product that
- * speaks MongoDB's protocol.
+ * Errors for a command, or an option of one, that the server does not implement. Usually such a server is another
+ * product that speaks MongoDB's protocol.
  */
 const NOT_IMPLEMENTED_CODES: ReadonlySet<number> = new Set([
   59, // CommandNotFound
@@ -152,7 +152,7 @@ const NOT_IMPLEMENTED_CODES: ReadonlySet<number> = new Set([
 
 export const isNotImplemented = (error: unknown): boolean => NOT_IMPLEMENTED_CODES.has(codeOf(error) ?? 0);
 
-/** Errors that would end every further change stream as well. After any other error the process opens another one. */
+/** Errors that would end every further change stream as well. After any other error, the process opens a new stream. */
 const STREAM_REFUSAL_CODES: ReadonlySet<number> = new Set([
   9, // FailedToParse
   13, // Unauthorized
@@ -165,10 +165,7 @@ const STREAM_REFUSAL_CODES: ReadonlySet<number> = new Set([
   40573, // change streams are for replica sets only
 ]);
 
-/**
- * Whether no change stream will ever open. The codes differ from those of a command, because after most errors that end
- * a stream the next stream opens.
- */
+/** Whether every further change stream would fail as well. */
 export const isStreamRefused = (error: unknown): boolean => STREAM_REFUSAL_CODES.has(codeOf(error) ?? 0);
 
 const isTransient = (error: unknown, code: number | undefined): boolean =>

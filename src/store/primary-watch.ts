@@ -2,19 +2,21 @@ import type { MongoClient, TopologyDescription, TopologyDescriptionChangedEvent 
 import { SharedPerClient } from './shared-per-client.js';
 import type { TopologyObserver } from './shared-per-client.js';
 
-/** A command without an answer so far. */
+/** A command without an answer so far, or a change stream. */
 interface AwaitedCommand {
   /**
-   * The primary that the command was sent to; `null`: the command waits for one; `undefined`: none was reported so far.
+   * The primary when the command was sent; `null`: there was none, and the command waits for one; `undefined`: the
+   * driver has not reported anything.
    */
   primary: string | null | undefined;
   readonly onFollowed: (error: Error) => void;
 }
 
 /**
- * Ends the commands that wait for an answer from a primary when another primary has replaced it. A primary that stands
- * still closes no connection, and the driver goes on waiting for it, although its monitors know of the election.
- * Without this watch, the first grant after the election would come a whole `storeTimeoutMs` late (E17).
+ * Ends the commands and change streams that wait for an answer from a primary, as soon as another primary has replaced
+ * it. A primary that stands still closes no connection, and the driver goes on waiting for it, although the driver's
+ * monitors know of the election. Without this watch, the first grant after an election could come a whole
+ * `storeTimeoutMs` late (E17).
  *
  * All providers of a client share one watch.
  */

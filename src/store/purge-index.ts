@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { LockCollection } from './lock-collection.js';
 
-/** The delay of the build, long enough that the build does not compete with the work under the first lock. */
+/** The build comes this long after a grant, so that it does not compete with the first work under the lock. */
 const DELAY_MS = 1_000;
 
 /** How long a close waits for an index build in progress. */
@@ -13,8 +13,9 @@ const CLOSE_MS = 500;
 const RETRY_MS = 60_000;
 
 /**
- * Creates the TTL index that purges unused lock documents, in the background after the first grant (E38). Correctness
- * does not depend on it: without the index, unused documents stay.
+ * Creates the TTL index that purges unused lock documents, in the background after the first grant. The build waits for
+ * long transactions, and other operations wait behind the build (E38). Locks are correct without the index, but unused
+ * documents stay.
  */
 export class PurgeIndex {
   readonly #collection: LockCollection;
@@ -30,7 +31,7 @@ export class PurgeIndex {
     this.#report = report;
   }
 
-  /** Called at every grant: from then on there is a document to purge one day. */
+  /** Called at every grant by the server: from then on there is a document to purge one day. */
   wanted(): void {
     const nowMs = this.#clock.nowMs();
     if (this.#timer !== undefined || nowMs < this.#nextTryMs) return;

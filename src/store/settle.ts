@@ -5,7 +5,7 @@ import type { Clock } from '../clock.js';
 /** When the outcome of an operation is known, and when the operation is given up. */
 export interface Settling<A> {
   readonly clock: Clock;
-  /** Whether the answer tells the outcome. A refusal does: nothing was changed, and a repeat is of no use. */
+  /** Whether the answer tells the outcome, so that no repeat follows. */
   readonly isSettled: (answer: A) => boolean;
   /** Whether the outcome is of no use any more. Asked before each pause and after it. */
   readonly isOver?: (() => boolean) | undefined;
@@ -20,14 +20,15 @@ export interface Settling<A> {
  * Sends copies of one operation until its outcome is known: if the reply is lost, the process does not know whether the
  * server has applied the operation (E1).
  *
- * A repeat is safe because every copy names the same id (of an attempt, a claim, a call or a change of mode) or the
- * same token to reach. The server applies the first copy that arrives. Each later copy finds the effect of the first
- * one in the document and changes nothing, and its reply shows that effect. So the answer to any copy is the answer to
- * all of them. A resize names no id: two copies have the effect of one, because both set the same limit. A request and
- * a resize also name a not-after. So a copy that is still on its way when the process gives up has no effect later
- * (E2).
+ * A repeat is safe because every copy has the same id or number (of an attempt, a claim, a call or a change of mode),
+ * or raises the fence to the same token. The server applies the first copy that arrives. A later copy finds that effect
+ * in the document, and is not applied again. A resize has no id: two copies have the effect of one, because both set
+ * the same limit.
  *
- * The repeats end with an answer or a refusal, at `untilMs`, or when the outcome is of no use any more.
+ * A copy may still be on its way when the process gives up (E2). So a request and a resize have a not-after, after
+ * which a copy has no effect.
+ *
+ * The repeats end when the outcome is known, after `untilMs`, or when the outcome is of no use any more.
  *
  * @param send - Sends one copy.
  * @returns The last answer. It does not tell the outcome if the operation was given up.
@@ -44,10 +45,13 @@ export async function settle<A>(send: () => Promise<A>, settling: Settling<A>): 
 }
 
 /**
- * The error of a request that reached the server after its not-after. The request did nothing, and no copy of it will
- * do anything, so the process may make a new one.
+ * The error of a request that reached the server after its not-after. The request did nothing, and a copy that arrives
+ * later does nothing either. So the process may send a new request.
  */
 export const reachedTooLate = (): Error => new Error('the request reached the server too late');
 
-/** Whether the call was done or refused, so that a repeat is of no use. (`isKnown` asks what the call changed.) */
+/**
+ * Whether the call was done or refused, so that a repeat is of no use. (`isKnown` tells whether the process knows what
+ * the call changed.)
+ */
 export const isAnswered = ({ type }: { readonly type: string }): boolean => type !== 'unknown';

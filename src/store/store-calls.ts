@@ -24,9 +24,9 @@ export const BSON_OPTIONS = {
 } as const;
 
 /**
- * `db.command` does not inherit the client's read preference and BSON options. The driver repeats a command only if
- * the server was overloaded and the labels of the error (`SystemOverloadedError`, `RetryableError`) allow it. The
- * library sends every other repeat, under the same attempt id or nonce.
+ * `db.command` does not inherit the client's read preference and BSON options. The driver repeats a command only if the
+ * server was overloaded and the labels of the error (`SystemOverloadedError`, `RetryableError`) allow it. The library
+ * itself sends every other repeat.
  */
 const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const satisfies RunCommandOptions;
 
@@ -34,7 +34,7 @@ const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const 
 interface Tolerance {
   /** The codes of expected errors, which no event reports. */
   readonly expected?: ReadonlySet<number>;
-  /** Some of the statements may have failed. */
+  /** If true, the command counts as done even if some of its statements failed. */
   readonly mayFailInPart?: boolean;
 }
 
@@ -72,7 +72,7 @@ export class StoreCalls {
     return this.#primary.asking(callback);
   }
 
-  /** The error for a store that has not answered, with the reason if the driver knows it. */
+  /** The error for a store that has not answered, with the reason if the driver knows one. */
   unanswered(boundMs?: number): Error {
     const { trouble } = this.#connection;
     if (boundMs === undefined) return new Error(trouble ?? 'no answer yet');
@@ -80,7 +80,7 @@ export class StoreCalls {
     return new Error(trouble === undefined ? silence : `${silence}: ${trouble}`);
   }
 
-  /** The error as it is reported: shortened. For an unauthorized user, its message names the privileges needed. */
+  /** The error in the short form that is reported. For an unauthorized user, the message names the needed `actions`. */
   shortened(error: unknown, actions: string): unknown {
     const namespace = `${this.#db.databaseName}.${this.#collectionName}`;
     return shortenedError(error, this.#db.client.options, { namespace, actions });
@@ -141,7 +141,7 @@ export class StoreCalls {
         this.#report('storeError', { lockName, during, error: failure.error });
       }
       if (failure.type === 'refused') return failure;
-      // Nothing was sent: the transition was still waiting for its turn.
+      // Nothing was sent: the transition was still waiting for its turn, or `make` threw.
       if (sentAt === undefined) return { ...failure, maybeApplied: false };
       if (sending.mayHaveBeenSent()) return failure;
       // A driver that ignores the signal would still send the command when a server appears. So the command counts as

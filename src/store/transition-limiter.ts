@@ -1,10 +1,11 @@
-/** The number of connections of the client's pool that stay free for other commands. */
+/** The connections of the client's pool that transitions leave to other commands, unless the pool has only one. */
 const RESERVED = 1;
 
 /**
- * Bounds how many transitions of one provider are in flight: one less than the client's pool has connections. The other
- * transitions wait here and not in the pool, which serves its queue first come, first served. In the pool,
- * thousands of requests and looks would delay the extensions until leases expire. No other command waits here.
+ * Bounds how many transitions of one provider are in flight: one less than the client's pool has connections, but at
+ * least one. The other transitions wait here and not in the pool, which serves its queue first come, first served. In
+ * the pool, thousands of requests and looks would delay the extensions until leases expire. No other command waits
+ * here.
  */
 export class TransitionLimiter {
   readonly #limit: number;

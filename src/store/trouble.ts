@@ -1,15 +1,15 @@
 import type { MongoClientOptions, TopologyDescription } from 'mongodb';
 import { shortened } from '../error-text.js';
 
-/** The client options that `troubleOf` needs to explain why no server was found. */
+/** The client options that `troubleOf` needs to explain why it knows no server. */
 type Seeds = Pick<MongoClientOptions, 'replicaSet'> & { readonly hosts: readonly unknown[] };
 
-/** More messages than this add nothing. */
+/** The most messages of single servers that one explanation has. */
 const MAX_ERRORS = 3;
 
 /**
- * Why no server is reachable, according to the driver's monitors; `undefined` if they do not know yet. The driver's own
- * message often says only that the server selection timed out.
+ * What is wrong with the client's servers, according to the driver's monitors; `undefined` if the monitors have not
+ * reported any trouble. The driver's own message often says only that the server selection timed out.
  */
 export function troubleOf(
   { servers, type, compatibilityError }: TopologyDescription,
@@ -30,7 +30,7 @@ export function troubleOf(
   return `no primary among ${known.map((server) => `${server.address} (${server.type})`).join(', ')}`;
 }
 
-/** The privileges that an unauthorized user is missing. */
+/** The privileges that a user needs. */
 export interface Needs {
   /** `database.collection`. */
   readonly namespace: string;
@@ -41,8 +41,8 @@ export interface Needs {
 const PRIVILEGES_PAGE = 'https://github.com/leasehold/leasehold/blob/main/docs/operations.md#privileges';
 
 /**
- * A short copy of an error of the driver or the server. A server repeats the whole command that it refuses, and a
- * driver lists everything that it knows about its servers: pages of output that hide the one sentence that matters.
+ * A short copy of an error of the driver or the server. A server may repeat the whole command that it refuses, and a
+ * driver lists everything that it knows about its servers. Such pages of output hide the one sentence that matters.
  *
  * The copy keeps the fields by which `outcomeOfError` sorts an error, because a quorum sorts the causes of its stores'
  * errors again.
@@ -77,7 +77,10 @@ interface DriverError extends Error {
   readonly reason?: TopologyDescription;
 }
 
-/** Shortens an error: name, code and codeName stay, and the message says what is wrong or what to do. */
+/**
+ * Replaces the message of some errors by a short one that says what is wrong or what to do. Name and code stay. Returns
+ * any other error as it is.
+ */
 export function shortenedError(error: unknown, options: Seeds, needs: Needs): unknown {
   if (!(error instanceof Error)) return error;
   const original: DriverError = error;
@@ -101,6 +104,9 @@ export function shortenedError(error: unknown, options: Seeds, needs: Needs): un
 const missing = ({ namespace, actions }: Needs): string =>
   `not authorized: needs ${actions} on ${namespace}; see ${PRIVILEGES_PAGE}`;
 
-/** Code 13 is Unauthorized. Atlas answers 8000 to most commands that it forbids, among other errors. */
+/**
+ * Code 13 is Unauthorized. Atlas answers 8000 to most commands that it forbids, but also in other cases, so the message
+ * decides.
+ */
 const isUnauthorized = ({ code, message }: DriverError): boolean =>
   code === 13 || (code === 8000 && /not (authorized|allowed)/i.test(message));

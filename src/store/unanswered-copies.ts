@@ -15,13 +15,16 @@ const constant =
     ms;
 
 /**
- * The unanswered copies of one request. Each of them may still reach the server and take a seat or a place for a caller
- * that has gone, until the request's not-after has passed by the server's clock (E2). Read the properties anew each
- * time: they may change after the request was given up.
+ * The unanswered copies of one request. Such a copy may reach the server after its caller has gone, and take a seat or
+ * a place for nobody (E2). After the request's not-after, by the server's clock, no copy can do so. Read the properties
+ * anew each time: they may change after the request was given up.
  */
 export class UnansweredCopies {
   readonly #serverClock: ServerClock;
-  /** Returns the not-after in ms. A hold keeps this object, which must not keep the request longer than necessary. */
+  /**
+   * Returns the not-after in ms. A hold may keep this object for long, so the function refers to the request only while
+   * a copy is in flight.
+   */
   #notAfterMs: () => number = NO_NOT_AFTER;
   #inFlight = 0;
   #isAnyLost = false;
@@ -33,7 +36,7 @@ export class UnansweredCopies {
   /**
    * A copy is about to be sent.
    *
-   * @param notAfter - Returns the not-after of the request. Called later, because the request is made when it is sent.
+   * @param notAfter - Returns the not-after of the request. Called later, because a request is made when it is sent.
    */
   sent(notAfter: () => Date): void {
     this.#inFlight += 1;
@@ -41,9 +44,9 @@ export class UnansweredCopies {
   }
 
   /**
-   * A copy was answered, or has surely never reached the server, or its fate is unknown.
+   * A copy was answered, has surely never reached the server, or may still reach it.
    *
-   * @param mayArrive - Whether its fate is unknown, so that it may still reach the server.
+   * @param mayArrive - Whether the copy may still reach the server.
    */
   copyEnded(mayArrive: boolean): void {
     this.#inFlight -= 1;

@@ -11,22 +11,21 @@ export interface DocumentWatcher {
 }
 
 /**
- * Reports every change of a few documents, by one change stream over them. When the stream breaks, and at each new
- * opening that fails, every watcher gets one `changed(null)`, because events may have been missed (E13). Until a stream
- * is open again, no change is reported, and `isStreaming` is false.
+ * Reports the changes of a few documents, by one change stream over them. A watcher gets `changed(null)` when the
+ * stream begins to report its document, and at each trouble with the stream: events may have been missed (E13).
  *
- * A new name makes the supervisor open a wider stream beside the open one, so the watchers of the older names notice
- * nothing. One stream is opened at a time; names that come meanwhile wait for the next stream. When the wider stream
- * replaces the older one, a change that the older one has not reported yet may be lost: to keep the older one until the
- * wider one has caught up would take one more connection for a second or two. So watchers must not rely on the events
- * alone, and check the document once in a while.
+ * For a new name, the supervisor opens a wider stream beside the open one. Only one stream is opened at a time, so
+ * names that come meanwhile wait for the next stream. When the wider stream replaces the older stream, a change that
+ * the older stream has not reported yet may be lost. To prevent that, both streams would have to stay open for a second
+ * or two, on one more connection. So a watcher must also read its document once in a while.
  */
 export class DocumentWatch {
   readonly #lingerMs: number;
   readonly #watchers = new Map<string, Set<DocumentWatcher>>();
   readonly #stream: StreamSupervisor;
-  /** The names that the open cursor selects, and those of the cursor that is being opened. */
+  /** The names that the open cursor selects. */
   #covered: ReadonlySet<string> = new Set();
+  /** The names that the newest cursor selects, which may not have answered yet. */
   #asked: ReadonlySet<string> = new Set();
 
   /** @param lingerMs - The time for which the stream stays open after the last watcher has left. */
@@ -99,7 +98,7 @@ const WRITES: readonly unknown[] = ['insert', 'update', 'replace'];
 
 const isWrite = (operationType: unknown): boolean => WRITES.includes(operationType);
 
-/** The changes of these documents, and the events of the whole collection. */
+/** Selects the changes of these documents, and the events that concern the whole collection. */
 const changesOf = (names: readonly string[]): Document[] => [
   {
     $match: {

@@ -31,7 +31,7 @@ export class StreamCursor {
   readonly #listener: CursorListener;
   #silence: Timer | undefined;
   #isClosed = false;
-  /** Resolves when the server has answered for the first time, or never will. */
+  /** Resolves when the server has answered for the first time, or when it is certain that no answer will come. */
   readonly answered: Promise<void>;
 
   constructor(context: StreamContext, pipeline: Document[], listener: CursorListener) {
@@ -91,8 +91,8 @@ export class StreamCursor {
   }
 
   /**
-   * The server answers an idle stream once in a while. After this time without an answer, the socket counts as dead: a
-   * dead socket may report no error.
+   * Reports trouble if no answer comes within this time: the server answers even an idle stream, and a dead socket may
+   * report no error.
    */
   #giveUpAfter(ms: number, why: string): void {
     const { clock } = this.#context;
@@ -111,7 +111,7 @@ const firstAnswer = (stream: ChangeStream, readable: Readable): Promise<void> =>
     for (const ending of ['error', 'end', 'close']) readable.once(ending, resolve);
   });
 
-/** The words of a change. The server logs a small document whole and a larger one as a difference (E13). */
+/** The field `wake` of an event. The server logs a small document whole and a larger one as a difference (E13). */
 export const WAKE_OF_EVENT: Document = {
   $ifNull: ['$updateDescription.updatedFields.wake', '$fullDocument.wake'],
 };

@@ -1,5 +1,5 @@
-// Change streams. The supervisor owns the life of one stream; the wake stream and the document watch decide which
-// events it selects, and receive them.
+// Folder `streams`: change streams. The supervisor owns the life of one stream. The wake stream and the document watch
+// decide which events their stream selects, and receive these events.
 
 import type { Document } from 'mongodb';
 import type { Timer } from '../../clock.js';
@@ -18,12 +18,12 @@ const MAX_REOPEN_PAUSE_MS = 1_000;
 const PROVEN_MS = 5_000;
 
 /**
- * The largest number of cursors without a first answer, cursors that are being closed included: each cursor occupies
- * one connection of the client's pool (E36).
+ * The most cursors without a first answer, including those that are being closed. Each of them occupies a connection of
+ * the client's pool, and extensions need a connection as well (E36).
  */
 const MAX_UNANSWERED = 3;
 
-/** What refused a stream: the option `wakeups`, the handshake, or the server's answer to the stream itself. */
+/** What refused a stream: the settings of the provider, the handshake, or the server's answer to the stream itself. */
 export type RefusedBy = 'settings' | 'handshake' | 'stream';
 
 export interface StreamOwner {
@@ -31,7 +31,7 @@ export interface StreamOwner {
   pipeline(): Document[];
   /** Whether the open cursor selects every event that is wanted. If not, a wider cursor is opened beside it. */
   isEnough(): boolean;
-  /** A cursor has answered for the first time. `isWider`: it replaces a cursor that was open until now. */
+  /** The stream is open: a new cursor has answered. `isWider`: it replaces a cursor that was open until now. */
   opened(isWider: boolean): void;
   event(event: Document): void;
   /** The stream broke, or an opening failed. Events may be missed. The next opening follows after a pause. */
@@ -51,18 +51,19 @@ const MOVES: Moves<State> = {
 };
 
 /**
- * Owns the life of one change stream: opens it, opens it afresh after any trouble, and closes it when no code listens
- * any more. A stream is never resumed, because a resume token can age out (E13): the owner looks for what it missed.
- * Once the command that opens a cursor has been sent, the opening goes on although no code listens any more: short
- * waits must not open one stream after the other.
+ * Owns the life of one change stream: opens it, opens it afresh after trouble, and closes it when no code listens any
+ * more. A stream is never resumed, because a resume token can age out (E13): the owner finds out by itself what it
+ * missed. Once the command that opens a cursor has been sent, the opening goes on even if no code listens any more. So
+ * short waits do not open one stream after the other.
  *
  * - `idle`: nothing is open. → `opening`, when somebody listens.
  * - `opening`: a handshake, a cursor without an answer, or a pause before them. → `streaming`, at the first answer; →
- *   `opening`, on trouble; → `idle`, when nobody listens; → `refused`.
+ *   `opening`, on trouble; → `idle`, when nobody listens after the handshake, after the pause or on trouble; →
+ *   `refused`.
  * - `streaming`: a cursor that has answered, at times beside a wider one that will replace it. → `opening`, on trouble
  *   with either; → `idle`, when nobody has listened for some time, or on trouble while nobody listens; → `refused`.
- * - `refused` and `closed`: nothing is open, for good. Every state leads to `closed`. With `wakeups: 'change-stream'` a
- *   refusal leads to `idle`: a later wait asks for a stream again, and fails by a refusal of its own.
+ * - `refused` and `closed`: nothing is open, for good. Every state leads to `closed`. With `wakeups: 'change-stream'`,
+ *   a refusal leads to `idle` instead: a later wait asks for a stream again, and fails if that stream is refused too.
  */
 export class StreamSupervisor {
   readonly #context: StreamContext;
@@ -71,7 +72,7 @@ export class StreamSupervisor {
   #isWanted = false;
   #lingerMs = 0;
   #current: StreamCursor | undefined;
-  /** The cursor that has not answered yet, and is to replace the current one. */
+  /** The cursor that is being opened: it has not answered yet. */
   #next: StreamCursor | undefined;
   #isShakingHands = false;
   #unanswered = 0;
@@ -90,14 +91,14 @@ export class StreamSupervisor {
     return this.#state.now;
   }
 
-  /** How many openings and streams have failed in a row. */
+  /** How many openings and streams have failed in a row, counted up to 10. */
   get failures(): number {
     return this.#failures;
   }
 
   /**
-   * The time since which the stream has been open, also if a wider cursor has replaced the first one; `Infinity` while
-   * it is not open.
+   * The time since which the stream has been open, even if a wider cursor has replaced the first one; `Infinity` while
+   * no stream is open.
    */
   get openedAtMs(): number {
     return this.#openedAtMs;
@@ -111,7 +112,7 @@ export class StreamSupervisor {
     void this.#open();
   }
 
-  /** Nobody listens any more. The stream stays open for `lingerMs`, because the next listener may come soon. */
+  /** Nobody listens any more. An open stream stays open for `lingerMs`, because the next listener may come soon. */
   leave(lingerMs: number): void {
     if (!this.#isWanted) return;
     this.#isWanted = false;
@@ -195,7 +196,7 @@ export class StreamSupervisor {
     this.#state.to('opening');
     const error = collection.shortened(trouble, 'changeStream and find');
     report('storeError', { lockName: null, during: 'stream', error });
-    // A listener of this event may have closed the provider, or the last user of the stream may have left.
+    // A listener of this event may have closed the provider.
     if (!this.#state.is('opening')) return;
     if (isStreamRefused(error)) this.#refuse(error, 'stream');
     else if (this.#isWanted) this.#reopenLater(error);
@@ -253,11 +254,11 @@ export class StreamSupervisor {
 }
 
 /**
- * The pause before the next opening, in ms. The first reopening is immediate, because no waiter hears of a grant until
+ * The pause before the next opening, in ms. The first reopening is immediate, because no event reports a grant until
  * the stream is open again.
  *
- * If the client may be closed, the pause is the longest: meanwhile, the answers to looks show whether the client is
- * closed. A stream that is opened on a closed client leaves timers of driver 6.22 running for half a minute.
+ * If the client may be closed, the pause is `MAX_REOPEN_PAUSE_MS`: meanwhile, the answers to looks show whether the
+ * client is closed. A stream that is opened on a closed client leaves timers of driver 6.22 running for half a minute.
  */
 const reopenPauseMs = (failures: number, error: unknown): number =>
   mayBeRefusedByDriver(error)

@@ -21,10 +21,13 @@ export interface WakeListener {
   streamRequiredButRefused(error: unknown): void;
 }
 
-/** From the second failure in a row on, the process polls for its waits until a stream is open again. */
+/** From this number of failures in a row on, the process polls for its waits until a stream is open again. */
 const POLLING_AFTER_FAILURES = 2;
 
-/** The one change stream of a provider, filtered by the server to the words that name its process. */
+/**
+ * The change stream that tells a provider of its grants. The server selects the events whose words name the provider's
+ * process, and those that concern the whole collection.
+ */
 export class WakeStream {
   readonly #process: string;
   readonly #listener: WakeListener;
@@ -60,7 +63,7 @@ export class WakeStream {
     });
   }
 
-  /** Whether the process has to poll for grants, because no event will report them. */
+  /** Whether the process has to poll for grants, because no event reports them. */
   get isPolling(): boolean {
     const { state, failures } = this.#stream;
     return state === 'refused' || (state === 'opening' && failures >= POLLING_AFTER_FAILURES);
@@ -98,10 +101,10 @@ export class WakeStream {
 }
 
 /**
- * Selects the words that name a process. The server logs a small document whole, seen as `replace`, and a larger one as
- * `update`, so the filter looks for `wake` in both (E13). Events of the whole collection pass. Deletes do not pass:
- * purges of unused documents come in bursts, and the process would have to read each of them. Looks and extensions find
- * out which documents are missing.
+ * Selects the changes whose words name this process. A small document arrives whole, as `replace` or `insert`, and a
+ * larger one as a difference, as `update`. So the filter looks for `wake` in both forms (E13). Events of the whole
+ * collection pass. Deletes do not pass: purges of unused documents come in bursts, and the process would have to read
+ * each of them. Looks and extensions find out which documents are missing.
  */
 function wakePipeline(process: string): Document[] {
   const namesUs = { $regex: naming(process) };

@@ -34,9 +34,11 @@ export interface Answer {
   readonly reply: Reply | null;
   /** The server's time of the update; `undefined` if there is no document, or if no read shows the time. */
   readonly nowMs: number | undefined;
-  /** Whether this process sent the operation once more, because it could not tell whether a first copy was applied. */
+  /** Whether the combiner sent the operation a second time, because a first copy may have been applied. */
   readonly isSecondCopy: boolean;
-  /** The stored records of revocations, unchecked, if the update contained a leave; `revocationOf` reads them. */
+  /**
+   * The stored records of revocations, unchecked, if a whole transition contained a leave; `revocationOf` reads them.
+   */
   readonly revoked?: unknown;
 }
 
@@ -68,16 +70,17 @@ interface Pending extends QueuedOperation {
 type Batch = readonly [Pending, ...Pending[]];
 
 /**
- * Keeps one update in flight per document and process. Operations that arrive in the meantime go together into the next
- * updates, in the order of their lane (flat combining). So a hundred local callers cost a few writes, and a hot
- * document has at most one writer per process, because conflicting writers stall the whole server (E24).
+ * Sends the operations on each document one update at a time: conflicting writers of one document would stall the whole
+ * server (E24). Operations that arrive meanwhile go together into the next updates, in the order of their lane. So a
+ * hundred local callers cost a few writes.
  *
- * An operation that is alone in its lane, on a lock that no other process seems to use, goes to the committer, which
- * groups such operations across documents. If nothing shows that it was applied there, it is sent again as a whole
- * transition. Everything else goes as one command for each document.
+ * An operation may be alone in its lane, on a lock that nobody else seems to use. Its first copy then goes to the
+ * committer as its *fast path*: a short update that applies only if nobody else uses the lock. The committer groups
+ * such updates across documents. If the answer does not show that the fast path was applied, the combiner sends the
+ * operation again as a whole transition. All other operations go as whole transitions.
  *
- * If the server refuses an update because of what one of its operations would do, the combiner sends it again in
- * smaller parts until that operation is alone. No other operation fails with it.
+ * If the server refuses an update because of what one of its operations would do, the combiner sends the operations
+ * again in smaller updates, until that operation is alone. No other operation fails with it.
  */
 export class Combiner {
   readonly #collection: LockCollection;
@@ -88,7 +91,10 @@ export class Combiner {
   readonly #hint = new UncontendedHint();
   readonly #committer: Committer;
 
-  /** @param onAnswer - Gets every answer before its callers do, because it may concern other waits of this process. */
+  /**
+   * @param onAnswer - Gets every answer before the callers of its operations do, because an answer may concern other
+   *   waits of this process.
+   */
   constructor(
     collection: LockCollection,
     committer: Committer,
@@ -129,7 +135,8 @@ export class Combiner {
 
   async #run(name: string, lane: Lane<Pending>): Promise<void> {
     for (;;) {
-      // Callers whose operations the last update settled may submit more in this turn: these join the next update.
+      // Callers whose operations the last update settled may submit more in this turn. The new operations join the next
+      // update.
       await endOfTurn();
       const taken = lane.take();
       const [first, ...others] = taken;
@@ -152,7 +159,8 @@ export class Combiner {
   }
 
   /**
-   * The share of its time bound that this call took, without the wait for its turn if the time of the sending is known.
+   * The share of the time bound that this call took. The wait for its turn is left out if the time of the sending is
+   * known.
    */
   #shareOf(outcome: Outcome<Answer>, beganMs: number): number {
     const sentMs = outcome.type === 'done' ? outcome.sentAt.ms : beganMs;
@@ -169,7 +177,7 @@ export class Combiner {
       this.#hint.contended(name);
       return await this.#sendWhole(name, batch, committed.maybeApplied);
     } catch (error) {
-      // The code that reads the answer has thrown. The callers get an unknown outcome: they must not wait for ever.
+      // The code that handles the answer has thrown. The callers get an unknown outcome: they must not wait for ever.
       return { type: 'unknown', error, maybeApplied: true };
     }
   }
@@ -238,7 +246,8 @@ export class Combiner {
   }
 
   #projection(seats: SeatRules, operations: readonly Operation[]): Fields {
-    // A process that keeps seats of this lock has to know whether others wait, so the reply to a look shows it as well.
+    // A process that may keep seats of this lock has to know whether others wait. The reply shows that, unless all
+    // operations are requests without `keeps`.
     const mayKeep = operations.some(
       (operation) => !('request' in operation) || operation.request.keeps !== undefined,
     );

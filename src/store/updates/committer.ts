@@ -8,25 +8,28 @@ import type { LockCollection } from '../lock-collection.js';
 import { codeOf } from '../outcome.js';
 import type { Outcome, Refused, Unknown } from '../outcome.js';
 
-/** The most statements in one group. Another client's write to the same documents waits for one group at most. */
+/**
+ * The most statements in one group. A statement is the update for one operation, and a group is the command with
+ * several of them. In a larger group, each operation would wait longer for its answer.
+ */
 const MAX_STATEMENTS = 64;
 
 /**
- * The number of groups that are normally in flight. While one is on the server, the client makes the next. With more,
- * the groups are smaller, and each statement costs more.
+ * The number of groups that are normally in flight: while the server handles one group, the client makes the next one.
+ * With more groups in flight, each would be smaller, and each statement would cost more.
  */
 const USUAL_IN_FLIGHT = 2;
 
 /**
- * A document that blocks its statement, for example by a long transaction, delays the later statements until the time
- * bound of the group; then each of them is repeated alone. So the bound is short. It is `MIN_BOUND_MS`, or
- * `BOUND_FACTOR` times the usual time of a group if that is longer: a slow server must not get all statements once
- * more.
+ * The time bound of a group is short, because a blocked document (for example by a long transaction) delays the later
+ * statements of its group until the bound. After that, each statement of the group is repeated alone. The bound is
+ * `BOUND_FACTOR` times the usual time of a group, so that a slow server does not get all statements twice. It is at
+ * least `MIN_BOUND_MS`, and at most the bound of an ordinary call.
  */
 const MIN_BOUND_MS = 1_000;
 const BOUND_FACTOR = 20;
 
-/** This time after the last start of a group, the next one starts beside the groups that are still in flight. */
+/** If statements wait, a further group starts this long after the last start, beside the groups in flight. */
 const SLOW_GROUP_MS = 50;
 
 /** The most groups in flight, slow ones included. A store that has stopped answering gets no more than these. */
@@ -53,20 +56,23 @@ interface Sent extends Statement {
 }
 
 /**
- * Sends every update of several documents. A batch of extensions goes at once. Other operations are statements, which
- * go in groups; a statement is the fast path of the first copy of one operation.
+ * Sends updates of several documents together. Extensions of leases come as a batch, which goes at once. Other
+ * operations come one by one, and go in groups. The *statement* of an operation is its fast path: a short update that
+ * applies only if nobody else uses the lock. Only the first copy of an operation goes this way.
  *
- * The statements that come while two groups are in flight go together in the next group: one update of up to 64
- * statements, then one read that shows what became of them, unless the counts tell it. While fewer groups are in
- * flight, a statement is sent at once; if it is the only one, it goes as one command, whose answer shows the document.
+ * The statements that come while two groups are in flight go together in the next group. A group is one update of up to
+ * 64 statements. After the update, one read shows what became of the statements, unless the counts tell it. While fewer
+ * groups are in flight, a statement is sent at once. If it is the only one, it goes as one command, whose answer shows
+ * the document.
  *
- * The server counts how many statements changed their document. If all did, each has been applied. Otherwise a
- * statement is confirmed if the read shows its id; the others were surely not applied if the count is no higher than
- * the number of confirmed ones. For a statement that is not confirmed, the combiner sends the whole transition alone.
- * So a refused, corrupt or contended document costs the others of its group only time, which is bounded.
+ * The server counts the statements that changed their document. If all did, each was applied. Otherwise a statement is
+ * confirmed if the read shows its id. The other statements were surely not applied if the count is no higher than the
+ * number of confirmed ones. If a statement is not confirmed, the combiner sends the whole transition of its operation
+ * alone. So a refused, corrupt or contended document costs the others of its group only time, which is bounded.
  *
- * The read may be local: a majority has acknowledged the update. The read proves something only about a first copy: an
- * isolated old primary acknowledges an update that changes nothing, and would show the effect of an earlier copy (E1).
+ * The read may be local: a majority has acknowledged the update. The read proves something only about a first copy. An
+ * isolated old primary acknowledges an update that changes nothing, and a read there would show the effect of an
+ * earlier copy.
  */
 export class Committer {
   readonly #store: Store;
@@ -122,7 +128,7 @@ export class Committer {
     return await this.#store.readAfterUpdate(names, projection, endMs);
   }
 
-  /** All statements of one turn of the event loop share a group. */
+  /** Statements that come in one turn of the event loop start together, so that they share a group. */
   #startSoon(): void {
     if (this.#isStartQueued) return;
     this.#isStartQueued = true;
@@ -191,13 +197,14 @@ export class Committer {
       if (group.length === 1) await this.#sendAlone(group[0]);
       else await this.#sendTogether(group);
     } catch (error) {
-      // The code that reads the answer has thrown. Every statement gets an outcome: its caller must not wait for ever.
+      // The code that handles the answer has thrown. Every statement gets an outcome: its caller must not wait for
+      // ever.
       for (const { settle } of group) settle({ type: 'unknown', error, maybeApplied: true });
     } finally {
       this.#inFlight -= 1;
       this.#timer?.cancel();
       this.#timer = undefined;
-      // The callers that this group has answered may give more statements in this turn. These join the next group.
+      // The callers that this group has answered may give more statements in this turn. These start together.
       this.#startSoon();
     }
   }
@@ -229,7 +236,7 @@ export class Committer {
     }, this.#groupBoundMs);
     this.#took(this.#clock.nowMs() - sentMs);
     if (updated.type !== 'done') {
-      // The server may refuse the whole group and still accept some of its statements, each alone.
+      // Some statements may have been applied before the server refused the group. Others may be accepted alone.
       const isRefused = updated.type === 'refused' && updated.byServer;
       for (const { settle } of group) {
         settle(isRefused ? { type: 'unconfirmed', maybeApplied: true } : failureOfGroup(updated));

@@ -25,17 +25,18 @@ interface Leaves {
 interface Entries {
   readonly seats: SeatRules;
   readonly requests: [NamedEntering, ...NamedEntering[]];
-  /** The names of locks that may have no document. */
+  /** The requests for locks that may have no document. */
   readonly unseen: NamedEntering[];
   readonly parts: [Part, ...Part[]];
 }
 
 /**
- * The updates of a group. All leaves of a kind are one update, and all requests of a kind with the same terms are one.
- * Leaves come first, because they make seats free.
+ * The updates of a group. All leaves of a kind are one update, and all requests of a kind with the same terms are one,
+ * after the updates that create their missing documents. Leaves come first, because they make seats free.
  *
- * @param isSharded - Whether the collection is behind a router, which sends an update of several names to several
- *   shards. Each shard may count a document of the same name, so each statement is then an update of its own.
+ * @param isSharded - Whether the collection is behind a router. A router sends an update of several names to several
+ *   shards, and more than one shard may count a document of the same name. So each statement is then an update of its
+ *   own.
  */
 export function updatesOf(group: readonly Part[], isSharded: boolean): readonly NamedUpdate[] {
   if (isSharded) return group.map(updateOf);

@@ -17,22 +17,21 @@ export interface QueuedOperation {
   readonly takingOver: boolean;
 }
 
-/** The most operations in one update: each costs up to six stages, and a pipeline has at most 1,000 stages. */
+/** The most operations in one update: each costs up to nine stages, and a pipeline has at most 1,000 stages. */
 export const MAX_OPERATIONS = 100;
 
 /** An update that takes more than this share of its time bound is slow: smaller updates follow it. */
 const SLOW_SHARE = 1 / 3;
 
-/** An update with so few operations is slow for another reason; splitting it would only add updates. */
+/** An update with at most this number of operations is slow for another reason; splitting it would only add updates. */
 const FEW_OPERATIONS = 10;
 
 /**
  * The operations on one lock that wait for its next updates.
  *
- * Requests keep their order: first come, first served begins here (L3). Operations that end or extend an attempt go
- * ahead of requests, so that releases, and looks that keep places alive, do not wait behind thousands of requests. Such
- * an operation never goes ahead of a request of the same attempt: a leave that arrived before its enqueue would leave a
- * place behind.
+ * Requests keep their order: first come, first served begins here (L3). Most other operations go ahead of requests, so
+ * that releases, and looks that keep places alive, do not wait behind thousands of requests. Such an operation never
+ * goes ahead of a request of the same attempt: a leave that arrived before its enqueue would leave a place behind.
  */
 export class Lane<T extends QueuedOperation> {
   readonly #urgent = new Set<T>();
@@ -51,7 +50,7 @@ export class Lane<T extends QueuedOperation> {
     for (const id of ids) this.#idsInOrder.set(id, (this.#idsInOrder.get(id) ?? 0) + 1);
   }
 
-  /** Returns false if the operation is not in the lane any more. */
+  /** Removes the operation. Returns false if it is not in the lane any more. */
   withdraw(queued: T): boolean {
     return this.#urgent.delete(queued) || this.#removeInOrder(queued);
   }
@@ -62,7 +61,7 @@ export class Lane<T extends QueuedOperation> {
   take(): readonly T[] {
     const taken: T[] = [];
     this.#takeFrom(this.#urgent, taken);
-    // After a refused or slow update, updates are kept small. Then urgent operations are sent without requests: the
+    // After a refused or slow update, updates are kept small. Then urgent operations are sent without the others: a
     // request that may have caused the trouble must not delay them.
     const isAlone = taken.length > 0 && this.#maxBatch < MAX_OPERATIONS;
     if (this.#urgent.size === 0 && !isAlone) this.#takeFrom(this.#inOrder, taken);
@@ -70,10 +69,9 @@ export class Lane<T extends QueuedOperation> {
   }
 
   /**
-   * Adapts the size of the next updates to an update of `count` operations that the server did not refuse: smaller
-   * updates follow a slow one. Each operation iterates over the whole queue and all leases. With ten thousand waiters
-   * or leases, on a busy server, a hundred operations could exceed the time bound of a call, and would be sent again
-   * and again.
+   * Adapts the size of the next updates to the time that an update of `count` operations took: smaller updates follow a
+   * slow one. Each operation iterates over the whole queue and all leases. With ten thousand waiters or leases, on a
+   * busy server, a hundred operations could exceed the time bound of a call, and would be sent again and again.
    *
    * @param share - The share of its time bound that the call took.
    */

@@ -26,7 +26,9 @@ const GENERAL_CODES: ReadonlySet<number> = new Set([
 
 const isTooLarge = (error: unknown): boolean => TOO_LARGE_CODES.has(codeOf(error) ?? 0);
 
-/** Whether the server refused the effect of these operations, so that one of them may be the cause. */
+/**
+ * Whether the server refused an update because of what its operations would do, so that one of them may be the cause.
+ */
 export const concernsOperations = (outcome: Outcome<unknown>): boolean =>
   outcome.type === 'refused' && outcome.byServer && !GENERAL_CODES.has(codeOf(outcome.error) ?? 0);
 

@@ -10,9 +10,10 @@ type Seen =
   | { readonly type: 'contended' };
 
 /**
- * Why the fast path is worth trying: the lock was vacant, was never seen before (`new`), or had only the lease of this
- * attempt (`alone`). `long alone`: it got that lease a while ago, so others may wait by now. Then the fast path is
- * worth trying only in a group.
+ * Why the fast path of an operation is worth trying: a short update that applies only if nobody else uses the lock. The
+ * lock was vacant, or had only the lease of this attempt (`alone`), or nothing is known of the lock (`new`). `long
+ * alone`: the attempt got that lease a while ago, so others may wait by now. Then the fast path is worth trying only if
+ * it shares a command with others.
  */
 export type Guess = 'vacant' | 'new' | 'alone' | 'long alone';
 
@@ -28,16 +29,17 @@ const ALONE_FOR_MS = 5;
 /**
  * Guesses which locks no other process uses at this moment, so that it is worth trying the fast path.
  *
- * A lock that was never seen before is most likely free: programs lock an invoice, an order or a user once. A fast path
- * that does not apply changes nothing and costs one more round trip. So the guess is made only where a wrong one costs
- * little: each observation of the lock is used for one guess only, and a contended lock stays contended until a request
- * finds it free.
+ * A lock that is not known is most likely free: programs lock an invoice, an order or a user once. A fast path that
+ * does not apply changes nothing and costs one more round trip. To keep wrong guesses rare, each observation of a lock
+ * serves for one guess only. A contended lock stays contended until a reply shows that a request has entered it and
+ * nobody else uses it.
  */
 export class UncontendedHint {
   readonly #seen = new Map<string, Seen>();
 
   /**
-   * Whether to try the fast path of this operation; `undefined`: no. Uses up the last observation of the lock.
+   * Why to try the fast path of this operation; `undefined`: do not try it. Uses up the last observation of the lock,
+   * unless the lock was contended.
    *
    * @param nowMs - When the operation was submitted.
    */
