@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../errors.js';
+import { LockLostError, StoreUnavailableError } from '../errors.js';
 import { LeaseholdError } from '../leasehold-error.js';
 import { shortened } from '../error-text.js';
 import { outcomeOfError } from '../store/outcome.js';
@@ -34,9 +34,11 @@ function lastMessage(error: unknown): string {
 
 /**
  * Whether it is useless to ask this store again: the store refused, its client is closed, or the error is another one
- * of this library, for example because the stored document is corrupt. A missing answer is not such a failure.
+ * of this library, for example because the stored document is corrupt. A missing answer is not such a failure. A lost
+ * seat is none either: the next round may get a new one.
  */
 export function isForGood({ error }: StoreFailure): boolean {
+  if (error instanceof LockLostError) return false;
   if (!(error instanceof StoreUnavailableError)) return error instanceof LeaseholdError;
   return outcomeOfError(error.cause).type === 'refused';
 }

@@ -69,12 +69,12 @@ function checkLater(signal: AbortSignal): void {
  * While the signal is reachable, so is everything that `changed` refers to.
  *
  * A signal from which another one has been derived counts as heard for ever. On a runtime that does not show every way
- * of listening, every signal counts as heard from the beginning, until its last visible listener is removed.
+ * of listening, every signal does.
  */
 export function heardController(changed: (isHeard: boolean) => void): AbortController {
-  const controller = watched(changed);
-  if (!canDetectListeners) changed(true);
-  return controller;
+  if (canDetectListeners) return watched(changed);
+  changed(true);
+  return new AbortController();
 }
 
 function watched(changed: (isHeard: boolean) => void): AbortController {
