@@ -173,7 +173,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /**
    * Reads the candidates, with read concern majority: the leader, if there is one, and then the others in the order of
-   * the queue. A candidate that died is shown until its lease or its place expires. Works without a start.
+   * the queue. A leader that died is shown until its lease and the transition of the election are over; another candidate
+   * that died, until its place expires. Works without a start.
    */
   async candidates(): Promise<readonly CandidateInfo[]> {
     this.#candidate.assertOpen();

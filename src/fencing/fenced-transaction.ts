@@ -32,13 +32,13 @@ const OPTIONS: KeysOf<FencedTransactionOptions> = {
   transaction: true,
 };
 
-/** The fence document of one lock. */
+/** The fence document of one lock. It is a document of its own, not the lock document. */
 interface FenceDocument {
   /** The name of the lock. */
   readonly _id: string;
-  /** The highest token that has claimed the fence. */
+  /** The highest token under which a fenced transaction has written this document. */
   readonly token: number;
-  /** The number of claims of this fence. It makes every claim a change of the document, even with the same token. */
+  /** The number of fenced transactions. It makes each of them change the document, even with the same token. */
   readonly claims: number;
   /** When the fence was last claimed, by the server's clock. People can read it, and a TTL index can use it. */
   readonly claimedAt: Date;

@@ -59,7 +59,7 @@ const OPTIONS: KeysOf<FencedUpdateOptions> = {
  * `upsert`, which needs `_id` in the filter, a missing document is inserted with the token, and only once, however many
  * holders try.
  *
- * After a failure nothing was written. The exception is an error of the driver that leaves open whether the update was
+ * After a failure nothing was written, with one exception: an error of the driver may leave open whether the update was
  * applied, as for any update.
  *
  * What was read before the update is not protected. So begin a read-modify-write with a fenced write (outside of

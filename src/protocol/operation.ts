@@ -49,7 +49,7 @@ export interface Revoking extends Revocation {
   readonly ids: readonly string[];
 }
 
-/** The revoker and the reason of a revocation. The document records the revocation only if `by` is given. */
+/** The revoker and the reason of a revocation. Only with `by` does the document get an entry in `revoked`. */
 export interface Revocation {
   /** The label and the process id of a provider. */
   readonly by?: string | undefined;

@@ -139,7 +139,8 @@ export class QuorumAcquisition {
   }
 
   /**
-   * No round of a single try begins after this time. `Infinity` for a request that waits: its timeout ends the rounds.
+   * After this time, a single try plans no further round. `Infinity` for a request that waits: its timeout ends the
+   * rounds.
    */
   get #lastRoundMs(): number {
     const { timeoutMs, startedMs } = this.#limits;

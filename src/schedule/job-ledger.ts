@@ -155,7 +155,10 @@ export class JobLedger {
     return typeof answer === 'string' ? readCallNumbers(answer) : answer;
   }
 
-  /** The number of the last call that was claimed; `undefined` if there is none, or if it cannot be read just now. */
+  /**
+   * The number of the last call that was claimed; 0 if no call was claimed yet. `undefined` if the job was never called,
+   * or if the answer cannot be read just now.
+   */
   async claimedCall(): Promise<number | undefined> {
     const { collection } = this.#context;
     const outcome = await collection.read([this.#electionName], { calls: callsOf(this.#job) }, 'majority');

@@ -64,7 +64,7 @@ export interface OverrunWatch {
   readonly overrun: () => void;
   /**
    * Claims the instants that have been missed so far. Resolves with false if the claim was refused or its outcome is
-   * unknown. In that case the reports end.
+   * unknown. `account` is not called again after that.
    */
   readonly account: () => Promise<boolean>;
 }

@@ -66,8 +66,8 @@ export class TermClaims {
   }
 
   /**
-   * Claims an instant. Repeats the claim until its outcome is known, also after the end of the term; after a stop,
-   * until the drain of the stop is over. Missed instants are reported as soon as the claim is granted. If the outcome
+   * Claims an instant, and repeats the claim until its outcome is known; `settleClaim` has the exceptions. Repeats go on
+   * after the end of the term, but after a stop only until its drain is over. Missed instants are reported as soon as the claim is granted. If the outcome
    * stays unknown, the missed instants and the claimed instant are reported together.
    *
    * @param purpose - `isDuringRun`: the claim is made while a run goes on, so `#busySinceMs` stays as it is.

@@ -114,7 +114,7 @@ const NOT_SENT_ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sorts an error into an outcome, by name and code. The class does not count: an application may have two copies of the
+ * Sorts an error into an outcome, by its name, code, labels and details. The class does not count: an application may have two copies of the
  * driver, and `instanceof` fails across copies.
  */
 export function outcomeOfError(error: unknown): Refused | Unknown {

@@ -44,7 +44,8 @@ export class UnansweredCopies {
   }
 
   /**
-   * A copy was answered, has surely never reached the server, or may still reach it.
+   * The library awaits nothing more from one copy: the copy was answered, surely never reached the server, or its
+   * answer was given up.
    *
    * @param mayArrive - Whether the copy may still reach the server.
    */
@@ -61,8 +62,8 @@ export class UnansweredCopies {
   }
 
   /**
-   * The instant on the clock of this process after which the copies can do nothing, by the estimate of the server's
-   * clock.
+   * The instant on the clock of this process after which no unanswered copy can take effect, by the estimate of the
+   * server's clock.
    */
   get overAtMs(): number {
     const { aheadByMs } = this.#serverClock;

@@ -264,7 +264,7 @@ export class Acquisition {
   /**
    * Reports the timeout, unless the call was a try, and returns its error.
    *
-   * @param boundMs - The time that the last command of the wait had, in ms, if that command was a cancel.
+   * @param boundMs - The time bound, in ms, of the cancel that ended the wait; not given if no cancel was sent.
    */
   #reportTimeout(boundMs?: number): AcquireTimeoutError {
     const { clock, report } = this.#context;

@@ -88,7 +88,10 @@ export class Attempt {
     return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
   }
 
-  /** Removes in the background what the document has under this id, or may still get from a late copy. */
+  /**
+   * Removes in the background what the document has under this id, or may still get from a copy of the request that
+   * arrives late.
+   */
   giveBack(): void {
     if (!this.#mayBeStored && !this.copies.mayArrive) return;
     const { name, seats, terms } = this.#begun;

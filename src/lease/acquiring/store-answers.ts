@@ -37,7 +37,7 @@ export class StoreAnswers {
   /**
    * The part of a timeout error that is about the store.
    *
-   * @param boundMs - The time that the last command had, if that command was a cancel.
+   * @param boundMs - The time bound, in ms, of the cancel that ended the wait; not given if no cancel was sent.
    */
   atTimeout(boundMs?: number): { readonly hadAnswered: boolean; readonly cause: unknown } {
     return { hadAnswered: this.#hadAnswered, cause: this.#isSilent ? this.why(boundMs) : undefined };

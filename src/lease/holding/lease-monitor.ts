@@ -117,7 +117,8 @@ export class LeaseMonitor {
 
   #dueNow(watched: WatchedSeat): void {
     watched.isToConfirm = true;
-    // With an index below 0, the seat is in a batch, or its document is. The seat becomes due when that batch ends.
+    // An index below 0: the seat is not in `#due`, because it or another seat of its document is in a batch. It becomes
+    // due when that batch ends.
     if (watched.index >= 0) this.#due.set(watched, Math.min(watched.dueMs, this.#clock.nowMs()));
     if (this.#isTickQueued) return;
     this.#isTickQueued = true;

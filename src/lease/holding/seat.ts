@@ -187,8 +187,8 @@ export class Seat {
 
   /**
    * The server has confirmed the lease; `deadline` follows from its answer. No effect on a seat that is over or whose
-   * deadline has passed. If the process was suspended after the extension was sent, the seat stays doubtful: `deadline`
-   * has the clock readings of the sending.
+   * deadline has passed. If the process was suspended after the extension was sent, the seat stays doubtful:
+   * `deadline.wallAheadMs` was measured at the sending.
    */
   extendTo(deadline: Moment): void {
     if (!this.isOpen) return;
@@ -294,7 +294,7 @@ export class Seat {
 
   #arm(): void {
     this.#timer?.cancel();
-    // A bound method, because a closure would take more memory for each hold.
+    // A bound method, because a closure would take more memory for each seat.
     this.#timer = this.clock.at(this.#deadline.ms, this.lose.bind(this, 'expired'));
   }
 

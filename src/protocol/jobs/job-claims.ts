@@ -137,7 +137,7 @@ function outcomeOf({ id, token, job, after, instant, claimId, call }: Claim): Ex
   return { $switch: { branches: cases, default: 'claimed' satisfies ClaimOutcome } };
 }
 
-/** The claims, with this one instead of the job's last claim. Other fields of the entry stay, such as the last run. */
+/** The claims, with this one instead of the job's last claim. The last run is replaced only if the claim `runs`. */
 function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Claim): Expression {
   const run: Fields = {
     instant,

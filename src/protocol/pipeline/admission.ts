@@ -79,7 +79,7 @@ export function admit(seats: SeatRules, requested: readonly string[]): readonly 
   ];
 }
 
-/** The lease of each attempt that enters. The index is counted and not searched: thousands may enter at once. */
+/** The lease of each attempt that enters. The loop counts the indexes, because a search for each would be quadratic. */
 const inOrder = (lease: Expression): Expression => ({
   $map: {
     input: indexesOf('$entering'),

@@ -5,7 +5,7 @@ import { WAKE_OF_EVENT } from './stream-cursor.js';
 import type { StreamContext } from './stream-cursor.js';
 import { StreamSupervisor } from './stream-supervisor.js';
 
-/** What the wake stream tells the waits of its process. */
+/** What the wake stream tells its process: news of its waits, its leases and its kept seats. */
 export interface WakeListener {
   /** A word names this attempt, with the token of its grant, `LOOK_AGAIN` or `OTHERS_WAIT`. */
   onWoken(name: string, id: string, token: number): void;
