@@ -18,9 +18,11 @@ import type { Requester, Target } from './requester.js';
  * resource:
  *
  * - The server's clock jumps forward by more than `clockAllowanceMs`, for example at a failover.
- * - The clock of a process falls behind by more than that unnoticed, for example because it stands still.
+ * - The clock of a process falls behind by more than that, and the library does not notice. For example, the clock
+ *   stands still while a virtual machine is paused.
  * - A process continues past its deadline without a check.
  * - A revocation by force has given the lock to another process, and the old holder has not heard of it yet.
+ * - Something else than this library has changed, dropped or restored the lock document.
  */
 export interface Mutex {
   /** The name that was given to `createMutex`. */

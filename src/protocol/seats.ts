@@ -137,7 +137,7 @@ export interface Uncontended {
   readonly vacant: Pairs;
   /** Further conditions on a vacant lock that must hold for this request to enter. */
   conditions(request: Request): readonly Expression[];
-  /** The seat fields of a vacant lock with this one lease. */
+  /** The seat fields after this lease has entered a vacant lock. */
   taken(lease: Expression, request: Request): Fields;
   /** The projection of the seat fields. Of a list of leases, it shows only the first one. */
   readonly fields: Fields;

@@ -6,7 +6,10 @@ const CLOSED = 'topologyClosed';
 /** Learns from what the driver's monitors report. */
 export interface TopologyObserver {
   changed(event: TopologyDescriptionChangedEvent): void;
-  /** The client was closed, or its first connect has failed: it has no connection until it begins to search again. */
+  /**
+   * The client was closed, or its first connect has failed: it has no connection until it searches for its servers
+   * again.
+   */
   closed(): void;
   /** The last user has left. Later changes are not reported, so the observer must forget what would become stale. */
   forget(): void;

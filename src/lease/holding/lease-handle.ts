@@ -65,7 +65,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   // Made at the first use: a process has thousands of holds, and most need no signal.
   #lossSignal: AbortController | undefined;
   #requestSignal: AbortController | undefined;
-  /** How many of these two signals may have a listener. */
+  /** How many of `#lossSignal` and `#requestSignal` may have a listener. */
   #heardSignals = 0;
   #released: Promise<boolean> | undefined;
 

@@ -101,7 +101,8 @@ export class CachedLock implements Cached {
     }
     if (request.timeoutMs === 0) throw withCallerFrames(() => this.#reportTimeout(0, this.#queue.length));
     const hold = await this.#queue.wait(request, (place) => this.#reportTimeout(request.timeoutMs, place));
-    // Without a hold, this request has to ask the server. It was counted when it left the local queue.
+    // Without a hold, this request has to ask the server. `#requestCount` has included it
+    // since it left the local queue.
     return hold ?? (await this.#sendRequest(ask));
   }
 

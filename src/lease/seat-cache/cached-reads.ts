@@ -85,7 +85,8 @@ export class CachedReads implements Cached {
         ...{ holders: this.#holders, place, waitedMs: request.timeoutMs },
       }),
     );
-    // Without a hold, this request has to ask the server. It was counted when it left the local queue.
+    // Without a hold, this request has to ask the server. `#askedReads` has included it
+    // since it left the local queue.
     return hold ?? (await this.#read(ask, false));
   }
 

@@ -121,7 +121,7 @@ export class Poller {
     return moved.size === 0 || (await this.#read([...moved]));
   }
 
-  /** Reads these locks in full. Returns false if the read failed. */
+  /** Reads what this process holds and waits for in these locks. Returns false if the read failed. */
   async #read(names: readonly string[]): Promise<boolean> {
     const projection = pollProjection(this.#kinds, this.#process);
     const outcome = await this.#collection.read(names, projection, 'majority');

@@ -67,8 +67,8 @@ const ownFieldsOf = ({ id, label, why, notAfter }: Request): Fields => ({
 const PURGE_AT_ONCE = new Date(0);
 
 /**
- * The fields of a new document that this request may then enter: a vacant lock. An upsert that sets them on insert
- * leaves a stored document as it is, and costs the server less than a stage that creates the document.
+ * The fields of a vacant lock. An upsert sets them on insert, and the update that follows lets this request enter. The
+ * upsert leaves a stored document as it is, and costs the server less than a stage that creates the document.
  */
 export const vacantDocument = (seats: SeatRules, operation: Entering): StoredFields => ({
   ...vacantFields(seats, operation),

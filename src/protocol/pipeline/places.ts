@@ -25,7 +25,10 @@ export const withPlaces = (places: Expression, body: Expression): Expression =>
 /** Whether some place has expired. Also true for an empty queue. */
 export const MAY_HAVE_EXPIRED: Expression = { $lte: [{ $min: '$$expiries' }, NOW] };
 
-/** The conditions that each waiter has the fields that transitions compute with. None fails, whatever is stored. */
+/**
+ * Conditions that are all true if every waiter has the fields that transitions compute with. Their evaluation raises no
+ * error, whatever is stored.
+ */
 export const areWaiters = (seats: SeatRules): readonly Expression[] => [
   // The least value of an empty queue is null.
   { $gte: [{ $ifNull: [{ $min: '$$leasesMs' }, MIN_LEASE_MS] }, MIN_LEASE_MS] },
