@@ -154,7 +154,7 @@ export interface LockProviderEvents {
   releaseRequested: [ReleaseRequestedEvent];
   /** The provider has decided how waiters are woken, or has changed that decision. */
   wakeups: [WakeupsEvent];
-  /** A command to the store failed or was not answered. */
+  /** A command to the store failed or was not answered, or `list` found a corrupt document. */
   storeError: [StoreErrorEvent];
   /** The index for purging could not be created. */
   indexError: [IndexErrorEvent];

@@ -130,8 +130,8 @@ function databaseOf(fences: readonly FencedBy[]): string | undefined {
 }
 
 /**
- * Claims one fence. If two transactions claim the same fence at the same time, the server lets at most one of them
- * commit.
+ * Writes the token into one fence document. If two transactions write the same fence document at the same time, the
+ * server lets at most one of them commit.
  */
 async function claim(
   documents: Collection<FenceDocument>,

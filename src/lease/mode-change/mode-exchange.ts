@@ -75,7 +75,7 @@ export class ModeExchange {
     this.#context.report('modeChanged', { ...this.#hold.event, mode, previousMode });
   }
 
-  /** Sends a change until the server answers it, or until the result does not matter any more. */
+  /** Sends a change until an answer shows it, until it is refused (see `persists`), or until its result does not matter. */
   async send(to: Mode, { waits = false, persists, onTrouble }: SendOptions): Promise<Changed> {
     const { clock, combiner } = this.#context;
     const { id, name, grant } = this.#hold;
