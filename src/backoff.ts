@@ -21,13 +21,13 @@ export class Backoff {
   }
 
   /** The length of the pause, in ms. */
-  pauseMs(failures: number): number {
-    return this.longestMs(failures) * (0.5 + Math.random() / 2);
+  pauseMs({ chance }: Clock, failures: number): number {
+    return this.longestMs(failures) * (0.5 + chance.number() / 2);
   }
 
   /** Resolves when the pause is over or the signal aborts. */
   pause(clock: Clock, failures: number, signal?: AbortSignal): Promise<void> {
-    return sleepUntil(clock, clock.nowMs() + this.pauseMs(failures), signal);
+    return sleepUntil(clock, clock.nowMs() + this.pauseMs(clock, failures), signal);
   }
 }
 

@@ -1,4 +1,10 @@
-/** The clocks and timers that the library uses, behind one interface, so that tests can move time by hand. */
+import { systemChance } from './chance.js';
+import type { Chance } from './chance.js';
+
+/**
+ * The clocks, the timers and the turns of one process, behind one interface, so that tests can move time by hand. The
+ * clock also has the random numbers of its process, because a simulation must decide both.
+ */
 export interface Clock {
   /** Milliseconds of a monotonic clock. Every deadline is counted on it. */
   nowMs(): number;
@@ -12,6 +18,17 @@ export interface Clock {
    * Calls `fire` once, when `nowMs()` has reached `atMs`, and never earlier. The timer does not keep the process alive.
    */
   at(atMs: number, fire: () => void): Timer;
+
+  /**
+   * Calls `fire` once, after the present turn of the event loop and everything that its promises lead to. `cancel` of
+   * the returned timer prevents the call.
+   */
+  afterTurn(fire: () => void): Timer;
+
+  /** Calls `fire` at the end of the present turn, so that the operations of all callers in one turn go together. */
+  atEndOfTurn(fire: () => void): void;
+
+  readonly chance: Chance;
 }
 
 /**
@@ -49,6 +66,18 @@ export const systemClock: Clock = {
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),
   at: (atMs, fire) => new SystemTimer(atMs, fire),
+  afterTurn: (fire) => {
+    const immediate = setImmediate(fire);
+    return {
+      cancel: () => {
+        clearImmediate(immediate);
+      },
+    };
+  },
+  atEndOfTurn: (fire) => {
+    process.nextTick(fire);
+  },
+  chance: systemChance,
 };
 
 class SystemTimer implements Timer {
@@ -132,21 +161,14 @@ export const sleepUntil = (clock: Clock, atMs: number, signal?: AbortSignal): Pr
     atOrAborted(clock, atMs, signal, resolve);
   });
 
-/**
- * Calls `fire` once, after the present turn of the event loop and all promise callbacks that follow it. `cancel` of the
- * returned timer prevents the call.
- */
-export function afterTurn(fire: () => void): Timer {
-  const immediate = setImmediate(fire);
-  return {
-    cancel: () => {
-      clearImmediate(immediate);
-    },
-  };
-}
-
 /** Resolves at the end of the present turn, so that the operations of all callers in one turn can be sent together. */
-export const endOfTurn = (): Promise<void> =>
+export const endOfTurn = (clock: Clock): Promise<void> =>
   new Promise((resolve) => {
-    process.nextTick(resolve);
+    clock.atEndOfTurn(resolve);
+  });
+
+/** Resolves after the present turn, when its promises and its I/O events are handled. */
+export const turnOver = (clock: Clock): Promise<void> =>
+  new Promise((resolve) => {
+    clock.afterTurn(resolve);
   });

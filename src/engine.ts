@@ -1,9 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { hostname } from 'node:os';
 import type { Db } from 'mongodb';
 import { Inspector } from './admin/inspector.js';
-import { systemClock, within } from './clock.js';
+import { within } from './clock.js';
 import type { Clock } from './clock.js';
 import type { Elections } from './election/elections.js';
 import { LeaderWatch } from './election/leader-watch.js';
@@ -33,6 +31,7 @@ import { LockCollection } from './store/lock-collection.js';
 import type { Outcome } from './store/outcome.js';
 import { PurgeIndex } from './store/purge-index.js';
 import { WakeStream } from './store/streams/wake-stream.js';
+import { surroundingsOf } from './surroundings.js';
 
 /** All kinds of locks. */
 const KINDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSeats, electionSeats];
@@ -56,7 +55,7 @@ export class Engine {
    * polling if the connection pool is too small for that stream.
    */
   readonly observing: Settings;
-  readonly #clock: Clock = systemClock;
+  readonly #clock: Clock;
   readonly #collection: LockCollection;
   readonly #monitor: LeaseMonitor;
   readonly #holds: Holds;
@@ -70,16 +69,20 @@ export class Engine {
   readonly #closing = new AbortController();
 
   /**
+   * @param process - The process id, if the process already has one.
    * @throws `TypeError` if `db` is no `Db` of the driver; `RangeError` if the client's connection pool is too small for
    *   the settings, or if the name of the collection is too long.
    */
-  constructor(db: Db, given: Settings, report: Report, processId: string = newProcessId()) {
-    this.processId = processId;
+  constructor(db: Db, given: Settings, report: Report, process?: string) {
     this.settings = settingsFor(db, given);
+    const { clock, processName } = surroundingsOf(db);
+    this.#clock = clock;
+    // The random part makes the process id unique.
+    const processId = process ?? `${processName}:${clock.chance.hex(8)}`;
+    this.processId = processId;
     // Every request listens to this signal, so a large number of listeners is no leak.
     setMaxListeners(0, this.#closing.signal);
     const { settings } = this;
-    const clock = this.#clock;
     this.#collection = new LockCollection(db, settings, clock, report);
     this.#purgeIndex = new PurgeIndex(this.#collection, clock, report);
     const committer = new Committer(this.#collection, clock);
@@ -225,14 +228,6 @@ export class Engine {
     await Promise.all(this.elections.leftBehind);
     await this.#releases.drained();
   }
-}
-
-/** `host:pid:random`: people can read it, and its random part makes it unique. */
-function newProcessId(): string {
-  const host = hostname()
-    .replaceAll(/[^\w.-]/g, '_')
-    .slice(0, 64);
-  return `${host}:${String(process.pid)}:${randomBytes(8).toString('hex')}`;
 }
 
 /**

@@ -54,7 +54,7 @@ export class ReturnTimer {
       ids: [],
       leaseMs: MIN_LEASE_MS,
       retentionMs: 0,
-      nonce: newNonce(),
+      nonce: newNonce(this.#context.clock),
     } as const;
     const outcome = await this.#context.combiner.submit(this.#name, electionSeats, look).outcome;
     if (this.#timer !== timer || timer === undefined || outcome.type === 'refused') return;

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, MongoClient, TransactionOptions } from 'mongodb';
 import { Backoff } from '../backoff.js';
-import { systemClock } from '../clock.js';
+import { surroundingsOf } from '../surroundings.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { object, optional, orElse, outOfRange, knownOptions, wrongType } from '../options/checks.js';
@@ -107,7 +107,7 @@ export async function fencedTransaction<T>(
       async () => {
         // The pause is here, because older drivers repeat without a pause. This try has sent nothing yet, so the server
         // has no open transaction during the pause.
-        if (tries > 0) await BETWEEN_TRIES.pause(systemClock, tries - 1);
+        if (tries > 0) await BETWEEN_TRIES.pause(surroundingsOf(client).clock, tries - 1);
         tries += 1;
         for (const fence of fences) await claim(documents, fence, session);
         return await work(session);

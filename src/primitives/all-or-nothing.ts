@@ -182,7 +182,7 @@ class Round {
     const { clock, collection, report } = this.#requester.context;
     const waitedMs = clock.nowMs() - this.#limits.startedMs;
     const { name, seats } = part.target();
-    report('timeout', { lockName: name, kind: seats.kind, id: newAttemptId(), waitedMs });
+    report('timeout', { lockName: name, kind: seats.kind, id: newAttemptId(clock), waitedMs });
     return new AcquireTimeoutError(name, { waitedMs, cause: collection.unanswered() });
   }
 

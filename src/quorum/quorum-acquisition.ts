@@ -182,7 +182,7 @@ export class QuorumAcquisition {
     const waitedMs = clock.nowMs() - this.#limits.startedMs;
     if (this.#limits.timeoutMs > 0) {
       // The attempt in each store has an id of its own, so the one id of the event is a new one.
-      report('timeout', { lockName: name, kind, id: newAttemptId(), waitedMs });
+      report('timeout', { lockName: name, kind, id: newAttemptId(clock), waitedMs });
     }
     const silent = failures.length > 0 && {
       cause: new AggregateError(
@@ -197,7 +197,8 @@ export class QuorumAcquisition {
   // ---- pausing
 
   async #pause(): Promise<void> {
-    const { min, max } = this.#quorum.settings.pollMs;
+    const { clock, settings } = this.#quorum;
+    const { min, max } = settings.pollMs;
     // A single try pauses so briefly that opening a stream would be too expensive.
     if (this.#limits.timeoutMs > 0) this.#watch();
     const backoff = new Backoff(min, max);
@@ -207,14 +208,14 @@ export class QuorumAcquisition {
     if (isGateBusy || this.#isHeldByOneProcess()) {
       this.#awaited = this.#rounds.obstacles.busyStores;
       if (this.#mayBeFree()) return;
-      pauseMs = backoff.pauseMs(this.#heldPauses);
+      pauseMs = backoff.pauseMs(clock, this.#heldPauses);
       this.#heldPauses += 1;
       if (!isGateBusy) this.#splitVotes = Math.max(0, this.#splitVotes - 1);
     } else {
-      pauseMs = backoff.longestMs(this.#splitVotes) * Math.random();
+      pauseMs = backoff.longestMs(this.#splitVotes) * clock.chance.number();
       this.#splitVotes += 1;
     }
-    const leftMs = Math.max(0, this.#lastRoundMs - this.#quorum.clock.nowMs());
+    const leftMs = Math.max(0, this.#lastRoundMs - clock.nowMs());
     const wasEnded = await this.#sleep(Math.min(pauseMs, leftMs));
     this.#awaited = undefined;
     // The lock was busy at the gate, and the pause passed without news of a release. The other stores may be free, so
@@ -228,13 +229,13 @@ export class QuorumAcquisition {
    * quarter of the request's timeout.
    */
   async #letOthersPass(): Promise<void> {
-    const { contended, settings } = this.#quorum;
+    const { clock, contended, settings } = this.#quorum;
     const { timeoutMs } = this.#limits;
     const roundMs = contended.roundMs(this.#request.name);
     if (roundMs === undefined || timeoutMs === 0) return;
     this.#hasGate = true;
     const { min, max } = settings.pollMs;
-    await this.#sleep(Math.min(timeoutMs / 4, Math.min(max, min + roundMs) * (0.5 + Math.random())));
+    await this.#sleep(Math.min(timeoutMs / 4, Math.min(max, min + roundMs) * (0.5 + clock.chance.number())));
   }
 
   /** Resolves with true if the pause was ended before its time. */

@@ -1,3 +1,4 @@
+import type { Chance } from '../chance.js';
 import type { LossCause } from '../errors.js';
 import type { AttemptEvent } from '../events.js';
 import type { HoldObserver } from '../lease/holding/hold.js';
@@ -130,6 +131,10 @@ export class QuorumHold implements Held {
 
   get heldMs(): number {
     return this.#quorum.clock.nowMs() - this.#heldSinceMs;
+  }
+
+  get chance(): Chance {
+    return this.#quorum.clock.chance;
   }
 
   get seats(): readonly StoreSeat[] {

@@ -4,7 +4,6 @@
 import { setMaxListeners } from 'node:events';
 import type { EventEmitter } from 'eventemitter3';
 import type { Db } from 'mongodb';
-import { systemClock } from '../clock.js';
 import { Engine } from '../engine.js';
 import { PROVIDER_WARNINGS } from '../events.js';
 import { IsolatedEmitter } from '../isolated-emitter.js';
@@ -24,6 +23,7 @@ import { parseLimit, parsePrimitiveOptions, refuseKeepMs } from '../options/requ
 import type { PrimitiveOptions } from '../options/request-options.js';
 import type { Mutex } from '../primitives/mutex.js';
 import type { ReaderWriterLock } from '../primitives/reader-writer-lock.js';
+import { surroundingsOf } from '../surroundings.js';
 import type { FailureWarnings } from '../warnings.js';
 import { ContendedLocks } from './contended-locks.js';
 import { Deployment } from './deployment.js';
@@ -95,6 +95,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
     super(WARNINGS);
     const parsedDbs = parseDbs(dbs);
     const { settings, minValidityMs } = parseQuorumOptions(options);
+    const { clock } = surroundingsOf(parsedDbs[0]);
     let processId: string | undefined;
     const stores = parsedDbs.map((db, index) => {
       const engine = new Engine(db, settings, this.#reportOf(index), processId);
@@ -108,13 +109,13 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
       stores,
       majority: Math.floor(stores.length / 2) + 1,
       settings,
-      clock: systemClock,
+      clock,
       report: (event, ...payload) => {
         this.emit(event, ...(payload as EventEmitter.EventArgs<QuorumLockProviderEvents, typeof event>));
       },
       closing: this.#closing.signal,
       health: new StoreHealth(),
-      contended: new ContendedLocks(systemClock),
+      contended: new ContendedLocks(clock),
       minValidityMs,
     };
     this.#requester = new QuorumRequester(this.#quorum);

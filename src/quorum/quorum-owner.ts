@@ -1,11 +1,8 @@
+import { CollectedHandles } from '../collected-handles.js';
 import type { HandleHolds } from '../lease/holding/lease-handle.js';
 import type { QuorumHold } from './quorum-hold.js';
 
-/**
- * One registry, shared by all providers of this program, so that it is never collected. In Node 20, if a registry is
- * collected just before its callbacks are due, no registry calls its callback any more (seen with 20.20).
- */
-const forgottenHandles = new FinalizationRegistry<QuorumHold>((hold) => {
+const forgottenHandles = new CollectedHandles<QuorumHold>((hold) => {
   hold.abandon();
 });
 
@@ -15,9 +12,9 @@ export const quorumOwner: HandleHolds<QuorumHold> = {
   confirm: (hold) => hold.confirm(),
   release: (hold) => hold.release(),
   track: (handle, hold) => {
-    forgottenHandles.register(handle, hold, handle);
+    forgottenHandles.track(handle, hold, hold.chance);
   },
   untrack: (handle) => {
-    forgottenHandles.unregister(handle);
+    forgottenHandles.untrack(handle);
   },
 };

@@ -61,7 +61,7 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements StoreSeat {
 
   #sendFence(token: number): Promise<Outcome<Answer>> {
     const { id, name, grant } = this.#hold;
-    const operation = { type: 'raiseFence', id, token, nonce: newNonce() } as const;
+    const operation = { type: 'raiseFence', id, token, nonce: newNonce(this.#context.clock) } as const;
     return this.#context.combiner.submit(name, grant.seats, operation).outcome;
   }
 

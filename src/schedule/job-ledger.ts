@@ -101,14 +101,14 @@ export class JobLedger {
       job: this.#job,
       instant: new Date(instantMs),
       after: after === null ? null : new Date(after.lastMs),
-      claimId: newNonce(),
+      claimId: newNonce(this.#context.clock),
       anchor: new Date(anchorMs),
       runs,
       call,
     } as const;
     return async () => {
       const { combiner } = this.#context;
-      const nonce = newNonce();
+      const nonce = newNonce(this.#context.clock);
       const outcome = await combiner.submit(this.#electionName, electionSeats, { ...claim, nonce }).outcome;
       if (outcome.type === 'unknown') return 'unknown';
       if (outcome.type === 'refused') return this.#unavailable(outcome.error);
@@ -130,7 +130,7 @@ export class JobLedger {
       instant: new Date(instantMs),
       outcome,
     } as const;
-    const operation = { ...conclusion, nonce: newNonce() };
+    const operation = { ...conclusion, nonce: newNonce(this.#context.clock) };
     await this.#context.combiner.submit(this.#electionName, electionSeats, operation).outcome;
   }
 
@@ -143,7 +143,7 @@ export class JobLedger {
    */
   async call(since: number | null, untilMs: number): Promise<CallAnswer> {
     const { combiner } = this.#context;
-    const nonce = newNonce();
+    const nonce = newNonce(this.#context.clock);
     const operation = { type: 'call', job: this.#job, since, until: new Date(untilMs), nonce } as const;
     const outcome = await combiner.submit(this.#electionName, electionSeats, operation).outcome;
     if (outcome.type === 'unknown') return { cause: outcome.error };

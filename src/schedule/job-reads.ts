@@ -1,4 +1,5 @@
 import { endOfTurn } from '../clock.js';
+import type { Clock } from '../clock.js';
 import type { LeaderElection } from '../election/leader-election.js';
 import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { NOW, hasType, when } from '../protocol/expressions.js';
@@ -25,6 +26,12 @@ interface Stored {
   readonly calls: readonly StoredCall[];
 }
 
+/** What the reads need of the provider. */
+interface Reading {
+  readonly collection: LockCollection;
+  readonly clock: Clock;
+}
+
 const PROJECTION: Fields = {
   now: NOW,
   claims: when(hasType('$claims', 'array'), '$claims', []),
@@ -40,11 +47,13 @@ const PROJECTION: Fields = {
  */
 export class JobReads {
   readonly #collection: LockCollection;
+  readonly #clock: Clock;
   readonly #electionName: string;
   #next: Promise<JobsRead | null | undefined> | undefined;
 
-  constructor(collection: LockCollection, electionName: string) {
+  constructor({ collection, clock }: Reading, electionName: string) {
     this.#collection = collection;
+    this.#clock = clock;
     this.#electionName = electionName;
   }
 
@@ -53,7 +62,7 @@ export class JobReads {
    * corrupt.
    */
   read(): Promise<JobsRead | null | undefined> {
-    this.#next ??= endOfTurn().then(() => {
+    this.#next ??= endOfTurn(this.#clock).then(() => {
       this.#next = undefined;
       return this.#read();
     });
@@ -78,10 +87,10 @@ export class JobReads {
 const readsOf = new WeakMap<LeaderElection, JobReads>();
 
 /** The reads that all jobs of one election share. */
-export function jobReads(election: LeaderElection, collection: LockCollection): JobReads {
+export function jobReads(election: LeaderElection, reading: Reading): JobReads {
   const known = readsOf.get(election);
   if (known !== undefined) return known;
-  const made = new JobReads(collection, election.name);
+  const made = new JobReads(reading, election.name);
   readsOf.set(election, made);
   return made;
 }

@@ -77,7 +77,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     this.#hasOwnElection = shared === undefined;
     this.election = shared === undefined ? ownElection(elections, name) : checked(shared, elections);
     const { context } = elections.requester;
-    const reads = jobReads(this.election, context.collection);
+    const reads = jobReads(this.election, context);
     this.#ledger = new JobLedger(context, this.election.name, name, reads);
   }
 
@@ -282,7 +282,9 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
 
   /** The server's time; the time of this machine if no server has told its time yet. */
   #serverMs(): number {
-    return this.#ledger.time.isKnown ? this.#ledger.time.nowMs() : Date.now();
+    return this.#ledger.time.isKnown
+      ? this.#ledger.time.nowMs()
+      : this.#elections.requester.context.clock.wallMs();
   }
 
   #assertOpen(): void {

@@ -1,5 +1,5 @@
 import type { Db, Document, RunCommandOptions } from 'mongodb';
-import { momentNow } from '../clock.js';
+import { momentNow, turnOver } from '../clock.js';
 import type { Clock, Moment, Timer } from '../clock.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
@@ -146,7 +146,7 @@ export class StoreCalls {
       if (sending.mayHaveBeenSent()) return failure;
       // A driver that ignores the signal would still send the command when a server appears. So the command counts as
       // not sent only if it has ended.
-      await afterPendingIo();
+      await turnOver(this.#clock);
       return { ...failure, maybeApplied: failure.maybeApplied && !hasEnded };
     } finally {
       timer?.cancel();
@@ -166,9 +166,6 @@ export class StoreCalls {
     };
   }
 }
-
-/** Resolves when the promises and the I/O events of the present turn are handled. */
-const afterPendingIo = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A command may succeed and still report a missed write concern or a document that could not be written (E16). */
 function throwIfReplyFailed(reply: Document, mayFailInPart: boolean): void {

@@ -1,10 +1,20 @@
+import { systemClock } from '../../src/clock.js';
 import type { Clock, Timer } from '../../src/clock.js';
 
 /** A clock that stands still until it is moved. */
 export class ManualClock implements Clock {
+  readonly chance = systemClock.chance;
   #nowMs = 1_000;
   #wallMs = 1_000_000;
   #alarms: { readonly atMs: number; readonly fire: () => void }[] = [];
+
+  afterTurn(fire: () => void): Timer {
+    return systemClock.afterTurn(fire);
+  }
+
+  atEndOfTurn(fire: () => void): void {
+    systemClock.atEndOfTurn(fire);
+  }
 
   nowMs(): number {
     return this.#nowMs;

@@ -13,7 +13,7 @@ import type { BegunRequest } from './begun-request.js';
  * the same request, its not-after included. Cancelling and giving back name the same id, so each may be repeated, too.
  */
 export class Attempt {
-  readonly id: string = newAttemptId();
+  readonly id: string;
   /** A request that does not wait is a `try`. */
   readonly type: 'enqueue' | 'try';
   readonly copies: UnansweredCopies;
@@ -25,6 +25,7 @@ export class Attempt {
   #withdraw: () => void = () => undefined;
 
   constructor(context: AcquisitionContext, begun: BegunRequest) {
+    this.id = newAttemptId(context.clock);
     this.type = begun.timeoutMs === 0 ? 'try' : 'enqueue';
     this.#context = context;
     this.#begun = begun;
@@ -72,7 +73,12 @@ export class Attempt {
   /** Extends the seat or the place under this id. */
   async extend(): Promise<Outcome<Answer>> {
     const { name, seats, terms } = this.#begun;
-    const operation = { type: 'extend', ids: [this.id], ...terms, nonce: newNonce() } as const;
+    const operation = {
+      type: 'extend',
+      ids: [this.id],
+      ...terms,
+      nonce: newNonce(this.#context.clock),
+    } as const;
     return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
   }
 

@@ -2,6 +2,7 @@
 // any more.
 
 import { within } from '../../clock.js';
+import { CollectedHandles } from '../../collected-handles.js';
 import type { Clock } from '../../clock.js';
 import type { LossCause } from '../../errors.js';
 import type { Report } from '../../events.js';
@@ -25,11 +26,7 @@ interface Forgotten {
 
 /** Everything this process holds, and how each hold ends. */
 export class Holds implements HandleHolds, SeatListener {
-  /**
-   * One registry for all providers of this program, so that the registry is never collected. In Node 20, if a registry
-   * is collected just before its callback is due, no registry calls its callback any more (seen with 20.20).
-   */
-  static readonly #forgotten = new FinalizationRegistry<Forgotten>(({ holds, hold }) => {
+  static readonly #forgotten = new CollectedHandles<Forgotten>(({ holds, hold }) => {
     holds.#abandon(hold);
   });
 
@@ -132,11 +129,11 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   track(handle: object, hold: Hold): void {
-    Holds.#forgotten.register(handle, { holds: this, hold }, handle);
+    Holds.#forgotten.track(handle, { holds: this, hold }, this.#clock.chance);
   }
 
   untrack(handle: object): void {
-    Holds.#forgotten.unregister(handle);
+    Holds.#forgotten.untrack(handle);
   }
 
   requestReleaseOfAll(): void {

@@ -67,13 +67,14 @@ export class WatchedSeat implements Due {
 
   /** The instant at which the seat is due after a batch that ended with this confirmation. */
   dueAfter({ type }: Confirmation, { size, isTooLarge }: EndedBatch): number {
-    const nowMs = this.seat.clock.nowMs();
+    const { clock } = this.seat;
+    const nowMs = clock.nowMs();
     const { extendEveryMs } = this.seat.grant.terms;
     if (type === 'unknown') {
       // Other failures, such as a missing primary, do not depend on the size of the batch.
       if (isTooLarge) this.#batchSize = Math.ceil(size / 2);
       const pauseMs = Math.max(MIN_RETRY_MS, Math.min(extendEveryMs / 8, MAX_RETRY_MS));
-      return nowMs + pauseMs * (0.5 + Math.random() / 2);
+      return nowMs + pauseMs * (0.5 + clock.chance.number() / 2);
     }
     this.#batchSize = Infinity;
     // The deadline of a revoked lease does not move, so without this minimum the seat would be due again at once.

@@ -1,5 +1,4 @@
 import { withCallerFrames } from '../../caller-frames.js';
-import { afterTurn } from '../../clock.js';
 import type { Timer } from '../../clock.js';
 import type { AcquireTimeoutError } from '../../errors.js';
 import type { Reply } from '../../protocol/replies/reply.js';
@@ -229,7 +228,7 @@ export class CachedLock implements Cached {
     const give = (): void => {
       this.returnIdle(idle);
     };
-    return this.#others.isNone ? clock.at(clock.nowMs() + this.#keeping.keepMs, give) : afterTurn(give);
+    return this.#others.isNone ? clock.at(clock.nowMs() + this.#keeping.keepMs, give) : clock.afterTurn(give);
   }
 
   /**
@@ -296,6 +295,6 @@ export class CachedLock implements Cached {
 
   /** Returns the timeout error of a request that was not sent. Reports the timeout if the request has waited. */
   #reportTimeout(waitedMs: number, place: number): AcquireTimeoutError {
-    return localTimeout(this, this.#context.report, { holders: this.#holders, place, waitedMs });
+    return localTimeout(this, this.#context, { holders: this.#holders, place, waitedMs });
   }
 }

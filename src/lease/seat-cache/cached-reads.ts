@@ -81,7 +81,7 @@ export class CachedReads implements Cached {
     if (seat !== undefined) return this.#share(seat);
     if (!this.#mustQueueHere(request)) return await this.#read(ask, true);
     const hold = await this.#queue.wait(request, (place) =>
-      localTimeout(this, this.#context.report, {
+      localTimeout(this, this.#context, {
         ...{ holders: this.#holders, place, waitedMs: request.timeoutMs },
       }),
     );
@@ -203,7 +203,7 @@ export class CachedReads implements Cached {
     this.#makeWay();
     try {
       // The readers that waited here ask first, because they came first (L3).
-      if (isBehindReaders) await endOfTurn();
+      if (isBehindReaders) await endOfTurn(this.#context.clock);
       return await ask();
     } finally {
       this.#askedWrites -= 1;

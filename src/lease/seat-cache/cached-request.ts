@@ -75,11 +75,13 @@ export const mayServeAnother = (seat: Seat): boolean =>
  */
 export function localTimeout(
   { name, seats }: Pick<Cached, 'name' | 'seats'>,
-  report: Report,
+  { clock, report }: Pick<SeatCacheContext, 'clock' | 'report'>,
   details: { readonly holders: readonly LeaseInfo[]; readonly waitedMs: number; readonly place: number },
 ): AcquireTimeoutError {
   const { waitedMs } = details;
   // The request has no attempt id yet, so the event gets a new one.
-  if (waitedMs > 0) report('timeout', { lockName: name, kind: seats.kind, id: newAttemptId(), waitedMs });
+  if (waitedMs > 0) {
+    report('timeout', { lockName: name, kind: seats.kind, id: newAttemptId(clock), waitedMs });
+  }
   return new AcquireTimeoutError(name, details);
 }

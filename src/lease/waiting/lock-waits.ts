@@ -240,7 +240,7 @@ export class LockWaits {
       retentionMs = Math.max(retentionMs, wait.terms.retentionMs);
     }
     this.#lookSchedule.restart();
-    const operation = { type: 'extend', ids, leaseMs, retentionMs, nonce: newNonce() } as const;
+    const operation = { type: 'extend', ids, leaseMs, retentionMs, nonce: newNonce(this.#clock) } as const;
     try {
       this.#looked(asked, await this.#combiner.submit(this.name, seats, operation).outcome);
     } finally {

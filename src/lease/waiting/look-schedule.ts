@@ -37,7 +37,7 @@ export class LookSchedule {
   }
 
   unanswered(): void {
-    this.#retryAtMs = this.#clock.nowMs() + BETWEEN_RETRIES.pauseMs(this.#failures);
+    this.#retryAtMs = this.#clock.nowMs() + BETWEEN_RETRIES.pauseMs(this.#clock, this.#failures);
     this.#failures += 1;
   }
 

@@ -78,7 +78,7 @@ export class Poller {
     const { phaseMs } = this.#room;
     const pauseMs =
       phaseMs === undefined
-        ? this.#pauseMs * (0.75 + Math.random() / 4)
+        ? this.#pauseMs * (0.75 + this.#clock.chance.number() / 4)
         : untilReadMs(phaseMs, this.#collection.serverClock.nowMs(), nowMs - this.#readAtMs);
     // A new wait must not postpone the read that is scheduled for earlier waits.
     this.#timerAtMs = phaseMs === undefined ? Math.min(nowMs + pauseMs, pendingAtMs) : nowMs + pauseMs;

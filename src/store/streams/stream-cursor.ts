@@ -44,7 +44,7 @@ export class StreamCursor {
     this.#readable = readable;
     this.#context = context;
     this.#listener = listener;
-    this.answered = firstAnswer(stream, readable);
+    this.answered = firstAnswer(stream, readable, context.clock);
     const onTrouble = (error: unknown): void => {
       if (!this.#isClosed) listener.trouble(error);
     };
@@ -103,10 +103,10 @@ export class StreamCursor {
   }
 }
 
-const firstAnswer = (stream: ChangeStream, readable: Readable): Promise<void> =>
+const firstAnswer = (stream: ChangeStream, readable: Readable, clock: Clock): Promise<void> =>
   new Promise((resolve) => {
     // The driver emits the event just before it stores the id of the cursor.
-    stream.once('resumeTokenChanged', () => setImmediate(resolve));
+    stream.once('resumeTokenChanged', () => clock.afterTurn(resolve));
     readable.once('data', resolve);
     for (const ending of ['error', 'end', 'close']) readable.once(ending, resolve);
   });

@@ -2,6 +2,7 @@
 // decide which events their stream selects, and receive these events.
 
 import type { Document } from 'mongodb';
+import type { Chance } from '../../chance.js';
 import type { Timer } from '../../clock.js';
 import { StateMachine } from '../../state-machine.js';
 import type { Moves } from '../../state-machine.js';
@@ -205,7 +206,7 @@ export class StreamSupervisor {
 
   #reopenLater(error: unknown): void {
     const { clock } = this.#context;
-    const pauseMs = reopenPauseMs(this.#failures, error);
+    const pauseMs = reopenPauseMs(clock.chance, this.#failures, error);
     this.#failures = Math.min(this.#failures + 1, 10);
     this.#pause = clock.at(clock.nowMs() + pauseMs, () => {
       this.#pause = undefined;
@@ -260,7 +261,7 @@ export class StreamSupervisor {
  * If the client may be closed, the pause is `MAX_REOPEN_PAUSE_MS`: meanwhile, the answers to looks show whether the
  * client is closed. A stream that is opened on a closed client leaves timers of driver 6.22 running for half a minute.
  */
-const reopenPauseMs = (failures: number, error: unknown): number =>
+const reopenPauseMs = (chance: Chance, failures: number, error: unknown): number =>
   mayBeRefusedByDriver(error)
     ? MAX_REOPEN_PAUSE_MS
-    : Math.random() * Math.min(MAX_REOPEN_PAUSE_MS, 25 * (2 ** failures - 1));
+    : chance.number() * Math.min(MAX_REOPEN_PAUSE_MS, 25 * (2 ** failures - 1));

@@ -140,7 +140,7 @@ export class Combiner {
     for (;;) {
       // Callers whose operations the last update settled may submit more in this turn. The new operations join the next
       // update.
-      await endOfTurn();
+      await endOfTurn(this.#clock);
       const taken = lane.take();
       const [first, ...others] = taken;
       if (first === undefined) break;

@@ -132,7 +132,7 @@ export class Committer {
   #startSoon(): void {
     if (this.#isStartQueued) return;
     this.#isStartQueued = true;
-    process.nextTick(() => {
+    this.#clock.atEndOfTurn(() => {
       this.#isStartQueued = false;
       this.#start();
     });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { after, momentNow } from '../../../src/clock.js';
+import { after, momentNow, systemClock } from '../../../src/clock.js';
 import type { Clock, Timer } from '../../../src/clock.js';
 import type { Answers, Confirmation } from '../../../src/lease/holding/lease-extender.js';
 import { LeaseMonitor } from '../../../src/lease/holding/lease-monitor.js';
@@ -14,9 +14,18 @@ const TERMS = { leaseMs: LEASE_MS, extendEveryMs: PERIOD_MS, clockAllowanceMs: 1
 
 /** Stands still until it is moved, and counts how often it is asked: what is done for each of many holds asks it. */
 class CountingClock implements Clock {
+  readonly chance = systemClock.chance;
   asked = 0;
   #nowMs = 1_000;
   readonly #alarms = new Set<{ readonly atMs: number; readonly fire: () => void }>();
+
+  afterTurn(fire: () => void): Timer {
+    return systemClock.afterTurn(fire);
+  }
+
+  atEndOfTurn(fire: () => void): void {
+    systemClock.atEndOfTurn(fire);
+  }
 
   nowMs(): number {
     this.asked += 1;

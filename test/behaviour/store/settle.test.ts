@@ -67,7 +67,7 @@ describe('a backoff', () => {
     ]);
     for (let failures = 0; failures < 10; failures += 1) {
       const longestMs = growing.longestMs(failures);
-      const pauseMs = growing.pauseMs(failures);
+      const pauseMs = growing.pauseMs(systemClock, failures);
       expect(pauseMs).toBeGreaterThanOrEqual(longestMs / 2);
       expect(pauseMs).toBeLessThanOrEqual(longestMs);
     }
