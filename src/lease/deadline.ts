@@ -8,8 +8,8 @@ import { countedLeftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
 
 /**
- * The earliest instant at which a lease in an answer can end, on the clock of this process. For a leader, its term ends
- * then: the transition of the election is left out.
+ * The earliest instant at which a lease in an answer can end, on the clock of this process. For a leader, this is the
+ * end of the term. The transition of the election, the last part of the lease, comes after it.
  *
  * The server reads its clock after the process has sent the request. So the lease lasts at least for the time that the
  * server saw left, counted from `sentAt`. How long the answer took does not matter.
@@ -51,9 +51,9 @@ export const leavesEnough = (deadline: Moment, clock: Clock, terms: LeaseTerms):
 const MIN_SUSPENSION_MS = 100;
 
 /**
- * Whether the wall clock has run ahead of the monotonic one since the deadline was counted, by more than the clock
- * allowance and `MIN_SUSPENSION_MS`. Either the process was suspended and its monotonic clock stood still (E19), or the
- * wall clock was set ahead.
+ * Whether the wall clock has run ahead of the monotonic one by more than the clock allowance and `MIN_SUSPENSION_MS`,
+ * since the request was sent whose answer gave `deadline`. Either the process was suspended and its monotonic clock
+ * stood still (E19), or the wall clock was set ahead.
  */
 export const wasSuspended = (deadline: Moment, clock: Clock, { clockAllowanceMs }: LeaseTerms): boolean =>
   clock.wallMs() - clock.nowMs() - deadline.wallAheadMs > Math.max(clockAllowanceMs, MIN_SUSPENSION_MS);

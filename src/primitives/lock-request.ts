@@ -61,7 +61,7 @@ interface KeysOfRequests {
   readonly semaphore: KeysOf<PermitRequest>;
 }
 
-/** The keys of each kind of request, by the key that names the lock. */
+/** The keys that a request may have, by the key that names its lock. */
 const KEYS_OF_REQUESTS: KeysOfRequests = {
   mutex: { mutex: true },
   read: { read: true },

@@ -95,7 +95,8 @@ export class SemaphoreLimit {
   #throwUnlessResized({ isWellFormed, kind }: Reply): void {
     if (!isWellFormed) throw new CorruptLockDocumentError(this.#name);
     if (kind !== 'semaphore') throw new LockKindMismatchError(this.#name, 'semaphore', kind);
-    // Otherwise the limit was set, although the reply may show the limit of another resize that came right after it.
+    // A well-formed semaphore: this resize has set the limit. The reply may still show another limit, if another resize
+    // came right after this one.
   }
 
   /**

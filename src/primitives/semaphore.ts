@@ -53,11 +53,12 @@ export interface Semaphore {
   /**
    * Sets the stored limit. With a higher limit, the same update grants the waiting requests that then fit. A lower
    * limit takes no permit away, and takes effect as permits come back; a request that waits for more than the new limit
-   * gets a {@link SemaphoreLimitMismatchError}. If nothing is stored yet, this object will store the new limit.
+   * gets a {@link SemaphoreLimitMismatchError}. If there is no document yet, the resize creates none: the next request
+   * of this object creates it with the new limit.
    *
    * @param limit - 1 to 2^31 − 1.
-   * @returns Resolves when the limit is stored and no copy of the request can take effect any more. If an answer was
-   *   lost, that is up to about `storeTimeoutMs` later.
+   * @returns Resolves when the limit is stored (if there is a document) and no copy of the request can take effect any
+   *   more. If an answer was lost, that is up to about `storeTimeoutMs` later.
    * @throws `TypeError`, `RangeError`; {@link LockKindMismatchError}, {@link CorruptLockDocumentError},
    *   {@link ProviderClosedError}; {@link StoreUnavailableError} if the store refuses, or does not answer within
    *   `storeTimeoutMs`.

@@ -14,7 +14,10 @@ export interface Wanted {
    * learned the limit of a semaphore.
    */
   demand(): Demand;
-  /** Called with every reply that shows the lock. */
+  /**
+   * Called with the replies to the request and to its cancel, and with each reply to a look that shows the attempt in
+   * the queue. A reply without a document is left out.
+   */
   readonly onReply?: ((reply: Reply) => void) | undefined;
   readonly onQueued?: (() => void) | undefined;
   /** Called each time the outcome of the request is unknown. */

@@ -29,7 +29,10 @@ export class StoreAnswers {
     this.#isSilent = true;
   }
 
-  /** The last error. If there is none, an error which says that no answer came within `boundMs`, or so far. */
+  /**
+   * The last error. If there is none, makes an error which says that the store has not answered: within `boundMs`, or
+   * until now if `boundMs` is not given.
+   */
   why(boundMs?: number): unknown {
     return this.#lastError ?? this.#collection.unanswered(boundMs);
   }

@@ -68,8 +68,8 @@ function checkLater(signal: AbortSignal): void {
  * Makes a controller that calls `changed` when code begins to listen to its signal, and when no code listens any more.
  * While the signal is reachable, so is everything that `changed` refers to.
  *
- * A signal from which another one has been derived counts as heard for ever. On a runtime that does not show every way
- * of listening, every signal does.
+ * A signal from which another one has been derived counts as heard for ever. If the runtime does not show every way of
+ * listening (`canDetectListeners`), each signal counts as heard from the beginning and for ever.
  */
 export function heardController(changed: (isHeard: boolean) => void): AbortController {
   if (canDetectListeners) return watched(changed);

@@ -215,7 +215,7 @@ export class Holds implements HandleHolds, SeatListener {
   /** Why a leave found no lease. Past the deadline of the seat, its lease may have expired before the leave arrived. */
   #whyGone({ grant, revocation, deadlineMs }: Seat, { revoked, nowMs }: LeaveResult): LossCause {
     if ((revocationOf(revoked, grant.token) ?? revocation) !== undefined) return 'revoked';
-    // The reply to a leave that found no lease has a time if there is a document.
+    // The leave found no lease. Its reply lacks the server's time only if there is no document.
     if (nowMs === undefined) return 'document-missing';
     return this.#clock.nowMs() < deadlineMs ? 'evicted' : 'expired';
   }

@@ -46,9 +46,10 @@ export class LeaseExtender {
   }
 
   /**
-   * Extends the seats by one update and one read, which together get about `boundMs`.
+   * Extends the seats by one update and one read.
    *
    * @param names - The lock names of the batch, each once.
+   * @param boundMs - About the longest time, in ms, that the update and the read may take together.
    */
   async extend(names: readonly string[], batch: readonly Seat[], boundMs: number): Promise<Answers> {
     const tokens = batch.map(({ storedToken }) => storedToken);

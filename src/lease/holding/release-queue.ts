@@ -29,7 +29,10 @@ export interface LeaveResult {
   readonly revoked: unknown;
 }
 
-/** No caller waits for most leaves, so the pauses grow longer than those of other requests. */
+/**
+ * The pauses between the repeats of a leave. A caller waits for a leave for a bounded time or not at all, so the pauses
+ * grow longer than those of other requests.
+ */
 const BETWEEN_LEAVES = new Backoff(50, 2_000);
 
 /**

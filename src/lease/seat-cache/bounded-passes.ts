@@ -11,7 +11,10 @@ import type { Keeping } from '../../options/request-options.js';
 export class BoundedPasses {
   readonly #clock: Clock;
   #count = 0;
-  /** The first instant at which this process had a seat and knew that another process waits; `undefined`: none yet. */
+  /**
+   * The first instant at which this process had a seat and knew that another process waits. `noneWaits` sets it to
+   * `undefined`, and so does a grant that starts the count anew.
+   */
   #sinceMs: number | undefined;
   /** The highest token of the seats that were granted to this process. */
   #ownToken = 0;

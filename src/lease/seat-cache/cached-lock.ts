@@ -201,7 +201,11 @@ export class CachedLock implements Cached {
     return this.#hasOneSeat && this.#keeping.passes > 0 && this.#others.isHeard;
   }
 
-  /** Whether to queue here: callers queue here already, or this process has the only seat or has asked for it. */
+  /**
+   * Whether to queue here. True only for a lock with one seat, if callers queue here already, or if this process has
+   * the seat or has asked for it. In the second case, it is true only if no other process is known to wait, or if the
+   * callers of this process share one place on the server.
+   */
   #mustQueueHere({ timeoutMs }: CachedRequest): boolean {
     if (!this.#hasOneSeat) return false;
     const { state } = this.#others;

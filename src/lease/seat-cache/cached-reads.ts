@@ -15,9 +15,9 @@ import { OtherWaiters } from './other-waiters.js';
 /**
  * The read seat of one reader-writer lock that this process keeps for its readers.
  *
- * All readers of the process share the seat while nobody waits for the lock, each with a hold of its own. The deadline
- * of the seat is checked before a reader begins and at each use of its hold, because the lease of a kept seat may have
- * expired.
+ * The readers of the process that ask for the lease time of the seat share it while nobody waits for the lock, each
+ * with a hold of its own. The deadline of the seat is checked before a reader begins and at each use of its hold,
+ * because the lease of a kept seat may have expired.
  *
  * The update of a writer that has to wait behind the seat names this process in `wake`. From then on every new reader
  * queues on the server behind that writer (L3), and one update gives the seat back when its last reader has ended. A

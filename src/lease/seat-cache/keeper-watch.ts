@@ -34,7 +34,7 @@ export interface KeeperSurroundings {
  * listen for a seat that nobody uses. A keeper is *near*, and listens, until none of its kept seats has been used for
  * `wakeIdleMs` (at least a second). After that the keeper is *far*: it reads all its kept locks together once a second.
  * It relies on such a read for two seconds, so that the next caller of a kept seat need not ask the server. The use by
- * that caller makes the keeper near again.
+ * that caller makes the keeper near again. A keeper of more than `MOST_READ` locks stays near.
  *
  * A near keeper reads, too: once a second while its stream is opening, and once after each opening.
  */

@@ -38,7 +38,8 @@ export class OtherWaiters {
 
   /**
    * Whether none waits now, as far as the process may rely on what it knows. After a gap in the events, a newcomer may
-   * have come unnoticed. The result is then true only for a far keeper, until its last read is too old.
+   * have come unnoticed. The result is then true only until `#reliedUntilMs`. The reads of a keeper that is or becomes
+   * far move that instant on.
    */
   get isNone(): boolean {
     if (this.#state !== 'none') return false;

@@ -10,7 +10,7 @@ export class LookLimiter {
   readonly #requested = new Set<() => Promise<void>>();
   #inFlight = 0;
 
-  /** Calls `look` once, when its turn comes. Further requests of the same look before that change nothing. */
+  /** Calls `look` once, when its turn comes. Until then, further requests of the same look have no effect. */
   request(look: () => Promise<void>): void {
     this.#requested.add(look);
     this.#next();

@@ -12,12 +12,12 @@ const GROWTH = 1.6;
 
 /**
  * Finds grants by plain reads of the locks that this process is queued for. Without a change stream, the pauses between
- * the reads grow. While the process is far from its turn, it reads once a second. A cheap read then tells first which
- * locks have changed, and only those are read in full.
+ * the reads grow. While the process is far from its turn, it reads once a second: a cheap local read shows the marks of
+ * the locks, and a majority read follows for the locks whose mark has changed or is not known yet.
  *
  * Grants come from majority reads, because a read with read concern local can show a grant that is later rolled back. A
- * read may be old, so a missing entry proves nothing. The poller takes only grants and closer places from a read, and
- * the process looks at a lock if the read lacks one of the process's places.
+ * read may be old, so a missing entry proves nothing. For a wait, the poller takes only a grant or a closer place from
+ * a read. If the read lacks one of the process's places, the process looks at the lock.
  */
 export class Poller {
   readonly #collection: LockCollection;
@@ -29,8 +29,8 @@ export class Poller {
   #pauseMs: number;
   #readAtMs = -Infinity;
   /**
-   * The mark of each lock at its last read: a text that changes with every grant. While the process is far, it does not
-   * read a lock in full again before the mark has changed.
+   * The mark of each lock at its last read: a text that changes with every grant. While the process is far, it sends no
+   * further majority read of a lock before the mark has changed.
    */
   #marks = new Map<string, string>();
   #timer: Timer | undefined;

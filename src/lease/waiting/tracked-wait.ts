@@ -27,8 +27,8 @@ export class TrackedWait {
   #earlyToken = 0;
   #isLookAskedEarly = false;
   /**
-   * The earliest instant at which the place or the granted lease can end, as far as answers have shown. Each answer
-   * counts from just before its request was sent.
+   * The earliest instant at which the place or the granted lease can end, as far as answers have shown. The time left
+   * in an answer is counted from the sending of its request.
    */
   #endsAt: Moment = LONG_AGO;
 

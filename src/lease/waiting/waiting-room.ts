@@ -170,8 +170,8 @@ export class WaitingRoom implements WakeListener {
   }
 
   /**
-   * Takes the answer to any update of this process: besides the result of that update, the answer may show grants to
-   * other waits.
+   * Takes the answer to an update that the combiner of this process has sent. Besides the result of that update, the
+   * answer may show grants to other waits.
    */
   answered(name: string, { reply, wake }: Answer, sentAt: Moment): void {
     if (reply?.isWellFormed === true) this.#leasesSeen(name, reply.leases, reply.nowMs, sentAt);
