@@ -97,8 +97,8 @@ export async function fencedUpdateOne<T extends Document>(
 }
 
 /**
- * Refuses a filter or a collation with which an upsert could insert another document beside the one that refuses the
- * update: such an insert would bypass the fence.
+ * Refuses a filter without one value for `_id`, and a collation that does not compare `_id` byte by byte. With either,
+ * an upsert that is refused because of a newer token could insert a second document, and so bypass the fence.
  */
 function refuseSecondDocument(filter: Document, { collation }: UpdateOptions): void {
   if (!selectsOneId(filter)) {

@@ -21,7 +21,7 @@ const DECODING = { promoteValues: true, promoteLongs: true, useBigInt64: false, 
  */
 const READING = { ...DECODING, readPreference: 'primary' } as const satisfies FindOptions;
 
-/** The obstacle to an update: the type of the stored value, and the value itself if it is a number. */
+/** What the token field holds in a document that refused an update: the value's type, and its number if it is one. */
 interface Obstacle {
   readonly type: string;
   readonly token: number | null;

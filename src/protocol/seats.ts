@@ -24,8 +24,8 @@ export interface SeatRules {
   readonly keeping: Keeping;
 
   /**
-   * Apart from a waiter of another process: the condition on the stored document that forbids keeping a seat; `null`:
-   * there is none.
+   * The condition on the stored document under which no process may keep a seat, even if no other process waits;
+   * `null`: this kind has no such condition.
    */
   readonly endsKeeping: Expression | null;
 
@@ -44,7 +44,10 @@ export interface SeatRules {
   /** The seat fields of the vacant lock that these operations create. */
   vacant(operations: readonly Operation[]): Fields;
 
-  /** Whether the stored fields of this kind have the right types and ranges. It never fails, whatever is stored. */
+  /**
+   * Whether the stored fields of this kind have the right types and ranges. Its evaluation raises no error, whatever is
+   * stored.
+   */
   readonly wellFormed: Expression;
 
   /** Conditions on the waiter `$$this`: it has the fields that this kind computes with. */
@@ -141,7 +144,10 @@ export interface Uncontended {
   taken(lease: Expression, request: Request): Fields;
   /** The projection of the seat fields. Of a list of leases, it shows only the first one. */
   readonly fields: Fields;
-  /** Whether the lock has exactly one lease, of one of these attempts. It never fails, whatever is stored. */
+  /**
+   * Whether the lock has exactly one lease, of one of these attempts. Its evaluation raises no error, whatever is
+   * stored.
+   */
   heldByOneOf(ids: readonly Expression[]): Expression;
   /** The id of the only lease. */
   readonly id: Expression;

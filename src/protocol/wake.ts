@@ -14,7 +14,7 @@ export const OTHERS_WAIT = -1;
  * - `process:id:0`: the process of this attempt has to look at the lock again.
  * - `process:id:-1`: a request or an upgrade was not granted, or a new limit is exceeded, so the process has to give
  *   back the seat of this attempt.
- * - `-id:token`: this attempt left and gave back the lease with this token; 0 if it had no lease.
+ * - `-id:token`: a leave or a hand-over of this attempt gave back the lease with this token; 0 if it gave back none.
  * - `~nonce`: a look or a raised fence. The nonce makes the update a real write.
  * - `+nonce:outcome`: the outcome of a claim, a call or the end of a run.
  */
@@ -90,7 +90,10 @@ export const keeperTold = (
 export const naming = (process: string): string =>
   ` ${process.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}:`;
 
-/** Whether `wake` has the word `OTHERS_WAIT` for a lease of this process. It never fails, whatever is stored. */
+/**
+ * Whether `wake` has the word `OTHERS_WAIT` for a lease of this process. Its evaluation raises no error, whatever is
+ * stored.
+ */
 export const isKeeperTold = (process: string): Expression =>
   when(
     hasType('$wake', 'string'),
@@ -143,7 +146,7 @@ export const idsToldToLook = (wake: readonly string[]): ReadonlySet<string> =>
 
 const TOLD_TO_LOOK = new RegExp(`:([^:]+):${String(LOOK_AGAIN)}$`);
 
-/** Whether a `leave` gave back a lease: false if it found none, `undefined` if it was not applied. */
+/** Whether a leave or a hand-over gave back a lease: false if it did not, `undefined` if `wake` does not tell. */
 export function gaveBackLease(wake: readonly string[], id: string): boolean | undefined {
   const word = wake.find((entry) => entry.startsWith(`-${id}:`));
   return word === undefined ? undefined : word !== `-${id}:0`;

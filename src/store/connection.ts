@@ -76,9 +76,9 @@ export class Connection implements TopologyObserver {
   }
 
   /**
-   * Runs a command as `db.command` does, and first connects the client again if its first connect failed. The driver
-   * connects by itself only at its first command. If that connect fails, every later command fails with a
-   * `MongoTopologyClosedError`, even when the server is back.
+   * Runs a command as `db.command` does. If the command fails with a `MongoTopologyClosedError`, this method connects
+   * the client again, unless its owner has closed it, and repeats the command. The driver connects by itself only at
+   * its first command. If that connect fails, every later command fails with this error, even when the server is back.
    */
   async command(db: Db, command: Document, options: RunCommandOptions & Aborting): Promise<Document> {
     try {

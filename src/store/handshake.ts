@@ -24,8 +24,8 @@ export interface ServerKind {
 }
 
 /**
- * Finds out which kind of server it is, before the first request for a lock is sent. Refuses a server older than
- * MongoDB 5.0, and a capped collection.
+ * Finds out the kind of the server, before the first request for a lock is sent. Refuses a server older than MongoDB
+ * 5.0, and a capped collection.
  */
 export class Handshake {
   readonly #calls: StoreCalls;

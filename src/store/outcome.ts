@@ -114,8 +114,8 @@ const NOT_SENT_ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sorts an error into an outcome, by its name, code, labels and details. The class does not count: an application may have two copies of the
- * driver, and `instanceof` fails across copies.
+ * Sorts an error into an outcome, by its name, code, labels and details. The class does not count: an application may
+ * have two copies of the driver, and `instanceof` fails across copies.
  */
 export function outcomeOfError(error: unknown): Refused | Unknown {
   const name = error instanceof Error ? error.name : '';

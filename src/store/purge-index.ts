@@ -31,7 +31,7 @@ export class PurgeIndex {
     this.#report = report;
   }
 
-  /** Called at every grant by the server: from then on there is a document to purge one day. */
+  /** Called at each grant by the server, if `createIndexes` is true: from then on there is a document to purge. */
   wanted(): void {
     const nowMs = this.#clock.nowMs();
     if (this.#timer !== undefined || nowMs < this.#nextTryMs) return;
@@ -52,7 +52,7 @@ export class PurgeIndex {
   async #make(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    // Never again, unless the build fails.
+    // After this build no other build follows, unless this one fails.
     this.#nextTryMs = Infinity;
     this.#making = this.#collection.ensureIndex().then((outcome) => {
       this.#making = undefined;

@@ -3,9 +3,9 @@ const RESERVED = 1;
 
 /**
  * Bounds how many transitions of one provider are in flight: one less than the client's pool has connections, but at
- * least one. The other transitions wait here and not in the pool, which serves its queue first come, first served. In
- * the pool, thousands of requests and looks would delay the extensions until leases expire. No other command waits
- * here.
+ * least one. A fast path, and a group of them, counts as one transition. The other transitions wait here and not in the
+ * pool, which serves its queue first come, first served. In the pool, thousands of requests and looks would delay the
+ * extensions until leases expire. Extensions, reads and other commands do not wait here.
  */
 export class TransitionLimiter {
   readonly #limit: number;

@@ -102,7 +102,7 @@ const IS_CLAIM: Expression = all(
   any(hasType('$$this.run', 'missing'), IS_RUN),
 );
 
-/** Whether the stored claims and calls are well-formed. It never fails, whatever is stored. */
+/** Whether the stored claims and calls are well-formed. Its evaluation raises no error, whatever is stored. */
 export const hasWellFormedJobs: Expression = all(isWellFormedList('claims', IS_CLAIM), hasWellFormedCalls);
 
 /** Whether this term goes on: its lease is not ending, and the transition of the election has not begun. */
@@ -208,6 +208,6 @@ export function conclude({ id, job, instant, outcome, nonce }: Conclude): readon
 
 const CONCLUDED = 'concluded';
 
-/** Whether an update, by its words, did nothing but grant claims and store how runs ended. */
+/** Whether an update, by its words, did nothing but apply claims and store how runs ended. */
 export const onlyClaims = (words: readonly string[]): boolean =>
   words.length > 0 && words.every((word) => /^\+[^:]+:(claimed|concluded)$/.test(word));

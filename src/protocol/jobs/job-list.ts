@@ -11,7 +11,8 @@ import type { Expression } from '../expressions.js';
 export type JobList = 'claims' | 'calls';
 
 /**
- * Whether the stored list has only well-formed entries, and no two of the same job. It never fails, whatever is stored.
+ * Whether the stored list has only well-formed entries, and no two of the same job. Its evaluation raises no error,
+ * whatever is stored.
  */
 export const isWellFormedList = (list: JobList, isEntry: Expression): Expression =>
   any(

@@ -111,7 +111,7 @@ const extendedOf = (at: string, ids: readonly string[]): Expression => {
   );
 };
 
-/** Up to this number of ids, to compare each id with each lease takes less time than to make the sets. */
+/** The most ids for which `extendedOf` makes no sets: it compares each id with each lease, which takes less time. */
 const MAX_WITHOUT_SET = 8;
 
 /** An array as it is. Any other value becomes the only element of an array, so the checks of the leases see it. */

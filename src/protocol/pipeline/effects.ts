@@ -64,7 +64,7 @@ export function operate(seats: SeatRules, operation: Operation): readonly Stage[
 
 const isQueued = (id: string): Expression => isIn(idText(id), '$queue.k');
 
-/** Most leaves give back a lease. Then the search for the id takes less time than a filter of a long queue. */
+/** Most leaves give back a lease, so the id is not in the queue. To search the queue costs less than to filter it. */
 const queueWithout = (id: string): Expression =>
   when(isQueued(id), filter('$queue', { $ne: ['$$this.k', idText(id)] }), '$queue');
 

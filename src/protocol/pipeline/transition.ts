@@ -85,7 +85,8 @@ function liveSeats(seats: SeatRules, operations: readonly Operation[]): Fields {
 
 /**
  * Makes the document out of the state. `purgeAt` only rises, so that no live lease is purged (E11). The new value
- * covers each lease that these operations may have given; the stored value covers the leases that were there before.
+ * covers the requests and the extensions of these operations. The stored value covers the leases and the waiters that
+ * were there before.
  */
 function publish(seats: SeatRules, operations: readonly Operation[]): Stage {
   const lifetimesMs = operations.flatMap(lifetimeMs);

@@ -6,8 +6,8 @@ import type { SeatRules, StoredFields } from '../seats.js';
 import { areWaiters, withPlaces } from './places.js';
 
 /**
- * Whether the stored document is well-formed for this kind of lock. It never fails, whatever is stored. A document that
- * is well-formed for no kind is corrupt.
+ * Whether the stored document is well-formed for this kind of lock. Its evaluation raises no error, whatever is stored.
+ * A document that is well-formed for no kind is corrupt.
  */
 export const isWellFormed = (seats: SeatRules): Expression =>
   all(...isWellFormedBeside(seats), withPlaces({ $objectToArray: '$queue' }, all(...areWaiters(seats))));
@@ -72,8 +72,8 @@ const shows = (wake: readonly string[], nonce: string): boolean =>
   wake.some((word) => word === `~${nonce}` || word.startsWith(`+${nonce}:`));
 
 /**
- * The condition that this very update has queued the first request. An update queues a request only in a well-formed
- * document, so this condition saves the check of every waiter of a long queue.
+ * The condition that this very update has queued the first request. An update queues a request only in a document that
+ * is well-formed or new, so this condition saves the check of every waiter of a long queue.
  */
 function justQueued(operations: readonly Operation[]): readonly Expression[] {
   const [first] = operations.flatMap((operation) => ('request' in operation ? [operation.request.id] : []));

@@ -60,10 +60,10 @@ interface Sent extends Statement {
  * operations come one by one, and go in groups. The *statement* of an operation is its fast path: a short update that
  * applies only if nobody else uses the lock. Only the first copy of an operation goes this way.
  *
- * The statements that come while two groups are in flight go together in the next group. A group is one update of up to
- * 64 statements. After the update, one read shows what became of the statements, unless the counts tell it. While fewer
- * groups are in flight, a statement is sent at once. If it is the only one, it goes as one command, whose answer shows
- * the document.
+ * The statements that come while two groups are in flight go together in the next group. A group is one command with up
+ * to 64 statements. After the command, a read shows what became of the statements, unless the counts tell it. While
+ * fewer groups are in flight, a statement is sent at once. If it is the only one, its command is a `findAndModify`,
+ * whose answer shows the document.
  *
  * The server counts the statements that changed their document. If all did, each was applied. Otherwise a statement is
  * confirmed if the read shows its id. The other statements were surely not applied if the count is no higher than the
@@ -285,7 +285,10 @@ export class Committer {
   }
 }
 
-/** A server that answers with an error may have applied a part of the group, whatever the error says of one update. */
+/**
+ * The outcome of a group that failed. An error of the server may tell that one update was not applied. The server may
+ * still have applied other updates of the group.
+ */
 const failureOfGroup = (failure: Refused | Unknown): Refused | Unknown =>
   failure.type === 'unknown' && codeOf(failure.error) !== undefined
     ? { ...failure, maybeApplied: true }

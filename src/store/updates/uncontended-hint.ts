@@ -66,7 +66,7 @@ export class UncontendedHint {
     } else this.#remember(name, { type: 'vacant' });
   }
 
-  /** Learns from the reply to a full transition of these operations. */
+  /** Learns from the reply to a whole transition of these operations. */
   learn(
     name: string,
     [operation, ...others]: readonly Operation[],
