@@ -6,7 +6,7 @@ import type { Chance } from './chance.js';
  * clock also has the random numbers of its process, because a simulation must decide both.
  */
 export interface Clock {
-  /** Milliseconds of a monotonic clock. Every deadline is counted on it. */
+  /** Milliseconds of a monotonic clock. Deadlines are instants on this clock. */
   nowMs(): number;
 
   /**
@@ -32,9 +32,10 @@ export interface Clock {
 }
 
 /**
- * An instant, and how far the wall clock was ahead of the monotonic clock when the instant was counted. If the wall
- * clock has run further ahead since then, the process may have been suspended: the monotonic clock may stand still
- * during a suspension, and the instant may have passed unnoticed (E19).
+ * An instant on the monotonic clock (`ms`), and how far the wall clock was ahead of that clock when `momentNow`
+ * measured it (`wallAheadMs`; `after` does not change it). If the wall clock has run further ahead since then, the
+ * process may have been suspended: the monotonic clock may stand still during a suspension, and the instant may have
+ * passed unnoticed (E19).
  */
 export interface Moment {
   readonly ms: number;

@@ -257,8 +257,8 @@ function settingsFor(db: Db, settings: Settings): Settings {
 }
 
 /**
- * The smallest pool in which a change stream observes leaders: one connection for the wake stream, one for the stream
- * that observes leaders, and one for everything else.
+ * The smallest pool with which `Engine.observing` allows a second change stream: one connection for the wake stream,
+ * one for the second stream, and one for everything else.
  */
 const LEAST_POOL_TO_OBSERVE = 3;
 

@@ -38,7 +38,7 @@ export function throwIfOver(lockName: string, closing: AbortSignal, signal: Abor
 /**
  * The scope of one call: the caller's signal, the closing of the provider, and the time to wait, in one place.
  *
- * Its timer does not keep the process alive: the calls that wait do that by `keepAlive`.
+ * The timer of a scope does not keep the process alive. A call that waits uses `keepAlive` for that.
  */
 export class Scope {
   readonly #lockName: string;

@@ -1,7 +1,7 @@
 import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
 import type { TermHandle } from './term-handle.js';
 
-/** Work that runs in every term, beside `onElected`. No two workers of a candidate have the same name. */
+/** Work that runs in every term, beside `onElected`. Workers that are attached at one time have different names. */
 export interface Worker {
   readonly name: string;
   /** Resolves when the work of this term has ended; the signal of the term tells it to end. Never rejects. */

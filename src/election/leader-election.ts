@@ -148,11 +148,11 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * Ends the term as `stop` does, makes the other candidate the next leader whatever its place, and goes to the end of
    * the queue. One atomic change gives the seat to the other candidate, so no third one is elected in between.
    *
-   * @returns Whether the other candidate got the seat. False, and nothing has changed, if this candidate does not lead,
-   *   if the other one does not wait, or if its place has lapsed. False, and the term has ended, if the term was lost
-   *   or was ending already, if the other one left while the work ended, if the work took longer than `drainMs`, or if
-   *   the store has not answered. After a missing answer, the other candidate may lead all the same. In the other
-   *   cases, the next leader is elected as after any other end of a term.
+   * @returns Whether the other candidate got the seat. If this candidate does not lead, or if the other one has no live
+   *   place in the queue, the result is false and nothing has changed. The result is also false if the term was lost,
+   *   if the term was ending already (it may still be ending after `drainMs`), if the other candidate left while the
+   *   work ended, if the work took longer than `drainMs`, or if the store has not answered. The next leader is then
+   *   elected as after any other end of a term. If the store has not answered, the other candidate may lead already.
    * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the store could not say whether the other
    *   candidate waits.
    */
@@ -173,8 +173,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /**
    * Reads the candidates, with read concern majority: the leader, if there is one, and then the others in the order of
-   * the queue. A leader that died is shown until its lease and the transition of the election are over; another candidate
-   * that died, until its place expires. Works without a start.
+   * the queue. A leader that died is shown until its lease and the transition of the election are over. Another
+   * candidate that died is shown until its place expires. Works without a start.
    */
   async candidates(): Promise<readonly CandidateInfo[]> {
     this.#candidate.assertOpen();

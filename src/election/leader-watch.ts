@@ -18,8 +18,8 @@ interface Observed {
   /** The highest token seen. A read that shows a lower token is older than the one that showed this token. */
   token: number;
   /**
-   * The local time at which the leader's lease ends unless it is extended; infinite if there is no leader. The end of a
-   * lease changes no document, so the leader is read again at that time.
+   * The local time at which the leader's lease and the transition after it end, unless the lease is extended; infinite
+   * if there is no leader. That end changes no document, so the leader is read again at that time.
    */
   endsAtMs: number;
 }

@@ -105,9 +105,7 @@ export interface LeaseTerms {
   readonly extendEveryMs: number;
   readonly clockAllowanceMs: number;
   readonly retentionMs: number;
-  /**
-   * For an election: the time by which the stored lease of a leader is longer than the lease that the leader counts on.
-   */
+  /** For an election: the time by which the stored lease of a leader is longer than `leaseMs`. */
   readonly transitionMs?: number;
 }
 

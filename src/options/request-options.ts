@@ -37,7 +37,7 @@ export interface PrimitiveOptions {
    * process waits: an integer, 0 to 255, default 0. A value above 0 needs `keepMs`. Such passes delay a waiter of
    * another process by at most `passes` holds of this provider. They begin at most `keepMs` after this provider has
    * heard of a waiter. The count starts anew after another process has had the seat. A reader-writer lock refuses a
-   * value above 0, because its kept reads never pass a writer.
+   * value above 0, because readers share a kept read only until a writer or an upgrade waits.
    */
   passes?: number | undefined;
 }
@@ -74,7 +74,7 @@ export interface PermitOptions extends AcquireOptions {
   permits?: number | undefined;
 }
 
-/** The number of tokens that one grant of a mutex reserves for passes. */
+/** The largest value of `passes`: the number of tokens that one grant of a mutex reserves for passes. */
 const MAX_PASSES = 255;
 
 const PRIMITIVE_OPTIONS: KeysOf<PrimitiveOptions> = { leaseMs: true, keepMs: true, passes: true };
@@ -225,6 +225,6 @@ export function parsePermitOptions(
   return { permits: parsePermits(permits, limit), request };
 }
 
-/** Checks the number of permits in a request, which is at most the known limit. */
+/** Checks the number of permits in a request: it has to be from 1 to the known limit. */
 export const parsePermits = (permits: number | undefined, limit: number): number =>
   integer('permits', orElse(permits, 1), 1, limit);

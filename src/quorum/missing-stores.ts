@@ -30,8 +30,8 @@ export class MissingStores {
   }
 
   /**
-   * When this try is granted, its seat joins the hold; if the seat may not join, it is released. The store is not asked
-   * again before the try has ended.
+   * Waits for `inFlight`, a try that was sent to the store. When the try is granted, its seat joins the hold; if the
+   * seat may not join, it is released. Until then, the store is not asked again.
    */
   expect(store: Store, inFlight: Promise<StoreSeat>): void {
     this.#inFlight.add(store);

@@ -40,8 +40,9 @@ interface Failed {
  *   the release and ask the gate again, and one of them gets the seat. The earlier process may have died. So, if no
  *   release is heard within the bound of the pause, the next round has no gate.
  * - _Any other obstacle_, mostly a split vote (contenders have taken seats from each other): only time ends the pause.
- *   Its length is random, and its upper bound doubles with each such pause, up to `pollMs.max`. If contenders that
- *   release their seats woke each other, they would collide again and again.
+ *   Its length is random. The upper bound of the length doubles with each such pause, up to `pollMs.max`, and halves
+ *   with each pause of the kind _Held_. If contenders that release their seats woke each other, they would collide
+ *   again and again.
  */
 export class QuorumAcquisition {
   readonly #quorum: Quorum;

@@ -31,8 +31,8 @@ export class QuorumMembers {
   }
 
   /**
-   * Adds the seats. The owner is told of a seat that has already ended only when the stores of all these seats are
-   * members.
+   * First makes the stores of all these seats members, and then watches the seats. So the owner, which is told at once
+   * of a seat that has already ended, counts all members.
    */
   add(seats: Iterable<readonly [Store, StoreSeat]>): void {
     const added = [...seats];

@@ -22,21 +22,22 @@ const MOVES: Moves<State> = {
 /**
  * The rounds of one request. A round without a gate (see below) asks all stores at once. It is won as soon as a
  * majority has granted a seat and raised its fence. It has failed when a majority is impossible, or when the time for
- * silent stores is over. A failed round releases every seat, also a seat that is granted later. If a try from an
- * earlier round is still in flight, its store is not asked again: that try counts in the present round.
+ * silent stores is over. A failed round releases every seat that it has. If one of its tries is still in flight, the
+ * store of that try is not asked again. If the try is granted before the next round begins, its seat is released.
+ * Otherwise the try counts in the next round.
  *
  * **Gate.** A round may have a gate: the first store that may grant is asked first and alone. The other stores are
  * asked only if the lock is not busy at the gate; otherwise the round has failed. If several contenders begin together,
  * one passes, and each of the others costs only one write. Without a gate, each contender would take some seats from
  * the others. But a gate costs one more round trip. And if a process has died, or does not know of its seat at the
- * gate, this seat keeps everyone out until its lease expires. So a round has a gate, with two exceptions: the first
- * round, unless the request waits for a contended lock (`ContendedLocks`), and the round after a pause without news of
- * a release at the gate.
+ * gate, this seat keeps everyone out until its lease expires. So a round has a gate, with three exceptions: the first
+ * round, unless the request waits for a contended lock (`ContendedLocks`); the round after a pause without news of a
+ * release at the gate; and a round in which no store may grant (`StoreHealth.mayGrant`).
  *
- * **Silent stores.** If the lock is busy in some store, a request with seats that waits for a silent store keeps
- * everyone out. So the round waits to the end of a silent store's try only while the lock is busy nowhere. Otherwise
- * the silent store gets some extra time, because it may be back. The extra time begins when the other stores have
- * answered, and lasts as long as they took, at least `pollMs.min`.
+ * **Silent stores.** While a request waits for a silent store, it keeps the seats that other stores have granted. If
+ * the lock is busy in some store, these seats may keep everyone out. So the round waits to the end of a silent store's
+ * try only while the lock is busy nowhere. Otherwise the silent store gets some extra time, because it may be back. The
+ * extra time begins when the other stores have answered, and lasts as long as they took, at least `pollMs.min`.
  *
  * **Token.** As soon as a majority has granted a seat, the fence of each of these seats is raised to the highest of
  * their tokens. The fence of each seat that is granted later is raised, too, so that the seat can replace the seat of a

@@ -4,7 +4,7 @@ import { settle } from '../store/settle.js';
 import type { AskForClaim, ClaimAnswer } from './job-ledger.js';
 import type { ServerTime } from './server-time.js';
 
-/** The longest pause after the answer `early`: the server's clock may be wrong only for a moment. */
+/** The longest pause after the answer `early`: a server's clock that is wrong may be set right again soon. */
 const ASK_AGAIN_MS = 5_000;
 
 /**
@@ -38,9 +38,10 @@ export type Settled = 'granted' | 'refused' | 'failed' | 'unknown';
  * - `granted`: this term may start the run of the instant.
  * - `refused`: no copy of the claim has taken effect or will. Before its next claim, the term has to read the state of
  *   the job again.
- * - `failed`: the claim ended with an error. No copy has taken effect or will, and the term still knows the state.
+ * - `failed`: the claim ended with an error. No copy has taken effect or will. The term still knows the state of the
+ *   job.
  * - `unknown`: a copy may have taken effect, or may still do so. Either `givingUp` aborted; or another leader has
- *   claimed since, which hides whether this claim took effect; or the term ended while the instant was still ahead by
+ *   claimed since, which hides whether this claim took effect; or `over` aborted while the instant was still ahead by
  *   the server's clock.
  */
 export async function settleClaim(claiming: Claiming): Promise<Settled> {

@@ -54,9 +54,9 @@ export interface JobMissedEvent {
    * - `overrun`: the leader was still busy with an earlier instant, with its run or with a slow claim.
    * - `no-leader`: there was no leader, the leader could not claim, its term ended at that moment, or the job was
    *   stopped.
-   * - `unknown`: before the job was stopped, the term ended or another process led, the store did not say whether this
-   *   process had claimed these instants. They did not run here. If they were claimed, no process runs or reports them
-   *   again; otherwise the next leader runs or reports them.
+   * - `unknown`: this process sent a claim of these instants, and the store did not say in time whether the claim took
+   *   effect. Meanwhile the job was stopped, the term ended, or another process led. No run started here. If the claim
+   *   took effect, no process runs or reports these instants again; otherwise the next leader runs or reports them.
    */
   readonly why: WhyMissed;
 }

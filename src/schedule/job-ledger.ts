@@ -137,9 +137,9 @@ export class JobLedger {
   /**
    * Requests a run that may be claimed until `untilMs`, by the server's clock.
    *
-   * @param since - The number of the last call when this request read the number. If another call was added since, the
-   *   request adds none. `null`: requests nothing, and only reads the numbers of the last call and the last claimed
-   *   call.
+   * @param since - The number of the last call, as the caller has read it before. If a call was added after that read,
+   *   or if the last call is still pending, this method adds none. `null`: adds no call, and only reads the numbers of
+   *   the last call and the last claimed call.
    */
   async call(since: number | null, untilMs: number): Promise<CallAnswer> {
     const { combiner } = this.#context;
@@ -156,8 +156,8 @@ export class JobLedger {
   }
 
   /**
-   * The number of the last call that was claimed; 0 if no call was claimed yet. `undefined` if the job was never called,
-   * or if the answer cannot be read just now.
+   * The number of the last call that was claimed; 0 if no call was claimed yet. `undefined` if the job was never
+   * called, or if the number cannot be read just now.
    */
   async claimedCall(): Promise<number | undefined> {
     const { collection } = this.#context;

@@ -23,8 +23,9 @@ export interface RunRequestParts {
  * the call.
  *
  * The request first reads the number of the last call, by an update. Any call with a higher number was made after that
- * read, by this process or another, so the run of such a call also serves this request. A repeat of a call names the
- * number that was read, so the repeat makes no second call.
+ * read, by this process or another, so the run of such a call also serves this request. If the last call is still
+ * pending, the request adds no call, and the run of the pending call serves it. A repeat of a call names the number
+ * that was read, so the repeat makes no second call.
  */
 export class RunRequest {
   readonly #parts: RunRequestParts;

@@ -15,7 +15,8 @@ export interface Schedule {
   expected(claimed: Claimed | null, nowMs: number): number | null;
 
   /**
-   * The instant from which a run of the last claim that is still running counts as an overrun; `null`: there is none.
+   * The instant at which the next run is due. If the run of the last claim is still running then, it is an overrun.
+   * `null`: there is no such instant.
    */
   overrunAt(claimed: Claimed, nowMs: number): number | null;
 

@@ -7,7 +7,8 @@ import type { Clock } from '../clock.js';
  * twice.
  *
  * `ServerTime` differs from the `ServerClock` of the provider (store/server-clock.ts): a `ServerClock` takes the
- * highest value that the last reply allows, so that a not-after which is computed from it is never too early.
+ * highest value that the last reply allows. So a not-after that is computed from it is not too early, except after a
+ * suspension of the process.
  */
 export class ServerTime {
   readonly #clock: Clock;

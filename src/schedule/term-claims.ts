@@ -24,8 +24,8 @@ export class TermClaims {
   readonly #abandoned = new AbortController();
   #last: Claimed | null = null;
   /**
-   * The time at which the last claim began, if nothing but its run has taken time since; otherwise infinite. An instant
-   * that is missed after this time is missed by an overrun.
+   * The server time at which the last claim began, if since then only the claim and its run have taken time; otherwise
+   * infinite. If the oldest missed instant is at this time or later, the cause is `overrun`.
    */
   #busySinceMs = Infinity;
   #claiming: Promise<unknown> | undefined;
@@ -43,14 +43,14 @@ export class TermClaims {
   }
 
   /**
-   * Takes the last claim that the store shows. If this process already knows that claim, it keeps its own copy, which
-   * may also say when the run ended.
+   * Sets the last claim to the one that the store shows. If `#last` has the same instant, `#last` stays: it may also
+   * have the end of the run.
    */
   learn(claimed: Claimed | null): void {
     if (claimed?.lastMs !== this.#last?.lastMs) this.#last = claimed;
   }
 
-  /** Notes the time at which a run has ended, together with the last claim. */
+  /** Adds the time at which the run of the last claim has ended. */
   runEnded(endedMs: number): void {
     if (this.#last !== null) this.#last = { ...this.#last, endedMs };
   }
@@ -66,9 +66,10 @@ export class TermClaims {
   }
 
   /**
-   * Claims an instant, and repeats the claim until its outcome is known; `settleClaim` has the exceptions. Repeats go on
-   * after the end of the term, but after a stop only until its drain is over. Missed instants are reported as soon as the claim is granted. If the outcome
-   * stays unknown, the missed instants and the claimed instant are reported together.
+   * Claims an instant by `settleClaim`, which repeats the claim until its outcome is known, also after the end of the
+   * term (`settleClaim` has the exceptions). After a stop of the job, the claim is repeated only until the drain of
+   * the stop is over. Missed instants are reported as soon as the claim is granted. If the outcome stays unknown, the
+   * missed instants and the claimed instant are reported together.
    *
    * @param purpose - `isDuringRun`: the claim is made while a run goes on, so `#busySinceMs` stays as it is.
    */
