@@ -44,7 +44,10 @@ export interface CandidateInfo {
 export interface LeaderRead {
   readonly name: string;
   readonly leader: LeaderInfo | null;
-  /** The time, in ms, for which the seat stays taken without an extension; infinite if there is no leader. */
+  /**
+   * The time, in ms, until the leader's lease and its transition end without an extension. `Infinity` if there is no
+   * leader, because no lease will end then.
+   */
   readonly leftMs: number;
 }
 

@@ -51,8 +51,8 @@ export const leavesEnough = (deadline: Moment, clock: Clock, terms: LeaseTerms):
 const MIN_SUSPENSION_MS = 100;
 
 /**
- * Whether the wall clock has run ahead of the monotonic one by more than the clock allowance and `MIN_SUSPENSION_MS`,
- * since the request was sent whose answer gave `deadline`. Either the process was suspended and its monotonic clock
+ * Whether the wall clock has run ahead of the monotonic one by more than the larger of the clock allowance and
+ * `MIN_SUSPENSION_MS`. The time counts from the sending of the request whose answer gave `deadline`. Either the process was suspended and its monotonic clock
  * stood still (E19), or the wall clock was set ahead.
  */
 export const wasSuspended = (deadline: Moment, clock: Clock, { clockAllowanceMs }: LeaseTerms): boolean =>

@@ -32,7 +32,7 @@ export interface SeatRules {
   /** Whether there is one seat, so that one admission lets in at most one attempt. */
   readonly entersOne: boolean;
 
-  /** Whether a waiter that is not the first of the queue may enter. */
+  /** Whether a waiter may enter while another one ahead of it in the queue may not. */
   readonly mayOvertake: boolean;
 
   /** Further fields that a grant copies into the lease, from the waiter or from the lease that it upgrades. */
@@ -101,7 +101,7 @@ export interface SeatRules {
   /** Further conditions of this kind: a request that does not meet them is refused. */
   conditions(request: Request): readonly Expression[];
 
-  /** The fields of this kind that the request gives its waiter and its lease. */
+  /** The fields that only this kind of lock has, with the values that the request gives its waiter and its lease. */
   requestFields(request: Request): Fields;
 
   /** Stages before a request is queued. `$isAccepted` says whether the request has met its conditions. */

@@ -105,12 +105,12 @@ export const isKeeperTold = (process: string): Expression =>
 export const waitersTold = (waiters: Expression, cond: Expression): Expression =>
   wakeWith(filter(waiters, cond), ['$$this.v.process', ':', '$$this.k', `:${String(LOOK_AGAIN)}`]);
 
-/** `wake` with the departure of this attempt. */
+/** `wake` with one more word, which says that this attempt has left. */
 export const departed = (id: string, token: Expression): Expression => ({
   $concat: ['$wake', ` -${id}:`, { $toString: token }],
 });
 
-/** The departure of the attempt whose id is at this path, as the only word of `wake`. */
+/** The word for an attempt that has left, as the only word of `wake`. `id` is the expression of its id. */
 export const onlyDeparted = (id: Expression, token: Expression): Expression => ({
   $concat: [' -', id, ':', { $toString: token }],
 });

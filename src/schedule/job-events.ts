@@ -15,7 +15,7 @@ export interface JobRunEvent {
 
 /** A run has completed. */
 export interface JobCompletedEvent {
-  /** The instant of the run. */
+  /** The same as in the event `run`. */
   readonly firedAt: Date;
   /** The time from the beginning of the run to its end, in ms. */
   readonly tookMs: number;
@@ -66,7 +66,7 @@ export type WhyMissed = 'no-leader' | 'overrun' | 'unknown';
 
 /** The next run is due while the last one is still running. Emitted at most once for each run. */
 export interface JobOverrunEvent {
-  /** The instant of the run that is still running. */
+  /** The `firedAt` of the run that is still running. */
   readonly firedAt: Date;
   /** The instant at which the next run is due. */
   readonly nextAt: Date;

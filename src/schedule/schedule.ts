@@ -15,8 +15,8 @@ export interface Schedule {
   expected(claimed: Claimed | null, nowMs: number): number | null;
 
   /**
-   * The instant at which the next run is due. If the run of the last claim is still running then, it is an overrun.
-   * `null`: there is no such instant.
+   * The instant at which the run of the last claim is an overrun if it has not ended: the next instant of the schedule.
+   * `null`: that run cannot be an overrun.
    */
   overrunAt(claimed: Claimed, nowMs: number): number | null;
 

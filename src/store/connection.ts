@@ -51,7 +51,7 @@ export class Connection implements TopologyObserver {
     Connection.#shared.leave(this.#client);
   }
 
-  /** Only `SharedPerClient` calls this method, `closed` and `changed`. */
+  /** Called only by `SharedPerClient`, as are `closed` and `changed`. */
   forget(): void {
     this.#description = undefined;
     this.#isClosed = false;
@@ -104,7 +104,7 @@ export class Connection implements TopologyObserver {
 
   /**
    * Whether a command that is sent now may reach a server. While the driver has not reported anything, the answer is
-   * true unless the client was closed.
+   * true unless the client was closed or its first connect has failed.
    */
   get #mayReach(): boolean {
     return !this.#isClosed && (this.#description === undefined || isReachable(this.#description));

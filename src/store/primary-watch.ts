@@ -39,7 +39,7 @@ export class PrimaryWatch implements TopologyObserver {
     PrimaryWatch.#shared.leave(this.#client);
   }
 
-  /** Only `SharedPerClient` calls this method, `closed` and `changed`. */
+  /** Called only by `SharedPerClient`, as are `closed` and `changed`. */
   forget(): void {
     this.#primary = undefined;
   }

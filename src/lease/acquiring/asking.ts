@@ -31,7 +31,7 @@ export type Asked =
 export interface AskingObserver {
   /** Whether the call still wants an answer. */
   isWanted(): boolean;
-  /** Called with each reply to a copy of the request, if there is a document. */
+  /** Called with each reply to a copy of the request, if the reply shows a document. */
   note(reply: Reply): void;
   /** Called when the outcome is unknown: the store did not answer, or its answer does not tell the outcome. */
   trouble(error: unknown): void;

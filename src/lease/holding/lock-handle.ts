@@ -58,8 +58,9 @@ export interface LockHandle extends Hold {
   readonly id: string;
 
   /**
-   * The fencing token: higher than every earlier token of this name, and below 2^53. A change of mode brings a new
-   * token.
+   * The fencing token, below 2^53. That of an exclusive hold is higher than every earlier token of this name. So is any
+   * other one that comes with a grant of the store. But holds that share a kept read have one token, and a kept permit
+   * that is used again has a token that was reserved at its grant. A change of mode brings a new token.
    */
   readonly fencingToken: number;
 }

@@ -229,7 +229,7 @@ export class Seat {
     this.#storedToken = Math.max(this.#storedToken, token);
   }
 
-  // ---- the end
+  // ---- the revocation and the end of the seat
 
   /** The revocation of the lease; `undefined` while none is known. */
   get revocation(): Revocation | undefined {

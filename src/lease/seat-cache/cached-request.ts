@@ -42,7 +42,8 @@ export interface Cached extends SeatKeeper {
   /**
    * A read that was sent at `sinceMs` shows that no other process waits.
    *
-   * @param reliedUntilMs - Until when the process relies on the read if no events arrive.
+   * @param reliedUntilMs - Until when the process relies on the read if its change stream is closed, or had a gap
+   *   after `sinceMs`.
    */
   noneWaits(sinceMs: number, reliedUntilMs: number): void;
 }

@@ -20,7 +20,7 @@ export class OtherWaiters {
   /** When the last request or read was sent whose answer showed that no other process waits. */
   #noneSinceMs = -Infinity;
   #waitingSinceMs = -Infinity;
-  /** Until this instant the process relies on its last read, although no events arrive. */
+  /** Until this instant the process relies on its last read, even without an open change stream. */
   #reliedUntilMs = -Infinity;
 
   constructor(hearing: Hearing) {
@@ -61,7 +61,8 @@ export class OtherWaiters {
    * A read that was sent at `sinceMs` shows that no other process waits. No effect unless `isNone` is true: only the
    * answer to a request can make `isNone` true again.
    *
-   * @param reliedUntilMs - Until when the process relies on the read if no events arrive.
+   * @param reliedUntilMs - Until when the process relies on the read if its change stream is closed, or had a gap
+   *   after `sinceMs`.
    */
   noneRead(sinceMs: number, reliedUntilMs: number): void {
     if (!this.isNone) return;

@@ -73,7 +73,7 @@ export class StreamCursor {
     this.#giveUpAfter(settings.storeTimeoutMs, 'did not open in time');
   }
 
-  /** Resolves when the server has closed its cursor, or has had the time of one call for that. */
+  /** Resolves when the server has closed its cursor, at the latest after `storeTimeoutMs`. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#silence?.cancel();

@@ -121,7 +121,7 @@ export class StreamSupervisor {
     if (this.#state.is('streaming')) this.#restLater();
   }
 
-  /** Ends for good. Resolves when the server's cursors are closed, or have had the time of one call to the store. */
+  /** Ends for good. Resolves when the server's cursors are closed, at the latest after `storeTimeoutMs`. */
   async close(): Promise<void> {
     this.#end('closed');
     await Promise.allSettled(this.#closing);

@@ -80,7 +80,7 @@ export class WakeStream {
     else this.#stream.leave(lingerMs);
   }
 
-  /** Ends for good. Resolves when the server's cursors are closed, or have had the time of one call to the store. */
+  /** Ends for good. Resolves when the server's cursors are closed, at the latest after `storeTimeoutMs`. */
   async close(): Promise<void> {
     await this.#stream.close();
   }
