@@ -68,7 +68,8 @@ const BETWEEN_TRIES = new Backoff(10, 80);
  * fence document per lock, in the order of the locks' names. So two transactions under one lock conflict, which also
  * protects everything that `work` reads through its session. Each of these writes changes its document, because a write
  * that changes nothing would not conflict
- * ({@link https://jira.mongodb.org/browse/SERVER-77616 | SERVER-77616}). The lock documents are not touched, and leases are extended while the transaction is open.
+ * ({@link https://jira.mongodb.org/browse/SERVER-77616 | SERVER-77616}). The lock documents are not touched, and leases
+ * are extended while the transaction is open.
  *
  * On success it returns what `work` returned in the try that was committed. As in the driver's `withTransaction`,
  * `work` is called again if the transaction conflicts with another one, so `work` should change nothing outside its

@@ -52,8 +52,8 @@ const MIN_SUSPENSION_MS = 100;
 
 /**
  * Whether the wall clock has run ahead of the monotonic one by more than the larger of the clock allowance and
- * `MIN_SUSPENSION_MS`. The time counts from the sending of the request whose answer gave `deadline`. Either the process was suspended and its monotonic clock
- * stood still (E19), or the wall clock was set ahead.
+ * `MIN_SUSPENSION_MS`. The time counts from the sending of the request whose answer gave `deadline`. Either the process
+ * was suspended and its monotonic clock stood still (E19), or the wall clock was set ahead.
  */
 export const wasSuspended = (deadline: Moment, clock: Clock, { clockAllowanceMs }: LeaseTerms): boolean =>
   clock.wallMs() - clock.nowMs() - deadline.wallAheadMs > Math.max(clockAllowanceMs, MIN_SUSPENSION_MS);

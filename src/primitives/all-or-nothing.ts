@@ -64,9 +64,9 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
  *
  * The request for the first lock waits if it has to. The round tries the other locks in the same turn of the event
  * loop, so that several free locks cost the time of one. A call that must not wait asks for one lock after the other
- * instead. The round keeps the locks before the first one that it did not get, gives the others back, and then waits for
- * one lock after the other. So a round that waits holds only locks that come before the awaited one in the order of the
- * names, and rounds never wait for each other in a circle (L1).
+ * instead. The round keeps the locks before the first one that it did not get, gives the others back, and then waits
+ * for one lock after the other. So a round that waits holds only locks that come before the awaited one in the order of
+ * the names, and rounds never wait for each other in a circle (L1).
  */
 class Round {
   readonly #requester: Requester;

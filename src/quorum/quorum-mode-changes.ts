@@ -12,8 +12,8 @@ import type { StoreFailure } from './store-failure.js';
 
 /**
  * The mode of one hold of a reader-writer lock, and its changes, one at a time. A change is complete when a majority of
- * all stores has made it and has raised its fence to the new token. In memory, the mode changes at the end of an upgrade, and at the beginning of a downgrade,
- * before any store is asked.
+ * all stores has made it and has raised its fence to the new token. In memory, the mode changes at the end of an
+ * upgrade, and at the beginning of a downgrade, before any store is asked.
  */
 export class QuorumModeChanges {
   readonly #quorum: Quorum;

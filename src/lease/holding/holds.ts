@@ -193,8 +193,8 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * Whether to send a leave for this lost seat. The leave removes its lease, if the lease may still be stored. Otherwise
-   * it removes the seat that a late copy of the request may still take.
+   * Whether to send a leave for this lost seat. The leave removes its lease, if the lease may still be stored.
+   * Otherwise it removes the seat that a late copy of the request may still take.
    */
   #mustGiveBack(seat: Seat, why: LossCause, mayBeStored: boolean): boolean {
     // The work under the lock may go on, so the lease must last until its expiry.

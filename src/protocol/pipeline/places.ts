@@ -26,8 +26,8 @@ export const withPlaces = (places: Expression, body: Expression): Expression =>
 export const MAY_HAVE_EXPIRED: Expression = { $lte: [{ $min: '$$expiries' }, NOW] };
 
 /**
- * Conditions that are all true exactly if every waiter has the fields that transitions compute with. Their evaluation raises no
- * error, whatever is stored.
+ * Conditions that are all true exactly if every waiter has the fields that transitions compute with. Their evaluation
+ * raises no error, whatever is stored.
  */
 export const areWaiters = (seats: SeatRules): readonly Expression[] => [
   // The least value of an empty queue is null.
