@@ -29,6 +29,10 @@ export class Summary {
   lines(): readonly string[] {
     const counts: readonly (readonly [string, number])[] = [
       ['rounds', this.#results.length],
+      [
+        'strict rounds that were not judged strictly, because members elected a primary by themselves',
+        this.#sum(({ isDisturbed }) => Number(isDisturbed)),
+      ],
       ['requests', this.#sum(({ requests }) => requests)],
       ['grants and changes of mode', this.#sum(({ grants }) => grants)],
       ['groups of operations on different locks', this.#sum(({ groups }) => groups.length)],
