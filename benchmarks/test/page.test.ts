@@ -53,6 +53,17 @@ describe('a block of the page', () => {
     );
   });
 
+  test('keeps the figures and the rows of runs that were not repeated', () => {
+    const earlier = resultWith({ ...result, scenario: 'handover', members: 1 });
+    const both = ['handover', 'queue', 'gates', 'runs'].map((subject) => block(subject, '')).join('\n');
+    const page = filled(filled(both, [earlier, result]), [resultWith({ ...result, gates: [] })]);
+    expect(page).toContain('**handover, one member** (2026-03-14)');
+    expect(page).toContain('| p50 | 1.500 | ≤ 2 | pass | handover, one member |');
+    expect(page).not.toContain('| p50 | 1.500 | ≤ 2 | pass | queue, three members |');
+    expect(page.match(/\| handover, one member \| 2026-03-14 09:26 /g)).toHaveLength(1);
+    expect(page.match(/\*\*queue, three members\*\*/g)).toHaveLength(1);
+  });
+
   test('stays as it is if it is filled again with the same results', () => {
     const once = filled(block('queue', ''), [result]);
     expect(filled(once, [result])).toBe(once);
