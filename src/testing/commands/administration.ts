@@ -1,0 +1,116 @@
+import { answered, failed } from '../replica-set/reply.js';
+import { NotSimulatedError } from '../server/server-error.js';
+import { namespaceOf } from './command.js';
+import type { CommandReader, GivenCommand } from './command.js';
+import { awaitsMajority, refuseOtherOptions } from './options.js';
+import { respondToWrite } from './write-concern.js';
+
+/** MongoDB 7.0. */
+const WIRE_VERSION = 21;
+
+const read = (
+  name: string,
+  runsAnywhere: boolean,
+): { name: string; isWrite: false; runsAnywhere: boolean } => ({
+  name,
+  isWrite: false,
+  runsAnywhere,
+});
+
+export const hello: CommandReader = (given) => {
+  refuseOtherOptions('hello', given, ['hello']);
+  return {
+    ...read('hello', true),
+    run: ({ member, setName, addresses }, respond) => {
+      const isWritablePrimary = member.role === 'primary';
+      respond(
+        answered({
+          ...{ isWritablePrimary, setName, hosts: [...addresses], me: member.address },
+          ...{ localTime: new Date(member.nowMs), minWireVersion: 0, maxWireVersion: WIRE_VERSION },
+        }),
+      );
+    },
+  };
+};
+
+export const ping: CommandReader = () => ({
+  ...read('ping', true),
+  run: (_, respond) => {
+    respond(answered({}));
+  },
+});
+
+/** Lists collections. None of them is capped. */
+export const listCollections: CommandReader = (given, database) => {
+  refuseOtherOptions('listCollections', given, ['listCollections', 'filter', 'nameOnly']);
+  const filter = (given['filter'] ?? {}) as GivenCommand;
+  refuseOtherOptions('listCollections', filter, ['name', 'options.capped']);
+  const prefix = `${database}.`;
+  return {
+    ...read('listCollections', false),
+    run: ({ member }, respond) => {
+      const names = member.latest.namespaces.flatMap((namespace) =>
+        namespace.startsWith(prefix) ? [namespace.slice(prefix.length)] : [],
+      );
+      const wanted = names.filter((name) => filter['name'] === undefined || name === filter['name']);
+      const listed = filter['options.capped'] === true ? [] : wanted;
+      const firstBatch = listed.map((name) => ({ name, type: 'collection', options: {} }));
+      respond(answered({ cursor: { id: 0, ns: `${database}.$cmd.listCollections`, firstBatch } }));
+    },
+  };
+};
+
+interface GivenIndex {
+  readonly key: Readonly<Record<string, unknown>>;
+  readonly expireAfterSeconds?: number;
+}
+
+/** Makes indexes that purge documents. Other indexes would change nothing here, except a unique one. */
+export const createIndexes: CommandReader = (given, database) => {
+  refuseOtherOptions('createIndexes', given, ['createIndexes', 'indexes', 'writeConcern']);
+  const namespace = namespaceOf(given, 'createIndexes', database);
+  const indexes = given['indexes'] as readonly GivenIndex[];
+  for (const index of indexes) {
+    const known = ['key', 'name', 'expireAfterSeconds'];
+    refuseOtherOptions('an index', index as unknown as GivenCommand, known);
+  }
+  const isMajority = awaitsMajority('createIndexes', given['writeConcern']);
+  return {
+    name: 'createIndexes',
+    isWrite: true,
+    runsAnywhere: false,
+    run: (server, respond) => {
+      for (const { key, expireAfterSeconds } of indexes) {
+        const [field] = Object.keys(key);
+        if (expireAfterSeconds === undefined || field === undefined) continue;
+        server.purgeIndexes.add(namespace, { field, afterSeconds: expireAfterSeconds });
+      }
+      respondToWrite(server, isMajority, answered({}), respond);
+    },
+  };
+};
+
+export const drop: CommandReader = (given, database) => {
+  refuseOtherOptions('drop', given, ['drop', 'writeConcern']);
+  const namespace = namespaceOf(given, 'drop', database);
+  const isMajority = awaitsMajority('drop', given['writeConcern']);
+  return {
+    name: 'drop',
+    isWrite: true,
+    runsAnywhere: false,
+    run: (server, respond) => {
+      const { member } = server;
+      if (!member.latest.has(namespace)) {
+        respond(failed(26, 'NamespaceNotFound', 'ns not found'));
+        return;
+      }
+      member.append({ type: 'drop', namespace, before: [...member.latest.in(namespace)] });
+      server.purgeIndexes.drop(namespace);
+      respondToWrite(server, isMajority, answered({}), respond);
+    },
+  };
+};
+
+export const notSimulated: CommandReader = (given) => {
+  throw new NotSimulatedError(`the command ${Object.keys(given)[0] ?? '(none)'}`);
+};

@@ -1,0 +1,60 @@
+import type { Entry, Write } from '../replica-set/oplog.js';
+import type { Namespace } from '../replica-set/documents.js';
+import { DateValue, presentFields, sizeOf } from '../server/values.js';
+import type { DocumentValue, Value } from '../server/values.js';
+import { isIdentical } from './identity.js';
+
+/** The change event of one entry of the oplog for a stream over this collection; `undefined`: there is none. */
+export function eventOf(
+  { change, wallMs }: Entry,
+  index: number,
+  namespace: Namespace,
+): DocumentValue | undefined {
+  if (change.type === 'new-term' || change.namespace !== namespace) return undefined;
+  const [database = '', ...collection] = namespace.split('.');
+  const ns = new Map([
+    ['db', database],
+    ['coll', collection.join('.')],
+  ]);
+  const what = change.type === 'drop' ? new Map([['operationType', 'drop']]) : fieldsOf(change);
+  return new Map<string, Value>([
+    ['_id', tokenOf(index)],
+    ...what,
+    ['wallTime', new DateValue(BigInt(wallMs))],
+    ['ns', ns],
+  ]);
+}
+
+/** The event after the drop of the collection. The stream ends with it. */
+export const invalidation = (index: number): DocumentValue =>
+  new Map<string, Value>([
+    ['_id', tokenOf(index)],
+    ['operationType', 'invalidate'],
+  ]);
+
+/** The resume token of an entry. */
+export const tokenOf = (index: number): DocumentValue =>
+  new Map([['_data', index.toString(16).padStart(16, '0')]]);
+
+function fieldsOf({ id, before, after }: Write): ReadonlyMap<string, Value> {
+  const documentKey: Value = new Map([['_id', id]]);
+  const event = (operationType: string, details: readonly (readonly [string, Value])[]): Map<string, Value> =>
+    new Map<string, Value>([['operationType', operationType], ['documentKey', documentKey], ...details]);
+  if (after === undefined) return event('delete', []);
+  if (before === undefined) return event('insert', [['fullDocument', after]]);
+  const difference = differenceOf(before, after);
+  // The server logs the whole document if the difference is not smaller (E13).
+  if (sizeOf(difference) >= sizeOf(after)) return event('replace', [['fullDocument', after]]);
+  return event('update', [['updateDescription', difference]]);
+}
+
+/** The fields of the document that differ, each with its whole value. */
+function differenceOf(before: DocumentValue, after: DocumentValue): DocumentValue {
+  const updated = [...presentFields(after)].filter(([name, value]) => !isIdentical(before.get(name), value));
+  const removed = [...presentFields(before)].map(([name]) => name).filter((name) => !after.has(name));
+  return new Map<string, Value>([
+    ['updatedFields', new Map(updated)],
+    ['removedFields', removed],
+    ['truncatedArrays', []],
+  ]);
+}

@@ -1,0 +1,40 @@
+// Folder `commands`: what a member does with each command that the library sends.
+
+import type { Member } from '../replica-set/member.js';
+import type { Namespace } from '../replica-set/documents.js';
+import type { Reply } from '../replica-set/reply.js';
+import type { ChangeCursors } from './change-cursors.js';
+import type { PurgeIndexes } from './purge-indexes.js';
+
+/** The member that runs a command, and what it has beside its documents. */
+export interface Server {
+  readonly member: Member;
+  readonly cursors: ChangeCursors;
+  readonly purgeIndexes: PurgeIndexes;
+  readonly setName: string;
+  readonly addresses: readonly string[];
+  /** Sends new entries of the oplog to the other members. */
+  replicate(): void;
+}
+
+export type Respond = (reply: Reply) => void;
+
+/** A command as it was sent. Everything in it was encoded at that moment. */
+export interface Command {
+  readonly name: string;
+  /** Whether the command changes documents. */
+  readonly isWrite: boolean;
+  /** Whether a member that is not primary may run it. */
+  readonly runsAnywhere: boolean;
+  run(server: Server, respond: Respond): void;
+}
+
+/** A command as the driver is given it. */
+export type GivenCommand = Readonly<Record<string, unknown>>;
+
+/** Reads a command of this name. */
+export type CommandReader = (given: GivenCommand, database: string) => Command;
+
+/** The namespace of the collection that the first field of a command names. */
+export const namespaceOf = (given: GivenCommand, name: string, database: string): Namespace =>
+  `${database}.${String(given[name])}`;

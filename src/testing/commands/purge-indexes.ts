@@ -1,0 +1,43 @@
+import type { Namespace } from '../replica-set/documents.js';
+import { DateValue } from '../server/values.js';
+import type { Server } from './command.js';
+import { put } from './one-update.js';
+
+/** An index that purges a document when the date in its field, plus these seconds, has passed. */
+interface PurgeIndex {
+  readonly field: string;
+  readonly afterSeconds: number;
+}
+
+/** The indexes that purge documents. All members have the same ones. */
+export class PurgeIndexes {
+  readonly #indexes = new Map<Namespace, Map<string, PurgeIndex>>();
+
+  get isEmpty(): boolean {
+    return this.#indexes.size === 0;
+  }
+
+  add(namespace: Namespace, index: PurgeIndex): void {
+    const indexes = this.#indexes.get(namespace) ?? new Map<string, PurgeIndex>();
+    this.#indexes.set(namespace, indexes.set(index.field, index));
+  }
+
+  drop(namespace: Namespace): void {
+    this.#indexes.delete(namespace);
+  }
+
+  /** Deletes the documents whose time has passed. */
+  purge(server: Server): void {
+    const { latest, nowMs } = server.member;
+    for (const [namespace, indexes] of this.#indexes) {
+      for (const { field, afterSeconds } of indexes.values()) {
+        for (const document of [...latest.in(namespace)]) {
+          const date = document.get(field);
+          const isOver = date instanceof DateValue && Number(date.ms) + 1_000 * afterSeconds <= nowMs;
+          if (isOver) put(server, namespace, document, undefined);
+        }
+      }
+    }
+    server.replicate();
+  }
+}

@@ -1,0 +1,33 @@
+import { createIndexes, drop, hello, listCollections, notSimulated, ping } from './administration.js';
+import { aggregate, getMore, killCursors } from './change-streams.js';
+import type { Command, CommandReader, GivenCommand } from './command.js';
+import { findAndModify } from './find-and-modify.js';
+import { find } from './find.js';
+import { deleteCommand, insertCommand, update } from './updates.js';
+
+const READERS: Readonly<Record<string, CommandReader>> = {
+  aggregate,
+  createIndexes,
+  delete: deleteCommand,
+  drop,
+  find,
+  findAndModify,
+  getMore,
+  hello,
+  insert: insertCommand,
+  killCursors,
+  listCollections,
+  ping,
+  update,
+};
+
+/**
+ * Encodes a command, as the driver does when it sends one.
+ *
+ * @throws {@link NotSimulatedError} for a command, or an option of one, that the simulation does not know.
+ */
+export function readCommand(given: GivenCommand, database: string): Command {
+  const [name = ''] = Object.keys(given);
+  const reader = Object.hasOwn(READERS, name) ? READERS[name] : undefined;
+  return (reader ?? notSimulated)(given, database);
+}

@@ -1,0 +1,25 @@
+import type { Reply } from '../replica-set/reply.js';
+import type { Respond, Server } from './command.js';
+
+/** Answers a write: at once, or when a majority has everything that this member has. */
+export function respondToWrite(server: Server, isMajority: boolean, reply: Reply, respond: Respond): void {
+  server.replicate();
+  if (!isMajority) {
+    respond(reply);
+    return;
+  }
+  server.member.whenDurable((isDurable) => {
+    respond(isDurable ? reply : withoutMajority(reply));
+  });
+}
+
+/** The member has stepped down before a majority had the write, so nobody knows whether it stays. */
+function withoutMajority(reply: Reply): Reply {
+  if (reply.type !== 'answer') return reply;
+  const writeConcernError = {
+    code: 189,
+    codeName: 'PrimarySteppedDown',
+    errmsg: 'the primary stepped down before a majority had the write',
+  };
+  return { ...reply, document: { ...reply.document, writeConcernError } };
+}

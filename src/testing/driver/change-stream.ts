@@ -1,0 +1,93 @@
+import { EventEmitter } from 'node:events';
+import { Readable } from 'node:stream';
+import { readCommand } from '../commands/read-command.js';
+import type { Answered } from './connections.js';
+import type { Sender } from './sender.js';
+
+interface Cursor {
+  readonly id: number;
+  readonly firstBatch?: readonly object[];
+  readonly nextBatch?: readonly object[];
+  readonly postBatchResumeToken: unknown;
+}
+
+export interface WatchOptions {
+  readonly maxAwaitTimeMS?: number | undefined;
+}
+
+/** A change stream, as the driver shows it to those who read it by `stream()`. It does not resume by itself. */
+export class SimulatedChangeStream extends EventEmitter {
+  readonly #sender: Sender;
+  readonly #database: string;
+  readonly #collection: string;
+  readonly #pipeline: readonly object[];
+  readonly #maxAwaitMs: number;
+  /** The server's cursor; `undefined` until the first answer. */
+  #cursor: { readonly id: number; readonly address: string } | undefined;
+  #readable: Readable | undefined;
+  #isClosed = false;
+
+  constructor(
+    sender: Sender,
+    database: string,
+    collection: string,
+    pipeline: readonly object[],
+    { maxAwaitTimeMS = 1_000 }: WatchOptions,
+  ) {
+    super();
+    this.#sender = sender;
+    this.#database = database;
+    this.#collection = collection;
+    this.#pipeline = pipeline;
+    this.#maxAwaitMs = maxAwaitTimeMS;
+  }
+
+  get closed(): boolean {
+    return this.#isClosed;
+  }
+
+  stream(): Readable {
+    const readable = new Readable({ objectMode: true, read: () => undefined });
+    this.#readable = readable;
+    void this.#read(readable).catch((error: unknown) => {
+      if (!this.#isClosed) readable.destroy(error as Error);
+    });
+    return readable;
+  }
+
+  /** Resolves when the server has closed its cursor. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.emit('close');
+    this.#readable?.destroy();
+    if (this.#cursor === undefined) return;
+    const { id, address } = this.#cursor;
+    const kill = readCommand({ killCursors: this.#collection, cursors: [id] }, this.#database);
+    await this.#sender.send(kill, { address });
+  }
+
+  async #read(readable: Readable): Promise<void> {
+    const pipeline = [{ $changeStream: {} }, ...this.#pipeline];
+    const open = readCommand({ aggregate: this.#collection, pipeline, cursor: {} }, this.#database);
+    let answered = await this.#sender.send(open, {});
+    while (this.#deliver(answered, readable)) {
+      const { id, address } = this.#cursor ?? { id: 0, address: answered.address };
+      const more = { getMore: id, collection: this.#collection, maxTimeMS: this.#maxAwaitMs };
+      answered = await this.#sender.send(readCommand(more, this.#database), { address });
+    }
+  }
+
+  /** Returns whether more may follow. */
+  #deliver({ answer, address }: Answered, readable: Readable): boolean {
+    const { id, firstBatch, nextBatch, postBatchResumeToken } = answer['cursor'] as Cursor;
+    this.#cursor = id === 0 ? undefined : { id, address };
+    const batch = firstBatch ?? nextBatch ?? [];
+    if (this.#isClosed) return false;
+    for (const event of batch) readable.push(event);
+    // The driver emits this event only at answers without changes.
+    if (batch.length === 0) this.emit('resumeTokenChanged', postBatchResumeToken);
+    if (id === 0) readable.push(null);
+    return id !== 0;
+  }
+}

@@ -1,0 +1,78 @@
+import type { Answer, Reply } from '../replica-set/reply.js';
+
+/** An error with the name that the driver gives it. The library sorts errors by name, code and label. */
+class DriverError extends Error {
+  readonly #labels = new Set<string>();
+
+  constructor(name: string, message: string, details: object = {}) {
+    super(message);
+    this.name = name;
+    Object.assign(this, details);
+  }
+
+  get errorLabels(): readonly string[] {
+    return [...this.#labels];
+  }
+
+  addErrorLabel(label: string): void {
+    this.#labels.add(label);
+  }
+
+  hasErrorLabel(label: string): boolean {
+    return this.#labels.has(label);
+  }
+}
+
+export const notConnected = (): Error =>
+  new DriverError('MongoNotConnectedError', 'Client must be connected before running operations');
+
+export const clientClosed = (): Error =>
+  new DriverError('MongoClientClosedError', 'Operation interrupted because client was closed');
+
+export const networkError = (message: string): Error => new DriverError('MongoNetworkError', message);
+
+export const networkTimeout = (message: string): Error =>
+  new DriverError('MongoNetworkTimeoutError', message);
+
+export const selectionFailed = (timeoutMs: number, reason: object): Error =>
+  new DriverError('MongoServerSelectionError', `Server selection timed out after ${String(timeoutMs)} ms`, {
+    reason,
+  });
+
+/** An error that no repeat can avoid, as the driver throws it for an invalid call. */
+export const notSimulated = (error: Error): Error =>
+  new DriverError('MongoAPIError', error.message, { cause: error });
+
+export const serverError = (message: string, details: Answer): Error =>
+  new DriverError('MongoServerError', message, {
+    ...details,
+    errorResponse: { errmsg: message, ...details },
+  });
+
+/** The error for a reply that is no answer. */
+export function errorOf(reply: Exclude<Reply, { readonly type: 'answer' }>): Error {
+  switch (reply.type) {
+    case 'failure': {
+      const { code, codeName, message, details } = reply;
+      return serverError(message, { code, codeName, ...details });
+    }
+    case 'disconnected':
+      return networkError(reply.message);
+    case 'not-simulated':
+      return notSimulated(reply.error);
+  }
+}
+
+interface WriteFailures {
+  readonly writeErrors?: readonly (Answer & { readonly errmsg: string })[];
+  readonly writeConcernError?: Answer & { readonly errmsg: string };
+}
+
+/** Throws what a method of a collection throws if the answer reports a failure. `db.command` leaves that to its caller. */
+export function throwIfWriteFailed(answer: Answer): void {
+  const { writeErrors: [first] = [], writeConcernError } = answer as WriteFailures;
+  if (first !== undefined) throw serverError(first.errmsg, first);
+  if (writeConcernError !== undefined) {
+    throw new DriverError('MongoWriteConcernError', writeConcernError.errmsg, writeConcernError);
+  }
+}

@@ -1,0 +1,31 @@
+import { NotSimulatedError } from '../server/server-error.js';
+import { notSimulated } from './driver-errors.js';
+
+/** What other code asks of any object, to find out what it is. */
+const ASKED_OF_ANY: readonly string[] = [
+  'then',
+  'toJSON',
+  'constructor',
+  'asymmetricMatch',
+  'nodeType',
+  'tagName',
+];
+
+/**
+ * The object, with an error for each method of the driver that it does not have.
+ *
+ * @param what - What the object is, such as `Collection`.
+ */
+export function refusingOthers<T extends object>(object: T, what: string): T {
+  return new Proxy(object, {
+    get(target, property) {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value === 'function' && property !== 'constructor') return value.bind(target) as unknown;
+      const isKnown = typeof property === 'symbol' || property in target || ASKED_OF_ANY.includes(property);
+      if (isKnown) return value;
+      return () => {
+        throw notSimulated(new NotSimulatedError(`${what}.${property}`));
+      };
+    },
+  });
+}

@@ -1,0 +1,101 @@
+import { EventEmitter } from 'node:events';
+import type { Command } from '../commands/command.js';
+import type { SimulatedProcess } from '../processes/simulated-process.js';
+import { SURROUNDINGS } from '../../surroundings.js';
+import { Connections } from './connections.js';
+import type { Answered, SendOptions } from './connections.js';
+import type { Deployment } from './deployment.js';
+import { clientClosed, notConnected } from './driver-errors.js';
+import { refusingOthers } from './refusing.js';
+import type { Sender } from './sender.js';
+import { SimulatedDatabase } from './simulated-database.js';
+import { Topology } from './topology.js';
+
+/** The driver's default. */
+const MAX_POOL_SIZE = 100;
+
+/** A session. It has no transactions. */
+interface Session {
+  inTransaction(): boolean;
+  endSession(): Promise<void>;
+}
+
+/** The part of the driver's `MongoClient` that the library uses, for one simulated process. */
+export class SimulatedClient extends EventEmitter implements Sender {
+  readonly options: object;
+  readonly [SURROUNDINGS]: SimulatedProcess;
+  /** The driver has one while it is connected. */
+  topology: Topology | undefined;
+  /** The client as its users see it. */
+  readonly #face: this;
+  readonly #topology: Topology;
+  readonly #connections: Connections;
+  #isClosed = false;
+
+  constructor(process: SimulatedProcess, deployment: Deployment) {
+    super();
+    this.setMaxListeners(0);
+    this[SURROUNDINGS] = process;
+    this.#face = refusingOthers(this, 'MongoClient');
+    const hosts = [...deployment.roles().keys()];
+    this.options = { hosts, replicaSet: deployment.setName, maxPoolSize: MAX_POOL_SIZE };
+    this.#topology = new Topology(process, deployment, (change) => {
+      this.emit('topologyDescriptionChanged', change);
+    });
+    this.#connections = new Connections(process, deployment, this.#topology, MAX_POOL_SIZE);
+  }
+
+  db(name = 'test'): SimulatedDatabase {
+    return refusingOthers(new SimulatedDatabase(this.#face, this, name), 'Db');
+  }
+
+  connect(): Promise<this> {
+    this.#isClosed = false;
+    this.#open();
+    return Promise.resolve(this);
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    this.topology = undefined;
+    this.#topology.close();
+    this.#connections.closeAll(clientClosed());
+    this.emit('topologyClosed', {});
+    return Promise.resolve();
+  }
+
+  startSession(): Session {
+    return { inTransaction: () => false, endSession: () => Promise.resolve() };
+  }
+
+  async send(command: Command, options: SendOptions): Promise<Answered> {
+    if (this.#isClosed) throw notConnected();
+    options.signal?.throwIfAborted();
+    this.#open();
+    return await this.#connections.send(command, options);
+  }
+
+  /** The members have changed: one was elected, has stepped down, was stopped or was started. */
+  membersChanged(): void {
+    if (this.topology !== undefined) this.#topology.changed();
+  }
+
+  /** The process reaches nobody from now on. */
+  cut(): void {
+    this[SURROUNDINGS].cut();
+    if (this.topology !== undefined) this.#topology.cut();
+  }
+
+  /** The process reaches the members again. Its connections were given up meanwhile. */
+  heal(): void {
+    this[SURROUNDINGS].heal();
+    this.#connections.closeAll();
+    if (this.topology !== undefined) this.#topology.healed();
+  }
+
+  #open(): void {
+    if (this.topology !== undefined) return;
+    this.topology = this.#topology;
+    this.#topology.open();
+  }
+}

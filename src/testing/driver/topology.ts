@@ -1,0 +1,163 @@
+import type { Timer } from '../../clock.js';
+import type { SimulatedProcess } from '../processes/simulated-process.js';
+import type { Role } from '../replica-set/member.js';
+import type { Deployment } from './deployment.js';
+import { networkError, networkTimeout, selectionFailed } from './driver-errors.js';
+
+/** The driver's default for `serverSelectionTimeoutMS`. */
+export const SELECTION_TIMEOUT_MS = 30_000;
+
+/** After this time without an answer, the driver's monitor gives a member up. */
+const MONITOR_TIMEOUT_MS = 10_000;
+
+/** How long it takes until a monitor hears of a change. */
+const LEAST_DETECTION_MS = 2;
+const MOST_DETECTION_MS = 30;
+
+interface ServerDescription {
+  readonly address: string;
+  readonly type: 'RSPrimary' | 'RSSecondary' | 'Unknown';
+  readonly error?: Error;
+}
+
+/** The shape of the driver's `TopologyDescription`, as far as the library reads it. */
+interface Description {
+  readonly type: 'ReplicaSetNoPrimary' | 'ReplicaSetWithPrimary' | 'Unknown';
+  readonly servers: ReadonlyMap<string, ServerDescription>;
+}
+
+export interface DescriptionChange {
+  readonly previousDescription: Description;
+  readonly newDescription: Description;
+}
+
+/** What the monitors of one client know of the members, and the commands that wait for a primary. */
+export class Topology {
+  readonly #process: SimulatedProcess;
+  readonly #deployment: Deployment;
+  readonly #onChange: (change: DescriptionChange) => void;
+  readonly #waiting = new Set<() => void>();
+  #description: Description = { type: 'Unknown', servers: new Map() };
+  #silence: Timer | undefined;
+
+  constructor(
+    process: SimulatedProcess,
+    deployment: Deployment,
+    onChange: (change: DescriptionChange) => void,
+  ) {
+    this.#process = process;
+    this.#deployment = deployment;
+    this.#onChange = onChange;
+  }
+
+  /** Begins to search for the members. */
+  open(): void {
+    const servers = [...this.#deployment.roles().keys()].map((address) => unknown(address));
+    this.#become({ type: 'ReplicaSetNoPrimary', servers: byAddress(servers) });
+    this.#process.send(() => {
+      this.#process.receive(() => {
+        this.#look();
+      });
+    });
+  }
+
+  /** Something has changed: the monitors hear of it soon, unless the process is cut off. */
+  changed(): void {
+    const delayMs =
+      LEAST_DETECTION_MS + this.#process.clock.chance.number() * (MOST_DETECTION_MS - LEAST_DETECTION_MS);
+    this.#process.receive(() => {
+      this.#look();
+    }, delayMs);
+  }
+
+  /** The process was cut off: in a while its monitors give all members up. */
+  cut(): void {
+    const { clock } = this.#process;
+    this.#silence = clock.at(clock.nowMs() + MONITOR_TIMEOUT_MS, () => {
+      const timeout = networkTimeout(`no answer within ${String(MONITOR_TIMEOUT_MS)} ms`);
+      this.#markAll(timeout);
+    });
+  }
+
+  healed(): void {
+    this.#silence?.cancel();
+    this.changed();
+  }
+
+  /** An answer of this member shows that the monitors are out of date. */
+  suspect(address: string): void {
+    const server = this.#description.servers.get(address);
+    if (server?.type !== 'RSPrimary') return;
+    const others = [...this.#description.servers.values()].filter((each) => each !== server);
+    this.#become({ type: 'ReplicaSetNoPrimary', servers: byAddress([...others, unknown(address)]) });
+    this.changed();
+  }
+
+  close(): void {
+    this.#silence?.cancel();
+    this.#description = { type: 'Unknown', servers: new Map() };
+  }
+
+  /** Resolves with the address of the primary, when there is one. */
+  async primary(signal: AbortSignal | undefined): Promise<string> {
+    const { clock } = this.#process;
+    const endMs = clock.nowMs() + SELECTION_TIMEOUT_MS;
+    for (;;) {
+      signal?.throwIfAborted();
+      const primary = primaryIn(this.#description);
+      if (primary !== undefined) return primary;
+      if (clock.nowMs() >= endMs) throw selectionFailed(SELECTION_TIMEOUT_MS, this.#description);
+      await this.#nextChange(endMs, signal);
+    }
+  }
+
+  async #nextChange(endMs: number, signal: AbortSignal | undefined): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const over = (): void => {
+        this.#waiting.delete(over);
+        timer.cancel();
+        signal?.removeEventListener('abort', over);
+        resolve();
+      };
+      const timer = this.#process.clock.at(endMs, over);
+      this.#waiting.add(over);
+      signal?.addEventListener('abort', over, { once: true });
+    });
+  }
+
+  #look(): void {
+    const servers = [...this.#deployment.roles()].map(describe);
+    const hasPrimary = servers.some(({ type }) => type === 'RSPrimary');
+    const type = hasPrimary ? 'ReplicaSetWithPrimary' : 'ReplicaSetNoPrimary';
+    this.#become({ type, servers: byAddress(servers) });
+  }
+
+  #markAll(error: Error): void {
+    const servers = [...this.#description.servers.keys()].map((address) => unknown(address, error));
+    this.#become({ type: 'ReplicaSetNoPrimary', servers: byAddress(servers) });
+  }
+
+  #become(newDescription: Description): void {
+    const previousDescription = this.#description;
+    this.#description = newDescription;
+    this.#onChange({ previousDescription, newDescription });
+    for (const notify of [...this.#waiting]) notify();
+  }
+}
+
+const unknown = (address: string, error?: Error): ServerDescription => ({
+  address,
+  type: 'Unknown',
+  ...(error === undefined ? {} : { error }),
+});
+
+const describe = ([address, role]: readonly [string, Role]): ServerDescription => {
+  if (role === 'down') return unknown(address, networkError(`connect ECONNREFUSED ${address}`));
+  return { address, type: role === 'primary' ? 'RSPrimary' : 'RSSecondary' };
+};
+
+const byAddress = (servers: readonly ServerDescription[]): ReadonlyMap<string, ServerDescription> =>
+  new Map(servers.map((server) => [server.address, server]));
+
+const primaryIn = ({ servers }: Description): string | undefined =>
+  [...servers.values()].find(({ type }) => type === 'RSPrimary')?.address;

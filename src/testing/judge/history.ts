@@ -1,0 +1,64 @@
+// Folder `judge`: every version of every document, and which invariants they break.
+
+import type { Namespace } from '../replica-set/documents.js';
+import type { Member } from '../replica-set/member.js';
+import { toDriver } from '../server/values.js';
+
+/** A document as the driver reads it. */
+export type StoredDocument = Readonly<Record<string, unknown>>;
+
+/** One version of one document that a majority has. */
+export interface StoredVersion {
+  /** `database.collection` */
+  readonly namespace: string;
+  readonly id: unknown;
+  /** `null`: the document was deleted. */
+  readonly document: StoredDocument | null;
+  /** When it was written, by the clock of the primary. */
+  readonly at: Date;
+}
+
+/** Every version of every document, in order. What is rolled back never gets here. */
+export class History {
+  readonly #versions: StoredVersion[] = [];
+  readonly #current = new Map<Namespace, Map<string, StoredDocument>>();
+  #recorded = 0;
+
+  get versions(): readonly StoredVersion[] {
+    return this.#versions;
+  }
+
+  /** The last version of each document. */
+  get documents(): readonly StoredDocument[] {
+    return [...this.#current.values()].flatMap((documents) => [...documents.values()]);
+  }
+
+  /** Records what a majority has got since the last call. */
+  record(member: Member): void {
+    for (; this.#recorded < member.committedLength; this.#recorded += 1) {
+      const entry = member.entryAt(this.#recorded);
+      if (entry === undefined) return;
+      const { change, wallMs } = entry;
+      const at = new Date(wallMs);
+      if (change.type === 'write') {
+        const { namespace, key, id, after } = change;
+        const document = after === undefined ? null : (toDriver(after) as StoredDocument);
+        this.#add({ namespace, id: toDriver(id), document, at }, key);
+      } else if (change.type === 'drop') {
+        const { namespace } = change;
+        for (const [key, { _id: id }] of this.#current.get(namespace) ?? []) {
+          this.#add({ namespace, id, document: null, at }, key);
+        }
+      }
+    }
+  }
+
+  #add(version: StoredVersion, key: string): void {
+    const { namespace, document } = version;
+    this.#versions.push(Object.freeze(version));
+    const documents = this.#current.get(namespace) ?? new Map<string, StoredDocument>();
+    this.#current.set(namespace, documents);
+    if (document === null) documents.delete(key);
+    else documents.set(key, document);
+  }
+}

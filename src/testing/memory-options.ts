@@ -1,0 +1,56 @@
+import { knownOptions, outOfRange, wrongType } from '../options/checks.js';
+import type { KeysOf } from '../options/unknown-keys.js';
+import { SeededChance } from './time/seeded-chance.js';
+import { RealTime } from './time/real-time.js';
+import type { Time } from './time/time.js';
+import { VirtualTime } from './time/virtual-time.js';
+
+/** Options of a {@link MemoryReplicaSet}. */
+export interface MemoryReplicaSetOptions<Other = unknown> {
+  /**
+   * `real` (default): the timers of this process. `virtual`: time passes only by `advance`, and for the part of a
+   * millisecond that a message takes. Another set: both share its time, as the deployments of a quorum do.
+   */
+  time?: 'real' | 'virtual' | Other | undefined;
+  /**
+   * Decides everything that is random: the wall clock at the beginning, ids, tokens, pauses, and how long each message
+   * takes. An integer from 0 to 2^32 - 1. Default: a random one, which is printed to stderr.
+   */
+  seed?: number | undefined;
+}
+
+const KEYS: KeysOf<MemoryReplicaSetOptions> = { time: true, seed: true };
+
+const MAX_SEED = 2 ** 32 - 1;
+
+/** The first of January 2030. The clock of a set begins up to a year later. */
+const EPOCH_MS = 1_893_456_000_000;
+const YEAR_MS = 31_536_000_000;
+
+export function parseSeed(given: number | undefined, random: () => number): number {
+  if (given !== undefined) {
+    if (!Number.isInteger(given) || given < 0 || given > MAX_SEED) {
+      throw outOfRange('seed', `an integer from 0 to ${String(MAX_SEED)}`, given);
+    }
+    return given;
+  }
+  const seed = Math.floor(random() * MAX_SEED);
+  process.stderr.write(`MemoryReplicaSet: seed ${String(seed)}\n`);
+  return seed;
+}
+
+export const parseKeys = <Other>(
+  given: MemoryReplicaSetOptions<Other> | undefined,
+): MemoryReplicaSetOptions<Other> => knownOptions(given, 'MemoryReplicaSet', KEYS);
+
+/** @param timeOf - Returns the time of another set; `undefined` if the value is no set. */
+export function parseTime(given: unknown, seed: number, timeOf: (set: unknown) => Time | undefined): Time {
+  if (given === undefined || given === 'real') return new RealTime();
+  if (given === 'virtual') {
+    const epochMs = EPOCH_MS + Math.floor(new SeededChance(seed, 'epoch').number() * YEAR_MS);
+    return new VirtualTime(epochMs);
+  }
+  const shared = timeOf(given);
+  if (shared === undefined) throw wrongType('time', "'real', 'virtual' or a MemoryReplicaSet", given);
+  return shared;
+}

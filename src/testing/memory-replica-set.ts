@@ -1,0 +1,209 @@
+import type { Db } from 'mongodb';
+import { systemChance } from '../chance.js';
+import { number, wrongType } from '../options/checks.js';
+import { SURROUNDINGS } from '../surroundings.js';
+import { Servers } from './commands/servers.js';
+import type { Command } from './commands/command.js';
+import type { Deployment } from './driver/deployment.js';
+import { SimulatedClient } from './driver/simulated-client.js';
+import { History } from './judge/history.js';
+import type { StoredDocument, StoredVersion } from './judge/history.js';
+import { violationsIn } from './judge/violations.js';
+import type { Violation } from './judge/violations.js';
+import { parseKeys, parseSeed, parseTime } from './memory-options.js';
+import type { MemoryReplicaSetOptions } from './memory-options.js';
+import { SimulatedProcess } from './processes/simulated-process.js';
+import { ReplicaSet } from './replica-set/replica-set.js';
+import { RealTime } from './time/real-time.js';
+import { SeededChance } from './time/seeded-chance.js';
+import type { Time } from './time/time.js';
+
+const SET_NAME = 'memory';
+const DEFAULT_ELECTION_MS = 1_000;
+const MAX_MS = 3_650 * 86_400_000;
+
+/** Options of `stepDown`. */
+export interface StepDownOptions {
+  /** The time until the next primary is elected, in ms. Default: 1,000. */
+  electionMs?: number | undefined;
+  /**
+   * Whether the primary is cut off from the other members first. Then everything that no majority has is rolled back,
+   * and the old primary goes on answering for a moment. Default: false.
+   */
+  losesUnacknowledged?: boolean | undefined;
+}
+
+/**
+ * A MongoDB replica set of three members in the memory of this process, for tests of code that uses this library. It
+ * needs no server and no driver. It knows the commands that the library sends; any other one fails with an error that
+ * names it.
+ *
+ * In virtual time, a test decides when time passes, and what it tests takes milliseconds. The same seed has the same
+ * effects in each run, if the code under test does not depend on anything else that differs between runs.
+ *
+ * @example
+ *   const set = new MemoryReplicaSet({ time: 'virtual', seed: 7 });
+ *   const locks = new LockProvider(set.db('app'));
+ *   const lock = await locks.createMutex('invoice:42').acquire();
+ *   await set.advance(30_000);
+ */
+export class MemoryReplicaSet {
+  /** The seed that repeats this run. */
+  readonly seed: number;
+  readonly #time: Time;
+  readonly #set: ReplicaSet;
+  readonly #servers: Servers;
+  readonly #history = new History();
+  readonly #clients = new Map<SimulatedProcess, SimulatedClient>();
+  readonly #deployment: Deployment;
+  #repliesToLose = 0;
+  #replyDelayMs = 0;
+
+  constructor(options?: MemoryReplicaSetOptions<MemoryReplicaSet>) {
+    const { time, seed } = parseKeys(options);
+    this.seed = parseSeed(seed, () => systemChance.number());
+    this.#time = parseTime(time, this.seed, (set) => (isSet(set) ? set.#time : undefined));
+    const chance = new SeededChance(this.seed, 'members');
+    this.#set = new ReplicaSet(this.#time, chance, SET_NAME, {
+      changed: () => {
+        for (const client of this.#clients.values()) client.membersChanged();
+      },
+      committed: (primary) => {
+        this.#history.record(primary);
+      },
+    });
+    this.#servers = new Servers(this.#set, this.#time, SET_NAME);
+    this.#deployment = {
+      setName: SET_NAME,
+      roles: () => this.#set.roles,
+      run: (address, command, answer) => {
+        this.#servers.run(address, command, answer);
+      },
+      fateOfReply: (command) => this.#fateOfReply(command),
+    };
+  }
+
+  /** The time of the set, without the moves of `skewClock`. */
+  now(): Date {
+    return new Date(Math.floor(this.#time.wallMs()));
+  }
+
+  /**
+   * A database for one more process, which has its own clients and its own network. `db.client.db(name)` is another
+   * database for the same process.
+   */
+  db(name = 'test'): Db {
+    const number = this.#clients.size + 1;
+    const seesCollections = this.#time instanceof RealTime;
+    const chance = new SeededChance(this.seed, `process ${String(number)}`, seesCollections);
+    const process = new SimulatedProcess(this.#time, chance, `simulated:${String(number)}`);
+    const client = new SimulatedClient(process, this.#deployment);
+    this.#clients.set(process, client);
+    return client.db(name) as unknown as Db;
+  }
+
+  /** Lets this much time pass: everything that falls due happens, in order. Resolves when nothing more happens. */
+  async advance(ms: number): Promise<void> {
+    await this.#time.advance(number('ms', ms, 0, MAX_MS));
+  }
+
+  /** Resolves when nothing can happen any more without time. Messages on their way arrive. */
+  async settle(): Promise<void> {
+    await this.#time.settle();
+  }
+
+  /** All members stop. Connections break, and new ones are refused. */
+  stop(): void {
+    this.#set.stop();
+    this.#servers.disconnectAll();
+  }
+
+  /** The members start again, with everything that they had. They elect a primary within 200 ms. */
+  start(): void {
+    this.#set.start();
+  }
+
+  /** The primary steps down, and another member is elected after a while. */
+  stepDown({ electionMs = DEFAULT_ELECTION_MS, losesUnacknowledged = false }: StepDownOptions = {}): void {
+    const checkedMs = number('electionMs', electionMs, 0, MAX_MS);
+    if (losesUnacknowledged) this.#set.losePrimary(checkedMs);
+    else this.#set.stepDown(checkedMs);
+  }
+
+  /** Moves the clock of the primary by so much, added to earlier moves. Another primary has its own clock. */
+  skewClock(ms: number): void {
+    const member = this.#set.primary ?? this.#set.members[0];
+    if (member !== undefined) member.skewMs += number('ms', ms, -MAX_MS, MAX_MS);
+  }
+
+  /** From now on every reply takes so much longer. 0: no longer than usual. */
+  delayReplies(ms: number): void {
+    this.#replyDelayMs = number('ms', ms, 0, MAX_MS);
+  }
+
+  /** So many of the next writes are applied and not answered. */
+  loseReplies(count: number): void {
+    this.#repliesToLose = number('count', count, 0, Number.MAX_SAFE_INTEGER);
+  }
+
+  /** All change streams that are open break. */
+  breakStreams(): void {
+    this.#servers.breakStreams();
+  }
+
+  /** The process of this database stands still: its timers do not fire, and it reads nothing of what arrives. */
+  freeze(db: Db): void {
+    this.#clientOf(db)[SURROUNDINGS].freeze();
+  }
+
+  /** The process goes on: timers that were due fire, and it reads what has arrived. */
+  thaw(db: Db): void {
+    this.#clientOf(db)[SURROUNDINGS].thaw();
+  }
+
+  /** The process of this database reaches nobody, while it goes on. */
+  cut(db: Db): void {
+    this.#clientOf(db).cut();
+  }
+
+  heal(db: Db): void {
+    this.#clientOf(db).heal();
+  }
+
+  /** All documents, as a majority has them. */
+  documents(): readonly StoredDocument[] {
+    return this.#history.documents;
+  }
+
+  /** Every version of every document that a majority has had, in order. */
+  get versions(): readonly StoredVersion[] {
+    return this.#history.versions;
+  }
+
+  /** What breaks an invariant of the locks, judged from all versions; empty if all is well. */
+  violations(): readonly Violation[] {
+    return violationsIn(this.#history.versions);
+  }
+
+  /** Ends the set: all connections are closed, and nothing happens any more. */
+  async close(): Promise<void> {
+    this.#servers.disconnectAll();
+    await Promise.all([...this.#clients.values()].map((client) => client.close()));
+    this.#time.close();
+  }
+
+  #clientOf(db: Db): SimulatedClient {
+    const { [SURROUNDINGS]: process } = db as unknown as { readonly [SURROUNDINGS]?: SimulatedProcess };
+    const client = process && this.#clients.get(process);
+    if (client === undefined) throw wrongType('db', 'a Db of this MemoryReplicaSet', db);
+    return client;
+  }
+
+  #fateOfReply({ isWrite, name }: Command): { readonly isLost: boolean; readonly delayMs: number } {
+    const isLost = isWrite && name !== 'createIndexes' && this.#repliesToLose > 0;
+    if (isLost) this.#repliesToLose -= 1;
+    return { isLost, delayMs: this.#replyDelayMs };
+  }
+}
+
+const isSet = (value: unknown): value is MemoryReplicaSet => value instanceof MemoryReplicaSet;

@@ -1,0 +1,124 @@
+// Folder `processes`: the processes of a simulation, each with its own clock, chance and network.
+
+import { systemClock } from '../../clock.js';
+import type { Clock, Timer } from '../../clock.js';
+import type { Surroundings } from '../../surroundings.js';
+import type { SeededChance } from '../time/seeded-chance.js';
+import type { Time } from '../time/time.js';
+
+/** The time that a message takes, in ms. */
+const LEAST_LATENCY_MS = 0.05;
+const MOST_LATENCY_MS = 0.4;
+
+/**
+ * One process of a simulation. It can stand still (`freeze`): then its timers do not fire and what arrives waits in its
+ * inbox. It can be cut off (`cut`): then it goes on, and its messages reach nobody.
+ */
+export class SimulatedProcess implements Surroundings {
+  readonly clock: Clock;
+  readonly processName: string;
+  readonly #time: Time;
+  readonly #chance: SeededChance;
+  #isFrozen = false;
+  #isCut = false;
+  /** What was due while the process stood still. */
+  readonly #due: (() => void)[] = [];
+  readonly #inbox: (() => void)[] = [];
+
+  constructor(time: Time, chance: SeededChance, processName: string) {
+    this.#time = time;
+    this.#chance = chance;
+    this.processName = processName;
+    this.clock = {
+      nowMs: () => time.nowMs(),
+      wallMs: () => time.wallMs(),
+      at: (atMs, fire) => this.#at(atMs, fire),
+      afterTurn: (fire) => time.afterTurn(fire),
+      atEndOfTurn: (fire) => {
+        systemClock.atEndOfTurn(fire);
+      },
+      chance,
+    };
+  }
+
+  get isFrozen(): boolean {
+    return this.#isFrozen;
+  }
+
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  freeze(): void {
+    this.#isFrozen = true;
+  }
+
+  /** The timers that were due fire first, and then the process reads what has arrived. */
+  thaw(): void {
+    this.#isFrozen = false;
+    for (const backlog of [this.#due, this.#inbox]) {
+      for (const each of backlog.splice(0)) {
+        this.#time.deliverAt(this.#time.nowMs(), this.#whenAwake(backlog, each));
+      }
+    }
+  }
+
+  cut(): void {
+    this.#isCut = true;
+  }
+
+  heal(): void {
+    this.#isCut = false;
+  }
+
+  /** Sends a message to a member. A process that stands still sends it when it goes on. */
+  send(arrive: () => void): void {
+    this.#whenAwake(this.#inbox, () => {
+      this.#time.deliverAt(this.#time.nowMs() + this.#latencyMs(), this.#unlessCut(arrive));
+    })();
+  }
+
+  /**
+   * Delivers a message of a member to this process.
+   *
+   * @param delayMs - Added to the time that the message takes. Virtual time does not pass by itself for a delay.
+   */
+  receive(arrive: () => void, delayMs = 0): void {
+    const deliver = this.#unlessCut(this.#whenAwake(this.#inbox, arrive));
+    const atMs = this.#time.nowMs() + this.#latencyMs() + delayMs;
+    if (delayMs > 0) this.#time.at(atMs, deliver);
+    else this.#time.deliverAt(atMs, deliver);
+  }
+
+  #latencyMs(): number {
+    return this.#chance.between(LEAST_LATENCY_MS, MOST_LATENCY_MS);
+  }
+
+  #at(atMs: number, fire: () => void): Timer {
+    let isCancelled = false;
+    const ring = (): void => {
+      if (!isCancelled) fire();
+    };
+    const timer = this.#time.at(atMs, this.#whenAwake(this.#due, ring));
+    return {
+      cancel: () => {
+        isCancelled = true;
+        timer.cancel();
+      },
+    };
+  }
+
+  #unlessCut(arrive: () => void): () => void {
+    return () => {
+      if (!this.#isCut) arrive();
+    };
+  }
+
+  /** While the process stands still, it puts off what it would do. */
+  #whenAwake(backlog: (() => void)[], run: () => void): () => void {
+    return () => {
+      if (this.#isFrozen) backlog.push(run);
+      else run();
+    };
+  }
+}

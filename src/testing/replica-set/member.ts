@@ -1,0 +1,116 @@
+import type { Time } from '../time/time.js';
+import { Documents } from './documents.js';
+import { apply, undo } from './oplog.js';
+import type { Change, Entry } from './oplog.js';
+
+export type Role = 'primary' | 'secondary' | 'down';
+
+/** A caller that waits until a majority has the first `length` entries. */
+interface MajorityWait {
+  readonly length: number;
+  readonly done: (isDurable: boolean) => void;
+}
+
+/**
+ * One member of the replica set: its oplog, and its documents in two states, the latest one and the one that a majority
+ * has.
+ */
+export class Member {
+  readonly address: string;
+  readonly latest: Documents = new Documents();
+  readonly committed: Documents = new Documents();
+  readonly #time: Time;
+  readonly #oplog: Entry[] = [];
+  /** How many entries a majority has, as far as this member knows. */
+  #committedLength = 0;
+  #waits: MajorityWait[] = [];
+  readonly #onCommitted = new Set<() => void>();
+  role: Role = 'secondary';
+  /** The highest term that this member knows of. */
+  term = 0;
+  /** By how much its clock is ahead of the true time. */
+  skewMs = 0;
+
+  constructor(address: string, time: Time) {
+    this.address = address;
+    this.#time = time;
+  }
+
+  /** The time of this member's clock, in whole ms, as the server counts. */
+  get nowMs(): number {
+    return Math.floor(this.#time.wallMs() + this.skewMs);
+  }
+
+  get length(): number {
+    return this.#oplog.length;
+  }
+
+  get committedLength(): number {
+    return this.#committedLength;
+  }
+
+  get lastTerm(): number {
+    return this.#oplog.at(-1)?.term ?? 0;
+  }
+
+  entryAt(index: number): Entry | undefined {
+    return this.#oplog[index];
+  }
+
+  /** Only for a primary. */
+  append(change: Change): void {
+    const entry = { term: this.term, wallMs: this.nowMs, change };
+    this.#oplog.push(entry);
+    apply(entry, this.latest);
+  }
+
+  /** Makes the oplog equal to the first `length` entries of the source. Entries that the source lacks are rolled back. */
+  follow(source: Member, length: number): void {
+    let common = Math.min(length, this.length);
+    while (common > 0 && this.#oplog[common - 1] !== source.entryAt(common - 1)) common -= 1;
+    if (common < this.length && common < length) this.#rollBackTo(common);
+    for (let index = this.length; index < length; index += 1) {
+      const entry = source.entryAt(index);
+      if (entry === undefined) return;
+      this.#oplog.push(entry);
+      apply(entry, this.latest);
+    }
+  }
+
+  #rollBackTo(length: number): void {
+    if (length < this.#committedLength) throw new Error('an entry that a majority has is never rolled back');
+    for (const entry of this.#oplog.splice(length).reverse()) undo(entry, this.latest);
+  }
+
+  /** Learns that a majority has the first `length` entries. */
+  commit(length: number): void {
+    const reached = Math.min(length, this.length);
+    if (reached <= this.#committedLength) return;
+    for (const entry of this.#oplog.slice(this.#committedLength, reached)) apply(entry, this.committed);
+    this.#committedLength = reached;
+    const waits = this.#waits;
+    this.#waits = waits.filter((wait) => wait.length > reached);
+    for (const wait of waits) if (wait.length <= reached) wait.done(true);
+    for (const notify of [...this.#onCommitted]) notify();
+  }
+
+  /** Calls back when a majority has everything that this member has now, or when this member steps down before that. */
+  whenDurable(done: (isDurable: boolean) => void): void {
+    if (this.#committedLength >= this.length) done(true);
+    else this.#waits.push({ length: this.length, done });
+  }
+
+  /** Calls back whenever a majority has more entries. Returns a function to unsubscribe. */
+  onCommitted(notify: () => void): () => void {
+    this.#onCommitted.add(notify);
+    return () => this.#onCommitted.delete(notify);
+  }
+
+  /** Is not primary any more. The callers that wait for a majority learn that they wait in vain. */
+  leaveOffice(role: 'secondary' | 'down'): void {
+    this.role = role;
+    const waits = this.#waits;
+    this.#waits = [];
+    for (const { done } of waits) done(false);
+  }
+}

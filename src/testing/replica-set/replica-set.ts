@@ -1,0 +1,198 @@
+// Folder `replica-set`: three members with an oplog each, their elections, and what a majority of them has.
+
+import type { SeededChance } from '../time/seeded-chance.js';
+import type { Time } from '../time/time.js';
+import { Member } from './member.js';
+import type { Role } from './member.js';
+
+const MEMBERS = 3;
+const MAJORITY = 2;
+
+/** The time that a message between two members takes, in ms. */
+const LEAST_LATENCY_MS = 0.05;
+const MOST_LATENCY_MS = 0.3;
+
+/** How long a primary that was cut off believes to be primary after the next one was elected, in ms. */
+const LEAST_STALE_MS = 50;
+const MOST_STALE_MS = 400;
+
+/** The time from the start of the members to the election, in ms. */
+const START_ELECTION_MS = 200;
+
+export interface ReplicaSetListener {
+  /** A member was elected, has stepped down, was stopped or was started. */
+  changed(): void;
+  /** A majority has more entries. */
+  committed(primary: Member): void;
+}
+
+/**
+ * Three members. The primary appends entries to its oplog, and the other members copy them. An entry is durable when a
+ * majority has it. An election gives the office to the member with the newest oplog among those that reach a majority,
+ * so that durable entries stay.
+ */
+export class ReplicaSet {
+  readonly members: readonly Member[];
+  readonly #time: Time;
+  readonly #chance: SeededChance;
+  readonly #listener: ReplicaSetListener;
+  /** How many entries of the primary each member has confirmed in this term. */
+  readonly #confirmed = new Map<Member, number>();
+  /** Per pair of members, when the last message arrives: messages do not overtake each other. */
+  readonly #lastArrivals = new Map<string, number>();
+  /** The members that reach no other member. */
+  readonly #isolated = new Set<Member>();
+  #term = 0;
+  #primary: Member | undefined;
+  /** Counts elections and what makes a planned one obsolete. */
+  #plans = 0;
+
+  constructor(time: Time, chance: SeededChance, name: string, listener: ReplicaSetListener) {
+    this.#time = time;
+    this.#chance = chance;
+    this.#listener = listener;
+    this.members = Array.from({ length: MEMBERS }, (_, index) => new Member(`${name}-${index}:27017`, time));
+    this.#elect();
+  }
+
+  /** The member that the majority has elected; `undefined` while there is none. */
+  get primary(): Member | undefined {
+    return this.#primary;
+  }
+
+  /** The members by their addresses. Only the member that was elected last is shown as primary. */
+  get roles(): ReadonlyMap<string, Role> {
+    const newest = Math.max(...this.members.map(({ role, term }) => (role === 'primary' ? term : 0)));
+    return new Map(
+      this.members.map(({ address, role, term }) => [
+        address,
+        role === 'primary' && term < newest ? 'secondary' : role,
+      ]),
+    );
+  }
+
+  member(address: string): Member | undefined {
+    return this.members.find((member) => member.address === address);
+  }
+
+  /** Sends what the primary has appended to the other members. A primary that is isolated reaches none. */
+  replicate(from: Member): void {
+    if (from !== this.#primary || this.#isolated.has(from)) return;
+    const { length, term } = from;
+    for (const to of this.members) {
+      if (to === from || to.role === 'down') continue;
+      this.#send(from, to, () => {
+        if (to.term > term || to.role === 'down') return;
+        to.term = term;
+        if (to.role === 'primary') to.leaveOffice('secondary');
+        to.follow(from, length);
+        to.commit(Math.min(from.committedLength, length));
+        this.#send(to, from, () => {
+          this.#onConfirmed(from, to, length, term);
+        });
+      });
+    }
+  }
+
+  #onConfirmed(primary: Member, member: Member, length: number, term: number): void {
+    if (primary !== this.#primary || primary.term !== term) return;
+    this.#confirmed.set(member, Math.max(length, this.#confirmed.get(member) ?? 0));
+    const lengths = [primary.length, ...this.#confirmed.values()].sort((a, b) => b - a);
+    const durable = lengths[MAJORITY - 1] ?? 0;
+    // Only an entry of its own term tells the primary that no other member can be elected without it.
+    if (durable <= primary.committedLength || primary.entryAt(durable - 1)?.term !== term) return;
+    primary.commit(durable);
+    this.#listener.committed(primary);
+    for (const to of this.members) {
+      if (to === primary) continue;
+      this.#send(primary, to, () => {
+        if (to.term === term) to.commit(durable);
+      });
+    }
+  }
+
+  /** The primary gives up its office, and its oplog reaches the other members before the election. */
+  stepDown(electionMs: number): void {
+    const old = this.#primary;
+    if (old === undefined) return;
+    this.#primary = undefined;
+    old.leaveOffice('secondary');
+    this.#listener.changed();
+    this.#electIn(electionMs);
+  }
+
+  /**
+   * The primary is cut off from the other members, and goes on as a primary until it hears of the next one. Everything
+   * that no majority has is rolled back then.
+   */
+  losePrimary(electionMs: number): void {
+    const old = this.#primary;
+    if (old === undefined) return;
+    this.#primary = undefined;
+    this.#isolated.add(old);
+    this.#electIn(electionMs);
+    const staleMs = electionMs + this.#chance.between(LEAST_STALE_MS, MOST_STALE_MS);
+    const plan = this.#plans;
+    this.#time.at(this.#time.nowMs() + staleMs, () => {
+      this.#isolated.delete(old);
+      if (old.role !== 'primary' || plan !== this.#plans) return;
+      old.leaveOffice('secondary');
+      if (this.#primary !== undefined) this.replicate(this.#primary);
+      this.#listener.changed();
+    });
+  }
+
+  /** All members stop. What is in their oplogs stays. */
+  stop(): void {
+    this.#plans += 1;
+    this.#primary = undefined;
+    this.#isolated.clear();
+    for (const member of this.members) member.leaveOffice('down');
+    this.#listener.changed();
+  }
+
+  start(): void {
+    for (const member of this.members) if (member.role === 'down') member.role = 'secondary';
+    this.#listener.changed();
+    if (this.#primary === undefined) this.#electIn(START_ELECTION_MS);
+  }
+
+  #electIn(delayMs: number): void {
+    const plan = (this.#plans += 1);
+    this.#time.at(this.#time.nowMs() + delayMs, () => {
+      if (plan === this.#plans) this.#elect();
+    });
+  }
+
+  #elect(): void {
+    const voters = this.members.filter((member) => member.role !== 'down' && !this.#isolated.has(member));
+    if (voters.length < MAJORITY) return;
+    const [first, ...others] = voters;
+    let winner = first as Member;
+    for (const other of others) if (isNewer(other, winner)) winner = other;
+    this.#term += 1;
+    this.#primary = winner;
+    winner.role = 'primary';
+    winner.term = this.#term;
+    this.#confirmed.clear();
+    winner.append({ type: 'new-term' });
+    this.replicate(winner);
+    this.#listener.changed();
+  }
+
+  #send(from: Member, to: Member, arrive: () => void): void {
+    if (this.#isolated.has(from) || this.#isolated.has(to)) return;
+    const link = `${from.address} ${to.address}`;
+    const latencyMs = this.#chance.between(LEAST_LATENCY_MS, MOST_LATENCY_MS);
+    const atMs = Math.max(this.#time.nowMs() + latencyMs, this.#lastArrivals.get(link) ?? 0);
+    this.#lastArrivals.set(link, atMs);
+    this.#time.deliverAt(atMs, () => {
+      const isLost = this.#isolated.has(from) || this.#isolated.has(to);
+      if (!isLost && from.role !== 'down' && to.role !== 'down') arrive();
+    });
+  }
+}
+
+/** The newer oplog has the later last term, or is longer. Of two equal ones the first member wins. */
+const isNewer = (a: Member, b: Member): boolean =>
+  a.lastTerm > b.lastTerm || (a.lastTerm === b.lastTerm && a.length > b.length);

@@ -1,0 +1,26 @@
+/** What a member answers to one command. */
+export type Reply =
+  | { readonly type: 'answer'; readonly document: Answer }
+  | {
+      readonly type: 'failure';
+      readonly code: number;
+      readonly codeName: string;
+      readonly message: string;
+      readonly details?: Answer;
+    }
+  /** The connection was closed, so it is not known whether the command was applied. */
+  | { readonly type: 'disconnected'; readonly message: string }
+  /** The simulation cannot run the command. */
+  | { readonly type: 'not-simulated'; readonly error: Error };
+
+export type Answer = Readonly<Record<string, unknown>>;
+
+export const answered = (document: Answer): Reply => ({ type: 'answer', document: { ...document, ok: 1 } });
+
+export const failed = (code: number, codeName: string, message: string, details?: Answer): Reply => ({
+  type: 'failure',
+  code,
+  codeName,
+  message,
+  ...(details === undefined ? {} : { details }),
+});

@@ -1,0 +1,59 @@
+/** Something that happens at an instant. */
+export interface Happening {
+  readonly atMs: number;
+  /** The order of those that happen at the same instant. */
+  readonly order: number;
+  /** Whether virtual time goes on by itself until it has happened. */
+  readonly isMessage: boolean;
+  readonly happen: () => void;
+  /** Whether it has happened or was cancelled. */
+  isOver: boolean;
+}
+
+const isBefore = (a: Happening, b: Happening): boolean =>
+  a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
+
+/** A priority queue: a binary heap with the earliest happening at its root. */
+export class EventQueue {
+  readonly #heap: Happening[] = [];
+
+  add(happening: Happening): void {
+    const heap = this.#heap;
+    let index = heap.push(happening) - 1;
+    while (index > 0) {
+      const parentIndex = (index - 1) >> 1;
+      const parent = heap[parentIndex];
+      if (parent === undefined || !isBefore(happening, parent)) break;
+      heap[index] = parent;
+      index = parentIndex;
+    }
+    heap[index] = happening;
+  }
+
+  /** The earliest happening that is not over. */
+  get first(): Happening | undefined {
+    while (this.#heap[0]?.isOver === true) this.removeFirst();
+    return this.#heap[0];
+  }
+
+  removeFirst(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    let index = 0;
+    for (;;) {
+      const child = this.#earlierChild(index);
+      const earlier = heap[child];
+      if (earlier === undefined || !isBefore(earlier, last)) break;
+      heap[index] = earlier;
+      index = child;
+    }
+    heap[index] = last;
+  }
+
+  #earlierChild(index: number): number {
+    const left = 2 * index + 1;
+    const [a, b] = [this.#heap[left], this.#heap[left + 1]];
+    return a !== undefined && b !== undefined && isBefore(b, a) ? left + 1 : left;
+  }
+}

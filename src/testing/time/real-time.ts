@@ -1,0 +1,60 @@
+import { sleepUntil, systemClock } from '../../clock.js';
+import type { Timer } from '../../clock.js';
+import type { Time } from './time.js';
+import { turnOfEventLoop } from './turns.js';
+
+/** The time of the real process. */
+export class RealTime implements Time {
+  #messages = 0;
+  #isClosed = false;
+
+  nowMs(): number {
+    return systemClock.nowMs();
+  }
+
+  wallMs(): number {
+    return systemClock.wallMs();
+  }
+
+  at(atMs: number, fire: () => void): Timer {
+    return systemClock.at(atMs, () => {
+      if (!this.#isClosed) fire();
+    });
+  }
+
+  deliverAt(atMs: number, deliver: () => void): Timer {
+    this.#messages += 1;
+    let isPending = true;
+    const end = (): void => {
+      if (isPending) this.#messages -= 1;
+      isPending = false;
+    };
+    const timer = this.at(atMs, () => {
+      end();
+      deliver();
+    });
+    return {
+      cancel: () => {
+        end();
+        timer.cancel();
+      },
+    };
+  }
+
+  afterTurn(fire: () => void): Timer {
+    return systemClock.afterTurn(fire);
+  }
+
+  async advance(ms: number): Promise<void> {
+    await sleepUntil(systemClock, systemClock.nowMs() + ms);
+  }
+
+  async settle(): Promise<void> {
+    do await turnOfEventLoop();
+    while (this.#messages > 0 && !this.#isClosed);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+}

@@ -1,0 +1,23 @@
+// Folder `time`: the time of a simulation, virtual or real, and the random numbers of its seed.
+
+import type { Timer } from '../../clock.js';
+
+/** The time that all processes and members of a simulation share. */
+export interface Time {
+  /** Milliseconds of the monotonic clock. */
+  nowMs(): number;
+  /** Milliseconds of the wall clock. */
+  wallMs(): number;
+  /** Calls `fire` when `nowMs()` has reached `atMs`. */
+  at(atMs: number, fire: () => void): Timer;
+  /** As `at`, for a message on its way. Virtual time goes on by itself until the message has arrived. */
+  deliverAt(atMs: number, deliver: () => void): Timer;
+  /** Calls `fire` after the present turn of the event loop and everything that its promises lead to. */
+  afterTurn(fire: () => void): Timer;
+  /** Lets this much time pass. */
+  advance(ms: number): Promise<void>;
+  /** Resolves when nothing can happen any more without time. */
+  settle(): Promise<void>;
+  /** Nothing happens any more. */
+  close(): void;
+}

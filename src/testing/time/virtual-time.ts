@@ -1,0 +1,140 @@
+import type { Timer } from '../../clock.js';
+import { EventQueue } from './event-queue.js';
+import type { Happening } from './event-queue.js';
+import type { Time } from './time.js';
+import { turnOfEventLoop } from './turns.js';
+
+/** A caller that waits until virtual time has come this far and nothing more happens. */
+interface Goal {
+  readonly untilMs: number;
+  readonly reached: () => void;
+}
+
+/**
+ * Time that passes only when `advance` is called, and for the short time that a message takes. One happening follows
+ * the other, in the order of their instants. Before each of them, all promises are settled, so the same happenings have
+ * the same effects in each run.
+ */
+export class VirtualTime implements Time {
+  readonly #epochMs: number;
+  readonly #queue = new EventQueue();
+  readonly #turns: { fire: (() => void) | undefined }[] = [];
+  #goals: Goal[] = [];
+  #nowMs = 1_000;
+  #count = 0;
+  #messages = 0;
+  #isRunning = false;
+  #isClosed = false;
+
+  /** @param epochMs - The wall clock at the beginning. */
+  constructor(epochMs: number) {
+    this.#epochMs = epochMs;
+  }
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  wallMs(): number {
+    return this.#epochMs + this.#nowMs;
+  }
+
+  at(atMs: number, fire: () => void): Timer {
+    const timer = this.#add(atMs, fire, false);
+    if (atMs <= this.#nowMs) void this.#run();
+    return timer;
+  }
+
+  deliverAt(atMs: number, deliver: () => void): Timer {
+    const timer = this.#add(atMs, deliver, true);
+    void this.#run();
+    return timer;
+  }
+
+  afterTurn(fire: () => void): Timer {
+    const turn: { fire: (() => void) | undefined } = { fire };
+    this.#turns.push(turn);
+    void this.#run();
+    return { cancel: () => (turn.fire = undefined) };
+  }
+
+  async advance(ms: number): Promise<void> {
+    await this.#reach(this.#nowMs + ms);
+  }
+
+  async settle(): Promise<void> {
+    await this.#reach(-Infinity);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    void this.#run();
+  }
+
+  #add(atMs: number, happen: () => void, isMessage: boolean): Timer {
+    const order = (this.#count += 1);
+    const happening: Happening = { atMs, order, isMessage, happen, isOver: false };
+    this.#queue.add(happening);
+    if (isMessage) this.#messages += 1;
+    return {
+      cancel: () => {
+        this.#end(happening);
+      },
+    };
+  }
+
+  #end(happening: Happening): void {
+    if (happening.isMessage && !happening.isOver) this.#messages -= 1;
+    happening.isOver = true;
+  }
+
+  async #reach(untilMs: number): Promise<void> {
+    await new Promise<void>((reached) => {
+      this.#goals.push({ untilMs, reached });
+      void this.#run();
+    });
+  }
+
+  /** Lets happen what is due, until there is no goal and no message left. One run serves all callers. */
+  async #run(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    do await this.#drain();
+    while (this.#step());
+    this.#isRunning = false;
+  }
+
+  /** Settles all promises, and everything that was put off to the end of a turn. */
+  async #drain(): Promise<void> {
+    for (;;) {
+      await turnOfEventLoop();
+      const turn = this.#turns.shift();
+      if (turn === undefined) return;
+      turn.fire?.();
+    }
+  }
+
+  /** Lets the next thing happen, or tells the callers whose goals are reached. Returns false if there is neither. */
+  #step(): boolean {
+    const { first } = this.#queue;
+    const untilMs = Math.max(...this.#goals.map((goal) => goal.untilMs));
+    if (first !== undefined && !this.#isClosed && this.#mayHappen(first, untilMs)) {
+      this.#end(first);
+      this.#queue.removeFirst();
+      this.#nowMs = Math.max(this.#nowMs, first.atMs);
+      first.happen();
+      return true;
+    }
+    if (this.#goals.length === 0) return false;
+    this.#nowMs = Math.max(this.#nowMs, untilMs);
+    const goals = this.#goals;
+    this.#goals = [];
+    for (const { reached } of goals) reached();
+    return true;
+  }
+
+  /** While a caller advances to an instant, nothing happens after that instant, so that the instant is exact. */
+  #mayHappen({ atMs }: Happening, untilMs: number): boolean {
+    return atMs <= Math.max(untilMs, this.#nowMs) || (untilMs === -Infinity && this.#messages > 0);
+  }
+}
