@@ -1,7 +1,7 @@
 import { defineConfig } from 'tsup';
 
 export default defineConfig({
-  entry: { index: 'src/index.ts', quorum: 'src/quorum/index.ts' },
+  entry: { index: 'src/index.ts', quorum: 'src/quorum/index.ts', testing: 'src/testing/index.ts' },
   format: 'esm',
   target: 'node20',
   tsconfig: 'tsconfig.build.json',

@@ -1,7 +1,7 @@
 import { MongoClient } from 'mongodb';
 import type { Collection, Document } from 'mongodb';
 
-import { versionOf } from '../judge/lock-version.js';
+import { versionOf } from '../../src/testing/judge/lock-version.js';
 import { eventually, pause } from '../../lab/patience.js';
 import { readCounters } from '../judge/leak-checker.js';
 import type { Counters } from '../judge/leak-checker.js';

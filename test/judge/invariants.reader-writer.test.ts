@@ -4,7 +4,7 @@ import type { Lease, Mode } from '../../src/protocol/lock-document.js';
 import { judge } from './invariants.js';
 import { lease, nowMs, update, version, waiting } from './judged-updates.js';
 import type { Case, Queue } from './judged-updates.js';
-import type { Version } from './lock-version.js';
+import type { Version } from '../../src/testing/judge/lock-version.js';
 import { cancel, enqueue, exchange, leave } from '../model/documents/operations.js';
 
 const inMode = (mode: Mode): { mode: Mode } => ({ mode });

@@ -5,7 +5,7 @@ import type { Operation } from '../../src/protocol/operation.js';
 import { judge } from './invariants.js';
 import { lease, nowMs, update, version, waiting } from './judged-updates.js';
 import type { Case, Queue } from './judged-updates.js';
-import type { Version } from './lock-version.js';
+import type { Version } from '../../src/testing/judge/lock-version.js';
 import { enqueue, leave, resize } from '../model/documents/operations.js';
 
 const toLimit = (limit: number): Operation => resize(limit, new Date(nowMs));

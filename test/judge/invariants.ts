@@ -1,8 +1,8 @@
 import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
 import type { Exchange, Operation } from '../../src/protocol/operation.js';
-import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from './legality.js';
+import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from '../../src/testing/judge/legality.js';
 import { heirWaiting, mayOvertake, mayHaveMadeRoom } from './successions.js';
-import { lastTokenOf, overlapIn, reservedBy } from './token-blocks.js';
+import { lastTokenOf, overlapIn, reservedBy } from '../../src/testing/judge/token-blocks.js';
 import type { Update } from './update.js';
 
 /**

@@ -1,7 +1,7 @@
 import type { Lease, LockKind, Waiter } from '../../src/protocol/lock-document.js';
 import type { Operation } from '../../src/protocol/operation.js';
 import type { Update } from './update.js';
-import type { Version } from './lock-version.js';
+import type { Version } from '../../src/testing/judge/lock-version.js';
 
 /** Hand-written updates for tests of the judge of updates. */
 

@@ -1,6 +1,6 @@
 import type { Document, MongoClient } from 'mongodb';
 
-import { versionOf } from './lock-version.js';
+import { versionOf } from '../../src/testing/judge/lock-version.js';
 import type { History } from '../faults/history.js';
 import type { Violation } from '../faults/verdict.js';
 

@@ -1,16 +1,16 @@
 import type { Document } from 'mongodb';
 
 import type { Mode } from '../../src/protocol/lock-document.js';
-import { versionOf } from './lock-version.js';
-import type { Version } from './lock-version.js';
-import { hasToken, lastTokenOf } from './token-blocks.js';
+import { versionOf } from '../../src/testing/judge/lock-version.js';
+import type { Version } from '../../src/testing/judge/lock-version.js';
+import { hasToken, lastTokenOf } from '../../src/testing/judge/token-blocks.js';
 import type { History } from '../faults/history.js';
 import type { Violation } from '../faults/verdict.js';
 import { replay } from './oplog-replay.js';
 import type { Oplog } from './oplog-replay.js';
 import type { Change } from './oplog-entry.js';
-import { givenIn, wrongIn } from './version-rules.js';
-import type { Step } from './version-rules.js';
+import { givenIn, wrongIn } from '../../src/testing/judge/version-rules.js';
+import type { Step } from '../../src/testing/judge/version-rules.js';
 
 /** A lease with a new token, by a grant or by a change of mode, and with those that it reserves. */
 export interface Grant {

@@ -3,7 +3,7 @@ import type { Db, Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { LockProvider } from '../../src/index.js';
-import { versionOf } from './lock-version.js';
+import { versionOf } from '../../src/testing/judge/lock-version.js';
 import { startReplicaSet } from '../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../lab/mongo-server/start.js';
 import { rejection } from '../../lab/patience.js';

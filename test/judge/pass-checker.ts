@@ -1,9 +1,9 @@
 import type { History, WorkerLine } from '../faults/history.js';
 import type { Violation } from '../faults/verdict.js';
-import { versionOf } from './lock-version.js';
+import { versionOf } from '../../src/testing/judge/lock-version.js';
 import type { Grant } from './oplog-checker.js';
 import type { Change } from './oplog-entry.js';
-import { hasToken } from './token-blocks.js';
+import { hasToken } from '../../src/testing/judge/token-blocks.js';
 
 const CHECKER = 'passes';
 

@@ -1,9 +1,9 @@
 import type { Document } from 'mongodb';
 
 import { readWake, gaveBackLease } from '../../src/protocol/wake.js';
-import { versionOf } from './lock-version.js';
-import type { Version } from './lock-version.js';
-import { hasToken } from './token-blocks.js';
+import { versionOf } from '../../src/testing/judge/lock-version.js';
+import type { Version } from '../../src/testing/judge/lock-version.js';
+import { hasToken } from '../../src/testing/judge/token-blocks.js';
 import type { Change } from './oplog-entry.js';
 import type { Grant } from './oplog-checker.js';
 import type { History, WorkerLine } from '../faults/history.js';

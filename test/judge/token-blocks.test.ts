@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { hasToken, lastTokenOf, overlapIn } from './token-blocks.js';
+import { hasToken, lastTokenOf, overlapIn } from '../../src/testing/judge/token-blocks.js';
 
 describe('blocks of tokens', () => {
   it('begin with the token of the lease, and include the tokens that it reserves', () => {

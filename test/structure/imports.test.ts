@@ -25,6 +25,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'protocol',
   ],
   fencing: ['lease'],
+  testing: ['protocol'],
   quorum: ['engine', 'primitives', 'lease', 'store', 'protocol'],
   provider: ['engine', 'schedule', 'election', 'admin', 'primitives', 'lease', 'store', 'protocol'],
   schedule: ['election', 'lease', 'store', 'protocol'],

@@ -60,7 +60,7 @@ function declarationOf({ name, from }: Exported): string {
 }
 
 it('the public API matches public-api.txt; a change of it belongs in the changelog', async () => {
-  const parts = ['index.ts', 'quorum/index.ts'].map((entry) => {
+  const parts = ['index.ts', 'quorum/index.ts', 'testing/index.ts'].map((entry) => {
     const exported = [...exportsOf(entry)].sort((a, b) => (a.name < b.name ? -1 : 1));
     expect(exported.length).toBeGreaterThan(4);
     return [`// ${entry}`, ...exported.map(declarationOf)].join('\n\n');

@@ -1,4 +1,3 @@
-import type { Timer } from '../../clock.js';
 import type { Member } from '../replica-set/member.js';
 import type { Namespace } from '../replica-set/documents.js';
 import { answered, failed } from '../replica-set/reply.js';
@@ -44,18 +43,17 @@ class ChangeCursor {
       respond(this.#answer(events, batch));
       return;
     }
-    let timer: Timer | undefined;
     const unsubscribe = this.#member.onCommitted(() => {
       const found = this.#take();
       if (found.length > 0) this.#end?.(this.#answer(found, batch));
     });
     this.#end = (reply) => {
       this.#end = undefined;
-      timer?.cancel();
+      timer.cancel();
       unsubscribe();
       respond(reply ?? this.#answer([], batch));
     };
-    timer = this.#time.at(this.#time.nowMs() + awaitMs, () => this.#end?.());
+    const timer = this.#time.at(this.#time.nowMs() + awaitMs, () => this.#end?.());
   }
 
   /** Fails the request that waits, if there is one. */

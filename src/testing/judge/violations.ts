@@ -1,16 +1,81 @@
-import type { StoredVersion } from './history.js';
+import { LOCK_KINDS } from '../../protocol/lock-document.js';
+import type { StoredDocument, StoredVersion } from './history.js';
+import { versionOf } from './lock-version.js';
+import { lastTokenOf } from './token-blocks.js';
+import { wrongIn } from './version-rules.js';
+import type { Invariant, Step } from './version-rules.js';
 
 /** What breaks an invariant. */
 export interface Violation {
-  /** The number of the invariant in docs/protocol.md, such as `S1`. */
-  readonly invariant: string;
+  /** The number of the invariant in docs/protocol.md. */
+  readonly invariant: Invariant;
+  /** `database.collection` */
   readonly namespace: string;
   readonly id: unknown;
-  /** The index of the version in `versions`. */
+  /** The position of the version in `versions`. */
   readonly version: number;
   readonly what: string;
 }
 
-export function violationsIn(versions: readonly StoredVersion[]): readonly Violation[] {
-  return versions.length > 0 ? [] : [];
+/** What is known of one lock. */
+interface Judged {
+  /** The newest version; `null`: there is no document. */
+  document: StoredDocument | null;
+  /** The highest token so far, also while there is no document: tokens rise for ever. */
+  lastToken: number;
 }
+
+/** Judges every version of every lock document alone, and by the version before it. */
+export function violationsIn(versions: readonly StoredVersion[]): readonly Violation[] {
+  const locks = new Map<string, Judged>();
+  return versions.flatMap((version, index) => {
+    const { namespace, id, document } = version;
+    const key = `${namespace} ${String(id)}`;
+    const judged = locks.get(key) ?? { document: null, lastToken: 0 };
+    if (!locks.has(key) && !isLock(document)) return [];
+    locks.set(key, judged);
+    return [...judge(judged, version)].map(({ invariant, what }) => {
+      return { invariant, namespace, id, version: index, what };
+    });
+  });
+}
+
+const isLock = (document: StoredDocument | null): boolean =>
+  document !== null && LOCK_KINDS.some((kind) => kind === document['kind']) && 'queue' in document;
+
+function* judge(
+  judged: Judged,
+  { document, at }: StoredVersion,
+): Iterable<Pick<Violation, 'invariant' | 'what'>> {
+  const { document: before, lastToken } = judged;
+  judged.document = document;
+  if (document === null) {
+    yield* judgeVanished(before, at);
+    return;
+  }
+  if (!isLock(document)) {
+    judged.document = null;
+    yield { invariant: 'S1', what: 'it is not a lock document any more' };
+    return;
+  }
+  const step: Step = {
+    ...{ before: versionOf(before), after: versionOf(document), wake: String(document['wake']) },
+    ...{ overBeforeMs: at.getTime(), lastToken },
+    purgeAtMs: { before: purgeAtMs(before), after: purgeAtMs(document) },
+  };
+  yield* wrongIn(step);
+  const tokens = step.after.leases.map(lastTokenOf);
+  judged.lastToken = Math.max(lastToken, step.after.fence, ...tokens);
+}
+
+/** The purge deletes only documents without a live lease. */
+function* judgeVanished(
+  before: StoredDocument | null,
+  at: Date,
+): Iterable<Pick<Violation, 'invariant' | 'what'>> {
+  for (const { id, expiresAt } of versionOf(before).leases) {
+    if (expiresAt > at) yield { invariant: 'S5', what: `the document vanishes with the lease ${id} in it` };
+  }
+}
+
+const purgeAtMs = (document: StoredDocument | null): number => Number(document?.['purgeAt'] ?? 0);

@@ -166,10 +166,9 @@ export class ReplicaSet {
 
   #elect(): void {
     const voters = this.members.filter((member) => member.role !== 'down' && !this.#isolated.has(member));
-    if (voters.length < MAJORITY) return;
     const [first, ...others] = voters;
-    let winner = first as Member;
-    for (const other of others) if (isNewer(other, winner)) winner = other;
+    if (first === undefined || voters.length < MAJORITY) return;
+    const winner = others.reduce((best, other) => (isNewer(other, best) ? other : best), first);
     this.#term += 1;
     this.#primary = winner;
     winner.role = 'primary';

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { KINDS } from '../../model/documents/lock-kinds.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import { ask, enqueue, evict, exchange, leave, tryOnce } from '../../model/documents/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));

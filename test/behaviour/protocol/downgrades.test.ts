@@ -5,7 +5,7 @@ import type { Operation } from '../../../src/protocol/operation.js';
 import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { MUTEX, SEMAPHORE } from '../../model/documents/lock-kinds.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import { enqueue, exchange, leave } from '../../model/documents/operations.js';
 import {
   lockAfter,

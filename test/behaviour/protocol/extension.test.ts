@@ -5,7 +5,7 @@ import { pollProjection, readPoll } from '../../../src/protocol/pipeline/polls.j
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import { transition } from '../../../src/protocol/pipeline/transition.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import {
   ALL_SEATS,
   ELECTION,

@@ -11,7 +11,7 @@ import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-sea
 import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { KINDS_BY_LEASE_FIELDS } from '../../model/documents/lock-kinds.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import {
   NONCE,
   ask,

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import { NONCE, ask, cancel, enqueue, evict, extend, leave } from '../../model/documents/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 import type { Operation, Request } from '../../../src/protocol/operation.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { MUTEX, READER_WRITER, SEMAPHORE } from '../../model/documents/lock-kinds.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import { cancel, enqueue, exchange, extend, leave, resize } from '../../model/documents/operations.js';
 
 const WAITERS = 500;

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import {
   DAY_MS,
   LEASE_MS,

@@ -6,7 +6,7 @@ import { transition } from '../../../src/protocol/pipeline/transition.js';
 import type { Operation } from '../../../src/protocol/operation.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import { ask, cancel, enqueue, evict, extend, leave, tryOnce } from '../../model/documents/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));

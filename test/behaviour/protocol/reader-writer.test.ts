@@ -4,7 +4,7 @@ import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-sea
 import { fateOf, refusalOf } from '../../../src/protocol/replies/reply.js';
 import type { Mode } from '../../../src/protocol/lock-document.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import { cancel, enqueue, evict, leave, requestOf, tryOnce } from '../../model/documents/operations.js';
 import {
   lockAfter,

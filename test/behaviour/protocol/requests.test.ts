@@ -4,7 +4,7 @@ import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
 import { fateOf, refusalOf } from '../../../src/protocol/replies/reply.js';
 import type { Operation, Request } from '../../../src/protocol/operation.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import { cancel, enqueue, leave, tryOnce } from '../../model/documents/operations.js';
 import { eventually } from '../../../lab/patience.js';
 

@@ -6,7 +6,7 @@ import { fateOf, refusalOf } from '../../../src/protocol/replies/reply.js';
 import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import {
   ask,
   cancel,

@@ -6,9 +6,9 @@ import type { Request } from '../../../src/protocol/operation.js';
 import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import { ask, cancel, enqueue, evict, extend, leave, tryOnce } from '../../model/documents/operations.js';
-import { lastTokenOf, overlapIn } from '../../judge/token-blocks.js';
+import { lastTokenOf, overlapIn } from '../../../src/testing/judge/token-blocks.js';
 import { eventually } from '../../../lab/patience.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));

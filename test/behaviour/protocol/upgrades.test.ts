@@ -3,7 +3,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
 import { fateOf } from '../../../src/protocol/replies/reply.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import { ask, evict, exchange, extend, leave, tryOnce } from '../../model/documents/operations.js';
 import {
   lockAfter,

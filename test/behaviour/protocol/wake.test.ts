@@ -5,7 +5,7 @@ import { transition } from '../../../src/protocol/pipeline/transition.js';
 import { OTHERS_WAIT, gaveBackLease, readWake, readWakeWord } from '../../../src/protocol/wake.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import {
   NONCE,
   ask,

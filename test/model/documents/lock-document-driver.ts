@@ -16,7 +16,7 @@ import type { Entering, FastPath, FastPathAnswer } from '../../../src/protocol/p
 import { mayCreate, transition } from '../../../src/protocol/pipeline/transition.js';
 import { judged, verdictProjection } from '../../../src/protocol/pipeline/verdict.js';
 import { ALL_SEATS } from './lock-kinds.js';
-import { fieldOf } from '../../judge/lock-version.js';
+import { fieldOf } from '../../../src/testing/judge/lock-version.js';
 
 /** A stored lock document, with values of any type. */
 export type StoredDocument = Readonly<Record<string, unknown>> & { readonly _id: string };

@@ -1,6 +1,6 @@
 import type { Operation, Request } from '../../../src/protocol/operation.js';
 import type { LockDocumentDriver, StoredDocument } from './lock-document-driver.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import { enqueue } from './operations.js';
 
 /** Shorthands for tests of the document of a reader-writer lock. */

@@ -3,7 +3,7 @@ import type { Lease, LockKind } from '../../../src/protocol/lock-document.js';
 import type { Exchange, HandOver, Request, Resize } from '../../../src/protocol/operation.js';
 import { newcomersIn } from '../../judge/invariants.js';
 import type { Update } from '../../judge/update.js';
-import { permitsOf } from '../../judge/legality.js';
+import { permitsOf } from '../../../src/testing/judge/legality.js';
 import type { Refusal } from '../reference/model-document.js';
 
 /** An update, with what several happenings need to know of it. */

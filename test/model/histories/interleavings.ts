@@ -1,6 +1,6 @@
 import type { Lease, Waiter } from '../../../src/protocol/lock-document.js';
 import { judge } from '../../judge/invariants.js';
-import { versionOf } from '../../judge/lock-version.js';
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import { omit } from '../reference/model-draft.js';
 import { toStored } from '../reference/model-views.js';
 import { settle } from './planned-operation.js';

@@ -9,7 +9,7 @@ import { isNamed, judge, setsLimit } from '../../judge/invariants.js';
 import { DeposedTerms } from './deposed-terms.js';
 import type { LockDocumentDriver, StoredDocument } from '../documents/lock-document-driver.js';
 import type { TestedKind } from '../documents/lock-kinds.js';
-import { fieldOf, versionOf } from '../../judge/lock-version.js';
+import { fieldOf, versionOf } from '../../../src/testing/judge/lock-version.js';
 import { compareReply, compareStored } from './model-comparison.js';
 import { toStored } from '../reference/model-views.js';
 import { otherKind, withLongs } from '../documents/other-kind.js';

@@ -1,4 +1,4 @@
-import type { Lease, LockKind, Waiter } from '../../src/protocol/lock-document.js';
+import type { Lease, LockKind, Waiter } from '../../protocol/lock-document.js';
 import type { Version } from './lock-version.js';
 
 interface Rules {

@@ -1,8 +1,10 @@
-import type { Lease } from '../../src/protocol/lock-document.js';
+import type { Lease } from '../../protocol/lock-document.js';
 import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from './legality.js';
 import type { Version } from './lock-version.js';
 import { lastTokenOf, overlapIn } from './token-blocks.js';
-import type { Invariant } from '../faults/verdict.js';
+
+/** The invariants of docs/protocol.md that one version and the next one can break. */
+export type Invariant = 'S1' | 'S3' | 'S5' | 'L1' | 'L2' | 'L3';
 
 /** One version of a lock's document and the next one, without the operations between them. */
 export interface Step {

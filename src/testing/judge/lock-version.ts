@@ -1,4 +1,4 @@
-import type { Lease, LockKind, Waiter } from '../../src/protocol/lock-document.js';
+import type { Lease, LockKind, Waiter } from '../../protocol/lock-document.js';
 
 /** What can be seen of a lock document from outside. */
 export interface Version {

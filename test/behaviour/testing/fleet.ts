@@ -1,0 +1,64 @@
+import type { Db } from 'mongodb';
+import { sleepUntil } from '../../../src/clock.js';
+import { LockProvider } from '../../../src/index.js';
+import { surroundingsOf } from '../../../src/surroundings.js';
+import { MemoryReplicaSet } from '../../../src/testing/index.js';
+
+/** One process of a fleet. */
+export interface Member {
+  readonly db: Db;
+  readonly locks: LockProvider;
+  /** Lets virtual time pass for this process. */
+  sleep(ms: number): Promise<void>;
+}
+
+/** Three processes that use one set in virtual time. */
+export class Fleet {
+  readonly set: MemoryReplicaSet;
+  readonly members: readonly Member[];
+
+  constructor(seed: number, leaseMs = 10_000) {
+    this.set = new MemoryReplicaSet({ time: 'virtual', seed });
+    this.members = [1, 2, 3].map(() => {
+      const db = this.set.db('app');
+      const { clock } = surroundingsOf(db);
+      const locks = new LockProvider(db, { leaseMs });
+      for (const event of ['storeError', 'lost', 'wakeups'] as const) locks.on(event, () => undefined);
+      return { db, locks, sleep: (ms) => sleepUntil(clock, clock.nowMs() + ms) };
+    });
+  }
+
+  /** Runs the work so often in each process. Work that fails is tried again. */
+  async work(rounds: number, work: (member: Member) => Promise<void>): Promise<void> {
+    await Promise.all(
+      this.members.map(async (member) => {
+        for (let done = 0; done < rounds;) {
+          const isDone = await work(member).then(
+            () => true,
+            () => false,
+          );
+          if (isDone) done += 1;
+          else await member.sleep(100);
+        }
+      }),
+    );
+  }
+
+  /** Lets time pass until the promise settles, at most so long. */
+  async until<T>(promise: Promise<T>, mostMs = 300_000): Promise<T> {
+    let isOver = false;
+    promise.then(
+      () => (isOver = true),
+      () => (isOver = true),
+    );
+    await this.set.settle();
+    for (let ms = 0; !isOver && ms < mostMs; ms += 250) await this.set.advance(250);
+    if (!isOver) throw new Error(`not settled after ${mostMs} ms of virtual time (seed ${this.set.seed})`);
+    return await promise;
+  }
+
+  async close(): Promise<void> {
+    await this.until(Promise.all(this.members.map(({ locks }) => locks.close({ drainMs: 0 }))));
+    await this.set.close();
+  }
+}
