@@ -68,7 +68,7 @@ describe.each(FAULTS)('under $what, in virtual time', ({ begin, end }) => {
 });
 
 describe('a cron job, in virtual time', () => {
-  it('runs at midnight of each day, also a month later', async () => {
+  it('runs at midnight of each day, also a week later', async () => {
     fleet = new Fleet(23, 3_600_000);
     const { set } = fleet;
     const runs: string[] = [];
@@ -77,7 +77,7 @@ describe('a cron job, in virtual time', () => {
       run: ({ firedAt }) => void runs.push(firedAt.toISOString().slice(10)),
     });
     await fleet.until(job.start());
-    for (let day = 0; day < 30; day += 1) await set.advance(86_400_000);
-    expect(runs).toEqual(Array.from({ length: 30 }, () => 'T00:00:00.000Z'));
+    for (let day = 0; day < 7; day += 1) await set.advance(86_400_000);
+    expect(runs).toEqual(Array.from({ length: 7 }, () => 'T00:00:00.000Z'));
   });
 });

@@ -36,11 +36,11 @@ class Room {
   most = 0;
   entered = 0;
 
-  async stay({ sleep }: Member): Promise<void> {
+  async stay(member: Member): Promise<void> {
     this.inside += 1;
     this.entered += 1;
     this.most = Math.max(this.most, this.inside);
-    await sleep(HOLD_MS);
+    await member.sleep(HOLD_MS);
     this.inside -= 1;
   }
 }

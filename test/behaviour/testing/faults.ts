@@ -4,8 +4,8 @@ import type { MemoryReplicaSet } from '../../../src/testing/index.js';
 /** What befalls the first process or the whole set. */
 export interface Fault {
   readonly what: string;
-  begin(set: MemoryReplicaSet, db: Db): void;
-  end?(set: MemoryReplicaSet, db: Db): void;
+  readonly begin: (set: MemoryReplicaSet, db: Db) => void;
+  readonly end?: (set: MemoryReplicaSet, db: Db) => void;
 }
 
 export const FAULTS: readonly Fault[] = [

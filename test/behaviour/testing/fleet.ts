@@ -12,6 +12,23 @@ export interface Member {
   sleep(ms: number): Promise<void>;
 }
 
+/** Lets time pass until the promise settles, at most so long. */
+export async function untilSettled<T>(
+  set: MemoryReplicaSet,
+  promise: Promise<T>,
+  mostMs = 300_000,
+): Promise<T> {
+  const progress = { isOver: false };
+  const end = (): void => {
+    progress.isOver = true;
+  };
+  promise.then(end, end);
+  await set.settle();
+  for (let ms = 0; !progress.isOver && ms < mostMs; ms += 250) await set.advance(250);
+  if (!progress.isOver) throw new Error(`not settled after ${mostMs} ms of virtual time (seed ${set.seed})`);
+  return await promise;
+}
+
 /** Three processes that use one set in virtual time. */
 export class Fleet {
   readonly set: MemoryReplicaSet;
@@ -46,15 +63,7 @@ export class Fleet {
 
   /** Lets time pass until the promise settles, at most so long. */
   async until<T>(promise: Promise<T>, mostMs = 300_000): Promise<T> {
-    let isOver = false;
-    promise.then(
-      () => (isOver = true),
-      () => (isOver = true),
-    );
-    await this.set.settle();
-    for (let ms = 0; !isOver && ms < mostMs; ms += 250) await this.set.advance(250);
-    if (!isOver) throw new Error(`not settled after ${mostMs} ms of virtual time (seed ${this.set.seed})`);
-    return await promise;
+    return await untilSettled(this.set, promise, mostMs);
   }
 
   async close(): Promise<void> {

@@ -5,6 +5,7 @@ import { QuorumLockProvider } from '../../../src/quorum/index.js';
 import { surroundingsOf } from '../../../src/surroundings.js';
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { FAULTS } from './faults.js';
+import { untilSettled } from './fleet.js';
 
 let sets: readonly MemoryReplicaSet[] = [];
 let providers: readonly QuorumLockProvider[] = [];
@@ -28,17 +29,10 @@ function processes(): readonly { readonly dbs: readonly Db[]; readonly locks: Qu
   return made;
 }
 
-async function until<T>(time: MemoryReplicaSet, promise: Promise<T>): Promise<T> {
-  let isOver = false;
-  void promise.finally(() => (isOver = true));
-  for (let steps = 0; !isOver && steps < 1_000; steps += 1) await time.advance(250);
-  return await promise;
-}
-
 afterEach(async () => {
   const [time] = sets;
   if (time === undefined) return;
-  await until(time, Promise.all(providers.map((each) => each.close({ drainMs: 0 }))));
+  await untilSettled(time, Promise.all(providers.map((each) => each.close({ drainMs: 0 }))));
   for (const set of [...sets].reverse()) await set.close();
 });
 
@@ -69,7 +63,7 @@ describe.each(FAULTS)('a quorum under $what in one deployment, in virtual time',
     begin(faulty, db);
     await time.advance(15_000);
     end?.(faulty, db);
-    await until(time, working);
+    await untilSettled(time, working);
     expect(entered).toBe(16);
     for (const set of sets) expect(set.violations()).toEqual([]);
   });

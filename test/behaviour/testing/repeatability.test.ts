@@ -19,15 +19,16 @@ async function traceOf(seed: number): Promise<Trace> {
     hash.update(`${set.now().toISOString()} ${JSON.stringify(what)}\n`);
   };
   for (const [index, { locks }] of members.entries()) {
-    locks.on('acquired', (event) => note(index, 'acquired', event));
-    locks.on('released', (event) => note(index, 'released', event));
-    locks.on('lost', ({ lockName, id }) => note(index, 'lost', lockName, id));
-    locks.on('storeError', ({ during, error }) => note(index, during, String(error)));
+    locks.on('acquired', (event) => { note(index, 'acquired', event); });
+    locks.on('released', (event) => { note(index, 'released', event); });
+    locks.on('lost', ({ lockName, id }) => { note(index, 'lost', lockName, id); });
+    locks.on('storeError', ({ during, error }) => { note(index, during, String(error)); });
   }
-  const working = fleet.work(15, async ({ db, locks, sleep }) => {
+  const working = fleet.work(15, async (member) => {
+    const { db, locks } = member;
     const { chance } = surroundingsOf(db).clock;
     const name = chance.number() < 0.5 ? 'a' : 'b';
-    await locks.createMutex(name, { keepMs: 500 }).use(() => sleep(400 * chance.number()));
+    await locks.createMutex(name, { keepMs: 500 }).use(() => member.sleep(400 * chance.number()));
   });
   const [first, second] = members;
   if (first === undefined || second === undefined) throw new Error('no process');
