@@ -1,0 +1,102 @@
+import { isArray } from './bson-value.js';
+import type { DateValue, DocumentValue, Value } from './bson-value.js';
+import { ServerError } from './server-error.js';
+
+/** What an expression is evaluated against. */
+export interface Environment {
+  root: DocumentValue;
+  readonly now: DateValue;
+  /** The values of the variables, at the positions that their scopes name. */
+  readonly slots: (Value | undefined)[];
+}
+
+/** One compiled expression. `undefined`: the value is missing. */
+export type Evaluation = (at: Environment) => Value | undefined;
+
+/** The variables that an expression sees. */
+export class Scope {
+  readonly #name: string;
+  readonly #outer: Scope | undefined;
+  /** The position of the variable in `slots`. */
+  readonly slot: number;
+
+  private constructor(name: string, slot: number, outer: Scope | undefined) {
+    this.#name = name;
+    this.slot = slot;
+    this.#outer = outer;
+  }
+
+  static readonly EMPTY: Scope = new Scope('', -1, undefined);
+
+  with(name: string): Scope {
+    return new Scope(name, this.slot + 1, this);
+  }
+
+  find(name: string): number | undefined {
+    if (this.#name === name) return this.slot;
+    return this.#outer?.find(name);
+  }
+}
+
+export type Compile = (expression: Value, scope: Scope) => Evaluation;
+
+/** Compiles one operator with its argument. */
+export type OperatorCompiler = (argument: Value, scope: Scope, compile: Compile) => Evaluation;
+
+export type Operators = Readonly<Record<string, OperatorCompiler>>;
+
+export const operandsOf = (argument: Value): readonly Value[] => (isArray(argument) ? argument : [argument]);
+
+/** An operator with this number of operands at least and at most. */
+export const withOperands =
+  (
+    operator: string,
+    least: number,
+    most: number,
+    make: (operands: readonly Evaluation[]) => Evaluation,
+  ): OperatorCompiler =>
+  (argument, scope, compile) => {
+    const operands = operandsOf(argument);
+    if (operands.length < least || operands.length > most) {
+      const code = least === most ? 16_020 : 28_667;
+      const count = least === most ? String(least) : `${least} to ${most}`;
+      throw new ServerError(code, `Expression ${operator} takes ${count} arguments`);
+    }
+    return make(operands.map((operand) => compile(operand, scope)));
+  };
+
+/** An operator with one operand. */
+export const unary = (
+  operator: string,
+  compute: (value: Value | undefined) => Value | undefined,
+): OperatorCompiler =>
+  withOperands(
+    operator,
+    1,
+    1,
+    ([operand = MISSING]) =>
+      (at) =>
+        compute(operand(at)),
+  );
+
+/** An operator with two operands. */
+export const binary = (
+  operator: string,
+  compute: (a: Value | undefined, b: Value | undefined) => Value | undefined,
+): OperatorCompiler =>
+  withOperands(
+    operator,
+    2,
+    2,
+    ([a = MISSING, b = MISSING]) =>
+      (at) =>
+        compute(a(at), b(at)),
+  );
+
+/** An operator with any number of operands. */
+export const variadic = (
+  operator: string,
+  make: (operands: readonly Evaluation[]) => Evaluation,
+): OperatorCompiler => withOperands(operator, 0, Infinity, make);
+
+export const MISSING: Evaluation = () => undefined;

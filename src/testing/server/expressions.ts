@@ -1,0 +1,97 @@
+import { DateValue, isArray, isDocument } from './bson-value.js';
+import type { ArrayValue, DocumentValue, Value } from './bson-value.js';
+import { Scope } from './compiler.js';
+import type { Environment, Evaluation, OperatorCompiler } from './compiler.js';
+import { checkName, compilePath } from './field-paths.js';
+import { ACCUMULATION } from './operators/accumulation.js';
+import { ARITHMETIC } from './operators/arithmetic.js';
+import { ARRAYS } from './operators/arrays.js';
+import { CONVERSION } from './operators/conversion.js';
+import { ITERATION } from './operators/iteration.js';
+import { LOGIC } from './operators/logic.js';
+import { OBJECTS } from './operators/objects.js';
+import { SETS } from './operators/sets.js';
+import { STRINGS } from './operators/strings.js';
+import { NotSimulatedError, ServerError } from './server-error.js';
+
+/** What the variables of the server stand for. `$$ROOT` and `$$CURRENT` are the document. */
+export interface Variables {
+  /** `$$NOW`, in ms. */
+  readonly nowMs: number;
+}
+
+const OPERATORS: ReadonlyMap<string, OperatorCompiler> = new Map(
+  [ACCUMULATION, ARITHMETIC, ARRAYS, CONVERSION, ITERATION, LOGIC, OBJECTS, SETS, STRINGS].flatMap((group) =>
+    Object.entries(group),
+  ),
+);
+
+/** The names of all operators that can be evaluated. */
+export const EXPRESSION_OPERATORS: readonly string[] = [...OPERATORS.keys()].sort();
+
+/** Compiles an expression into closures. The server reports most mistakes in an expression before it evaluates any. */
+export function compile(expression: Value, scope: Scope = Scope.EMPTY): Evaluation {
+  if (typeof expression === 'string') {
+    return expression.startsWith('$') ? compilePath(expression, scope) : () => expression;
+  }
+  if (isArray(expression)) return compileArray(expression, scope);
+  if (isDocument(expression)) return compileObject(expression, scope);
+  return () => expression;
+}
+
+function compileArray(expressions: ArrayValue, scope: Scope): Evaluation {
+  const elements = expressions.map((each) => compile(each, scope));
+  return (at) => elements.map((element) => element(at) ?? null);
+}
+
+function compileObject(expression: DocumentValue, scope: Scope): Evaluation {
+  for (const [name, argument] of expression) {
+    if (!name.startsWith('$')) break;
+    if (expression.size !== 1) {
+      throw new ServerError(15_983, 'An object representing an expression must have exactly one field');
+    }
+    const operator = OPERATORS.get(name);
+    if (operator === undefined) throw new NotSimulatedError(`the operator ${name}`);
+    return operator(argument, scope, compile);
+  }
+  return compileFields(expression, scope);
+}
+
+function compileFields(expression: DocumentValue, scope: Scope): Evaluation {
+  const fields: (readonly [string, Evaluation])[] = [];
+  for (const [name, value] of expression) {
+    checkName(name);
+    if (name.includes('.')) throw new ServerError(16_412, "FieldPath field names may not contain '.'.");
+    fields.push([name, compile(value, scope)]);
+  }
+  return (at) => {
+    const document = new Map<string, Value>();
+    for (const [name, evaluation] of fields) {
+      const value = evaluation(at);
+      if (value !== undefined) document.set(name, value);
+    }
+    return document;
+  };
+}
+
+export const environmentOf = (root: DocumentValue, nowMs: number): Environment => ({
+  root,
+  now: new DateValue(BigInt(nowMs)),
+  slots: [],
+});
+
+const compiled = new WeakMap<object, Evaluation>();
+
+/** Evaluates an expression. `undefined`: the value is missing. */
+export function evaluate(expression: Value, root: DocumentValue, { nowMs }: Variables): Value | undefined {
+  return compiledOnce(expression)(environmentOf(root, nowMs));
+}
+
+function compiledOnce(expression: Value): Evaluation {
+  if (typeof expression !== 'object' || expression === null) return compile(expression);
+  const known = compiled.get(expression);
+  if (known !== undefined) return known;
+  const evaluation = compile(expression);
+  compiled.set(expression, evaluation);
+  return evaluation;
+}

@@ -1,0 +1,15 @@
+import type { DocumentValue, Value } from '../bson-value.js';
+import { ServerError } from '../server-error.js';
+
+/** The named arguments of an operator. Any other name fails with this code. */
+export function fieldsOf(
+  operator: string,
+  argument: DocumentValue,
+  names: readonly string[],
+  code: number,
+): ReadonlyMap<string, Value> {
+  for (const name of argument.keys()) {
+    if (!names.includes(name)) throw new ServerError(code, `Unrecognized parameter to ${operator}: ${name}`);
+  }
+  return argument;
+}

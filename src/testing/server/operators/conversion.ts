@@ -1,0 +1,166 @@
+import {
+  DateValue,
+  Decimal,
+  Double,
+  MAX_INT,
+  MIN_INT,
+  OtherValue,
+  isDocument,
+  isLong,
+  isNullish,
+  isNumber,
+  isTrue,
+  typeNameOf,
+} from '../bson-value.js';
+import type { Value } from '../bson-value.js';
+import { unary } from '../compiler.js';
+import type { OperatorCompiler, Operators } from '../compiler.js';
+import { doubleOf, truncated } from '../decimal.js';
+import { NotSimulatedError, ServerError } from '../server-error.js';
+import { fieldsOf } from './arguments.js';
+
+const CONVERSION_FAILURE = 241;
+
+const failure = (value: Value, to: string): ServerError =>
+  new ServerError(CONVERSION_FAILURE, `Failed to convert ${typeNameOf(value)} to ${to} in $convert`);
+
+type Conversion = (value: Value) => Value;
+
+const toLong: Conversion = (value) => {
+  const exact = integerOf(value, 'long');
+  if (!isLong(exact)) throw failure(value, 'long');
+  return exact;
+};
+
+const toInt: Conversion = (value) => {
+  if (value instanceof DateValue) throw failure(value, 'int');
+  const exact = integerOf(value, 'int');
+  if (exact < BigInt(MIN_INT) || exact > BigInt(MAX_INT)) throw failure(value, 'int');
+  return Number(exact);
+};
+
+function integerOf(value: Value, to: string): bigint {
+  if (typeof value === 'number' || typeof value === 'bigint') return BigInt(value);
+  if (typeof value === 'boolean') return value ? 1n : 0n;
+  if (value instanceof DateValue) return value.ms;
+  if (value instanceof Double && Number.isFinite(value.value)) return BigInt(Math.trunc(value.value));
+  if (typeof value === 'string' && /^[-+]?\d+$/.test(value)) return BigInt(value.replace('+', ''));
+  const whole = value instanceof Decimal ? truncated(value) : undefined;
+  if (whole === undefined) throw failure(value, to);
+  return whole;
+}
+
+const toDouble: Conversion = (value) => {
+  if (typeof value === 'number' || typeof value === 'bigint') return new Double(Number(value));
+  if (value instanceof Double) return value;
+  if (typeof value === 'boolean') return new Double(value ? 1 : 0);
+  if (value instanceof DateValue) return new Double(Number(value.ms));
+  if (value instanceof Decimal) {
+    const converted = doubleOf(value);
+    if (value.kind === 'finite' && !Number.isFinite(converted)) throw failure(value, 'double');
+    return new Double(converted);
+  }
+  const isText = typeof value === 'string' && /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(value);
+  if (!isText || !Number.isFinite(Number(value))) throw failure(value, 'double');
+  return new Double(Number(value));
+};
+
+const toDate: Conversion = (value) => {
+  if (value instanceof DateValue) return value;
+  if (typeof value === 'bigint') return new DateValue(value);
+  const isMs = value instanceof Double || value instanceof Decimal;
+  if (!isMs) {
+    if (typeof value === 'string' || value instanceof OtherValue)
+      throw new NotSimulatedError('this conversion to a date');
+    throw failure(value, 'date');
+  }
+  const exact = integerOf(value, 'date');
+  if (!isLong(exact)) throw failure(value, 'date');
+  return new DateValue(exact);
+};
+
+const toText: Conversion = (value) => {
+  if (typeof value === 'string') return value;
+  if (typeof value !== 'object') return String(value);
+  if (value instanceof Double) return doubleText(value.value);
+  if (value instanceof DateValue) return dateText(value);
+  if (value instanceof OtherValue && value.type === 'objectId') return String(value.parts[0]);
+  if (value instanceof Decimal) throw new NotSimulatedError('the text of a decimal');
+  throw failure(value, 'string');
+};
+
+const DIGITS = 6;
+
+/** The server writes six digits. */
+function doubleText(value: number): string {
+  if (!Number.isFinite(value)) return String(value);
+  if (Object.is(value, -0)) return '-0';
+  const [digits = '', exponent = '0'] = value.toExponential(DIGITS - 1).split('e');
+  const power = Number(exponent);
+  if (power >= -4 && power < DIGITS) return String(Number(value.toPrecision(DIGITS)));
+  const sign = power < 0 ? '-' : '+';
+  return `${String(Number(digits))}e${sign}${String(Math.abs(power)).padStart(2, '0')}`;
+}
+
+function dateText({ ms }: DateValue): string {
+  const date = new Date(Number(ms));
+  const year = date.getUTCFullYear();
+  if (!(year >= 0 && year <= 9_999)) throw new NotSimulatedError('the text of a date out of range');
+  return date.toISOString();
+}
+
+const CONVERSIONS: Readonly<Record<string, Conversion>> = {
+  bool: isTrue,
+  date: toDate,
+  double: toDouble,
+  int: toInt,
+  long: toLong,
+  string: toText,
+};
+
+function conversionTo(type: Value): Conversion {
+  const conversion = typeof type === 'string' ? CONVERSIONS[type] : undefined;
+  if (conversion === undefined) throw new NotSimulatedError('this target of $convert');
+  return conversion;
+}
+
+const convert: OperatorCompiler = (argument, scope, compile) => {
+  if (!isDocument(argument)) throw new ServerError(9, '$convert expects an object of named arguments');
+  const given = fieldsOf('$convert', argument, ['input', 'to', 'onError', 'onNull'], 9);
+  const [input, to] = [given.get('input'), given.get('to')];
+  if (input === undefined) throw new ServerError(9, "Missing 'input' parameter to $convert");
+  if (to === undefined) throw new ServerError(9, "Missing 'to' parameter to $convert");
+  const [onError, onNull] = [given.get('onError'), given.get('onNull')];
+  const source = compile(input, scope);
+  const conversion = conversionTo(to);
+  const otherwise = onError === undefined ? undefined : compile(onError, scope);
+  const ofNull = onNull === undefined ? undefined : compile(onNull, scope);
+  return (at) => {
+    const value = source(at);
+    if (isNullish(value)) return ofNull === undefined ? null : ofNull(at);
+    try {
+      return conversion(value);
+    } catch (error) {
+      const isFailure = error instanceof ServerError && error.code === CONVERSION_FAILURE;
+      if (!isFailure || otherwise === undefined) throw error;
+      return otherwise(at);
+    }
+  };
+};
+
+const conversion = (operator: string, type: string): OperatorCompiler => {
+  const convertTo = conversionTo(type);
+  return unary(operator, (value) => (isNullish(value) ? null : convertTo(value)));
+};
+
+export const CONVERSION: Operators = {
+  $type: unary('$type', typeNameOf),
+  $isNumber: unary('$isNumber', isNumber),
+  $convert: convert,
+  $toBool: conversion('$toBool', 'bool'),
+  $toDate: conversion('$toDate', 'date'),
+  $toDouble: conversion('$toDouble', 'double'),
+  $toInt: conversion('$toInt', 'int'),
+  $toLong: conversion('$toLong', 'long'),
+  $toString: conversion('$toString', 'string'),
+};

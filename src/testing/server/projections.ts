@@ -1,0 +1,105 @@
+import { Decimal, Double, isArray, isDocument } from './bson-value.js';
+import type { DocumentValue, Value } from './bson-value.js';
+import type { Environment } from './compiler.js';
+import { compile, environmentOf } from './expressions.js';
+import { FieldTree, compacted } from './field-tree.js';
+import { NotSimulatedError, ServerError } from './server-error.js';
+
+type Projection = (document: DocumentValue, at: Environment) => DocumentValue;
+
+const projections = new WeakMap<object, Projection>();
+
+/** The part of a document that `find` and `findAndModify` show for these fields. */
+export function project(document: DocumentValue, fields: DocumentValue, nowMs: number): DocumentValue {
+  let projection = projections.get(fields);
+  if (projection === undefined) projections.set(fields, (projection = compileFind(fields)));
+  return compacted(projection(document, environmentOf(document, nowMs)));
+}
+
+/** A projection of `find` may also cut an array: `{ field: { $slice: count } }`. */
+function compileFind(fields: DocumentValue): Projection {
+  const cuts: (readonly [string, number])[] = [];
+  const others = new Map<string, Value>();
+  for (const [path, value] of fields) {
+    const count = sliceOf(path, value);
+    if (count === undefined) others.set(path, value);
+    else {
+      if (path.includes('.')) throw new NotSimulatedError('$slice of a field within another one');
+      cuts.push([path, count]);
+    }
+  }
+  if (cuts.length === 0) return others.size === 0 ? (document) => document : compileProjection(others);
+  if (!hasInclusion(others)) throw new NotSimulatedError('$slice without fields that are included');
+  for (const [path] of cuts) others.set(path, 1);
+  const projection = compileProjection(others);
+  return (document, at) => cut(projection(document, at), cuts);
+}
+
+function sliceOf(path: string, value: Value): number | undefined {
+  if (!isDocument(value)) return undefined;
+  if (value.has('$elemMatch') || path.endsWith('.$'))
+    throw new NotSimulatedError(`the projection of ${path}`);
+  const count = value.get('$slice');
+  return value.size === 1 && typeof count === 'number' ? count : undefined;
+}
+
+function cut(document: DocumentValue, cuts: readonly (readonly [string, number])[]): DocumentValue {
+  const fields = new Map(document);
+  for (const [path, count] of cuts) {
+    const array = fields.get(path);
+    if (isArray(array)) fields.set(path, count < 0 ? array.slice(count) : array.slice(0, count));
+  }
+  return fields;
+}
+
+const isFlag = (value: Value): boolean =>
+  typeof value === 'boolean' ||
+  typeof value === 'number' ||
+  typeof value === 'bigint' ||
+  value instanceof Double ||
+  value instanceof Decimal;
+
+const isListed = (value: Value): boolean =>
+  value instanceof Double ? value.value !== 0 : value !== false && value !== 0 && value !== 0n;
+
+const hasInclusion = (fields: DocumentValue): boolean =>
+  [...fields].some(([path, value]) => path !== '_id' && (!isFlag(value) || isListed(value)));
+
+/** What one path of a projection asks for: true to include it, false to exclude it, or an expression. */
+type Wish = readonly [path: string, value: Value];
+
+/** The wishes of a projection. An object that is no expression stands for its fields. */
+function wishesOf(fields: DocumentValue, prefix = ''): readonly Wish[] {
+  return [...fields].flatMap(([name, value]): readonly Wish[] => {
+    const path = `${prefix}${name}`;
+    if (!isDocument(value) || startsWithOperator(value)) return [[path, value]];
+    if (value.size === 0) throw new ServerError(51_270, 'An empty sub-projection is not a valid value');
+    return wishesOf(value, `${path}.`);
+  });
+}
+
+function startsWithOperator(value: DocumentValue): boolean {
+  for (const name of value.keys()) return name.startsWith('$');
+  return false;
+}
+
+/** Compiles a projection: of `find`, or of the stage `$project`. */
+export function compileProjection(fields: DocumentValue): Projection {
+  const wishes = wishesOf(fields);
+  const tree = new FieldTree();
+  const first = wishes.find(([path]) => path !== '_id') ?? wishes[0];
+  const isInclusion = first !== undefined && (!isFlag(first[1]) || isListed(first[1]));
+  for (const [path, value] of wishes) {
+    if (!isFlag(value)) {
+      if (!isInclusion)
+        throw new ServerError(31_252, `Cannot use an expression in an exclusion projection: ${path}`);
+      tree.add(path, compile(value));
+    } else if (isListed(value) === isInclusion) tree.add(path, 'listed');
+    else if (path !== '_id') {
+      throw new ServerError(isInclusion ? 31_254 : 31_253, `Cannot both include and exclude fields: ${path}`);
+    }
+  }
+  if (!isInclusion) return (document) => tree.excluding(document);
+  if (!wishes.some(([path]) => path === '_id')) tree.add('_id', 'listed');
+  return (document, at) => tree.withComputed(tree.including(document), at);
+}

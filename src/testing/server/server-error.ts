@@ -1,0 +1,37 @@
+/** The names of the codes that have one. The server names all others after their number. */
+const CODE_NAMES: Readonly<Record<number, string>> = {
+  2: 'BadValue',
+  9: 'FailedToParse',
+  14: 'TypeMismatch',
+  15: 'Overflow',
+  28: 'PathNotViable',
+  40: 'ConflictingUpdateOperators',
+  52: 'DollarPrefixedFieldName',
+  56: 'EmptyFieldName',
+  66: 'ImmutableField',
+  159: 'DurationOverflow',
+  168: 'InvalidPipelineOperator',
+  241: 'ConversionFailure',
+};
+
+/** The refusal of a server: an update, a query or a projection fails with this code on a real one, too. */
+export class ServerError extends Error {
+  readonly code: number;
+  readonly codeName: string;
+
+  constructor(code: number, message: string) {
+    super(message);
+    // The library recognizes errors of the server by the name that the driver gives them.
+    this.name = 'MongoServerError';
+    this.code = code;
+    this.codeName = CODE_NAMES[code] ?? `Location${code}`;
+  }
+}
+
+/** The simulated server cannot do this. A real server perhaps can. */
+export class NotSimulatedError extends Error {
+  constructor(what: string) {
+    super(`leasehold/testing does not simulate ${what}`);
+    this.name = 'NotSimulatedError';
+  }
+}

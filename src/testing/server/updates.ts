@@ -1,0 +1,126 @@
+import { isArray, isDocument, typeNameOf } from './bson-value.js';
+import type { DocumentValue, Value } from './bson-value.js';
+import { compareValues } from './comparison.js';
+import type { Environment } from './compiler.js';
+import { compile, environmentOf } from './expressions.js';
+import { FieldTree, compacted } from './field-tree.js';
+import { compileProjection } from './projections.js';
+import { NotSimulatedError, ServerError } from './server-error.js';
+
+export { applyOperators } from './update-operators.js';
+
+type Stage = (document: DocumentValue, at: Environment) => DocumentValue;
+
+const pipelines = new WeakMap<object, readonly Stage[]>();
+
+/** The document after an update by a pipeline. */
+export function applyPipeline(document: DocumentValue, pipeline: Value, nowMs: number): DocumentValue {
+  if (!isArray(pipeline)) throw new TypeError('a pipeline is an array');
+  let stages = pipelines.get(pipeline);
+  if (stages === undefined) pipelines.set(pipeline, (stages = pipeline.map(compileStage)));
+  const at = environmentOf(document, nowMs);
+  for (const stage of stages) at.root = stage(at.root, at);
+  return withIdOf(document, compacted(at.root));
+}
+
+/** An update neither changes nor removes the id. */
+function withIdOf(before: DocumentValue, after: DocumentValue): DocumentValue {
+  const [id, stored] = [after.get('_id'), before.get('_id')];
+  if (stored === undefined) return after;
+  if (id === undefined) return new Map([['_id', stored], ...after]);
+  if (compareValues(id, stored) === 0 && typeNameOf(id) === typeNameOf(stored)) return after;
+  throw new ServerError(66, "Performing an update on the path '_id' would modify the immutable field '_id'");
+}
+
+function compileStage(stage: Value): Stage {
+  if (!isDocument(stage) || stage.size !== 1) {
+    throw new ServerError(40_323, 'A pipeline stage specification object must contain exactly one field.');
+  }
+  for (const [name, argument] of stage) return compileNamed(name, argument);
+  throw new TypeError('a stage has a field');
+}
+
+function compileNamed(name: string, argument: Value): Stage {
+  switch (name) {
+    case '$set':
+    case '$addFields':
+      return setStage(name, argument);
+    case '$unset':
+      return unsetStage(argument);
+    case '$project':
+      if (!isDocument(argument)) throw new ServerError(15_969, '$project specification must be an object');
+      if (argument.size === 0)
+        throw new ServerError(51_272, 'projection specification must have at least one field');
+      return compileProjection(argument);
+    case '$replaceWith':
+      return replaceStage(argument);
+    case '$replaceRoot':
+      return replaceStage(newRootOf(argument));
+    default:
+      throw new NotSimulatedError(`the stage ${name}`);
+  }
+}
+
+function setStage(name: string, argument: Value): Stage {
+  if (!isDocument(argument)) throw new ServerError(40_272, `${name} specification stage must be an object`);
+  const tree = new FieldTree();
+  addComputed(tree, argument, '');
+  return (document, at) => tree.withComputed(document, at);
+}
+
+/** An object that is no expression stands for its fields. */
+function addComputed(tree: FieldTree, fields: DocumentValue, prefix: string): void {
+  for (const [name, value] of fields) {
+    const path = `${prefix}${name}`;
+    if (!isDocument(value) || isExpression(value)) tree.add(path, compile(value));
+    else if (value.size === 0) throw new ServerError(40_180, `an empty object is not a valid value: ${path}`);
+    else addComputed(tree, value, `${path}.`);
+  }
+}
+
+export function isExpression(value: DocumentValue): boolean {
+  for (const name of value.keys()) return name.startsWith('$');
+  return false;
+}
+
+function unsetStage(argument: Value): Stage {
+  const paths = isArray(argument) ? argument : [argument];
+  if (paths.length === 0)
+    throw new ServerError(
+      31_119,
+      '$unset specification must be a string or an array with at least one field',
+    );
+  const tree = new FieldTree();
+  for (const path of paths) {
+    if (typeof path !== 'string') {
+      throw new ServerError(
+        isArray(argument) ? 31_120 : 31_002,
+        '$unset specification must be a string or an array',
+      );
+    }
+    tree.add(path, 'listed');
+  }
+  return (document) => tree.excluding(document);
+}
+
+function replaceStage(expression: Value): Stage {
+  const evaluation = compile(expression);
+  return (_, at) => {
+    const document = evaluation(at);
+    if (!isDocument(document)) {
+      throw new ServerError(
+        40_228,
+        `'newRoot' expression must evaluate to an object, but got ${typeNameOf(document)}`,
+      );
+    }
+    return document;
+  };
+}
+
+function newRootOf(argument: Value): Value {
+  if (!isDocument(argument)) throw new ServerError(40_229, '$replaceRoot specification must be an object');
+  const root = argument.get('newRoot');
+  if (root === undefined) throw new ServerError(40_231, 'no newRoot specified for the $replaceRoot stage');
+  if (argument.size > 1) throw new ServerError(40_415, 'unknown field in $replaceRoot');
+  return root;
+}
