@@ -1,7 +1,8 @@
 import type { Db } from 'mongodb';
 import { systemChance } from '../chance.js';
 import { number, wrongType } from '../options/checks.js';
-import { SURROUNDINGS } from '../surroundings.js';
+import { surroundingsOf } from '../surroundings.js';
+import type { Surroundings } from '../surroundings.js';
 import { Servers } from './commands/servers.js';
 import type { Command } from './commands/command.js';
 import type { Deployment } from './driver/deployment.js';
@@ -54,7 +55,7 @@ export class MemoryReplicaSet {
   readonly #set: ReplicaSet;
   readonly #servers: Servers;
   readonly #history = new History();
-  readonly #clients = new Map<SimulatedProcess, SimulatedClient>();
+  readonly #clients = new Map<Surroundings, SimulatedClient>();
   readonly #deployment: Deployment;
   #repliesToLose = 0;
   #replyDelayMs = 0;
@@ -153,12 +154,12 @@ export class MemoryReplicaSet {
 
   /** The process of this database stands still: its timers do not fire, and it reads nothing of what arrives. */
   freeze(db: Db): void {
-    this.#clientOf(db)[SURROUNDINGS].freeze();
+    this.#clientOf(db).process.freeze();
   }
 
   /** The process goes on: timers that were due fire, and it reads what has arrived. */
   thaw(db: Db): void {
-    this.#clientOf(db)[SURROUNDINGS].thaw();
+    this.#clientOf(db).process.thaw();
   }
 
   /** The process of this database reaches nobody, while it goes on. */
@@ -193,8 +194,7 @@ export class MemoryReplicaSet {
   }
 
   #clientOf(db: Db): SimulatedClient {
-    const { [SURROUNDINGS]: process } = db as unknown as { readonly [SURROUNDINGS]?: SimulatedProcess };
-    const client = process && this.#clients.get(process);
+    const client = this.#clients.get(surroundingsOf(db));
     if (client === undefined) throw wrongType('db', 'a Db of this MemoryReplicaSet', db);
     return client;
   }

@@ -36,7 +36,6 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   lease: ['store', 'protocol'],
   store: ['protocol'],
   protocol: [],
-  testing: [],
 };
 
 /** Every layer may import these. They import only types of protocol, and constants of one file. */

@@ -1,14 +1,13 @@
 import type { Member } from '../replica-set/member.js';
 import type { Namespace } from '../replica-set/documents.js';
 import { answered, failed } from '../replica-set/reply.js';
-import type { Reply } from '../replica-set/reply.js';
+import type { Reply, Respond } from '../replica-set/reply.js';
 import { project } from '../server/projections.js';
 import { matches } from '../server/queries.js';
 import { NotSimulatedError } from '../server/server-error.js';
 import { isDocument, toDriver } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
 import type { Time } from '../time/time.js';
-import type { Respond } from './command.js';
 import { eventOf, invalidation, tokenOf } from './change-events.js';
 
 /** What a change stream selects and shows: `$match` and `$project` stages. */

@@ -2,7 +2,7 @@
 
 import type { Member } from '../replica-set/member.js';
 import type { Namespace } from '../replica-set/documents.js';
-import type { Reply } from '../replica-set/reply.js';
+import type { Respond } from '../replica-set/reply.js';
 import type { ChangeCursors } from './change-cursors.js';
 import type { PurgeIndexes } from './purge-indexes.js';
 
@@ -16,8 +16,6 @@ export interface Server {
   /** Sends new entries of the oplog to the other members. */
   replicate(): void;
 }
-
-export type Respond = (reply: Reply) => void;
 
 /** A command as it was sent. Everything in it was encoded at that moment. */
 export interface Command {

@@ -31,8 +31,8 @@ export const findAndModify: CommandReader = (given, database) => {
       const [stored] = found(latest, namespace, filter, nowMs);
       const isInserted = stored === undefined && given['upsert'] === true;
       const after = isInserted
-        ? upsert(server, namespace, filter, update)
-        : stored && change(server, namespace, stored, update);
+        ? upsert(server.member, namespace, filter, update)
+        : stored && change(server.member, namespace, stored, update);
       const shown = after === undefined ? null : fields === undefined ? after : project(after, fields, nowMs);
       const answer = {
         lastErrorObject: { n: after === undefined ? 0 : 1, updatedExisting: stored !== undefined },

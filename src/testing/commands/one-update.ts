@@ -4,7 +4,7 @@ import { applyOperators, applyPipeline } from '../server/updates.js';
 import { isArray, isDocument } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
 import { NotSimulatedError } from '../server/server-error.js';
-import type { Server } from './command.js';
+import type { Member } from '../replica-set/member.js';
 import { fieldsForUpsert } from './filters.js';
 import { DuplicateKeyError } from './duplicate-key.js';
 import { newObjectId } from './object-id.js';
@@ -26,40 +26,39 @@ export function updated(
 
 /** Updates one stored document. Returns the document after it. An update without an effect writes nothing. */
 export function change(
-  server: Server,
+  member: Member,
   namespace: Namespace,
   before: DocumentValue,
   update: Value,
 ): DocumentValue {
-  const after = updated(before, update, false, server.member.nowMs);
-  if (!isIdentical(before, after)) put(server, namespace, before, after);
+  const after = updated(before, update, false, member.nowMs);
+  if (!isIdentical(before, after)) put(member, namespace, before, after);
   return after;
 }
 
 /** Inserts the document that an upsert makes from its filter and its update. */
 export function upsert(
-  server: Server,
+  member: Member,
   namespace: Namespace,
   filter: DocumentValue,
   update: Value,
 ): DocumentValue {
-  const made = updated(fieldsForUpsert(filter), update, true, server.member.nowMs);
-  return insert(server, namespace, made);
+  const made = updated(fieldsForUpsert(filter), update, true, member.nowMs);
+  return insert(member, namespace, made);
 }
 
 /** @throws DuplicateKeyError if there is a document of this `_id`. */
-export function insert(server: Server, namespace: Namespace, given: DocumentValue): DocumentValue {
-  const id = given.get('_id') ?? newObjectId(server.member);
+export function insert(member: Member, namespace: Namespace, given: DocumentValue): DocumentValue {
+  const id = given.get('_id') ?? newObjectId(member);
   const after = new Map<string, Value>([['_id', id], ...[...given].filter(([name]) => name !== '_id')]);
-  if (server.member.latest.get(namespace, keyOf(id)) !== undefined)
-    throw new DuplicateKeyError(namespace, id);
-  put(server, namespace, undefined, after);
+  if (member.latest.get(namespace, keyOf(id)) !== undefined) throw new DuplicateKeyError(namespace, id);
+  put(member, namespace, undefined, after);
   return after;
 }
 
 /** Appends the change of one document to the oplog. */
 export function put(
-  { member }: Pick<Server, 'member'>,
+  member: Member,
   namespace: Namespace,
   before: DocumentValue | undefined,
   after: DocumentValue | undefined,

@@ -1,6 +1,6 @@
 import type { Namespace } from '../replica-set/documents.js';
+import type { Member } from '../replica-set/member.js';
 import { DateValue } from '../server/values.js';
-import type { Server } from './command.js';
 import { put } from './one-update.js';
 
 /** An index that purges a document when the date in its field, plus these seconds, has passed. */
@@ -27,17 +27,16 @@ export class PurgeIndexes {
   }
 
   /** Deletes the documents whose time has passed. */
-  purge(server: Server): void {
-    const { latest, nowMs } = server.member;
+  purge(member: Member): void {
+    const { latest, nowMs } = member;
     for (const [namespace, indexes] of this.#indexes) {
       for (const { field, afterSeconds } of indexes.values()) {
         for (const document of [...latest.in(namespace)]) {
           const date = document.get(field);
           const isOver = date instanceof DateValue && Number(date.ms) + 1_000 * afterSeconds <= nowMs;
-          if (isOver) put(server, namespace, document, undefined);
+          if (isOver) put(member, namespace, document, undefined);
         }
       }
     }
-    server.replicate();
   }
 }

@@ -1,11 +1,11 @@
 import { failed } from '../replica-set/reply.js';
-import type { Reply } from '../replica-set/reply.js';
+import type { Reply, Respond } from '../replica-set/reply.js';
 import type { Member } from '../replica-set/member.js';
 import type { ReplicaSet } from '../replica-set/replica-set.js';
 import { NotSimulatedError, ServerError } from '../server/server-error.js';
 import type { Time } from '../time/time.js';
 import { ChangeCursors } from './change-cursors.js';
-import type { Command, Respond, Server } from './command.js';
+import type { Command, Server } from './command.js';
 import { DuplicateKeyError } from './duplicate-key.js';
 import { PurgeIndexes } from './purge-indexes.js';
 
@@ -86,8 +86,10 @@ export class Servers {
     this.#time.at(this.#time.nowMs() + PURGE_EVERY_MS, () => {
       this.#isPurging = false;
       const { primary } = this.#set;
-      const server = primary && this.#servers.get(primary);
-      if (server !== undefined) this.#purgeIndexes.purge(server);
+      if (primary !== undefined) {
+        this.#purgeIndexes.purge(primary);
+        this.#set.replicate(primary);
+      }
       this.#purgeLater();
     });
   }

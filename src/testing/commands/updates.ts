@@ -49,14 +49,14 @@ function runUpdate(server: Server, namespace: Namespace, statement: Statement): 
   const { latest, nowMs } = server.member;
   const all = [...found(latest, namespace, filter, nowMs)];
   if (all.length === 0 && isUpsert) {
-    const { ...made } = { id: upsert(server, namespace, filter, statement.update).get('_id') ?? null };
+    const { ...made } = { id: upsert(server.member, namespace, filter, statement.update).get('_id') ?? null };
     return { matched: 1, modified: 0, upsertedId: made.id };
   }
   const chosen = isMulti ? all : all.slice(0, 1);
   let modified = 0;
   for (const document of chosen) {
     const { length } = server.member;
-    change(server, namespace, document, statement.update);
+    change(server.member, namespace, document, statement.update);
     if (server.member.length > length) modified += 1;
   }
   return { matched: chosen.length, modified };
@@ -69,7 +69,7 @@ export const insertCommand: CommandReader = (given, database) => {
     (each) => fromDriver(each) as DocumentValue,
   );
   return writing('insert', given, documents, (server, document) => {
-    insert(server, namespace, document);
+    insert(server.member, namespace, document);
     return { matched: 1, modified: 0 };
   });
 };
@@ -85,7 +85,7 @@ export const deleteCommand: CommandReader = (given, database) => {
   return writing('delete', given, statements, (server, { filter, isOne }) => {
     const all = [...found(server.member.latest, namespace, filter, server.member.nowMs)];
     const chosen = isOne ? all.slice(0, 1) : all;
-    for (const document of chosen) put(server, namespace, document, undefined);
+    for (const document of chosen) put(server.member, namespace, document, undefined);
     return { matched: chosen.length, modified: 0 };
   });
 };

@@ -1,5 +1,5 @@
-import type { Reply } from '../replica-set/reply.js';
-import type { Respond, Server } from './command.js';
+import type { Reply, Respond } from '../replica-set/reply.js';
+import type { Server } from './command.js';
 
 /** Answers a write: at once, or when a majority has everything that this member has. */
 export function respondToWrite(server: Server, isMajority: boolean, reply: Reply, respond: Respond): void {

@@ -1,7 +1,8 @@
 // Folder `driver`: what a process sees of the replica set, with the shapes and the errors of the MongoDB driver.
 
-import type { Command, Respond } from '../commands/command.js';
+import type { Command } from '../commands/command.js';
 import type { Role } from '../replica-set/member.js';
+import type { Respond } from '../replica-set/reply.js';
 
 /** The replica set as the driver reaches it. */
 export interface Deployment {

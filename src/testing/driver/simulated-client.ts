@@ -23,7 +23,7 @@ interface Session {
 /** The part of the driver's `MongoClient` that the library uses, for one simulated process. */
 export class SimulatedClient extends EventEmitter implements Sender {
   readonly options: object;
-  readonly [SURROUNDINGS]: SimulatedProcess;
+  readonly process: SimulatedProcess;
   /** The driver has one while it is connected. */
   topology: Topology | undefined;
   /** The client as its users see it. */
@@ -35,7 +35,8 @@ export class SimulatedClient extends EventEmitter implements Sender {
   constructor(process: SimulatedProcess, deployment: Deployment) {
     super();
     this.setMaxListeners(0);
-    this[SURROUNDINGS] = process;
+    this.process = process;
+    Object.assign(this, { [SURROUNDINGS]: process });
     this.#face = refusingOthers(this, 'MongoClient');
     const hosts = [...deployment.roles().keys()];
     this.options = { hosts, replicaSet: deployment.setName, maxPoolSize: MAX_POOL_SIZE };
@@ -46,7 +47,7 @@ export class SimulatedClient extends EventEmitter implements Sender {
   }
 
   db(name = 'test'): SimulatedDatabase {
-    return refusingOthers(new SimulatedDatabase(this.#face, this, name), 'Db');
+    return refusingOthers(new SimulatedDatabase(this.#face, this.process, this, name), 'Db');
   }
 
   connect(): Promise<this> {
@@ -82,13 +83,13 @@ export class SimulatedClient extends EventEmitter implements Sender {
 
   /** The process reaches nobody from now on. */
   cut(): void {
-    this[SURROUNDINGS].cut();
+    this.process.cut();
     if (this.topology !== undefined) this.#topology.cut();
   }
 
   /** The process reaches the members again. Its connections were given up meanwhile. */
   heal(): void {
-    this[SURROUNDINGS].heal();
+    this.process.heal();
     this.#connections.closeAll();
     if (this.topology !== undefined) this.#topology.healed();
   }

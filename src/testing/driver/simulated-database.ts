@@ -13,22 +13,17 @@ interface CommandOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The client of a database, as its users see it. */
-interface Client {
-  readonly [SURROUNDINGS]: Surroundings;
-}
-
 /** The part of the driver's `Db` that the library uses. */
 export class SimulatedDatabase {
-  readonly client: Client;
+  /** The client as its users see it. */
+  readonly client: object;
   readonly databaseName: string;
-  readonly [SURROUNDINGS]: Surroundings;
   readonly #sender: Sender;
 
-  constructor(client: Client, sender: Sender, databaseName: string) {
+  constructor(client: object, surroundings: Surroundings, sender: Sender, databaseName: string) {
     this.client = client;
     this.databaseName = databaseName;
-    this[SURROUNDINGS] = client[SURROUNDINGS];
+    Object.assign(this, { [SURROUNDINGS]: surroundings });
     this.#sender = sender;
   }
 

@@ -13,6 +13,9 @@ export type Reply =
   /** The simulation cannot run the command. */
   | { readonly type: 'not-simulated'; readonly error: Error };
 
+/** Sends the reply to one command. */
+export type Respond = (reply: Reply) => void;
+
 export type Answer = Readonly<Record<string, unknown>>;
 
 export const answered = (document: Answer): Reply => ({ type: 'answer', document: { ...document, ok: 1 } });
