@@ -61,12 +61,17 @@ export class SimulatedCollection {
     return await this.#update('updateMany', { q: filter, u: update, multi: true }, options);
   }
 
-  async insertOne(document: object): Promise<{ readonly acknowledged: boolean }> {
-    return await this.insertMany([document]);
+  async insertOne(document: object, options: Options = {}): Promise<{ readonly acknowledged: boolean }> {
+    return await this.insertMany([document], options);
   }
 
-  async insertMany(documents: readonly object[]): Promise<{ readonly acknowledged: boolean }> {
-    await this.#write({ insert: this.collectionName, documents });
+  async insertMany(
+    documents: readonly object[],
+    options: Options = {},
+  ): Promise<{ readonly acknowledged: boolean }> {
+    refuseOtherOptions('insert', options, [...EVERYWHERE, 'ordered', 'writeConcern']);
+    const { ordered = true, writeConcern } = options;
+    await this.#write({ insert: this.collectionName, documents, ordered, writeConcern });
     return { acknowledged: true };
   }
 

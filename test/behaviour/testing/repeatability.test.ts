@@ -19,10 +19,18 @@ async function traceOf(seed: number): Promise<Trace> {
     hash.update(`${set.now().toISOString()} ${JSON.stringify(what)}\n`);
   };
   for (const [index, { locks }] of members.entries()) {
-    locks.on('acquired', (event) => { note(index, 'acquired', event); });
-    locks.on('released', (event) => { note(index, 'released', event); });
-    locks.on('lost', ({ lockName, id }) => { note(index, 'lost', lockName, id); });
-    locks.on('storeError', ({ during, error }) => { note(index, during, String(error)); });
+    locks.on('acquired', (event) => {
+      note(index, 'acquired', event);
+    });
+    locks.on('released', (event) => {
+      note(index, 'released', event);
+    });
+    locks.on('lost', ({ lockName, id }) => {
+      note(index, 'lost', lockName, id);
+    });
+    locks.on('storeError', ({ during, error }) => {
+      note(index, during, String(error));
+    });
   }
   const working = fleet.work(15, async (member) => {
     const { db, locks } = member;
