@@ -8,8 +8,10 @@ import { NotSimulatedError } from '../../../src/testing/server/server-error.js';
 import { applyOperators, applyPipeline } from '../../../src/testing/server/updates.js';
 import { fromDriver } from '../../../src/testing/server/values.js';
 import type { DocumentValue } from '../../../src/testing/server/values.js';
+import { atClock } from './clock-literals.js';
 import { wordsOf } from './real-server.js';
 import type { Outcome, RealServer } from './real-server.js';
+import { textOf } from './value-text.js';
 
 /** One update that both servers run. */
 export interface Case {
@@ -48,32 +50,74 @@ export interface Tally {
   readonly differences: readonly string[];
 }
 
-/** Runs each case on both servers, and describes each difference. */
-export async function compareUpdates(server: RealServer, cases: readonly Case[]): Promise<Tally> {
-  const named = cases.map(({ document, update }, index) => ({ name: `n${index}`, document, update }));
-  await server.store(named.map(({ name, document }) => ({ _id: name, ...document })));
-  const before = await server.all();
-  const { nowMs, outcomes } = await server.update(named);
-  const differences: string[] = [];
-  let [notSimulated, failed] = [0, 0];
-  for (const [index, { name, update, document }] of named.entries()) {
-    const real = outcomes[index];
-    const stored = before.get(name);
-    if (real === undefined || stored === undefined) throw new Error(`no outcome of ${name}`);
-    const own = simulated(() => updated(stored, update, false, nowMs));
-    if (own === undefined) notSimulated += 1;
-    else if (wordsOf(own) !== wordsOf(real)) differences.push(difference(document, update, real, own));
-    if ('code' in real) failed += 1;
-  }
-  return { compared: cases.length - notSimulated, notSimulated, failed, differences };
+const NOTHING: Tally = { compared: 0, notSimulated: 0, failed: 0, differences: [] };
+
+export const together = (tallies: readonly Tally[]): Tally =>
+  tallies.reduce(
+    (sum, { compared, notSimulated, failed, differences }) => ({
+      compared: sum.compared + compared,
+      notSimulated: sum.notSimulated + notSimulated,
+      failed: sum.failed + failed,
+      differences: [...sum.differences, ...differences],
+    }),
+    NOTHING,
+  );
+
+/** An update of the document of this name. `clockMs`: the clock that both servers see, in place of the real one. */
+export interface NamedCase {
+  readonly name: string;
+  readonly update: Case['update'];
+  readonly clockMs?: number | undefined;
 }
 
-function difference(document: Document, update: Case['update'], real: Outcome, own: Outcome): string {
+/** Runs each case on both servers, and describes each difference. */
+async function compareUpdates(server: RealServer, cases: readonly Case[]): Promise<Tally> {
+  const named = cases.map(({ document, update }, index) => ({ name: `n${index}`, document, update }));
+  await server.store(named.map(({ name, document }) => ({ _id: name, ...document })));
+  return await compareStatements(server, await server.all(), named);
+}
+
+/** Runs each update on both servers. A document that is not among those before is created. */
+export async function compareStatements(
+  server: RealServer,
+  before: ReadonlyMap<string, DocumentValue>,
+  cases: readonly NamedCase[],
+): Promise<Tally> {
+  const sent = cases.map(({ name, update, clockMs }) => ({
+    name,
+    update: clockMs === undefined ? update : (atClock(update, new Date(clockMs)) as Case['update']),
+  }));
+  const { nowMs, outcomes } = await server.update(sent);
+  return together(
+    cases.map(({ name, update, clockMs = nowMs }, index) => {
+      const real = outcomes[index];
+      if (real === undefined) throw new Error(`no outcome of ${name}`);
+      const stored = before.get(name);
+      const document = stored ?? new Map([['_id', name]]);
+      const own = simulated(() => updated(document, update, stored === undefined, clockMs));
+      const words = (): string => difference(document, { update, clockMs }, real, own);
+      return compared(real, own, words);
+    }),
+  );
+}
+
+export function compared(real: Outcome, own: Outcome | undefined, words: () => string): Tally {
+  if (own === undefined) return { ...NOTHING, notSimulated: 1 };
+  const isAlike = wordsOf(own) === wordsOf(real);
+  return { ...NOTHING, compared: 1, failed: 'code' in real ? 1 : 0, differences: isAlike ? [] : [words()] };
+}
+
+export function difference(
+  document: DocumentValue,
+  asked: object,
+  real: Outcome,
+  own: Outcome | undefined,
+): string {
   return [
-    `document ${BSON.EJSON.stringify(document, { relaxed: false })}`,
-    `update   ${BSON.EJSON.stringify({ update }, { relaxed: false })}`,
+    `document ${textOf(document)}`,
+    `asked    ${BSON.EJSON.stringify(asked, { relaxed: false })}`,
     `real     ${wordsOf(real)}`,
-    `own      ${wordsOf(own)}`,
+    `own      ${own === undefined ? 'not simulated' : wordsOf(own)}`,
   ].join('\n');
 }
 
@@ -86,17 +130,12 @@ export async function compareAll(
   count: number,
   draw: (index: number) => Case,
 ): Promise<Tally> {
-  let [compared, notSimulated, failed] = [0, 0, 0];
-  const differences: string[] = [];
+  const tallies: Tally[] = [];
   for (let from = 0; from < count; from += BATCH) {
     const cases = Array.from({ length: Math.min(BATCH, count - from) }, (_, index) => draw(from + index));
-    const tally = await compareUpdates(server, cases);
-    compared += tally.compared;
-    notSimulated += tally.notSimulated;
-    failed += tally.failed;
-    differences.push(...tally.differences);
+    tallies.push(await compareUpdates(server, cases));
   }
-  return { compared, notSimulated, failed, differences };
+  return together(tallies);
 }
 
 /** The most differences that a failure shows. */

@@ -23,8 +23,8 @@ export interface Trial {
   readonly update: Document | readonly Document[];
 }
 
-const nameIn = (document: DocumentValue): string => {
-  const id = document.get('_id');
+const textIn = (document: DocumentValue, field: string): string => {
+  const id = document.get(field);
   return typeof id === 'string' ? id : textOf(id);
 };
 
@@ -83,13 +83,17 @@ export class RealServer implements AsyncDisposable {
   }
 
   /** The documents that a query selects, as a projection shows them, by name. */
-  async all(filter: Document = {}, projection?: Document): Promise<ReadonlyMap<string, DocumentValue>> {
+  async all(
+    filter: Document = {},
+    projection?: Document,
+    name = '_id',
+  ): Promise<ReadonlyMap<string, DocumentValue>> {
     const options = { raw: true, ...(projection === undefined ? {} : { projection }) };
     const found = (await this.#collection
       .find(filter, options)
       .toArray()) as unknown as readonly Uint8Array[];
     const documents = found.map((bytes) => readBson(bytes));
-    return new Map(documents.map((document) => [nameIn(document), document]));
+    return new Map(documents.map((document) => [textIn(document, name), document]));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
