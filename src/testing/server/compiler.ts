@@ -8,6 +8,30 @@ export interface Environment {
   readonly now: DateValue;
   /** The values of the variables, at the positions that their scopes name. */
   readonly slots: (Value | undefined)[];
+  /** The constants and paths of the expression that is evaluated. */
+  parameters: readonly ParameterValue[];
+}
+
+export type ParameterValue = Value | PathParameter;
+
+/** A path of the document. */
+export class PathParameter {
+  readonly names: readonly string[];
+
+  constructor(names: readonly string[]) {
+    this.names = names;
+  }
+}
+
+/** Stands in an expression for a constant, or for a path, that the environment has. */
+export class Parameter {
+  readonly index: number;
+  readonly isPath: boolean;
+
+  constructor(index: number, isPath: boolean) {
+    this.index = index;
+    this.isPath = isPath;
+  }
 }
 
 /** One compiled expression. `undefined`: the value is missing. */

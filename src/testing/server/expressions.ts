@@ -1,8 +1,9 @@
 import { DateValue, isArray, isDocument } from './bson-value.js';
 import type { ArrayValue, DocumentValue, Value } from './bson-value.js';
-import { Scope } from './compiler.js';
+import { Parameter, Scope } from './compiler.js';
 import type { Environment, Evaluation, OperatorCompiler } from './compiler.js';
-import { checkName, compilePath } from './field-paths.js';
+import { ExpressionShape, withParameters } from './expression-shape.js';
+import { checkName, compileParameter, compilePath } from './field-paths.js';
 import { ACCUMULATION } from './operators/accumulation.js';
 import { ARITHMETIC } from './operators/arithmetic.js';
 import { ARRAYS } from './operators/arrays.js';
@@ -36,6 +37,8 @@ export function compile(expression: Value, scope: Scope = Scope.EMPTY): Evaluati
   }
   if (isArray(expression)) return compileArray(expression, scope);
   if (isDocument(expression)) return compileObject(expression, scope);
+  if ((expression as unknown) instanceof Parameter)
+    return compileParameter(expression as unknown as Parameter);
   return () => expression;
 }
 
@@ -78,20 +81,31 @@ export const environmentOf = (root: DocumentValue, nowMs: number): Environment =
   root,
   now: new DateValue(BigInt(nowMs)),
   slots: [],
+  parameters: [],
 });
 
-const compiled = new WeakMap<object, Evaluation>();
+/** The most shapes that are kept. */
+const MAX_KEPT = 5_000;
+
+const kept = new Map<string, Evaluation>();
+
+/** Compiles an expression outside of any variable, or finds the closures of another one of the same shape. */
+export function compileOnce(expression: Value): Evaluation {
+  if (typeof expression !== 'object' || expression === null) return compile(expression);
+  const { text, parameters } = new ExpressionShape(expression);
+  let evaluation = kept.get(text);
+  if (evaluation === undefined) {
+    evaluation = compile(withParameters(expression));
+    if (kept.size >= MAX_KEPT) kept.clear();
+    kept.set(text, evaluation);
+  }
+  const run = evaluation;
+  return (at) => {
+    at.parameters = parameters;
+    return run(at);
+  };
+}
 
 /** Evaluates an expression. `undefined`: the value is missing. */
-export function evaluate(expression: Value, root: DocumentValue, { nowMs }: Variables): Value | undefined {
-  return compiledOnce(expression)(environmentOf(root, nowMs));
-}
-
-function compiledOnce(expression: Value): Evaluation {
-  if (typeof expression !== 'object' || expression === null) return compile(expression);
-  const known = compiled.get(expression);
-  if (known !== undefined) return known;
-  const evaluation = compile(expression);
-  compiled.set(expression, evaluation);
-  return evaluation;
-}
+export const evaluate = (expression: Value, root: DocumentValue, { nowMs }: Variables): Value | undefined =>
+  compileOnce(expression)(environmentOf(root, nowMs));

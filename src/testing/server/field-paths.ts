@@ -1,6 +1,6 @@
 import { isArray, isDocument } from './bson-value.js';
 import type { ArrayValue, DocumentValue, Value } from './bson-value.js';
-import type { Evaluation, Scope } from './compiler.js';
+import type { Evaluation, Parameter, PathParameter, Scope } from './compiler.js';
 import { NotSimulatedError, ServerError } from './server-error.js';
 
 /** Splits a path into the names of fields, and checks them as the server does. */
@@ -45,6 +45,11 @@ export function compilePath(text: string, scope: Scope): Evaluation {
   if (text.startsWith('$$')) return compileVariable(text.slice(2), scope);
   if (text === '$') throw new ServerError(16_872, "'$' by itself is not a valid FieldPath");
   return ofRoot(namesOf(text.slice(1)));
+}
+
+export function compileParameter({ index, isPath }: Parameter): Evaluation {
+  if (!isPath) return (at) => at.parameters[index] as Value;
+  return (at) => valueAt(at.root, (at.parameters[index] as PathParameter).names, 0);
 }
 
 function ofRoot(names: readonly string[]): Evaluation {

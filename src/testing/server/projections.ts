@@ -1,7 +1,7 @@
 import { Decimal, Double, isArray, isDocument } from './bson-value.js';
 import type { DocumentValue, Value } from './bson-value.js';
 import type { Environment } from './compiler.js';
-import { compile, environmentOf } from './expressions.js';
+import { compileOnce, environmentOf } from './expressions.js';
 import { FieldTree, compacted } from './field-tree.js';
 import { NotSimulatedError, ServerError } from './server-error.js';
 
@@ -93,7 +93,7 @@ export function compileProjection(fields: DocumentValue): Projection {
     if (!isFlag(value)) {
       if (!isInclusion)
         throw new ServerError(31_252, `Cannot use an expression in an exclusion projection: ${path}`);
-      tree.add(path, compile(value));
+      tree.add(path, compileOnce(value));
     } else if (isListed(value) === isInclusion) tree.add(path, 'listed');
     else if (path !== '_id') {
       throw new ServerError(isInclusion ? 31_254 : 31_253, `Cannot both include and exclude fields: ${path}`);

@@ -2,7 +2,7 @@ import { Double, Decimal, OtherValue, isArray, isDocument, isTrue, typeNameOf } 
 import type { ArrayValue, DocumentValue, Value } from './bson-value.js';
 import { compareValues, typeRank } from './comparison.js';
 import type { Environment } from './compiler.js';
-import { compile, environmentOf } from './expressions.js';
+import { compileOnce, environmentOf } from './expressions.js';
 import { patternOf, regularExpression } from './operators/strings.js';
 import { NotSimulatedError, ServerError } from './server-error.js';
 
@@ -45,7 +45,7 @@ function compileClause(operator: string, argument: Value): Predicate {
       return (document, at) => !parts.some((part) => part(document, at));
     }
     case '$expr': {
-      const evaluation = compile(argument);
+      const evaluation = compileOnce(argument);
       return (_, at) => isTrue(evaluation(at));
     }
     case '$comment':

@@ -2,7 +2,7 @@ import { isArray, isDocument, typeNameOf } from './bson-value.js';
 import type { DocumentValue, Value } from './bson-value.js';
 import { compareValues } from './comparison.js';
 import type { Environment } from './compiler.js';
-import { compile, environmentOf } from './expressions.js';
+import { compileOnce, environmentOf } from './expressions.js';
 import { FieldTree, compacted } from './field-tree.js';
 import { compileProjection } from './projections.js';
 import { NotSimulatedError, ServerError } from './server-error.js';
@@ -72,7 +72,7 @@ function setStage(name: string, argument: Value): Stage {
 function addComputed(tree: FieldTree, fields: DocumentValue, prefix: string): void {
   for (const [name, value] of fields) {
     const path = `${prefix}${name}`;
-    if (!isDocument(value) || isExpression(value)) tree.add(path, compile(value));
+    if (!isDocument(value) || isExpression(value)) tree.add(path, compileOnce(value));
     else if (value.size === 0) throw new ServerError(40_180, `an empty object is not a valid value: ${path}`);
     else addComputed(tree, value, `${path}.`);
   }
@@ -104,7 +104,7 @@ function unsetStage(argument: Value): Stage {
 }
 
 function replaceStage(expression: Value): Stage {
-  const evaluation = compile(expression);
+  const evaluation = compileOnce(expression);
   return (_, at) => {
     const document = evaluation(at);
     if (!isDocument(document)) {

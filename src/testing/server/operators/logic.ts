@@ -3,7 +3,7 @@
 import { isDocument, isNullish, isTrue } from '../bson-value.js';
 import type { Value } from '../bson-value.js';
 import { areEqual, compareValues } from '../comparison.js';
-import { MISSING, binary, operandsOf, unary, variadic, withOperands } from '../compiler.js';
+import { MISSING, Parameter, binary, operandsOf, unary, variadic, withOperands } from '../compiler.js';
 import type { Compile, Evaluation, OperatorCompiler, Operators, Scope } from '../compiler.js';
 import { NotSimulatedError, ServerError } from '../server-error.js';
 import { fieldsOf } from './arguments.js';
@@ -133,7 +133,10 @@ export const LOGIC: Operators = {
   $switch: switchOf,
   $ifNull: ifNull,
   $let: bind,
-  $literal: (argument) => () => argument,
+  $literal: (argument, scope, compile) => {
+    // In a shape, a parameter stands for the literal.
+    return isParameter(argument) ? compile(argument, scope) : () => argument;
+  },
   $eq: binary('$eq', areEqual),
   $ne: binary('$ne', (a, b) => !areEqual(a, b)),
   $lt: binary('$lt', (a, b) => compareValues(a, b) < 0),
@@ -148,6 +151,8 @@ export const LOGIC: Operators = {
     return elementsOf('$anyElementTrue', 17_041, list(at)).some(isTrue);
   }),
 };
+
+const isParameter = (argument: unknown): boolean => argument instanceof Parameter;
 
 function elementsOf(operator: string, code: number, value: Value | undefined): readonly Value[] {
   if (!Array.isArray(value)) throw new ServerError(code, `${operator}'s argument must be an array`);
