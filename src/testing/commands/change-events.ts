@@ -1,17 +1,23 @@
-import type { Entry, Write } from '../replica-set/oplog.js';
+import type { Drop, Entry, Write } from '../replica-set/oplog.js';
 import type { Namespace } from '../replica-set/documents.js';
 import { DateValue, presentFields, sizeOf } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
 import { isIdentical } from './identity.js';
 
+/** The events that were made already: every cursor of the collection shows the same ones. */
+const events = new WeakMap<Entry, DocumentValue>();
+
 /** The change event of one entry of the oplog for a stream over this collection; `undefined`: there is none. */
-export function eventOf(
-  { change, wallMs }: Entry,
-  index: number,
-  namespace: Namespace,
-): DocumentValue | undefined {
+export function eventOf(entry: Entry, index: number, namespace: Namespace): DocumentValue | undefined {
+  const { change } = entry;
   if (change.type === 'new-term' || change.namespace !== namespace) return undefined;
-  const [database = '', ...collection] = namespace.split('.');
+  const event = events.get(entry) ?? newEvent(change, entry.wallMs, index);
+  events.set(entry, event);
+  return event;
+}
+
+function newEvent(change: Write | Drop, wallMs: number, index: number): DocumentValue {
+  const [database = '', ...collection] = change.namespace.split('.');
   const ns = new Map([
     ['db', database],
     ['coll', collection.join('.')],

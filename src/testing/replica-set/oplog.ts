@@ -11,7 +11,7 @@ export interface Write {
   readonly after: DocumentValue | undefined;
 }
 
-interface Drop {
+export interface Drop {
   readonly type: 'drop';
   readonly namespace: Namespace;
   readonly before: readonly DocumentValue[];

@@ -42,6 +42,8 @@ export class ReplicaSet {
   readonly #lastArrivals = new Map<string, number>();
   /** The members that reach no other member. */
   readonly #isolated = new Set<Member>();
+  /** The member that has stepped down: it votes, and is no candidate in the next election. */
+  #resigned: Member | undefined;
   #term = 0;
   #primary: Member | undefined;
   /** Counts elections and what makes a planned one obsolete. */
@@ -116,6 +118,7 @@ export class ReplicaSet {
     const old = this.#primary;
     if (old === undefined) return;
     this.#primary = undefined;
+    this.#resigned = old;
     old.leaveOffice('secondary');
     this.#listener.changed();
     this.#electIn(electionMs);
@@ -166,8 +169,9 @@ export class ReplicaSet {
 
   #elect(): void {
     const voters = this.members.filter((member) => member.role !== 'down' && !this.#isolated.has(member));
-    const [first, ...others] = voters;
+    const [first, ...others] = voters.filter((member) => member !== this.#resigned);
     if (first === undefined || voters.length < MAJORITY) return;
+    this.#resigned = undefined;
     const winner = others.reduce((best, other) => (isNewer(other, best) ? other : best), first);
     this.#term += 1;
     this.#primary = winner;

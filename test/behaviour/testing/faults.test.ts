@@ -15,7 +15,10 @@ afterEach(async () => {
 });
 
 /** Each process works several times while the fault befalls the set or the first process. */
-async function workUnder({ begin, end }: Fault, work: (member: Member) => Promise<void>): Promise<Fleet> {
+async function workUnder(
+  { begin, end, reported }: Fault,
+  work: (member: Member) => Promise<void>,
+): Promise<Fleet> {
   fleet = new Fleet(11);
   const { set, members } = fleet;
   const [first] = members;
@@ -48,7 +51,10 @@ class Room {
 describe.each(FAULTS)('under $what, in virtual time', (fault) => {
   it('a mutex is passed on', async () => {
     const room = new Room();
-    await workUnder(fault, (member) => member.locks.createMutex('a').use(() => room.stay(member)));
+    const { reports } = await workUnder(fault, (member) =>
+      member.locks.createMutex('a').use(() => room.stay(member)),
+    );
+    if (fault.reported !== undefined) expect(reports).toContainEqual(expect.stringMatching(fault.reported));
     expect(room.entered).toBeGreaterThanOrEqual(3 * ROUNDS);
   });
 

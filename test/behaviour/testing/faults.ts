@@ -4,6 +4,8 @@ import type { MemoryReplicaSet } from '../../../src/testing/index.js';
 /** What befalls the first process or the whole set. */
 export interface Fault {
   readonly what: string;
+  /** What at least one process reports then; `undefined`: nothing in particular. */
+  readonly reported: RegExp | undefined;
   readonly begin: (set: MemoryReplicaSet, db: Db) => void;
   readonly end?: (set: MemoryReplicaSet, db: Db) => void;
 }
@@ -11,24 +13,28 @@ export interface Fault {
 export const FAULTS: readonly Fault[] = [
   {
     what: 'a failover',
+    reported: /not primary|is the primary now|stepped down/,
     begin: (set) => {
       set.stepDown();
     },
   },
   {
     what: 'a failover that loses what no majority has',
+    reported: /is the primary now|stepped down/,
     begin: (set) => {
       set.stepDown({ losesUnacknowledged: true, electionMs: 500 });
     },
   },
   {
     what: 'lost replies',
+    reported: /no answer within/,
     begin: (set) => {
       set.loseReplies(3);
     },
   },
   {
     what: 'late replies',
+    reported: undefined,
     begin: (set) => {
       set.delayReplies(700);
     },
@@ -38,6 +44,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     what: 'a partition',
+    reported: /no answer within/,
     begin: (set, db) => {
       set.cut(db);
     },
@@ -47,6 +54,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     what: 'a pause of a process',
+    reported: undefined,
     begin: (set, db) => {
       set.freeze(db);
     },
@@ -56,6 +64,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     what: 'a stop of all members',
+    reported: /ECONNREFUSED|connection was closed/,
     begin: (set) => {
       set.stop();
     },
@@ -65,12 +74,14 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     what: 'broken streams',
+    reported: /cursor was killed/,
     begin: (set) => {
       set.breakStreams();
     },
   },
   {
     what: 'a step of the server’s clock',
+    reported: undefined,
     begin: (set) => {
       set.skewClock(800);
     },

@@ -33,6 +33,8 @@ export async function untilSettled<T>(
 export class Fleet {
   readonly set: MemoryReplicaSet;
   readonly members: readonly Member[];
+  /** What the processes report about the store. */
+  readonly reports: string[] = [];
 
   constructor(seed: number, leaseMs = 10_000) {
     this.set = new MemoryReplicaSet({ time: 'virtual', seed });
@@ -40,7 +42,8 @@ export class Fleet {
       const db = this.set.db('app');
       const { clock } = surroundingsOf(db);
       const locks = new LockProvider(db, { leaseMs });
-      for (const event of ['storeError', 'lost', 'wakeups'] as const) locks.on(event, () => undefined);
+      locks.on('lost', () => undefined);
+      locks.on('storeError', ({ error }) => void this.reports.push(String(error)));
       return { db, locks, sleep: (ms) => sleepUntil(clock, clock.nowMs() + ms) };
     });
   }
