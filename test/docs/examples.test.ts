@@ -51,6 +51,7 @@ function compilerOptions(): ts.CompilerOptions {
     paths: {
       leasehold: [join(root, 'src', 'index.ts')],
       'leasehold/quorum': [join(root, 'src', 'quorum', 'index.ts')],
+      'leasehold/testing': [join(root, 'src', 'testing', 'index.ts')],
     },
   };
 }

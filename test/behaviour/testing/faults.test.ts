@@ -15,10 +15,7 @@ afterEach(async () => {
 });
 
 /** Each process works several times while the fault befalls the set or the first process. */
-async function workUnder(
-  { begin, end, reported }: Fault,
-  work: (member: Member) => Promise<void>,
-): Promise<Fleet> {
+async function workUnder({ begin, end }: Fault, work: (member: Member) => Promise<void>): Promise<Fleet> {
   fleet = new Fleet(11);
   const { set, members } = fleet;
   const [first] = members;
