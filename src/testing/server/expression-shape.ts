@@ -1,7 +1,7 @@
-import { isArray, isDocument } from './bson-value.js';
-import type { ArrayValue, DocumentValue, Value } from './bson-value.js';
-import { Parameter, PathParameter } from './compiler.js';
-import type { ParameterValue } from './compiler.js';
+import { isArray, isDocument } from './values/bson-value.js';
+import type { ArrayValue, DocumentValue, Value } from './values/bson-value.js';
+import { Parameter, PathParameter } from './operators/compiler.js';
+import type { ParameterValue } from './operators/compiler.js';
 import { namesOf } from './field-paths.js';
 
 /**

@@ -1,7 +1,7 @@
-import { DateValue, isArray, isDocument } from './bson-value.js';
-import type { ArrayValue, DocumentValue, Value } from './bson-value.js';
-import { Parameter, Scope } from './compiler.js';
-import type { Environment, Evaluation, OperatorCompiler } from './compiler.js';
+import { DateValue, isArray, isDocument } from './values/bson-value.js';
+import type { ArrayValue, DocumentValue, Value } from './values/bson-value.js';
+import { Parameter, Scope } from './operators/compiler.js';
+import type { Environment, Evaluation, OperatorCompiler } from './operators/compiler.js';
 import { ExpressionShape, withParameters } from './expression-shape.js';
 import { checkName, compileParameter, compilePath } from './field-paths.js';
 import { ACCUMULATION } from './operators/accumulation.js';
@@ -13,7 +13,7 @@ import { LOGIC } from './operators/logic.js';
 import { OBJECTS } from './operators/objects.js';
 import { SETS } from './operators/sets.js';
 import { STRINGS } from './operators/strings.js';
-import { NotSimulatedError, ServerError } from './server-error.js';
+import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
 /** What the variables of the server stand for. `$$ROOT` and `$$CURRENT` are the document. */
 export interface Variables {

@@ -1,7 +1,7 @@
-import { isArray, isDocument } from './bson-value.js';
-import type { ArrayValue, DocumentValue, Value } from './bson-value.js';
-import type { Evaluation, Parameter, PathParameter, Scope } from './compiler.js';
-import { NotSimulatedError, ServerError } from './server-error.js';
+import { isArray, isDocument } from './values/bson-value.js';
+import type { ArrayValue, DocumentValue, Value } from './values/bson-value.js';
+import type { Evaluation, Parameter, PathParameter, Scope } from './operators/compiler.js';
+import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
 /** Splits a path into the names of fields, and checks them as the server does. */
 export function namesOf(path: string): readonly string[] {

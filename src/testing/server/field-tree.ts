@@ -1,8 +1,8 @@
-import { isArray, isDocument } from './bson-value.js';
-import type { ArrayValue, DocumentValue, Value } from './bson-value.js';
-import type { Environment, Evaluation } from './compiler.js';
+import { isArray, isDocument } from './values/bson-value.js';
+import type { ArrayValue, DocumentValue, Value } from './values/bson-value.js';
+import type { Environment, Evaluation } from './operators/compiler.js';
 import { namesOf } from './field-paths.js';
-import { ServerError } from './server-error.js';
+import { ServerError } from './errors/server-error.js';
 
 /** A document in the making. A field that was removed, or was set to a missing value, keeps its position. */
 type Fields = Map<string, Value | undefined>;
@@ -10,10 +10,24 @@ type Fields = Map<string, Value | undefined>;
 /** What a stage or a projection says about one path. */
 export type Leaf = 'listed' | Evaluation;
 
+/** The codes of the errors for two paths that meet: one goes on beyond the other, or it is the same or ends before it. */
+interface Collisions {
+  readonly within: number;
+  readonly at: number;
+}
+
+export const IN_SET: Collisions = { within: 40_176, at: 40_176 };
+export const IN_PROJECTION: Collisions = { within: 31_249, at: 31_250 };
+
 /** The paths of a stage or a projection as a tree: those that are listed, and those that are computed. */
 export class FieldTree {
   readonly #children = new Map<string, FieldTree | Leaf>();
+  readonly #collisions: Collisions;
   #computes = false;
+
+  constructor(collisions: Collisions) {
+    this.#collisions = collisions;
+  }
 
   add(path: string, leaf: Leaf): void {
     this.#add(namesOf(path), leaf, path);
@@ -21,13 +35,17 @@ export class FieldTree {
 
   #add([name = '', ...rest]: readonly string[], leaf: Leaf, path: string): void {
     const child = this.#children.get(name);
-    if (child !== undefined && !(child instanceof FieldTree && rest.length > 0)) throw conflict(path);
+    const isWithin = child instanceof FieldTree && rest.length > 0;
+    if (child !== undefined && !isWithin) {
+      const code = rest.length > 0 ? this.#collisions.within : this.#collisions.at;
+      throw new ServerError(code, `two paths of the specification meet: ${path}`);
+    }
     this.#computes ||= leaf !== 'listed';
     if (rest.length === 0) {
       this.#children.set(name, leaf);
       return;
     }
-    const inner = child ?? new FieldTree();
+    const inner = child ?? new FieldTree(this.#collisions);
     this.#children.set(name, inner);
     inner.#add(rest, leaf, path);
   }
@@ -52,23 +70,21 @@ export class FieldTree {
 
   /** The document with the listed fields only. Of an object within, too, only listed fields are left. */
   including(document: DocumentValue): DocumentValue {
-    const fields = new Map<string, Value>();
-    for (const [name, value] of document as ReadonlyMap<string, Value | undefined>) {
+    const fields: Fields = new Map();
+    for (const [name, value] of document as Fields) {
       const child = this.#children.get(name);
-      if (value === undefined || child === undefined || typeof child === 'function') continue;
       if (child === 'listed') fields.set(name, value);
-      else {
-        const [inner] = child.#includingWithin(value);
-        if (inner !== undefined) fields.set(name, inner);
-      }
+      else if (child instanceof FieldTree) fields.set(name, child.#includingWithin(value));
     }
-    return fields;
+    return fields as DocumentValue;
   }
 
-  /** The value with the listed fields, as an array; empty if it has no fields, and so is left out. */
-  #includingWithin(value: Value): ArrayValue {
-    if (isDocument(value)) return [this.including(value)];
-    return isArray(value) ? [value.flatMap((element) => this.#includingWithin(element))] : [];
+  /** Without fields, a value is left out. An element of an array keeps its position for a computed field. */
+  #includingWithin(value: Value | undefined): Value | undefined {
+    if (isDocument(value)) return this.including(value);
+    return isArray(value)
+      ? (value.map((element) => this.#includingWithin(element)) as ArrayValue)
+      : undefined;
   }
 
   /** The document without the listed fields. */
@@ -76,9 +92,9 @@ export class FieldTree {
     const fields: Fields = new Map(document);
     for (const [name, child] of this.#children) {
       const value = fields.get(name);
+      if (value === undefined) continue;
       if (child === 'listed') fields.set(name, undefined);
-      else if (child instanceof FieldTree && value !== undefined)
-        fields.set(name, child.#excludingWithin(value));
+      else if (child instanceof FieldTree) fields.set(name, child.#excludingWithin(value));
     }
     return fields as DocumentValue;
   }
@@ -89,10 +105,7 @@ export class FieldTree {
   }
 }
 
-const conflict = (path: string): ServerError =>
-  new ServerError(40_176, `specification contains two conflicting paths, one of them ${path}`);
-
-/** The document without the positions of removed fields, at every depth. */
+/** The document without the positions of removed fields, and of left out elements, at every depth. */
 export function compacted(document: DocumentValue): DocumentValue {
   let isChanged = false;
   const fields = new Map<string, Value>();
@@ -110,6 +123,12 @@ export function compacted(document: DocumentValue): DocumentValue {
 function compactedValue(value: Value): Value {
   if (isDocument(value)) return compacted(value);
   if (!isArray(value)) return value;
-  const elements = value.map(compactedValue);
-  return elements.some((element, at) => element !== value[at]) ? elements : value;
+  const elements: Value[] = [];
+  let isChanged = false;
+  for (const element of value as readonly (Value | undefined)[]) {
+    const inner = element === undefined ? undefined : compactedValue(element);
+    isChanged ||= inner === undefined || inner !== element;
+    if (inner !== undefined) elements.push(inner);
+  }
+  return isChanged ? elements : value;
 }

@@ -1,9 +1,9 @@
-import { Decimal, Double, isArray, isDocument } from './bson-value.js';
-import type { DocumentValue, Value } from './bson-value.js';
-import type { Environment } from './compiler.js';
+import { Decimal, Double, isArray, isDocument } from './values/bson-value.js';
+import type { DocumentValue, Value } from './values/bson-value.js';
+import type { Environment } from './operators/compiler.js';
 import { compileOnce, environmentOf } from './expressions.js';
-import { FieldTree, compacted } from './field-tree.js';
-import { NotSimulatedError, ServerError } from './server-error.js';
+import { FieldTree, IN_PROJECTION, compacted } from './field-tree.js';
+import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
 type Projection = (document: DocumentValue, at: Environment) => DocumentValue;
 
@@ -86,13 +86,16 @@ function startsWithOperator(value: DocumentValue): boolean {
 /** Compiles a projection: of `find`, or of the stage `$project`. */
 export function compileProjection(fields: DocumentValue): Projection {
   const wishes = wishesOf(fields);
-  const tree = new FieldTree();
+  const tree = new FieldTree(IN_PROJECTION);
   const first = wishes.find(([path]) => path !== '_id') ?? wishes[0];
   const isInclusion = first !== undefined && (!isFlag(first[1]) || isListed(first[1]));
   for (const [path, value] of wishes) {
     if (!isFlag(value)) {
       if (!isInclusion)
-        throw new ServerError(31_252, `Cannot use an expression in an exclusion projection: ${path}`);
+        throw new ServerError(
+          isDocument(value) ? 31_252 : 31_310,
+          `Cannot use an expression in an exclusion projection: ${path}`,
+        );
       tree.add(path, compileOnce(value));
     } else if (isListed(value) === isInclusion) tree.add(path, 'listed');
     else if (path !== '_id') {

@@ -1,10 +1,10 @@
-import { Double, Decimal, OtherValue, isArray, isDocument, isTrue, typeNameOf } from './bson-value.js';
-import type { ArrayValue, DocumentValue, Value } from './bson-value.js';
-import { compareValues, typeRank } from './comparison.js';
-import type { Environment } from './compiler.js';
+import { Double, Decimal, OtherValue, isArray, isDocument, isTrue, typeNameOf } from './values/bson-value.js';
+import type { ArrayValue, DocumentValue, Value } from './values/bson-value.js';
+import { compareValues, typeRank } from './values/comparison.js';
+import type { Environment } from './operators/compiler.js';
 import { compileOnce, environmentOf } from './expressions.js';
 import { patternOf, regularExpression } from './operators/strings.js';
-import { NotSimulatedError, ServerError } from './server-error.js';
+import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
 type Predicate = (document: DocumentValue, at: Environment) => boolean;
 
@@ -248,7 +248,8 @@ function isAnyWithin(array: ArrayValue, names: readonly string[], from: number, 
   const name = names[from] ?? '';
   const element = /^\d+$/.test(name) ? array[Number(name)] : undefined;
   if (element === undefined) return false;
-  if (from === names.length - 1) return test(element) || (isArray(element) && element.some(test));
+  // An array that a number names is not searched.
+  if (from === names.length - 1) return test(element);
   if (isDocument(element)) return isAny(element, names, from + 1, test);
   return isArray(element) && isAnyWithin(element, names, from + 1, test);
 }

@@ -7,11 +7,11 @@ import {
   isLong,
   isNumber,
   typeNameOf,
-} from './bson-value.js';
-import type { ArrayValue, DocumentValue, NumberValue, Value } from './bson-value.js';
-import { compareStrings, compareValues } from './comparison.js';
+} from './values/bson-value.js';
+import type { ArrayValue, DocumentValue, NumberValue, Value } from './values/bson-value.js';
+import { compareStrings, compareValues } from './values/comparison.js';
 import { toNumber } from './operators/arithmetic.js';
-import { NotSimulatedError, ServerError } from './server-error.js';
+import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
 /** What the new value of a field follows from. */
 interface Moment {
@@ -70,17 +70,22 @@ function compileUpdate(update: DocumentValue): readonly FieldUpdate[] {
         `Modifiers operate on fields but we found type ${typeNameOf(argument)} instead`,
       );
     }
-    for (const [path, value] of argument)
-      fields.push({ path, names: namesOf(path), change: make(value, path) });
-  }
-  fields.sort((a, b) => comparePaths(a.names, b.names));
-  for (const [index, { path }] of fields.entries()) {
-    const before = fields[index - 1]?.path;
-    if (before !== undefined && (before === path || path.startsWith(`${before}.`))) {
-      throw new ServerError(40, `Updating the path '${path}' would create a conflict at '${before}'`);
+    for (const [path, value] of argument) {
+      const field = { path, names: namesOf(path), change: make(value, path) };
+      refuseConflict(fields, path);
+      fields.push(field);
     }
   }
-  return fields;
+  return fields.sort((a, b) => comparePaths(a.names, b.names));
+}
+
+/** Two paths of an update must not meet. */
+function refuseConflict(fields: readonly FieldUpdate[], path: string): void {
+  const isWithin = (inner: string, outer: string): boolean =>
+    inner === outer || inner.startsWith(`${outer}.`);
+  const other = fields.find((field) => isWithin(field.path, path) || isWithin(path, field.path));
+  if (other === undefined) return;
+  throw new ServerError(40, `Updating the path '${path}' would create a conflict at '${other.path}'`);
 }
 
 function namesOf(path: string): readonly string[] {

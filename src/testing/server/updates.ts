@@ -1,11 +1,11 @@
-import { isArray, isDocument, typeNameOf } from './bson-value.js';
-import type { DocumentValue, Value } from './bson-value.js';
-import { compareValues } from './comparison.js';
-import type { Environment } from './compiler.js';
+import { isArray, isDocument, typeNameOf } from './values/bson-value.js';
+import type { DocumentValue, Value } from './values/bson-value.js';
+import { compareValues } from './values/comparison.js';
+import type { Environment } from './operators/compiler.js';
 import { compileOnce, environmentOf } from './expressions.js';
-import { FieldTree, compacted } from './field-tree.js';
+import { FieldTree, IN_PROJECTION, IN_SET, compacted } from './field-tree.js';
 import { compileProjection } from './projections.js';
-import { NotSimulatedError, ServerError } from './server-error.js';
+import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
 export { applyOperators } from './update-operators.js';
 
@@ -23,13 +23,22 @@ export function applyPipeline(document: DocumentValue, pipeline: Value, nowMs: n
   return withIdOf(document, compacted(at.root));
 }
 
-/** An update neither changes nor removes the id. */
+/** An update neither changes nor removes the id, which is the first field. */
 function withIdOf(before: DocumentValue, after: DocumentValue): DocumentValue {
   const [id, stored] = [after.get('_id'), before.get('_id')];
   if (stored === undefined) return after;
-  if (id === undefined) return new Map([['_id', stored], ...after]);
-  if (compareValues(id, stored) === 0 && typeNameOf(id) === typeNameOf(stored)) return after;
-  throw new ServerError(66, "Performing an update on the path '_id' would modify the immutable field '_id'");
+  if (id !== undefined && (compareValues(id, stored) !== 0 || typeNameOf(id) !== typeNameOf(stored))) {
+    throw new ServerError(
+      66,
+      "Performing an update on the path '_id' would modify the immutable field '_id'",
+    );
+  }
+  return isFirst('_id', after) ? after : new Map([['_id', stored], ...after]);
+}
+
+function isFirst(name: string, document: DocumentValue): boolean {
+  for (const first of document.keys()) return first === name;
+  return false;
 }
 
 function compileStage(stage: Value): Stage {
@@ -63,7 +72,7 @@ function compileNamed(name: string, argument: Value): Stage {
 
 function setStage(name: string, argument: Value): Stage {
   if (!isDocument(argument)) throw new ServerError(40_272, `${name} specification stage must be an object`);
-  const tree = new FieldTree();
+  const tree = new FieldTree(IN_SET);
   addComputed(tree, argument, '');
   return (document, at) => tree.withComputed(document, at);
 }
@@ -90,7 +99,7 @@ function unsetStage(argument: Value): Stage {
       31_119,
       '$unset specification must be a string or an array with at least one field',
     );
-  const tree = new FieldTree();
+  const tree = new FieldTree(IN_PROJECTION);
   for (const path of paths) {
     if (typeof path !== 'string') {
       throw new ServerError(

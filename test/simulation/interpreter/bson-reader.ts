@@ -1,8 +1,8 @@
 import { Decimal128 } from 'mongodb';
 
-import { DateValue, Double, OtherValue } from '../../../src/testing/server/bson-value.js';
-import type { DocumentValue, Value } from '../../../src/testing/server/bson-value.js';
-import { parseDecimal } from '../../../src/testing/server/decimal.js';
+import { DateValue, Double, OtherValue } from '../../../src/testing/server/values/bson-value.js';
+import type { DocumentValue, Value } from '../../../src/testing/server/values/bson-value.js';
+import { parseDecimal } from '../../../src/testing/server/values/decimal.js';
 
 /**
  * Reads the bytes of a document. The driver is no help here: it loses the order of fields whose names are numbers, and

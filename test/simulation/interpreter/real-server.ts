@@ -23,7 +23,8 @@ export interface Trial {
   readonly update: Document | readonly Document[];
 }
 
-const textIn = (document: DocumentValue, field: string): string => {
+/** The name of a document. */
+export const textOfName = (document: DocumentValue, field = '_id'): string => {
   const id = document.get(field);
   return typeof id === 'string' ? id : textOf(id);
 };
@@ -82,18 +83,21 @@ export class RealServer implements AsyncDisposable {
     };
   }
 
-  /** The documents that a query selects, as a projection shows them, by name. */
-  async all(
-    filter: Document = {},
-    projection?: Document,
-    name = '_id',
-  ): Promise<ReadonlyMap<string, DocumentValue>> {
-    const options = { raw: true, ...(projection === undefined ? {} : { projection }) };
-    const found = (await this.#collection
-      .find(filter, options)
-      .toArray()) as unknown as readonly Uint8Array[];
-    const documents = found.map((bytes) => readBson(bytes));
-    return new Map(documents.map((document) => [textIn(document, name), document]));
+  /** The documents that a query selects, as a projection shows them, in the order of their names by default. */
+  async list(
+    filter: Document,
+    projection: Document = {},
+    sort: Record<string, 1> = { _id: 1 },
+  ): Promise<readonly DocumentValue[]> {
+    const options = { raw: true, projection, sort };
+    const found = await this.#collection.find(filter, options).toArray();
+    return (found as unknown as readonly Uint8Array[]).map((bytes) => readBson(bytes));
+  }
+
+  /** All documents by name, as a projection shows them. */
+  async all(projection?: Document, name = '_id'): Promise<ReadonlyMap<string, DocumentValue>> {
+    const documents = await this.list({}, projection);
+    return new Map(documents.map((document) => [textOfName(document, name), document]));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

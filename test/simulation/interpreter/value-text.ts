@@ -5,9 +5,9 @@ import {
   OtherValue,
   isArray,
   isDocument,
-} from '../../../src/testing/server/bson-value.js';
-import type { Value } from '../../../src/testing/server/bson-value.js';
-import { decimalText } from '../../../src/testing/server/decimal.js';
+} from '../../../src/testing/server/values/bson-value.js';
+import type { Value } from '../../../src/testing/server/values/bson-value.js';
+import { decimalText } from '../../../src/testing/server/values/decimal.js';
 
 /** A value as text that shows the types and the order of the fields. Two values have the same text only if they agree. */
 export function textOf(value: Value | undefined): string {

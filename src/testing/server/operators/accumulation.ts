@@ -1,9 +1,9 @@
-import { isArray, isDocument, isNullish, isNumber, typeNameOf } from '../bson-value.js';
-import type { Value } from '../bson-value.js';
-import { compareValues } from '../comparison.js';
-import { MISSING, variadic } from '../compiler.js';
-import type { Evaluation, OperatorCompiler, Operators } from '../compiler.js';
-import { ServerError } from '../server-error.js';
+import { isArray, isDocument, isNullish, isNumber, typeNameOf } from '../values/bson-value.js';
+import type { Value } from '../values/bson-value.js';
+import { compareValues } from '../values/comparison.js';
+import { MISSING, variadic } from './compiler.js';
+import type { Evaluation, OperatorCompiler, Operators } from './compiler.js';
+import { ServerError } from '../errors/server-error.js';
 import { ExactSum } from './exact-sum.js';
 
 type Values = readonly (Value | undefined)[];

@@ -1,5 +1,5 @@
-import type { DocumentValue, Value } from '../bson-value.js';
-import { ServerError } from '../server-error.js';
+import type { DocumentValue, Value } from '../values/bson-value.js';
+import { ServerError } from '../errors/server-error.js';
 
 /** The named arguments of an operator. Any other name fails with this code. */
 export function fieldsOf(

@@ -10,11 +10,11 @@ import {
   isNullish,
   isNumber,
   typeNameOf,
-} from '../bson-value.js';
-import type { NumberValue, Value } from '../bson-value.js';
-import { MISSING, variadic, withOperands } from '../compiler.js';
-import type { Environment, Evaluation, Operators } from '../compiler.js';
-import { NotSimulatedError, ServerError } from '../server-error.js';
+} from '../values/bson-value.js';
+import type { NumberValue, Value } from '../values/bson-value.js';
+import { MISSING, variadic, withOperands } from './compiler.js';
+import type { Environment, Evaluation, Operators } from './compiler.js';
+import { NotSimulatedError, ServerError } from '../errors/server-error.js';
 import { ExactSum } from './exact-sum.js';
 
 const OVERFLOW = 15;

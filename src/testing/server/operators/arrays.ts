@@ -1,9 +1,9 @@
-import { Double, MAX_INT, MIN_INT, isArray, isNullish, isNumber, typeNameOf } from '../bson-value.js';
-import type { ArrayValue, Value } from '../bson-value.js';
-import { areEqual } from '../comparison.js';
-import { MISSING, binary, unary, variadic, withOperands } from '../compiler.js';
-import type { Evaluation, Operators } from '../compiler.js';
-import { NotSimulatedError, ServerError } from '../server-error.js';
+import { Double, MAX_INT, MIN_INT, isArray, isNullish, isNumber, typeNameOf } from '../values/bson-value.js';
+import type { ArrayValue, Value } from '../values/bson-value.js';
+import { areEqual } from '../values/comparison.js';
+import { MISSING, binary, unary, variadic, withOperands } from './compiler.js';
+import type { Evaluation, Operators } from './compiler.js';
+import { NotSimulatedError, ServerError } from '../errors/server-error.js';
 
 const wrong = (code: number, operator: string, value: Value | undefined): ServerError =>
   new ServerError(code, `${operator} got a value that it does not accept: ${typeNameOf(value)}`);

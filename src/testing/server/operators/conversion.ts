@@ -11,12 +11,12 @@ import {
   isNumber,
   isTrue,
   typeNameOf,
-} from '../bson-value.js';
-import type { Value } from '../bson-value.js';
-import { unary } from '../compiler.js';
-import type { OperatorCompiler, Operators } from '../compiler.js';
-import { doubleOf, truncated } from '../decimal.js';
-import { NotSimulatedError, ServerError } from '../server-error.js';
+} from '../values/bson-value.js';
+import type { Value } from '../values/bson-value.js';
+import { unary } from './compiler.js';
+import type { OperatorCompiler, Operators } from './compiler.js';
+import { doubleOf, truncated } from '../values/decimal.js';
+import { NotSimulatedError, ServerError } from '../errors/server-error.js';
 import { fieldsOf } from './arguments.js';
 
 const CONVERSION_FAILURE = 241;

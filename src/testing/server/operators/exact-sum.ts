@@ -1,7 +1,7 @@
-import { Decimal, Double, intOrLong, isLong } from '../bson-value.js';
-import type { NumberValue, Value } from '../bson-value.js';
-import { NotSimulatedError } from '../server-error.js';
-import { DECIMAL_ZERO, addDecimals, exactDecimal, rounded } from '../decimal.js';
+import { Decimal, Double, intOrLong, isLong } from '../values/bson-value.js';
+import type { NumberValue, Value } from '../values/bson-value.js';
+import { NotSimulatedError } from '../errors/server-error.js';
+import { DECIMAL_ZERO, addDecimals, exactDecimal, rounded } from '../values/decimal.js';
 
 /**
  * A sum as `$sum` and `$add` compute it. Integers are added exactly. With doubles among them, the sum has about twice the digits

@@ -1,7 +1,7 @@
-import { isArray, isDocument, isNullish, isTrue, typeNameOf } from '../bson-value.js';
-import type { ArrayValue, Value } from '../bson-value.js';
-import type { OperatorCompiler, Operators } from '../compiler.js';
-import { NotSimulatedError, ServerError } from '../server-error.js';
+import { isArray, isDocument, isNullish, isTrue, typeNameOf } from '../values/bson-value.js';
+import type { ArrayValue, Value } from '../values/bson-value.js';
+import type { OperatorCompiler, Operators } from './compiler.js';
+import { NotSimulatedError, ServerError } from '../errors/server-error.js';
 import { fieldsOf } from './arguments.js';
 import { variableName } from './logic.js';
 

@@ -1,11 +1,11 @@
 // Folder `operators`: the operators of expressions, one table for each group.
 
-import { isDocument, isNullish, isTrue } from '../bson-value.js';
-import type { Value } from '../bson-value.js';
-import { areEqual, compareValues } from '../comparison.js';
-import { MISSING, Parameter, binary, operandsOf, unary, variadic, withOperands } from '../compiler.js';
-import type { Compile, Evaluation, OperatorCompiler, Operators, Scope } from '../compiler.js';
-import { NotSimulatedError, ServerError } from '../server-error.js';
+import { isDocument, isNullish, isTrue } from '../values/bson-value.js';
+import type { Value } from '../values/bson-value.js';
+import { areEqual, compareValues } from '../values/comparison.js';
+import { MISSING, Parameter, binary, operandsOf, unary, variadic, withOperands } from './compiler.js';
+import type { Compile, Evaluation, OperatorCompiler, Operators, Scope } from './compiler.js';
+import { NotSimulatedError, ServerError } from '../errors/server-error.js';
 import { fieldsOf } from './arguments.js';
 
 const cond: OperatorCompiler = (argument, scope, compile) => {

@@ -1,9 +1,9 @@
-import { isArray, isDocument, isNullish, typeNameOf } from '../bson-value.js';
-import type { DocumentValue, Value } from '../bson-value.js';
-import { presentFields } from '../comparison.js';
-import { unary } from '../compiler.js';
-import type { Operators } from '../compiler.js';
-import { ServerError } from '../server-error.js';
+import { isArray, isDocument, isNullish, typeNameOf } from '../values/bson-value.js';
+import type { DocumentValue, Value } from '../values/bson-value.js';
+import { presentFields } from '../values/comparison.js';
+import { unary } from './compiler.js';
+import type { Operators } from './compiler.js';
+import { ServerError } from '../errors/server-error.js';
 
 function toArray(value: Value | undefined): Value {
   if (isNullish(value)) return null;

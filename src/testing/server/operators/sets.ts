@@ -1,9 +1,9 @@
-import { isArray, isNullish, typeNameOf } from '../bson-value.js';
-import type { ArrayValue, Value } from '../bson-value.js';
-import { compareValues } from '../comparison.js';
-import { binary, variadic } from '../compiler.js';
-import type { Evaluation, Operators } from '../compiler.js';
-import { ServerError } from '../server-error.js';
+import { isArray, isNullish, typeNameOf } from '../values/bson-value.js';
+import type { ArrayValue, Value } from '../values/bson-value.js';
+import { compareValues } from '../values/comparison.js';
+import { binary, variadic } from './compiler.js';
+import type { Evaluation, Operators } from './compiler.js';
+import { ServerError } from '../errors/server-error.js';
 
 function elementsOf(operator: string, code: number, value: Value | undefined): ArrayValue {
   if (!isArray(value)) throw new ServerError(code, `${operator} needs arrays, but got ${typeNameOf(value)}`);

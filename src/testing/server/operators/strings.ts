@@ -1,8 +1,8 @@
-import { OtherValue, isDocument, isNullish, typeNameOf } from '../bson-value.js';
-import type { Value } from '../bson-value.js';
-import { variadic } from '../compiler.js';
-import type { Evaluation, OperatorCompiler, Operators } from '../compiler.js';
-import { NotSimulatedError, ServerError } from '../server-error.js';
+import { OtherValue, isDocument, isNullish, typeNameOf } from '../values/bson-value.js';
+import type { Value } from '../values/bson-value.js';
+import { variadic } from './compiler.js';
+import type { Evaluation, OperatorCompiler, Operators } from './compiler.js';
+import { NotSimulatedError, ServerError } from '../errors/server-error.js';
 import { fieldsOf } from './arguments.js';
 
 function concatenation(operands: readonly Evaluation[]): Evaluation {

@@ -37,7 +37,7 @@ function fromObject(js: object): Value {
   if ('_bsontype' in js && typeof js._bsontype === 'string') return fromBson(js as BsonObject);
   if (hasOwnEncoding(js)) return fromDriver(js.toBSON());
   if (js instanceof RegExp) return regularExpression(js.source, optionsOf(js));
-  if (js instanceof Uint8Array) return binary(js, 0, js);
+  if (js instanceof Uint8Array) return binary(js, 0, new BinaryObject(js));
   const fields = new Map<string, Value>();
   if (js instanceof Map) for (const [name, value] of js as Map<string, unknown>) put(fields, name, value);
   else for (const name of Object.keys(js)) put(fields, name, (js as Readonly<Record<string, unknown>>)[name]);
@@ -113,7 +113,7 @@ const bitsOf = ({ low = 0, high = 0 }: BsonObject): bigint =>
   (BigInt(high) << 32n) | BigInt.asUintN(32, BigInt(low));
 
 /** A long beyond the numbers that JavaScript holds exactly, with the shape of the driver's `Long`. */
-export class LongObject {
+class LongObject {
   readonly _bsontype = 'Long';
   readonly low: number;
   readonly high: number;
@@ -137,8 +137,29 @@ export class LongObject {
   }
 }
 
+/** Bytes, with the shape of the driver's `Binary` as far as a reader needs it. */
+class BinaryObject {
+  readonly _bsontype = 'Binary';
+  readonly sub_type = 0;
+  readonly buffer: Uint8Array;
+  readonly position: number;
+
+  constructor(bytes: Uint8Array) {
+    this.buffer = Uint8Array.from(bytes);
+    this.position = bytes.length;
+  }
+
+  length(): number {
+    return this.position;
+  }
+
+  toJSON(): string {
+    return Buffer.from(this.buffer).toString('base64');
+  }
+}
+
 /** A decimal, with the shape of the driver's `Decimal128` as far as a reader needs it. */
-export class DecimalObject {
+class DecimalObject {
   readonly _bsontype = 'Decimal128';
   readonly #text: string;
 

@@ -1,3 +1,5 @@
+// Folder `errors`: what the simulated server throws.
+
 /** The names of the codes that have one. The server names all others after their number. */
 const CODE_NAMES: Readonly<Record<number, string>> = {
   2: 'BadValue',

@@ -1,3 +1,5 @@
+// Folder `values`: BSON values, their order, and how the driver encodes them.
+
 /**
  * One BSON value. The types that JavaScript tells apart are native: a `number` is an int, a `bigint` is a long, and a
  * document is a `Map`, which keeps the order of its fields. A missing value is `undefined`.

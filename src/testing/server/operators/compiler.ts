@@ -1,6 +1,6 @@
-import { isArray } from './bson-value.js';
-import type { DateValue, DocumentValue, Value } from './bson-value.js';
-import { ServerError } from './server-error.js';
+import { isArray } from '../values/bson-value.js';
+import type { DateValue, DocumentValue, Value } from '../values/bson-value.js';
+import { ServerError } from '../errors/server-error.js';
 
 /** What an expression is evaluated against. */
 export interface Environment {
