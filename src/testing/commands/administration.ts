@@ -1,5 +1,5 @@
 import { answered, failed } from '../replica-set/reply.js';
-import { NotSimulatedError } from '../server/server-error.js';
+import { NotSimulatedError } from '../server/errors/server-error.js';
 import { namespaceOf } from './command.js';
 import type { CommandReader, GivenCommand } from './command.js';
 import { awaitsMajority, refuseOtherOptions } from './options.js';

@@ -4,7 +4,7 @@ import { answered, failed } from '../replica-set/reply.js';
 import type { Reply, Respond } from '../replica-set/reply.js';
 import { project } from '../server/projections.js';
 import { matches } from '../server/queries.js';
-import { NotSimulatedError } from '../server/server-error.js';
+import { NotSimulatedError } from '../server/errors/server-error.js';
 import { isDocument, toDriver } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
 import type { Time } from '../time/time.js';

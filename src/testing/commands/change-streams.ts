@@ -1,5 +1,5 @@
 import { answered } from '../replica-set/reply.js';
-import { NotSimulatedError } from '../server/server-error.js';
+import { NotSimulatedError } from '../server/errors/server-error.js';
 import { fromDriver, isArray, isDocument } from '../server/values.js';
 import { CURSOR_KILLED } from './change-cursors.js';
 import { namespaceOf } from './command.js';

@@ -1,4 +1,4 @@
-import { ServerError } from '../server/server-error.js';
+import { ServerError } from '../server/errors/server-error.js';
 import { toDriver } from '../server/values.js';
 import type { Value } from '../server/values.js';
 

@@ -1,6 +1,6 @@
 import { answered } from '../replica-set/reply.js';
 import { project } from '../server/projections.js';
-import { NotSimulatedError } from '../server/server-error.js';
+import { NotSimulatedError } from '../server/errors/server-error.js';
 import { fromDriver, toDriver } from '../server/values.js';
 import type { DocumentValue } from '../server/values.js';
 import { namespaceOf } from './command.js';

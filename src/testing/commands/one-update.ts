@@ -3,7 +3,7 @@ import type { Namespace } from '../replica-set/documents.js';
 import { applyOperators, applyPipeline } from '../server/updates.js';
 import { isArray, isDocument } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
-import { NotSimulatedError } from '../server/server-error.js';
+import { NotSimulatedError } from '../server/errors/server-error.js';
 import type { Member } from '../replica-set/member.js';
 import { fieldsForUpsert } from './filters.js';
 import { DuplicateKeyError } from './duplicate-key.js';

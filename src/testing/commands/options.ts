@@ -1,4 +1,4 @@
-import { NotSimulatedError } from '../server/server-error.js';
+import { NotSimulatedError } from '../server/errors/server-error.js';
 import type { GivenCommand } from './command.js';
 
 /** The options that every command may have and that change nothing here. */

@@ -2,7 +2,7 @@ import { failed } from '../replica-set/reply.js';
 import type { Reply, Respond } from '../replica-set/reply.js';
 import type { Member } from '../replica-set/member.js';
 import type { ReplicaSet } from '../replica-set/replica-set.js';
-import { NotSimulatedError, ServerError } from '../server/server-error.js';
+import { NotSimulatedError, ServerError } from '../server/errors/server-error.js';
 import type { Time } from '../time/time.js';
 import { ChangeCursors } from './change-cursors.js';
 import type { Command, Server } from './command.js';

@@ -1,6 +1,6 @@
 import { answered } from '../replica-set/reply.js';
 import type { Namespace } from '../replica-set/documents.js';
-import { ServerError } from '../server/server-error.js';
+import { ServerError } from '../server/errors/server-error.js';
 import { fromDriver, toDriver } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
 import { namespaceOf } from './command.js';

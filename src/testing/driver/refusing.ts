@@ -1,4 +1,4 @@
-import { NotSimulatedError } from '../server/server-error.js';
+import { NotSimulatedError } from '../server/errors/server-error.js';
 import { notSimulated } from './driver-errors.js';
 
 /** What other code asks of any object, to find out what it is. */

@@ -1,5 +1,5 @@
 import { readCommand } from '../commands/read-command.js';
-import { NotSimulatedError } from '../server/server-error.js';
+import { NotSimulatedError } from '../server/errors/server-error.js';
 import type { Command, GivenCommand } from '../commands/command.js';
 import type { Answer } from '../replica-set/reply.js';
 import { SURROUNDINGS } from '../../surroundings.js';

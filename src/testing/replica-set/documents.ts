@@ -1,5 +1,5 @@
-import { DateValue, Decimal, Double, OtherValue, isArray } from '../server/bson-value.js';
-import type { DocumentValue, Value } from '../server/bson-value.js';
+import { DateValue, Decimal, Double, OtherValue, isArray } from '../server/values.js';
+import type { DocumentValue, Value } from '../server/values.js';
 
 /** `database.collection` */
 export type Namespace = string;

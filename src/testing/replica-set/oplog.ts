@@ -1,4 +1,4 @@
-import type { DocumentValue, Value } from '../server/bson-value.js';
+import type { DocumentValue, Value } from '../server/values.js';
 import type { Documents, Namespace } from './documents.js';
 
 /** A document was inserted, changed or deleted. `undefined`: there is no document. */
