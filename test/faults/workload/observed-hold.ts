@@ -35,7 +35,8 @@ export class ObservedHold {
     this.#journal = journal;
     const { id, fencingToken: token } = handle;
     const atNs = nowNs();
-    journal.write({ type: 'granted', ask, id, token, untilNs: this.#untilNs() }, atNs);
+    // Counted from the same instant: a handle that was lost before its return promises nothing, not even a microsecond.
+    journal.write({ type: 'granted', ask, id, token, untilNs: this.#untilNs(BigInt(atNs)) }, atNs);
     // Also while it awaits something else, because the other processes have to wait for the last promise.
     this.#looking = setInterval(() => this.look(), LOOK_EVERY_MS);
     handle.signal.addEventListener('abort', () => {
@@ -138,10 +139,13 @@ export class ObservedHold {
     this.released(await this.handle.release());
   }
 
-  /** How long the hold can be relied on, as it says now. */
-  #untilNs(): string {
-    // Read the clock first: a process that is paused between the two must not seem to promise more than it does.
-    const fromNs = process.hrtime.bigint();
+  /**
+   * How long the hold can be relied on, as it says now.
+   *
+   * @param fromNs - The clock, read before the hold is asked: a process that is paused between the two must not seem to
+   *   promise more than it does.
+   */
+  #untilNs(fromNs: bigint = process.hrtime.bigint()): string {
     const { remainingMs } = this.handle;
     const untilNs = fromNs + BigInt(Math.floor(remainingMs * NS_PER_MS));
     if (remainingMs > 0) this.#promisedNs = untilNs;
