@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
-import type { Db } from 'mongodb';
 import { Inspector } from './admin/inspector.js';
 import { within } from './clock.js';
 import type { Clock } from './clock.js';
+import type { DriverDb } from './driver-types.js';
 import type { Elections } from './election/elections.js';
 import { LeaderWatch } from './election/leader-watch.js';
 import { ProviderClosedError } from './errors.js';
@@ -73,7 +73,7 @@ export class Engine {
    * @throws `TypeError` if `db` is no `Db` of the driver; `RangeError` if the client's connection pool is too small for
    *   the settings, or if the name of the collection is too long.
    */
-  constructor(db: Db, given: Settings, report: Report, process?: string) {
+  constructor(db: DriverDb, given: Settings, report: Report, process?: string) {
     this.settings = settingsFor(db, given);
     const { clock, processName } = surroundingsOf(db);
     this.#clock = clock;
@@ -245,8 +245,8 @@ function notADb(given: unknown): TypeError {
  * one connection, every other command would have to wait for the stream (E36). The provider polls then, or throws a
  * `RangeError` if the option `wakeups` demands a change stream.
  */
-function settingsFor(db: Db, settings: Settings): Settings {
-  if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') throw notADb(db);
+function settingsFor(db: DriverDb, settings: Settings): Settings {
+  if (typeof (db as Partial<DriverDb> | null | undefined)?.command !== 'function') throw notADb(db);
   parseNamespace(db.databaseName, settings.collectionName);
   const { maxPoolSize } = db.client.options;
   if (maxPoolSize !== 1 || settings.wakeups === 'polling') return settings;
@@ -266,7 +266,7 @@ const LEAST_POOL_TO_OBSERVE = 3;
  * Returns settings that demand polling if the pool is too small for a second stream. In a pool of two, the two streams
  * would occupy both connections, and a command would wait up to a second until the server answers one of the streams.
  */
-function observerSettings(db: Db, settings: Settings): Settings {
+function observerSettings(db: DriverDb, settings: Settings): Settings {
   const { maxPoolSize } = db.client.options;
   const isRoomy = maxPoolSize === 0 || maxPoolSize >= LEAST_POOL_TO_OBSERVE;
   return isRoomy ? settings : { ...settings, wakeups: 'polling' };

@@ -11,6 +11,9 @@ import type { LockKind, Mode } from './protocol/lock-document.js';
  * stores it is an `AggregateError`.
  */
 export class AcquireTimeoutError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'ACQUIRE_TIMEOUT';
+
   /** Always `ACQUIRE_TIMEOUT`. */
   readonly code = 'ACQUIRE_TIMEOUT';
 
@@ -81,6 +84,9 @@ const LOSSES: Readonly<Record<LossCause, string>> = {
 
 /** The lock is not held any more. Stop the work that the lock protects. */
 export class LockLostError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'LOCK_LOST';
+
   /** Always `LOCK_LOST`. */
   readonly code = 'LOCK_LOST';
 
@@ -96,6 +102,9 @@ export class LockLostError extends LeaseholdError {
 
 /** The lock is in use as another kind of lock. An idle lock changes its kind without an error. */
 export class LockKindMismatchError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'LOCK_KIND_MISMATCH';
+
   /** Always `LOCK_KIND_MISMATCH`. */
   readonly code = 'LOCK_KIND_MISMATCH';
 
@@ -115,6 +124,9 @@ export class LockKindMismatchError extends LeaseholdError {
 
 /** The hold cannot change from its present mode to the mode that was asked for. The hold stays as it was. */
 export class LockModeError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'LOCK_MODE';
+
   /** Always `LOCK_MODE`. */
   readonly code = 'LOCK_MODE';
 
@@ -133,6 +145,9 @@ export class LockModeError extends LeaseholdError {
  * the stored limit, which may have been lowered while the request waited.
  */
 export class SemaphoreLimitMismatchError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'SEMAPHORE_LIMIT_MISMATCH';
+
   /** Always `SEMAPHORE_LIMIT_MISMATCH`. */
   readonly code = 'SEMAPHORE_LIMIT_MISMATCH';
 
@@ -159,6 +174,9 @@ export class SemaphoreLimitMismatchError extends LeaseholdError {
  * limits to 16 MB. The request was not queued.
  */
 export class QueueFullError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'QUEUE_FULL';
+
   /** Always `QUEUE_FULL`. */
   readonly code = 'QUEUE_FULL';
 
@@ -181,6 +199,9 @@ export class QueueFullError extends LeaseholdError {
 
 /** The stored document is no lock document that this version understands. The library left it untouched. */
 export class CorruptLockDocumentError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'CORRUPT_LOCK_DOCUMENT';
+
   /** Always `CORRUPT_LOCK_DOCUMENT`. */
   readonly code = 'CORRUPT_LOCK_DOCUMENT';
 
@@ -195,6 +216,9 @@ export class CorruptLockDocumentError extends LeaseholdError {
 
 /** The provider is closed, or was closed while the request waited. */
 export class ProviderClosedError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'PROVIDER_CLOSED';
+
   /** Always `PROVIDER_CLOSED`. */
   readonly code = 'PROVIDER_CLOSED';
 
@@ -210,6 +234,9 @@ export class ProviderClosedError extends LeaseholdError {
  * one lease.
  */
 export class StoreUnavailableError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'STORE_UNAVAILABLE';
+
   /** Always `STORE_UNAVAILABLE`. */
   readonly code = 'STORE_UNAVAILABLE';
 
@@ -229,6 +256,9 @@ export class StoreUnavailableError extends LeaseholdError {
 
 /** The server, or the configuration of the client, lacks something that this library needs. */
 export class UnsupportedServerError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'UNSUPPORTED_SERVER';
+
   /** Always `UNSUPPORTED_SERVER`. */
   readonly code = 'UNSUPPORTED_SERVER';
 
@@ -243,6 +273,9 @@ export class UnsupportedServerError extends LeaseholdError {
  * has changed its mode. Nothing was written. Data that was read under this hold may be out of date.
  */
 export class StaleTokenError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'STALE_TOKEN';
+
   /** Always `STALE_TOKEN`. */
   readonly code = 'STALE_TOKEN';
 
@@ -268,6 +301,9 @@ export class StaleTokenError extends LeaseholdError {
  * be granted.
  */
 export class DeadlockError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'DEADLOCK';
+
   /** Always `DEADLOCK`. */
   readonly code = 'DEADLOCK';
 

@@ -1,4 +1,12 @@
 export { LockProvider } from './provider.js';
+export type {
+  DriverDb,
+  DriverSession,
+  DriverTransactionOptions,
+  DriverTransactions,
+  DriverUpdateOptions,
+  DriverUpdated,
+} from './driver-types.js';
 export type { RevokeResult } from './admin/inspector.js';
 export type { LeaderElectionOptions, OnFailure, WhyDeposed } from './election/election-options.js';
 export type { DeposedEvent, LeaderElectionEvents } from './election/election-events.js';

@@ -15,12 +15,22 @@ export type LeaseholdErrorCode =
   | 'JOB_NOT_STARTED'
   | 'QUORUM';
 
+/**
+ * Marks the errors of all copies of this package that a process has loaded, such as its ES modules beside its CommonJS
+ * files, or two versions.
+ */
+const BRAND = Symbol.for('leasehold.error');
+
 /** The base class of all errors of this library. A wrong argument causes a `TypeError` or a `RangeError` instead. */
 export abstract class LeaseholdError extends Error {
   /**
-   * Identifies the kind of failure. The code also works between two copies of this package, where `instanceof` does
-   * not.
+   * The code of all errors of a class. The base class has none, and a subclass of an application inherits one.
+   *
+   * @internal
    */
+  static readonly codeOfAll: LeaseholdErrorCode | undefined = undefined;
+
+  /** Identifies the kind of failure. */
   abstract readonly code: LeaseholdErrorCode;
 
   /** The lock that the error is about; `null` if the error is not about one lock. */
@@ -31,5 +41,24 @@ export abstract class LeaseholdError extends Error {
     super(message, options);
     this.lockName = lockName;
     this.name = new.target.name;
+  }
+
+  /** @internal */
+  // eslint-disable-next-line @typescript-eslint/class-literal-property-style -- a field would be printed with each error
+  get [BRAND](): true {
+    return true;
+  }
+
+  /**
+   * `instanceof` also recognises the errors of another copy of this package, by their code. A class that an application
+   * derives from one of these classes has only its own instances.
+   *
+   * @internal
+   */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
+    if (typeof value !== 'object' || value === null || !(BRAND in value)) return false;
+    if (!Object.hasOwn(this, 'codeOfAll')) return false;
+    return this.codeOfAll === undefined || this.codeOfAll === (value as Partial<LeaseholdError>).code;
   }
 }

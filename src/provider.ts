@@ -2,8 +2,8 @@
 // the other files of this folder serve all parts: errors, events, warnings, clocks.
 
 import type { EventEmitter } from 'eventemitter3';
-import type { Db } from 'mongodb';
 import type { RevokeResult } from './admin/inspector.js';
+import type { DriverDb } from './driver-types.js';
 import { parseElectionOptions } from './election/election-options.js';
 import type { LeaderElectionOptions } from './election/election-options.js';
 import { LeaderElection } from './election/leader-election.js';
@@ -64,7 +64,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * @throws `TypeError` or `RangeError` for a wrong `db` or a wrong option; also if `wakeups` is `change-stream` and
    *   the client's pool has room for one connection only.
    */
-  constructor(db: Db, options?: LockProviderOptions) {
+  constructor(db: DriverDb, options?: LockProviderOptions) {
     super(PROVIDER_WARNINGS);
     const report: Report = (event, ...payload) => {
       this.emit(event, ...(payload as EventEmitter.EventArgs<LockProviderEvents, typeof event>));

@@ -1,5 +1,6 @@
 import type { ClientSession, Collection, MongoClient, TransactionOptions } from 'mongodb';
 import { Backoff } from '../backoff.js';
+import type { DriverSession, DriverTransactionOptions, DriverTransactions } from '../driver-types.js';
 import { surroundingsOf } from '../surroundings.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
@@ -23,7 +24,7 @@ export interface FencedTransactionOptions {
   /**
    * The options of the transaction. Default: write concern majority, read concern snapshot, read preference primary.
    */
-  transaction?: TransactionOptions | undefined;
+  transaction?: DriverTransactionOptions | undefined;
 }
 
 const OPTIONS: KeysOf<FencedTransactionOptions> = {
@@ -89,10 +90,11 @@ const BETWEEN_TRIES = new Backoff(10, 80);
  * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, an empty
  *   list, one lock named twice, locks of several databases without `databaseName`, or a wrong option.
  */
-export async function fencedTransaction<T>(
-  client: MongoClient,
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- for a call that names only T
+export async function fencedTransaction<T, S extends DriverSession = any>(
+  client: DriverTransactions<S>,
   lock: LockHandle | readonly LockHandle[],
-  work: (session: ClientSession) => Promise<T>,
+  work: (session: S) => Promise<T>,
   options?: FencedTransactionOptions,
 ): Promise<T> {
   const { collectionName, databaseName, transaction } = knownOptions(options, 'fencedTransaction', OPTIONS);
@@ -101,9 +103,11 @@ export async function fencedTransaction<T>(
   const given = optional(databaseName, (name) => parseNonEmpty('databaseName', name));
   const fences = allFencedBy(lock);
   const database = given ?? databaseOf(fences);
-  const documents = client.db(database).collection<FenceDocument>(collection);
+  // The types of the driver are those of one copy; any copy that fits `DriverTransactions` behaves alike.
+  const driver = client as unknown as MongoClient;
+  const documents = driver.db(database).collection<FenceDocument>(collection);
   let tries = 0;
-  return await client.withSession((session) =>
+  return await driver.withSession((session) =>
     session.withTransaction(
       async () => {
         // The pause is here, because older drivers repeat without a pause. This try has sent nothing yet, so the server
@@ -111,9 +115,9 @@ export async function fencedTransaction<T>(
         if (tries > 0) await BETWEEN_TRIES.pause(surroundingsOf(client).clock, tries - 1);
         tries += 1;
         for (const fence of fences) await claim(documents, fence, session);
-        return await work(session);
+        return await work(session as unknown as S);
       },
-      { ...TRANSACTION, ...defined(object(transaction, 'transaction')) },
+      { ...TRANSACTION, ...(defined(object(transaction, 'transaction')) as TransactionOptions) },
     ),
   );
 }

@@ -1,15 +1,17 @@
 import { types } from 'node:util';
-import type { Collection, Document, Filter, UpdateFilter, UpdateOptions, UpdateResult } from 'mongodb';
+import type { Collection, Document, UpdateOptions } from 'mongodb';
+import type { DriverUpdateOptions, DriverUpdated } from '../driver-types.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { object, wrongType } from '../options/checks.js';
 import { refuseMisspeltKeys } from '../options/unknown-keys.js';
 import type { KeysOf } from '../options/unknown-keys.js';
+import { given } from './driver-options.js';
 import { fencedBy } from './fence.js';
 import { GuardedUpdate } from './guarded-update.js';
 import { parseField, storing } from './token-field.js';
 
 /** Options of a fenced update: the options of the driver's `updateOne`, and the field that stores the token. */
-export interface FencedUpdateOptions extends UpdateOptions {
+export interface FencedUpdateOptions extends DriverUpdateOptions {
   /** The path of the field that stores the token of the last fenced write. Default: `fencingToken`. */
   field?: string | undefined;
 }
@@ -73,18 +75,19 @@ const OPTIONS: KeysOf<FencedUpdateOptions> = {
  *   the token itself; for `upsert` without `_id`; for an unacknowledged write concern. After the server has refused the
  *   update: for a `field` that holds something other than a number, which cannot be compared.
  */
-export async function fencedUpdateOne<T extends Document>(
-  collection: Collection<T>,
-  filter: Filter<T>,
-  update: UpdateFilter<T> | Document[],
+export async function fencedUpdateOne<C extends DriverUpdated>(
+  collection: C,
+  filter: Parameters<C['updateOne']>[0],
+  update: Parameters<C['updateOne']>[1],
   lock: LockHandle,
   options?: FencedUpdateOptions,
-): Promise<UpdateResult<T>> {
-  const { field: path, ...driverOptions } = object(options);
+): Promise<Awaited<ReturnType<C['updateOne']>>> {
+  const { field: path, ...others } = object(options);
+  const driverOptions = given(others) as UpdateOptions;
   refuseMisspeltKeys(object(options), 'fencedUpdateOne', OPTIONS);
   const field = parseField(path);
   const fence = fencedBy(lock);
-  if (typeof filter !== 'object' || (filter as Filter<T> | null) === null) {
+  if (typeof filter !== 'object' || filter === null) {
     throw wrongType('filter', 'an object', filter);
   }
   const stored = storing(update, field, fence.token);
@@ -93,7 +96,10 @@ export async function fencedUpdateOne<T extends Document>(
   if (!isTransaction && (driverOptions.writeConcern ?? collection.writeConcern)?.w === 0) {
     throw wrongType('writeConcern', 'an acknowledged one, because a refusal must reach the caller', { w: 0 });
   }
-  return await new GuardedUpdate(collection, filter, stored, field, fence, driverOptions).run();
+  // The types of the driver are those of one copy; any copy that fits `DriverUpdated` behaves alike.
+  const target = collection as unknown as Collection;
+  const result = await new GuardedUpdate(target, filter, stored, field, fence, driverOptions).run();
+  return result as Awaited<ReturnType<C['updateOne']>>;
 }
 
 /**

@@ -15,6 +15,9 @@ import type { StoreFailure } from './store-failure.js';
  * A lock that another process holds is no `QuorumError`: it is an `AcquireTimeoutError`, or `null` from a `try…`.
  */
 export class QuorumError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'QUORUM';
+
   /** Always `QUORUM`. */
   readonly code = 'QUORUM';
 

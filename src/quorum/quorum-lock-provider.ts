@@ -3,7 +3,7 @@
 
 import { setMaxListeners } from 'node:events';
 import type { EventEmitter } from 'eventemitter3';
-import type { Db } from 'mongodb';
+import type { DriverDb } from '../driver-types.js';
 import { Engine } from '../engine.js';
 import { PROVIDER_WARNINGS } from '../events.js';
 import { IsolatedEmitter } from '../isolated-emitter.js';
@@ -91,7 +91,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
    *   database of the same client twice. It cannot notice that two clients reach the same deployment.
    * @throws `TypeError` or `RangeError` for a wrong list or a wrong option.
    */
-  constructor(dbs: readonly Db[], options?: QuorumLockProviderOptions) {
+  constructor(dbs: readonly DriverDb[], options?: QuorumLockProviderOptions) {
     super(WARNINGS);
     const parsedDbs = parseDbs(dbs);
     const { settings, minValidityMs } = parseQuorumOptions(options);

@@ -1,4 +1,4 @@
-import type { Db } from 'mongodb';
+import type { DriverDb } from '../driver-types.js';
 import { number, optional, outOfRange, knownOptions, wrongType } from '../options/checks.js';
 import { PROVIDER_OPTIONS, parseSettings } from '../options/provider-options.js';
 import type { LeaseTerms, LockProviderOptions, Settings } from '../options/provider-options.js';
@@ -21,7 +21,7 @@ export interface QuorumLockProviderOptions extends LockProviderOptions {
 const MIN_STORES = 3;
 
 /** @throws `TypeError` or `RangeError` unless the list has 3, 5, … different databases. */
-export function parseDbs(dbs: readonly Db[]): readonly Db[] {
+export function parseDbs(dbs: readonly DriverDb[]): readonly DriverDb[] {
   const given: unknown = dbs;
   if (!Array.isArray(given)) throw wrongType('dbs', 'an array of Db', given);
   if (given.length < MIN_STORES || given.length % 2 === 0) {
@@ -29,7 +29,7 @@ export function parseDbs(dbs: readonly Db[]): readonly Db[] {
   }
   for (const [index, db] of dbs.entries()) {
     const at = `dbs[${String(index)}]`;
-    if (typeof (db as Partial<Db> | null | undefined)?.command !== 'function') {
+    if (typeof (db as Partial<DriverDb> | null | undefined)?.command !== 'function') {
       throw wrongType(at, "a Db of the driver, as client.db('name') returns it", db);
     }
     const first = dbs.findIndex(

@@ -6,6 +6,9 @@ import { quoted, seconds } from '../error-text.js';
  * another use of `runNow` requested that run, too.
  */
 export class JobNotStartedError extends LeaseholdError {
+  /** @internal */
+  static override readonly codeOfAll = 'JOB_NOT_STARTED';
+
   /** Always `JOB_NOT_STARTED`. */
   readonly code = 'JOB_NOT_STARTED';
 

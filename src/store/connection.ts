@@ -1,11 +1,11 @@
+import type { Document } from 'mongodb';
 import type {
-  Db,
-  Document,
-  MongoClient,
-  RunCommandOptions,
-  TopologyDescription,
-  TopologyDescriptionChangedEvent,
-} from 'mongodb';
+  DriverClient,
+  DriverCommandOptions,
+  DriverDb,
+  DriverTopology,
+  DriverTopologyChange,
+} from '../driver-types.js';
 import { SharedPerClient } from './shared-per-client.js';
 import type { TopologyObserver } from './shared-per-client.js';
 import { troubleOf } from './trouble.js';
@@ -25,9 +25,9 @@ export interface Sending {
  */
 export class Connection implements TopologyObserver {
   static readonly #shared = new SharedPerClient((client) => new Connection(client));
-  readonly #client: MongoClient;
+  readonly #client: DriverClient;
   /** The last description that the driver reported; `undefined` before the first one. */
-  #description: TopologyDescription | undefined;
+  #description: DriverTopology | undefined;
   /** True after the client was closed or its first connect failed, until the client searches for its servers again. */
   #isClosed = false;
   /** The number of times that the driver has begun to search for its servers. */
@@ -38,12 +38,12 @@ export class Connection implements TopologyObserver {
   #reachableReports = 0;
   #reconnecting: Promise<void> | undefined;
 
-  private constructor(client: MongoClient) {
+  private constructor(client: DriverClient) {
     this.#client = client;
   }
 
   /** Returns the shared connection of this client. Call `leave` when it is not used any more. */
-  static join(client: MongoClient): Connection {
+  static join(client: DriverClient): Connection {
     return Connection.#shared.join(client);
   }
 
@@ -80,7 +80,11 @@ export class Connection implements TopologyObserver {
    * the client again, unless its owner has closed it, and repeats the command. The driver connects by itself only at
    * its first command. If that connect fails, every later command fails with this error, even when the server is back.
    */
-  async command(db: Db, command: Document, options: RunCommandOptions & Aborting): Promise<Document> {
+  async command(
+    db: DriverDb,
+    command: Document,
+    options: DriverCommandOptions & Aborting,
+  ): Promise<Document> {
     try {
       return await db.command(command, options);
     } catch (error) {
@@ -124,7 +128,7 @@ export class Connection implements TopologyObserver {
     this.#isClosed = true;
   }
 
-  changed({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
+  changed({ previousDescription, newDescription }: DriverTopologyChange): void {
     this.#description = newDescription;
     this.#isClosed = false;
     // The previous description has no servers only when the client begins to search for them.
@@ -140,5 +144,5 @@ interface Aborting {
 /** The server types that the driver's monitors give to a server that does not answer. */
 const UNANSWERED: ReadonlySet<string> = new Set(['Unknown', 'PossiblePrimary']);
 
-const isReachable = ({ servers }: TopologyDescription): boolean =>
+const isReachable = ({ servers }: DriverTopology): boolean =>
   [...servers.values()].some(({ type }) => !UNANSWERED.has(type));

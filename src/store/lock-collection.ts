@@ -1,7 +1,8 @@
 // Folder `store`: the only folder that sends commands for locks to MongoDB.
 
-import type { ChangeStream, ClientSession, Db, Document } from 'mongodb';
+import type { Document } from 'mongodb';
 import type { Clock } from '../clock.js';
+import type { DriverChangeStream, DriverDb, DriverSession } from '../driver-types.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
 import type { Fields, Stage } from '../protocol/expressions.js';
@@ -71,13 +72,13 @@ const MIN_READ_MS = 50;
 export class LockCollection {
   readonly name: string;
   readonly serverClock: ServerClock;
-  readonly #db: Db;
+  readonly #db: DriverDb;
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #calls: StoreCalls;
   readonly #handshake: Handshake;
 
-  constructor(db: Db, settings: Settings, clock: Clock, report: Report) {
+  constructor(db: DriverDb, settings: Settings, clock: Clock, report: Report) {
     this.name = settings.collectionName;
     this.#db = db;
     this.#settings = settings;
@@ -246,7 +247,7 @@ export class LockCollection {
    * an answer arrives after the close of the stream. If `killCursors` is still waiting for a connection at that moment,
    * the driver does not send `killCursors`, and the cursor leaks (R1).
    */
-  watch(pipeline: Document[]): { readonly stream: ChangeStream; readonly session: ClientSession } {
+  watch(pipeline: Document[]): { readonly stream: DriverChangeStream; readonly session: DriverSession } {
     // Some versions of the driver bound every call by `timeoutMS`; others do not have this option.
     const { socketTimeoutMS, timeoutMS } = this.#db.client.options as Bounds;
     // The server answers an idle stream after `maxAwaitTimeMS`. If the bound of the client were shorter, it would break

@@ -1,4 +1,4 @@
-import type { MongoClient, TopologyDescription, TopologyDescriptionChangedEvent } from 'mongodb';
+import type { DriverClient, DriverTopology, DriverTopologyChange } from '../driver-types.js';
 import { SharedPerClient } from './shared-per-client.js';
 import type { TopologyObserver } from './shared-per-client.js';
 
@@ -22,16 +22,16 @@ interface AwaitedCommand {
  */
 export class PrimaryWatch implements TopologyObserver {
   static readonly #shared = new SharedPerClient((client) => new PrimaryWatch(client));
-  readonly #client: MongoClient;
+  readonly #client: DriverClient;
   readonly #awaited = new Set<AwaitedCommand>();
   #primary: string | null | undefined;
 
-  private constructor(client: MongoClient) {
+  private constructor(client: DriverClient) {
     this.#client = client;
   }
 
   /** Returns the shared watch of this client. Call `leave` when it is not used any more. */
-  static join(client: MongoClient): PrimaryWatch {
+  static join(client: DriverClient): PrimaryWatch {
     return PrimaryWatch.#shared.join(client);
   }
 
@@ -55,7 +55,7 @@ export class PrimaryWatch implements TopologyObserver {
     return () => this.#awaited.delete(command);
   }
 
-  changed({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): void {
+  changed({ previousDescription, newDescription }: DriverTopologyChange): void {
     const next = primaryOf(newDescription);
     this.#primary = next;
     if (next === null) return;
@@ -73,7 +73,7 @@ export class PrimaryWatch implements TopologyObserver {
   }
 }
 
-function primaryOf({ servers }: TopologyDescription): string | null {
+function primaryOf({ servers }: DriverTopology): string | null {
   for (const { type, address } of servers.values()) if (type === 'RSPrimary') return address;
   return null;
 }

@@ -1,11 +1,11 @@
-import type { MongoClient, TopologyDescriptionChangedEvent } from 'mongodb';
+import type { DriverClient, DriverTopologyChange } from '../driver-types.js';
 
 const CHANGED = 'topologyDescriptionChanged';
 const CLOSED = 'topologyClosed';
 
 /** Learns from what the driver's monitors report. */
 export interface TopologyObserver {
-  changed(event: TopologyDescriptionChangedEvent): void;
+  changed(event: DriverTopologyChange): void;
   /**
    * The client was closed, or its first connect has failed: it has no connection until it searches for its servers
    * again.
@@ -17,7 +17,7 @@ export interface TopologyObserver {
 
 interface Share<T> {
   readonly observer: T;
-  readonly changed: (event: TopologyDescriptionChangedEvent) => void;
+  readonly changed: (event: DriverTopologyChange) => void;
   readonly closed: () => void;
   users: number;
 }
@@ -27,35 +27,39 @@ interface Share<T> {
  * listener for an event.
  */
 export class SharedPerClient<T extends TopologyObserver> {
-  readonly #create: (client: MongoClient) => T;
-  readonly #shares = new WeakMap<MongoClient, Share<T>>();
+  readonly #create: (client: DriverClient) => T;
+  readonly #shares = new WeakMap<DriverClient, Share<T>>();
 
-  constructor(create: (client: MongoClient) => T) {
+  constructor(create: (client: DriverClient) => T) {
     this.#create = create;
   }
 
   /** Returns the observer of this client. Call `leave` when it is not used any more. */
-  join(client: MongoClient): T {
+  join(client: DriverClient): T {
     const share = this.#shares.get(client) ?? this.#newShare(client);
-    if (share.users === 0) client.on(CHANGED, share.changed).on(CLOSED, share.closed);
+    if (share.users === 0) {
+      client.on(CHANGED, share.changed);
+      client.on(CLOSED, share.closed);
+    }
     share.users += 1;
     return share.observer;
   }
 
-  leave(client: MongoClient): void {
+  leave(client: DriverClient): void {
     const share = this.#shares.get(client);
     if (share === undefined) return;
     share.users -= 1;
     if (share.users > 0) return;
-    client.off(CHANGED, share.changed).off(CLOSED, share.closed);
+    client.off(CHANGED, share.changed);
+    client.off(CLOSED, share.closed);
     share.observer.forget();
   }
 
-  #newShare(client: MongoClient): Share<T> {
+  #newShare(client: DriverClient): Share<T> {
     const observer = this.#create(client);
     const share = {
       observer,
-      changed: (event: TopologyDescriptionChangedEvent): void => {
+      changed: (event: DriverTopologyChange): void => {
         observer.changed(event);
       },
       closed: (): void => {

@@ -1,6 +1,7 @@
-import type { Db, Document, RunCommandOptions } from 'mongodb';
+import type { Document } from 'mongodb';
 import { momentNow, turnOver } from '../clock.js';
 import type { Clock, Moment, Timer } from '../clock.js';
+import type { DriverCommandOptions, DriverDb } from '../driver-types.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
 import { Connection } from './connection.js';
@@ -28,7 +29,10 @@ export const BSON_OPTIONS = {
  * server was overloaded and the labels of the error (`SystemOverloadedError`, `RetryableError`) allow it. The library
  * itself sends every other repeat.
  */
-const COMMAND_OPTIONS = { ...BSON_OPTIONS, readPreference: 'primary' } as const satisfies RunCommandOptions;
+const COMMAND_OPTIONS = {
+  ...BSON_OPTIONS,
+  readPreference: 'primary',
+} as const satisfies DriverCommandOptions;
 
 /** The errors that the caller of one command expects. */
 interface Tolerance {
@@ -43,7 +47,7 @@ export type Purpose = 'transition' | 'extension' | 'read' | 'index' | 'hello';
 
 /** Sends single commands to the store, each with a time bound and one of three outcomes. */
 export class StoreCalls {
-  readonly #db: Db;
+  readonly #db: DriverDb;
   readonly #collectionName: string;
   readonly #clock: Clock;
   readonly #report: Report;
@@ -51,7 +55,7 @@ export class StoreCalls {
   readonly #connection: Connection;
   readonly #transitions: TransitionLimiter;
 
-  constructor(db: Db, collectionName: string, clock: Clock, report: Report) {
+  constructor(db: DriverDb, collectionName: string, clock: Clock, report: Report) {
     this.#db = db;
     this.#collectionName = collectionName;
     this.#clock = clock;

@@ -1,8 +1,8 @@
-import type { MongoClientOptions, TopologyDescription } from 'mongodb';
+import type { DriverClientOptions, DriverTopology } from '../driver-types.js';
 import { shortened } from '../error-text.js';
 
 /** The client options that `troubleOf` needs to explain why it knows no server. */
-type Seeds = Pick<MongoClientOptions, 'replicaSet'> & { readonly hosts: readonly unknown[] };
+type Seeds = Pick<DriverClientOptions, 'hosts' | 'replicaSet'>;
 
 /** The most messages of single servers that one explanation has. */
 const MAX_ERRORS = 3;
@@ -12,7 +12,7 @@ const MAX_ERRORS = 3;
  * reported any trouble. The driver's own message often says only that the server selection timed out.
  */
 export function troubleOf(
-  { servers, type, compatibilityError }: TopologyDescription,
+  { servers, type, compatibilityError }: DriverTopology,
   { hosts, replicaSet }: Seeds,
 ): string | undefined {
   if (compatibilityError !== undefined) return compatibilityError;
@@ -74,7 +74,7 @@ interface DriverError extends Error {
   readonly keyPattern?: object;
   readonly errorResponse?: { readonly collation?: object };
   /** The servers as a failed server selection saw them. */
-  readonly reason?: TopologyDescription;
+  readonly reason?: DriverTopology;
 }
 
 /**

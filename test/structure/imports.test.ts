@@ -45,6 +45,7 @@ const EVERYWHERE: readonly string[] = [
     'errors',
     'leasehold-error',
     'error-text',
+    'driver-types',
     'events',
     'isolated-emitter',
     'clock',

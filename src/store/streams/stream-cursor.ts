@@ -1,7 +1,7 @@
-import type { Readable } from 'node:stream';
-import type { ChangeStream, ClientSession, Document } from 'mongodb';
+import type { Document } from 'mongodb';
 import { within } from '../../clock.js';
 import type { Clock, Timer } from '../../clock.js';
+import type { DriverChangeStream, DriverSession, DriverStream } from '../../driver-types.js';
 import type { Report } from '../../events.js';
 import type { Settings } from '../../options/provider-options.js';
 import { AWAIT_MS } from '../lock-collection.js';
@@ -23,9 +23,9 @@ export interface CursorListener {
 
 /** One cursor of a change stream, from its opening to its first trouble. Reports nothing after its `close()`. */
 export class StreamCursor {
-  readonly #stream: ChangeStream;
-  readonly #readable: Readable;
-  readonly #session: ClientSession;
+  readonly #stream: DriverChangeStream;
+  readonly #readable: DriverStream;
+  readonly #session: DriverSession;
   readonly #unwatch: () => void;
   readonly #context: StreamContext;
   readonly #listener: CursorListener;
@@ -103,12 +103,15 @@ export class StreamCursor {
   }
 }
 
-const firstAnswer = (stream: ChangeStream, readable: Readable, clock: Clock): Promise<void> =>
+const firstAnswer = (stream: DriverChangeStream, readable: DriverStream, clock: Clock): Promise<void> =>
   new Promise((resolve) => {
     // The driver emits the event just before it stores the id of the cursor.
     stream.once('resumeTokenChanged', () => clock.afterTurn(resolve));
-    readable.once('data', resolve);
-    for (const ending of ['error', 'end', 'close']) readable.once(ending, resolve);
+    for (const event of ['data', 'error', 'end', 'close']) {
+      readable.once(event, () => {
+        resolve();
+      });
+    }
   });
 
 /** The field `wake` of an event. The server logs a small document whole and a larger one as a difference (E13). */

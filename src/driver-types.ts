@@ -1,0 +1,231 @@
+// What the library uses of the driver, as types that belong to no copy of the driver. A program may have several copies,
+// such as that of Mongoose beside its own. The classes of the driver have private members, so TypeScript accepts no
+// class of one copy where it wants the same class of another copy. All of them fit these types.
+
+/** A document as the driver sends or returns it. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- as in the driver's own `Document`
+export type DriverDocument = Record<string, any>;
+
+/** A `Db` of any copy of the driver: `client.db('app')`, or `connection.db` of a connected Mongoose connection. */
+export interface DriverDb {
+  /** The name of the database. */
+  readonly databaseName: string;
+  /** The client that the database belongs to. */
+  readonly client: DriverClient;
+  /** Runs one command. */
+  command(command: DriverDocument, options?: DriverCommandOptions): Promise<DriverDocument>;
+  /** Returns a collection. Only its change streams are used. */
+  collection(name: string): DriverWatched;
+}
+
+/** A collection whose changes can be watched. */
+export interface DriverWatched {
+  watch(pipeline?: DriverDocument[], options?: DriverStreamOptions): DriverChangeStream;
+}
+
+/** The options of a command that the library uses. */
+export interface DriverCommandOptions {
+  readonly readPreference?: 'primary';
+  readonly promoteLongs?: boolean;
+  readonly promoteValues?: boolean;
+  readonly promoteBuffers?: boolean;
+  readonly useBigInt64?: boolean;
+  readonly bsonRegExp?: boolean;
+  readonly raw?: boolean;
+  readonly serializeFunctions?: boolean;
+  readonly ignoreUndefined?: boolean;
+  readonly checkKeys?: boolean;
+}
+
+/** The options of a change stream that the library uses. */
+export interface DriverStreamOptions extends DriverCommandOptions {
+  readonly maxAwaitTimeMS?: number;
+  readonly readConcern?: { readonly level: 'majority' };
+}
+
+/** The `MongoClient` of a {@link DriverDb}. */
+export interface DriverClient {
+  readonly options: DriverClientOptions;
+  connect(): Promise<unknown>;
+  startSession(options?: { causalConsistency?: boolean }): DriverSession;
+  on(event: 'topologyDescriptionChanged', listener: (event: DriverTopologyChange) => void): unknown;
+  on(event: 'topologyClosed', listener: () => void): unknown;
+  off(event: 'topologyDescriptionChanged', listener: (event: DriverTopologyChange) => void): unknown;
+  off(event: 'topologyClosed', listener: () => void): unknown;
+}
+
+/** The options of a client that the library reads. */
+export interface DriverClientOptions {
+  readonly hosts: readonly unknown[];
+  readonly maxPoolSize: number;
+  readonly replicaSet?: string | undefined;
+  readonly socketTimeoutMS?: number | undefined;
+}
+
+/** What the driver's monitors report when they learn something about the servers. */
+export interface DriverTopologyChange {
+  readonly previousDescription: DriverTopology;
+  readonly newDescription: DriverTopology;
+}
+
+/** What the driver knows about the servers. */
+export interface DriverTopology {
+  readonly type: string;
+  readonly servers: ReadonlyMap<string, DriverServer>;
+  readonly compatibilityError?: string | undefined;
+}
+
+/** What the driver knows about one server. */
+export interface DriverServer {
+  readonly type: string;
+  readonly address: string;
+  readonly error: Error | null;
+}
+
+/** A change stream, of which only the Node.js stream is read. */
+export interface DriverChangeStream {
+  stream(): DriverStream;
+  on(event: 'resumeTokenChanged', listener: () => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  once(event: 'resumeTokenChanged', listener: () => void): unknown;
+  close(): Promise<void>;
+}
+
+/** The Node.js stream of a change stream. */
+export interface DriverStream {
+  on(event: string, listener: (value: DriverDocument) => void): unknown;
+  once(event: string, listener: (value: DriverDocument) => void): unknown;
+  destroy(): unknown;
+}
+
+/** A `ClientSession` of any copy of the driver. */
+export interface DriverSession {
+  /** Whether a transaction is open. */
+  inTransaction(): boolean;
+  /** Ends the session. */
+  endSession(): Promise<void>;
+}
+
+/** A `MongoClient` of any copy of the driver, whose sessions have the type `S`. */
+export interface DriverTransactions<S> {
+  /** Returns a database; without a name, that of the connection string. */
+  db(name?: string): DriverCollections;
+  /** Returns a new session. */
+  startSession(): S;
+}
+
+/** A `Db`, of which only its collections are used. */
+export interface DriverCollections {
+  collection(name: string): DriverUpdated;
+}
+
+/** A `Collection` of any copy of the driver. */
+export interface DriverUpdated {
+  /** Updates one document. */
+  // The driver's own types of a filter, an update and a result differ between its versions and collections.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  updateOne(filter: any, update: any, options?: any): Promise<any>;
+  /** The write concern of updates that name none. */
+  readonly writeConcern?: DriverWriteConcern | undefined;
+}
+
+/** A read concern, as a value of the driver or as a string. */
+export type DriverReadConcern = string | { readonly level: string };
+
+/** A read preference, as a value of the driver or as a string. */
+export type DriverReadPreference = string | { readonly mode: string };
+
+/** A write concern, as a value of the driver or as an object. */
+export interface DriverWriteConcern {
+  readonly w?: number | string;
+  readonly j?: boolean;
+  readonly journal?: boolean;
+  readonly wtimeoutMS?: number;
+  readonly wtimeout?: number;
+  readonly fsync?: boolean | 1;
+}
+
+/** The options of a transaction. They are those of the driver. */
+export interface DriverTransactionOptions {
+  /** Which state of the data the transaction reads. Default here: `snapshot`. */
+  readConcern?: DriverReadConcern | undefined;
+  /** Which members must have stored the commit. Default here: `majority`. */
+  writeConcern?: DriverWriteConcern | undefined;
+  /** Which member the transaction reads from. Default here: `primary`. */
+  readPreference?: DriverReadPreference | undefined;
+  /** The longest time that the server may take for the commit, in ms. */
+  maxCommitTimeMS?: number | undefined;
+}
+
+/** A collation of the server. */
+export interface DriverCollation {
+  readonly locale: string;
+  readonly caseLevel?: boolean;
+  readonly caseFirst?: string;
+  readonly strength?: number;
+  readonly numericOrdering?: boolean;
+  readonly alternate?: string;
+  readonly maxVariable?: string;
+  readonly backwards?: boolean;
+  readonly normalization?: boolean;
+}
+
+/** The options of an update. They are those of the driver's `updateOne`. */
+export interface DriverUpdateOptions {
+  /** Which elements of arrays the update changes. */
+  arrayFilters?: DriverDocument[] | undefined;
+  /** As in the driver. */
+  authdb?: string | undefined;
+  /** Whether regular expressions are returned as `BSONRegExp`. */
+  bsonRegExp?: boolean | undefined;
+  /** Whether the update may break the validation rules of the collection. */
+  bypassDocumentValidation?: boolean | undefined;
+  /** Whether the driver refuses keys that begin with `$`. */
+  checkKeys?: boolean | undefined;
+  /** How strings are compared. */
+  collation?: DriverCollation | undefined;
+  /** A comment for the logs and the profiler of the server. */
+  comment?: unknown;
+  /** As in the driver. */
+  dbName?: string | undefined;
+  /** Whether the driver checks that returned strings are UTF-8. */
+  enableUtf8Validation?: boolean | undefined;
+  /** As in the driver. */
+  explain?: string | boolean | object | undefined;
+  /** As in the driver. */
+  fieldsAsRaw?: DriverDocument | undefined;
+  /** The index to use. */
+  hint?: string | DriverDocument | undefined;
+  /** Whether fields that are `undefined` are left out. */
+  ignoreUndefined?: boolean | undefined;
+  /** Variables for the expressions of the filter and the update. */
+  let?: DriverDocument | undefined;
+  /** The longest time that the server may take, in ms. */
+  maxTimeMS?: number | undefined;
+  /** Has no effect on the result. */
+  promoteBuffers?: boolean | undefined;
+  /** Has no effect on the result. */
+  promoteLongs?: boolean | undefined;
+  /** Has no effect on the result. */
+  promoteValues?: boolean | undefined;
+  /** Has no effect on the result. */
+  raw?: boolean | undefined;
+  /** As in the driver. */
+  readConcern?: DriverReadConcern | undefined;
+  /** As in the driver. */
+  readPreference?: DriverReadPreference | undefined;
+  /** Whether functions are stored as code. */
+  serializeFunctions?: boolean | undefined;
+  /** The session, in whose transaction the update may be. */
+  session?: DriverSession | undefined;
+  /** The longest time of the whole call, in ms, where the driver knows this option. */
+  timeoutMS?: number | undefined;
+  /** Whether a missing document is inserted. */
+  upsert?: boolean | undefined;
+  /** Has no effect on the result. */
+  useBigInt64?: boolean | undefined;
+  /** As in the driver. */
+  willRetryWrite?: boolean | undefined;
+  /** Which members must have stored the update. */
+  writeConcern?: DriverWriteConcern | undefined;
+}
