@@ -1,0 +1,40 @@
+// The entries of the package. A further entry is one line here; then `npm run exports` writes the fields of package.json
+// that follow from it, and a test compares the two.
+
+/** The name of each entry below `leasehold/`, and its source; `index` is `leasehold` itself. */
+export const ENTRIES: Readonly<Record<string, string>> = {
+  index: 'src/index.ts',
+  quorum: 'src/quorum/index.ts',
+  testing: 'src/testing/index.ts',
+};
+
+export interface EntryFields {
+  readonly exports: object;
+  readonly main: string;
+  readonly types: string;
+  readonly typesVersions: object;
+}
+
+/** The fields of package.json by which runtimes, bundlers and TypeScript find the entries. */
+export function entryFields(entries: Readonly<Record<string, string>> = ENTRIES): EntryFields {
+  const names = Object.keys(entries);
+  const exported = names.map((name) => [name === 'index' ? '.' : `./${name}`, conditionsOf(name)]);
+  const typed = names.filter((name) => name !== 'index').map((name) => [name, [`./dist/${name}.d.cts`]]);
+  return {
+    exports: { ...(Object.fromEntries(exported) as object), './package.json': './package.json' },
+    main: './dist/index.cjs',
+    types: './dist/index.d.cts',
+    // TypeScript with `moduleResolution: node10` does not read `exports`.
+    typesVersions: { '*': Object.fromEntries(typed) as object },
+  };
+}
+
+/**
+ * Node.js finds `module-sync` for `import` and for `require`, so a process that does both has one copy of the library.
+ * Tools that cannot `require` an ES module, such as Jest, find `require`.
+ */
+function conditionsOf(name: string): object {
+  const modules = { types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` };
+  const commonJs = { types: `./dist/${name}.d.cts`, default: `./dist/${name}.cjs` };
+  return { import: modules, 'module-sync': modules, require: commonJs };
+}
