@@ -6,6 +6,7 @@ export const LONG_FILES: readonly string[] = [
   'behaviour/conformance/{kept-*,semaphore-with-one-left,upgradeable-read}.change-stream.test.ts',
   'behaviour/conformance/!(mutex).polling.test.ts',
 
+  'package/projects.test.ts',
   'programs/demo.test.ts',
   'judge/oplog-replay.test.ts',
   'lab/fault-cluster.test.ts',

@@ -1,0 +1,19 @@
+import { beforeAll, describe, expect, inject, test } from 'vitest';
+
+import { packLibrary, projectNames, runProject } from './projects.js';
+
+const names = await projectNames();
+
+describe('the packed library', () => {
+  beforeAll(packLibrary);
+
+  test.each(names)('installs and works in the project %s', async (name) => {
+    const printed = await runProject(name, inject('mongoUri'));
+    console.log(`${name}:\n${printed}`);
+    expect(printed).not.toMatch(/ExperimentalWarning|LeaseholdWarning/);
+  });
+
+  test('has a project for each test runner, bundler and runtime that the documentation names', () => {
+    expect(names).toEqual(expect.arrayContaining(['bundlers', 'jest-29', 'jest-30', 'runtimes', 'typescript']));
+  });
+});
