@@ -10,8 +10,6 @@ export type DriverDocument = Record<string, any>;
 export interface DriverDb {
   /** The name of the database. */
   readonly databaseName: string;
-  /** The client that the database belongs to. */
-  readonly client: DriverClient;
   /** Runs one command. */
   command(command: DriverDocument, options?: DriverCommandOptions): Promise<DriverDocument>;
   /** Returns a collection. Only its change streams are used. */
@@ -42,6 +40,12 @@ export interface DriverStreamOptions extends DriverCommandOptions {
   readonly maxAwaitTimeMS?: number;
   readonly readConcern?: { readonly level: 'majority' };
 }
+
+/**
+ * The client that a database belongs to. Every supported driver has this property, but the types of driver 6.10 do not
+ * show it.
+ */
+export const clientOf = (db: DriverDb): DriverClient => (db as unknown as { client: DriverClient }).client;
 
 /** The `MongoClient` of a {@link DriverDb}. */
 export interface DriverClient {

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { Inspector } from './admin/inspector.js';
 import { within } from './clock.js';
 import type { Clock } from './clock.js';
+import { clientOf } from './driver-types.js';
 import type { DriverDb } from './driver-types.js';
 import type { Elections } from './election/elections.js';
 import { LeaderWatch } from './election/leader-watch.js';
@@ -248,7 +249,7 @@ function notADb(given: unknown): TypeError {
 function settingsFor(db: DriverDb, settings: Settings): Settings {
   if (typeof (db as Partial<DriverDb> | null | undefined)?.command !== 'function') throw notADb(db);
   parseNamespace(db.databaseName, settings.collectionName);
-  const { maxPoolSize } = db.client.options;
+  const { maxPoolSize } = clientOf(db).options;
   if (maxPoolSize !== 1 || settings.wakeups === 'polling') return settings;
   if (settings.wakeups === 'change-stream') {
     throw new RangeError("wakeups: 'change-stream' needs a client with maxPoolSize of at least 2, got 1");
@@ -267,7 +268,7 @@ const LEAST_POOL_TO_OBSERVE = 3;
  * would occupy both connections, and a command would wait up to a second until the server answers one of the streams.
  */
 function observerSettings(db: DriverDb, settings: Settings): Settings {
-  const { maxPoolSize } = db.client.options;
+  const { maxPoolSize } = clientOf(db).options;
   const isRoomy = maxPoolSize === 0 || maxPoolSize >= LEAST_POOL_TO_OBSERVE;
   return isRoomy ? settings : { ...settings, wakeups: 'polling' };
 }

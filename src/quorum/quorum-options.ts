@@ -1,3 +1,4 @@
+import { clientOf } from '../driver-types.js';
 import type { DriverDb } from '../driver-types.js';
 import { number, optional, outOfRange, knownOptions, wrongType } from '../options/checks.js';
 import { PROVIDER_OPTIONS, parseSettings } from '../options/provider-options.js';
@@ -33,7 +34,7 @@ export function parseDbs(dbs: readonly DriverDb[]): readonly DriverDb[] {
       throw wrongType(at, "a Db of the driver, as client.db('name') returns it", db);
     }
     const first = dbs.findIndex(
-      (other) => other.client === db.client && other.databaseName === db.databaseName,
+      (other) => clientOf(other) === clientOf(db) && other.databaseName === db.databaseName,
     );
     if (first < index) {
       throw new TypeError(

@@ -2,6 +2,7 @@
 
 import type { Document } from 'mongodb';
 import type { Clock } from '../clock.js';
+import { clientOf } from '../driver-types.js';
 import type { DriverChangeStream, DriverDb, DriverSession } from '../driver-types.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
@@ -249,12 +250,12 @@ export class LockCollection {
    */
   watch(pipeline: Document[]): { readonly stream: DriverChangeStream; readonly session: DriverSession } {
     // Some versions of the driver bound every call by `timeoutMS`; others do not have this option.
-    const { socketTimeoutMS, timeoutMS } = this.#db.client.options as Bounds;
+    const { socketTimeoutMS, timeoutMS } = clientOf(this.#db).options as Bounds;
     // The server answers an idle stream after `maxAwaitTimeMS`. If the bound of the client were shorter, it would break
     // the stream again and again (E37).
     const bounds = [socketTimeoutMS ?? 0, timeoutMS ?? 0].filter((bound) => bound > 0);
     const maxAwaitTimeMS = Math.min(AWAIT_MS, ...bounds.map((bound) => bound / 2));
-    const session = this.#db.client.startSession({ causalConsistency: false });
+    const session = clientOf(this.#db).startSession({ causalConsistency: false });
     try {
       const stream = this.#db.collection(this.name).watch(pipeline, {
         ...{ session, maxAwaitTimeMS, readPreference: 'primary', readConcern: { level: 'majority' } },

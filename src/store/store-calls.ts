@@ -1,6 +1,7 @@
 import type { Document } from 'mongodb';
 import { momentNow, turnOver } from '../clock.js';
 import type { Clock, Moment, Timer } from '../clock.js';
+import { clientOf } from '../driver-types.js';
 import type { DriverCommandOptions, DriverDb } from '../driver-types.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
@@ -60,9 +61,9 @@ export class StoreCalls {
     this.#collectionName = collectionName;
     this.#clock = clock;
     this.#report = report;
-    this.#primary = PrimaryWatch.join(db.client);
-    this.#connection = Connection.join(db.client);
-    this.#transitions = new TransitionLimiter(db.client.options.maxPoolSize);
+    this.#primary = PrimaryWatch.join(clientOf(db));
+    this.#connection = Connection.join(clientOf(db));
+    this.#transitions = new TransitionLimiter(clientOf(db).options.maxPoolSize);
   }
 
   /** Call it after the last call to the store. */
@@ -87,7 +88,7 @@ export class StoreCalls {
   /** The error in the short form that is reported. For an unauthorized user, the message names the needed `actions`. */
   shortened(error: unknown, actions: string): unknown {
     const namespace = `${this.#db.databaseName}.${this.#collectionName}`;
-    return shortenedError(error, this.#db.client.options, { namespace, actions });
+    return shortenedError(error, clientOf(this.#db).options, { namespace, actions });
   }
 
   /**

@@ -14,6 +14,8 @@ describe('the packed library', () => {
   });
 
   test('has a project for each test runner, bundler and runtime that the documentation names', () => {
-    expect(names).toEqual(expect.arrayContaining(['bundlers', 'jest-29', 'jest-30', 'runtimes', 'typescript']));
+    expect(names).toEqual(
+      expect.arrayContaining(['bundlers', 'jest-29', 'jest-30', 'runtimes', 'typescript']),
+    );
   });
 });

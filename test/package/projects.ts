@@ -69,7 +69,11 @@ async function run(
       shell: process.platform === 'win32',
     });
   } catch (error) {
-    const { stdout = '', stderr = '', message } = error as { stdout?: string; stderr?: string; message: string };
+    const {
+      stdout = '',
+      stderr = '',
+      message,
+    } = error as { stdout?: string; stderr?: string; message: string };
     throw new Error([`${cwd}: ${command} ${args.join(' ')}: ${message}`, stdout, stderr].join('\n'), {
       cause: error,
     });
@@ -80,6 +84,8 @@ async function run(
 const withoutTools = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(environment).filter(
-      ([name]) => !/^(npm_|vitest|vite_|jest_)/i.test(name) && !['NODE_ENV', 'NODE_OPTIONS', 'TEST', 'DEV', 'PROD', 'MODE', 'SSR', 'BASE_URL'].includes(name),
+      ([name]) =>
+        !/^(npm_|vitest|vite_|jest_)/i.test(name) &&
+        !['NODE_ENV', 'NODE_OPTIONS', 'TEST', 'DEV', 'PROD', 'MODE', 'SSR', 'BASE_URL'].includes(name),
     ),
   );

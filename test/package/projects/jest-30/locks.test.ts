@@ -16,7 +16,9 @@ afterAll(async () => {
 
 test('a second request for a held mutex times out', async () => {
   const lock = await locks.acquireMutex('ts');
-  const error: unknown = await locks.acquireMutex('ts', { timeoutMs: 100 }).catch((reason: unknown) => reason);
+  const error: unknown = await locks
+    .acquireMutex('ts', { timeoutMs: 100 })
+    .catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(AcquireTimeoutError);
   await lock.release();
 });

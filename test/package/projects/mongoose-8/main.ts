@@ -31,7 +31,7 @@ await lock.release();
 
 const client = connection.getClient();
 const quorum = new QuorumLockProvider(['a', 'b', 'c'].map((name) => client.db(`mongoose-${name}`)));
-await quorum.useMutex('account', ({ isHeld }) => {
+await quorum.createMutex('account').use(({ isHeld }) => {
   strictEqual(isHeld, true);
 });
 await quorum.close();

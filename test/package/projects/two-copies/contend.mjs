@@ -31,7 +31,11 @@ async function excludeEachOther(providers, name) {
   const calls = Array.from({ length: 40 }, (_, index) => providers[index % 2].useMutex(name, work));
   await Promise.all(calls);
   strictEqual(tokens.length, 40);
-  deepStrictEqual(tokens, [...new Set(tokens)].sort((a, b) => a - b), 'tokens rise');
+  deepStrictEqual(
+    tokens,
+    [...new Set(tokens)].sort((a, b) => a - b),
+    'tokens rise',
+  );
 }
 
 async function recogniseErrors([first, second], [one, other], name) {

@@ -17,13 +17,22 @@ const clients = [new seven.MongoClient(uri), new six.MongoClient(uri), new sixTe
 const [onSeven, onSix, onSixTen] = clients;
 const name = `two-drivers-${String(process.pid)}`;
 
-const transaction: seven.TransactionOptions = { readConcern: { level: 'majority' }, readPreference: 'primary' };
+const transaction: seven.TransactionOptions = {
+  readConcern: { level: 'majority' },
+  readPreference: 'primary',
+};
 const update: seven.UpdateOptions = { comment: 'by 7', writeConcern: new seven.WriteConcern('majority') };
 const updateOfSix: six.UpdateOptions = { comment: 'by 6', readPreference: six.ReadPreference.primary };
 
 async function add(lock: LockHandle): Promise<void> {
   const accounts = onSeven.db(name).collection<Account>('accounts');
-  const { modifiedCount } = await fencedUpdateOne(accounts, { _id: 'a' }, { $inc: { balance: 1 } }, lock, update);
+  const { modifiedCount } = await fencedUpdateOne(
+    accounts,
+    { _id: 'a' },
+    { $inc: { balance: 1 } },
+    lock,
+    update,
+  );
   strictEqual(modifiedCount, 1);
   const balance: number = await fencedTransaction(
     onSeven,
@@ -74,8 +83,12 @@ const stale = old;
 if (stale === undefined) throw new Error('no lock was held');
 await rejects(fencedUpdateOne(accounts, { _id: 'a' }, { $inc: { balance: 1 } }, stale), StaleTokenError);
 
-const quorum = new QuorumLockProvider([onSeven.db(`${name}-a`), onSix.db(`${name}-b`), onSixTen.db(`${name}-c`)]);
-await quorum.useMutex('account', ({ isHeld }) => {
+const quorum = new QuorumLockProvider([
+  onSeven.db(`${name}-a`),
+  onSix.db(`${name}-b`),
+  onSixTen.db(`${name}-c`),
+]);
+await quorum.createMutex('account').use(({ isHeld }) => {
   strictEqual(isHeld, true);
 });
 await quorum.close();
