@@ -14,7 +14,7 @@ const steps: readonly Step[] = [
   { what: 'lint', command: ['eslint', '.'] },
   { what: 'format', command: ['prettier', '--check', '--log-level', 'warn', '.'] },
   { what: 'unused files, exports and dependencies', command: ['knip'] },
-  { what: 'build', command: ['tsup'] },
+  { what: 'build', command: ['npm', 'run', 'build'] },
   { what: 'every public name documented', command: ['typedoc', '--emit', 'none'] },
   { what: 'package metadata', command: ['publint', '--strict'] },
   { what: 'types of the package', command: ['attw', '--pack', '.'] },

@@ -1,0 +1,37 @@
+// Runs both programs in each runtime. Those that npm does not have for this platform are named and left out.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+const modules = join(import.meta.dirname, 'node_modules');
+const RUNTIMES = [
+  [process.execPath],
+  [process.execPath, '--no-experimental-require-module'],
+  [join(modules, 'node-22', 'bin', 'node')],
+  [join(modules, 'node-24', 'bin', 'node')],
+  [join(modules, '@oven', 'bun-linux-x64', 'bin', 'bun')],
+  [join(modules, '@deno', 'linux-x64-glibc', 'deno'), 'run', '--allow-all', '--no-prompt'],
+];
+
+for (const [runtime, ...flags] of RUNTIMES) {
+  const [version] = existsSync(runtime) ? output(runtime, ['--version']).split('\n') : [];
+  const name = runtime.replace(`${modules}/`, '');
+  if (version === undefined) {
+    console.log(`${name}: not there for this platform`);
+    continue;
+  }
+  for (const program of ['imports.mjs', 'requires.cjs']) {
+    const flow = [name, version, ...flags.filter((flag) => flag.includes('module')), program].join(' ');
+    process.stdout.write(output(runtime, [...flags, program], { FLOW: flow }));
+  }
+}
+
+function output(command, args, environment = {}) {
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    env: { ...process.env, ...environment },
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${error ?? status}\n${stdout}\n${stderr}`);
+  return `${stdout}${stderr}`;
+}
