@@ -65,7 +65,7 @@ async function run(
   try {
     const env = { ...withoutTools(process.env), ...environment };
     return await execute(command, args, {
-      ...{ cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: 240_000 },
+      ...{ cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: 540_000 },
       shell: process.platform === 'win32',
     });
   } catch (error) {

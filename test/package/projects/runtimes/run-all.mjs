@@ -4,9 +4,11 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 const modules = join(import.meta.dirname, 'node_modules');
+// `node` is one of those that are installed here; this one runs npm.
+const own = process.env.npm_node_execpath;
 const RUNTIMES = [
-  [process.execPath],
-  [process.execPath, '--no-experimental-require-module'],
+  [own],
+  [own, '--no-experimental-require-module'],
   [join(modules, 'node-22', 'bin', 'node')],
   [join(modules, 'node-24', 'bin', 'node')],
   [join(modules, '@oven', 'bun-linux-x64', 'bin', 'bun')],
