@@ -5,6 +5,7 @@ const { QuorumError, QuorumLockProvider } = require('leasehold/quorum');
 const { MongoClient } = require('mongodb');
 
 async function main() {
+  // Node.js loads the same modules for both.
   const imported = await import('leasehold/quorum');
   strictEqual(QuorumLockProvider, imported.QuorumLockProvider);
   strictEqual(QuorumLockProvider, leasehold.QuorumLockProvider);

@@ -16,10 +16,24 @@ const here = import.meta.dirname;
 for (const format of ['esm', 'cjs']) {
   const entry = format === 'esm' ? 'imports.mjs' : 'requires.cjs';
   const outfile = join(here, `esbuild-${format}.${format === 'esm' ? 'mjs' : 'cjs'}`);
-  await build({ entryPoints: [entry], outfile, format, bundle: true, platform: 'node', external: ['mongodb'] });
+  await build({
+    entryPoints: [entry],
+    outfile,
+    format,
+    bundle: true,
+    platform: 'node',
+    external: ['mongodb'],
+  });
   run(outfile);
   const minified = outfile.replace('esbuild', 'esbuild-minified');
-  const options = { format, bundle: true, platform: 'node', external: ['mongodb'], minify: true, keepNames: true };
+  const options = {
+    format,
+    bundle: true,
+    platform: 'node',
+    external: ['mongodb'],
+    minify: true,
+    keepNames: true,
+  };
   await build({ entryPoints: [entry], outfile: minified, ...options });
   run(minified);
 }

@@ -11,7 +11,9 @@ interface Account {
 
 const client = new MongoClient('mongodb://localhost');
 const locks = new LockProvider(client.db('app'), { leaseMs: 30_000 });
-const quorum = new QuorumLockProvider([client.db('a'), client.db('b'), client.db('c')], { minValidityMs: 5_000 });
+const quorum = new QuorumLockProvider([client.db('a'), client.db('b'), client.db('c')], {
+  minValidityMs: 5_000,
+});
 
 export async function everyFunction(): Promise<void> {
   await using lock: LockHandle = await locks.acquireMutex('a', { timeoutMs: 5_000, why: 'test' });
@@ -24,7 +26,12 @@ export async function everyFunction(): Promise<void> {
   const handles: readonly [LockHandle, ReaderWriterHandle] = [plain, writing];
   const used: number = await locks.useMutex('g', ({ signal }) => (signal.aborted ? 1 : 2));
   const accounts = client.db('app').collection<Account>('accounts');
-  const updated: UpdateResult<Account> = await fencedUpdateOne(accounts, { _id: 'a' }, { $inc: { balance: 1 } }, lock);
+  const updated: UpdateResult<Account> = await fencedUpdateOne(
+    accounts,
+    { _id: 'a' },
+    { $inc: { balance: 1 } },
+    lock,
+  );
   const balance: number = await fencedTransaction(client, lock, async (session) => {
     const own: ClientSession = session;
     return (await accounts.findOne({ _id: 'a' }, { session: own }))?.balance ?? 0;
@@ -44,5 +51,13 @@ export async function everyFunction(): Promise<void> {
     if (error instanceof QuorumError) console.log(error.stores.toFixed(), error.failures.length);
     if (error instanceof AcquireTimeoutError) console.log(error.waitedMs.toFixed(), error.holders.length);
   }
-  console.log(tried?.fencingToken, shared.currentMode(), permits.permits, handles, used, updated.matchedCount, balance);
+  console.log(
+    tried?.fencingToken,
+    shared.currentMode(),
+    permits.permits,
+    handles,
+    used,
+    updated.matchedCount,
+    balance,
+  );
 }
