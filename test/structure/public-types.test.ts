@@ -32,7 +32,7 @@ const permits = locks.createSemaphore('c', 3);
 declare const lock: LockHandle;
 
 /** The type that the promise of a call has. The call is not made. */
-const resultOf = <T>(_call: () => Promise<T>) => expectTypeOf<T>();
+const resultOf = <T>(call: () => Promise<T>) => expectTypeOf(call).returns.resolves;
 
 it('each acquire gives the handle of its kind, and each try the same or null', () => {
   resultOf(() => mutex.acquire({ timeoutMs: 1 })).toEqualTypeOf<LockHandle>();
@@ -54,12 +54,14 @@ it('use gives what the work gives, also without a promise', () => {
 
 it('acquireAll gives a handle for each request, at its place', () => {
   const all = () => locks.acquireAll([{ mutex }, { write: shelves }, { semaphore: permits, permits: 2 }]);
-  expectTypeOf<Awaited<ReturnType<typeof all>>['handles']>().toEqualTypeOf<
-    readonly [LockHandle, ReaderWriterHandle, PermitHandle]
-  >();
+  expectTypeOf(all)
+    .returns.resolves.toHaveProperty('handles')
+    .toEqualTypeOf<readonly [LockHandle, ReaderWriterHandle, PermitHandle]>();
   const tried = () => locks.tryAcquireAll([{ read: shelves }]);
-  type Tried = NonNullable<Awaited<ReturnType<typeof tried>>>;
-  expectTypeOf<Tried['handles']>().toEqualTypeOf<readonly [LockHandle]>();
+  expectTypeOf(tried)
+    .returns.resolves.exclude<null>()
+    .toHaveProperty('handles')
+    .toEqualTypeOf<readonly [LockHandle]>();
   expectTypeOf<CompositeHandle<[]>['handles']>().toEqualTypeOf<readonly []>();
 });
 
