@@ -133,6 +133,15 @@ export interface DriverUpdated {
   readonly writeConcern?: DriverWriteConcern | undefined;
 }
 
+/** The result of the driver's `updateOne`. */
+export interface DriverUpdateResult {
+  readonly acknowledged: boolean;
+  readonly matchedCount: number;
+  readonly modifiedCount: number;
+  readonly upsertedCount: number;
+  readonly upsertedId: unknown;
+}
+
 /** A read concern, as a value of the driver or as a string. */
 export type DriverReadConcern = string | { readonly level: string };
 

@@ -5,6 +5,7 @@ export type {
   DriverTransactionOptions,
   DriverTransactions,
   DriverUpdateOptions,
+  DriverUpdateResult,
   DriverUpdated,
 } from './driver-types.js';
 export type { RevokeResult } from './admin/inspector.js';

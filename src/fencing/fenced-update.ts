@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 import type { Collection, Document, UpdateOptions } from 'mongodb';
-import type { DriverUpdateOptions, DriverUpdated } from '../driver-types.js';
+import type { DriverUpdateOptions, DriverUpdateResult, DriverUpdated } from '../driver-types.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { object, wrongType } from '../options/checks.js';
 import { refuseMisspeltKeys } from '../options/unknown-keys.js';
@@ -75,13 +75,34 @@ const OPTIONS: KeysOf<FencedUpdateOptions> = {
  *   the token itself; for `upsert` without `_id`; for an unacknowledged write concern. After the server has refused the
  *   update: for a `field` that holds something other than a number, which cannot be compared.
  */
-export async function fencedUpdateOne<C extends DriverUpdated>(
+export function fencedUpdateOne<C extends DriverUpdated>(
   collection: C,
   filter: Parameters<C['updateOne']>[0],
   update: Parameters<C['updateOne']>[1],
   lock: LockHandle,
   options?: FencedUpdateOptions,
-): Promise<Awaited<ReturnType<C['updateOne']>>> {
+): Promise<Awaited<ReturnType<C['updateOne']>>>;
+/**
+ * The same with the type of the documents given: `fencedUpdateOne<Account>(…)`. It checks the types of filter and update
+ * less than the call without a type argument, which takes them from the collection.
+ */
+export function fencedUpdateOne<T extends object = never>(
+  collection: OnlyIfGiven<T, DriverUpdated>,
+  filter: object,
+  update: object,
+  lock: LockHandle,
+  options?: FencedUpdateOptions,
+): Promise<DriverUpdateResult>;
+// Each signature above has its own types of the driver, of which this one knows nothing.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export async function fencedUpdateOne(...args: any[]): Promise<never> {
+  const [collection, filter, update, lock, options] = args as [
+    DriverUpdated,
+    Document | null,
+    Document | Document[],
+    LockHandle,
+    FencedUpdateOptions | undefined,
+  ];
   const { field: path, ...others } = object(options);
   const driverOptions = given(others) as UpdateOptions;
   refuseMisspeltKeys(object(options), 'fencedUpdateOne', OPTIONS);
@@ -98,9 +119,11 @@ export async function fencedUpdateOne<C extends DriverUpdated>(
   }
   // The types of the driver are those of one copy; any copy that fits `DriverUpdated` behaves alike.
   const target = collection as unknown as Collection;
-  const result = await new GuardedUpdate(target, filter, stored, field, fence, driverOptions).run();
-  return result as Awaited<ReturnType<C['updateOne']>>;
+  return (await new GuardedUpdate(target, filter, stored, field, fence, driverOptions).run()) as never;
 }
+
+/** Without the type argument `T`, nothing fits this type. So the first signature is the one that counts. */
+type OnlyIfGiven<T, Wanted> = [T] extends [never] ? never : Wanted;
 
 /**
  * Refuses a filter without one value for `_id`, and a collation that does not compare `_id` byte by byte. With either,

@@ -48,7 +48,9 @@ const calls = (cells: readonly string[]): readonly string[] =>
 const sorted = (all: readonly string[]): readonly string[] => [...new Set(all)].sort();
 
 const errorClasses = Object.entries(leasehold)
-  .filter(([, value]) => value.prototype instanceof leasehold.LeaseholdError)
+  .filter(([, value]) =>
+    Object.prototype.isPrototypeOf.call(leasehold.LeaseholdError.prototype, value.prototype),
+  )
   .map(([name]) => name);
 
 describe('docs/operations.md', () => {

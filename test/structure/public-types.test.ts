@@ -1,18 +1,19 @@
 // The types that callers see. `npm run types` checks them: a type that has changed does not compile. At run time these
 // tests only show that the calls are never made by a mistake, because nothing here has a server.
-import { LockProvider, fencedTransaction, fencedUpdateOne } from 'leasehold';
+import { LockProvider, fencedTransaction, fencedUpdateOne } from '../../src/index.js';
 import type {
   AcquireOptions,
   CompositeHandle,
   DriverDb,
   DriverTransactionOptions,
   DriverUpdateOptions,
+  DriverUpdateResult,
   LockHandle,
   PermitHandle,
   ReaderWriterHandle,
   RevokeResult,
-} from 'leasehold';
-import { QuorumLockProvider } from 'leasehold/quorum';
+} from '../../src/index.js';
+import { QuorumLockProvider } from '../../src/quorum/index.js';
 import { MongoClient } from 'mongodb';
 import type { ClientSession, Db, TransactionOptions, UpdateOptions, UpdateResult } from 'mongodb';
 import { expectTypeOf, it } from 'vitest';
@@ -82,6 +83,8 @@ it('the fencing helpers take their types from the collection and the client', ()
   // @ts-expect-error -- the update must fit the collection
   const wrongUpdate = () => fencedUpdateOne(accounts, { _id: 'a' }, { $set: { balance: 'x' } }, lock);
   expectTypeOf([wrongFilter, wrongUpdate]).toBeArray();
+  const given = () => fencedUpdateOne<Account>(accounts, { _id: 'a' }, { $inc: { balance: 1 } }, lock);
+  resultOf(given).toEqualTypeOf<DriverUpdateResult>();
 });
 
 it('values of the driver fit, and others do not', () => {
