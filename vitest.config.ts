@@ -4,6 +4,8 @@ import { defineConfig } from 'vitest/config';
 
 import { BREADTH_VARIABLE, breadthOf } from './test/support/breadth.js';
 import { BUSY_FILES, LONG_FILES } from './test/support/long-files.js';
+import { SIMULATED_FILES } from './test/support/simulated-files.js';
+import { STORE_VARIABLE } from './test/support/stores.js';
 
 const ALL = '{test,benchmarks}/**/*.test.ts';
 const below = (patterns: readonly string[]): string[] => patterns.map((pattern) => `test/${pattern}`);
@@ -31,8 +33,18 @@ export default defineConfig(({ mode }) => {
         ['json', { outputFile: `.cache/tests/${breadth}.json` }],
         './test/support/promise-reporter.ts',
       ],
-      // One after the other.
+      // Those of the same order at the same time, the others one after the other.
       projects: [
+        {
+          test: {
+            ...shared,
+            name: 'simulation',
+            env: { ...shared.env, [STORE_VARIABLE]: 'memory' },
+            include: below(SIMULATED_FILES),
+            maxWorkers: Math.max(2, processors),
+            sequence: { groupOrder: 0 },
+          },
+        },
         {
           test: {
             ...shared,

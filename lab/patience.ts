@@ -1,20 +1,47 @@
 import { inspect } from 'node:util';
 
+/** The time by which tests wait: that of the process, or that of a simulation. */
+export interface PassingTime {
+  nowMs(): number;
+  /** Calls `fire` after so long. The returned function prevents the call. */
+  after(ms: number, fire: () => void): () => void;
+}
+
+const realTime: PassingTime = {
+  nowMs: () => performance.now(),
+  after: (ms, fire) => {
+    const timer = setTimeout(fire, ms);
+    return () => {
+      clearTimeout(timer);
+    };
+  },
+};
+
+let time = realTime;
+
+/** From now on, everything here waits by this time. */
+export function waitBy(other: PassingTime): void {
+  time = other;
+}
+
+/** Milliseconds of a monotonic clock. */
+export const nowMs = (): number => time.nowMs();
+
 /** How long to wait for something that takes milliseconds when all is well, on a machine that is busy. */
 export const BUSY_MACHINE_MS = 60_000;
 
 /** What the promise settles with, if it does so in time. */
 export async function within<T>(boundMs: number, what: string, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
+  let cancel: (() => void) | undefined;
   const over = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+    cancel = time.after(boundMs, () => {
       reject(new Error(`not within ${boundMs} ms: ${what}`));
-    }, boundMs);
+    });
   });
   try {
     return await Promise.race([promise, over]);
   } finally {
-    clearTimeout(timer);
+    cancel?.();
   }
 }
 
@@ -30,7 +57,7 @@ export async function eventually<T>(
   condition: (see: See) => T | Promise<T>,
   boundMs = BUSY_MACHINE_MS,
 ): Promise<Exclude<T, false | null | undefined>> {
-  const endMs = performance.now() + boundMs;
+  const endMs = time.nowMs() + boundMs;
   let seen: string | undefined;
   const see: See = (value) => {
     seen = inspect(value, { depth: 6, breakLength: 110 });
@@ -41,7 +68,7 @@ export async function eventually<T>(
     if (value !== false && value !== null && value !== undefined) {
       return value as Exclude<T, false | null | undefined>;
     }
-    if (performance.now() > endMs) {
+    if (time.nowMs() > endMs) {
       const last = seen ?? `${inspect(value)} of ${condition.toString()}`;
       throw new Error(`not within ${boundMs} ms: ${what}; last seen: ${last}`);
     }
@@ -49,7 +76,10 @@ export async function eventually<T>(
   }
 }
 
-export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+export const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    time.after(ms, resolve);
+  });
 
 /** Lets everything go on that waits for nothing but promises. */
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

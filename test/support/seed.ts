@@ -3,6 +3,7 @@ import { relative } from 'node:path';
 import { expect } from 'vitest';
 
 import { breadth } from './breadth.js';
+import { isSimulated } from './stores.js';
 
 /** What random tests draw from: `LEASEHOLD_SEED`, to see a run again, else another one every time. Printed. */
 export function drawSeed(what: string): number {
@@ -11,6 +12,7 @@ export function drawSeed(what: string): number {
   if (!Number.isSafeInteger(seed)) throw new Error(`LEASEHOLD_SEED must be an integer, got ${given}`);
   const { testPath } = expect.getState();
   const file = testPath === undefined ? '' : relative(process.cwd(), testPath);
-  console.log(`${what}: LEASEHOLD_SEED=${seed} npx vitest run --mode ${breadth} ${file}`);
+  const project = isSimulated ? ' --project simulation' : '';
+  console.log(`${what}: LEASEHOLD_SEED=${seed} npx vitest run --mode ${breadth}${project} ${file}`);
   return seed;
 }

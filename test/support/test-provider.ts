@@ -9,13 +9,20 @@ import type { LockProviderOptions } from '../../src/index.js';
 import { startReplicaSet } from '../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../lab/mongo-server/start.js';
 import { untilTestEnds, whenTestEnds } from './current-test.js';
+import { simulatedStore } from './simulated-store.js';
 
 const COLLECTION = 'distributed.locks';
 
 /** What the driver sends for itself, or to end what it has open. */
 const DRIVERS_OWN: ReadonlySet<string> = new Set(['endSessions', 'getMore', 'killCursors']);
 
-export const randomName = (prefix: string): string => `${prefix}-${randomBytes(6).toString('hex')}`;
+let names = 0;
+
+/** A name that no other test uses. In a simulation, it is the same in each run. */
+export function randomName(prefix: string): string {
+  names += 1;
+  return `${prefix}-${simulatedStore === undefined ? randomBytes(6).toString('hex') : String(names)}`;
+}
 
 /** One client, the commands that it has sent, and the providers made on it. */
 export class OwnClient implements AsyncDisposable {
@@ -28,7 +35,9 @@ export class OwnClient implements AsyncDisposable {
 
   constructor(uri: string, database: string, options: MongoClientOptions = {}, dbOptions?: DbOptions) {
     this.appName = options.appName ?? randomName('app');
-    this.client = new MongoClient(uri, { ...options, appName: this.appName, monitorCommands: true });
+    this.client =
+      simulatedStore?.client(options, dbOptions) ??
+      new MongoClient(uri, { ...options, appName: this.appName, monitorCommands: true });
     this.client.on('commandStarted', (event) => {
       if (!DRIVERS_OWN.has(event.commandName)) this.commands.push(event);
     });
@@ -53,6 +62,7 @@ export class OwnClient implements AsyncDisposable {
 
   /** Does something to a stored document behind the library's back. */
   async tamper(name: string, update: Document | Document[]): Promise<void> {
+    simulatedStore?.tampered(this.db.databaseName);
     const stored = this.db.collection<{ _id: string }>(COLLECTION);
     await stored.updateOne({ _id: name }, update, { writeConcern: { w: 'majority' } });
   }
@@ -93,8 +103,9 @@ export class OwnDatabase implements AsyncDisposable {
   /** A plain client, to look at what is stored and to tamper with it. */
   readonly plain: OwnClient;
   readonly #clients: OwnClient[] = [];
+  readonly #endSimulation = simulatedStore?.open(this.name);
 
-  constructor(uri: string = serverUri()) {
+  constructor(uri: string = simulatedStore === undefined ? serverUri() : '') {
     this.uri = uri;
     this.plain = new OwnClient(uri, this.name);
   }
@@ -118,8 +129,9 @@ export class OwnDatabase implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#clients.map((client) => client[Symbol.asyncDispose]()));
-    await this.plain.db.dropDatabase();
+    if (simulatedStore === undefined) await this.plain.db.dropDatabase();
     await this.plain[Symbol.asyncDispose]();
+    this.#endSimulation?.();
   }
 }
 

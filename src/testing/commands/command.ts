@@ -17,8 +17,13 @@ export interface Server {
   replicate(): void;
 }
 
-/** A command as it was sent. Everything in it was encoded at that moment. */
-export interface Command {
+/** A command as it was sent. Everything that `run` uses was encoded at that moment. */
+export interface Command extends ReadCommand {
+  readonly given: GivenCommand;
+}
+
+/** What the reader of a command finds out. */
+export interface ReadCommand {
   readonly name: string;
   /** Whether the command changes documents. */
   readonly isWrite: boolean;
@@ -31,7 +36,7 @@ export interface Command {
 export type GivenCommand = Readonly<Record<string, unknown>>;
 
 /** Reads a command of this name. */
-export type CommandReader = (given: GivenCommand, database: string) => Command;
+export type CommandReader = (given: GivenCommand, database: string) => ReadCommand;
 
 /** The namespace of the collection that the first field of a command names. */
 export const namespaceOf = (given: GivenCommand, name: string, database: string): Namespace =>

@@ -29,5 +29,5 @@ const READERS: Readonly<Record<string, CommandReader>> = {
 export function readCommand(given: GivenCommand, database: string): Command {
   const [name = ''] = Object.keys(given);
   const reader = Object.hasOwn(READERS, name) ? READERS[name] : undefined;
-  return (reader ?? notSimulated)(given, database);
+  return { ...(reader ?? notSimulated)(given, database), given };
 }

@@ -73,6 +73,8 @@ export class SimulatedClient extends EventEmitter implements Sender {
     if (this.#isClosed) throw notConnected();
     options.signal?.throwIfAborted();
     this.#open();
+    const { name: commandName, given } = command;
+    this.emit('commandStarted', { commandName, command: given });
     return await this.#connections.send(command, options);
   }
 

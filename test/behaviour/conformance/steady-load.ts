@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 
 import type { LockHandle } from '../../../src/index.js';
-import { eventually, within } from '../../../lab/patience.js';
+import { eventually, nowMs, within } from '../../../lab/patience.js';
 import type { TwoProviders } from './two-providers.js';
 
 /** A request under this load waits only for those ahead of it, which takes about a second. */
@@ -49,8 +49,8 @@ class SteadyLoad {
   }
 
   async #relieved(grants: number): Promise<void> {
-    const endMs = performance.now() + 30;
-    await eventually('the next grant', () => this.#grants > grants || performance.now() > endMs);
+    const endMs = nowMs() + 30;
+    await eventually('the next grant', () => this.#grants > grants || nowMs() > endMs);
   }
 }
 

@@ -2,6 +2,7 @@ import type { LockHandle, LockProvider, LockProviderOptions } from '../../../src
 import { OwnDatabase, randomName } from '../../support/test-provider.js';
 import type { OwnClient } from '../../support/test-provider.js';
 import { later } from '../../../lab/patience.js';
+import { simulatedStore } from '../../support/simulated-store.js';
 import type { ModeOfWaiting } from './adapters.js';
 import { countWaiters, untilWaiting } from '../../support/waiters.js';
 
@@ -100,6 +101,7 @@ export class TwoProviders implements AsyncDisposable {
 
   /** Deletes these documents without the library. */
   async destroyDocuments(names: readonly string[]): Promise<void> {
+    simulatedStore?.tampered(this.database.name);
     const documents = this.database.plain.db.collection<{ _id: string }>('distributed.locks');
     const { deletedCount } = await documents.deleteMany({ _id: { $in: names } });
     if (deletedCount === 0) throw new Error(`there is no document of lock ${names.join(', ')}`);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { LockLostError } from '../../../../src/index.js';
-import { eventually, rejection, within } from '../../../../lab/patience.js';
+import { eventually, nowMs, rejection, within } from '../../../../lab/patience.js';
 import type { OwnSubject } from '../two-providers.js';
 import { AllOrNothingWorld, mutexes } from '../all-or-nothing-world.js';
 
@@ -104,9 +104,9 @@ export function holding({ wakeups }: OwnSubject): void {
     it('is extended as a whole when it is confirmed', async () => {
       await using world = new AllOrNothingWorld(wakeups, { leaseMs: 20_000 });
       const hold = await world.takeHere('a', 'b');
-      const deadlineMs = (): number => performance.now() + hold.remainingMs;
-      const [atFirstMs, usedUpMs] = [deadlineMs(), performance.now() + 100];
-      await eventually('some of the lease is used up', () => performance.now() > usedUpMs);
+      const deadlineMs = (): number => nowMs() + hold.remainingMs;
+      const [atFirstMs, usedUpMs] = [deadlineMs(), nowMs() + 100];
+      await eventually('some of the lease is used up', () => nowMs() > usedUpMs);
       await hold.confirm();
       expect(deadlineMs()).toBeGreaterThan(atFirstMs + 90);
     });

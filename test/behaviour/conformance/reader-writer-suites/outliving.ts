@@ -105,8 +105,7 @@ export function outliving(subject: OwnSubject): void {
     it('expired reads that are still stored do not keep a writer out', async () => {
       await using world = await ReaderWriterWorld.opened(subject);
       const readers = [await world.lockHere.acquireRead(), await world.lockHere.acquireUpgradeableRead()];
-      const documents = world.database.plain.db.collection<{ _id: string }>('distributed.locks');
-      await documents.updateOne({ _id: world.name }, { $set: { 'readers.$[].expiresAt': new Date(0) } });
+      await world.database.plain.tamper(world.name, [{ $set: { 'readers.expiresAt': new Date(0) } }]);
       const writer = await world.lockThere.tryAcquireWrite();
       expect(writer?.isHeld).toBe(true);
       expect((await look(world)).holders.map(({ id }) => id)).toEqual([writer?.id]);

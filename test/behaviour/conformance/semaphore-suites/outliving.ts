@@ -61,8 +61,7 @@ export function outliving(subject: OwnSubject): void {
     it('the permits of an expired lease are free for a try', async () => {
       await using world = await SemaphoreWorld.opened(subject, 2);
       const lapsed = await world.permitsHere.acquire({ permits: 2 });
-      const documents = world.database.plain.db.collection<{ _id: string }>('distributed.locks');
-      await documents.updateOne({ _id: world.name }, { $set: { 'holders.$[].expiresAt': new Date(0) } });
+      await world.database.plain.tamper(world.name, [{ $set: { 'holders.expiresAt': new Date(0) } }]);
       expect(await world.permitsThere.available()).toBe(2);
       const next = await world.permitsThere.tryAcquire({ permits: 2 });
       expect(next?.isHeld).toBe(true);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { eventually, later, staysOpen, within } from '../../../../lab/patience.js';
+import { eventually, later, nowMs, staysOpen, within } from '../../../../lab/patience.js';
 import { LockWorld } from '../lock-world.js';
 import type { Subject } from '../lock-world.js';
 
@@ -37,9 +37,9 @@ export function extending(subject: Subject): void {
     it('is extended when the hold is confirmed', async () => {
       await using world = new LockWorld(subject, { leaseMs: 20_000 });
       const hold = await world.openHere(await world.name()).acquire();
-      const deadlineMs = (): number => performance.now() + hold.remainingMs;
-      const [atFirstMs, usedUpMs] = [deadlineMs(), performance.now() + 100];
-      await eventually('some of the lease is used up', () => performance.now() > usedUpMs);
+      const deadlineMs = (): number => nowMs() + hold.remainingMs;
+      const [atFirstMs, usedUpMs] = [deadlineMs(), nowMs() + 100];
+      await eventually('some of the lease is used up', () => nowMs() > usedUpMs);
       await hold.confirm();
       expect(deadlineMs()).toBeGreaterThan(atFirstMs + 90);
     });

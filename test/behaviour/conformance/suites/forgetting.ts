@@ -1,10 +1,11 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 import type { AbandonedEvent, Hold } from '../../../../src/index.js';
 import { eventually, later } from '../../../../lab/patience.js';
+import { onServers } from '../../../support/stores.js';
 import type { ExclusiveLock } from '../adapters.js';
 import { LockWorld } from '../lock-world.js';
 import type { Subject } from '../lock-world.js';
@@ -40,7 +41,7 @@ async function takeAndKeep(lock: ExclusiveLock, which: 'signal' | 'releaseReques
 
 /** A handle without any reference releases its lock. The leases here are far longer than the tests. */
 export function forgetting(subject: Subject): void {
-  describe.concurrent('a handle without a reference', () => {
+  onServers('collections of garbage').concurrent('a handle without a reference', () => {
     it('releases its lock and is reported', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { AcquireTimeoutError } from '../../../../src/index.js';
 import type { Hold } from '../../../../src/index.js';
-import { later, rejection, staysOpen, within } from '../../../../lab/patience.js';
+import { later, nowMs, rejection, staysOpen, within } from '../../../../lab/patience.js';
 import { answeredTimeout } from '../../../support/answered-timeout.js';
 import { LockWorld } from '../lock-world.js';
 import type { Subject } from '../lock-world.js';
@@ -116,9 +116,9 @@ export function waiting(subject: Subject): void {
       expect(await lock.tryAcquire()).toBeNull();
 
       const timed = async (run: () => Promise<unknown>): Promise<readonly [unknown, number]> => {
-        const startedMs = performance.now();
+        const startedMs = nowMs();
         const settled = await run();
-        return [settled, performance.now() - startedMs];
+        return [settled, nowMs() - startedMs];
       };
       const outcomes = await Promise.all([
         timed(() => rejection(lock.acquire({ timeoutMs }))),

@@ -1,0 +1,75 @@
+import type { DbOptions, MongoClient, MongoClientOptions } from 'mongodb';
+
+import { surroundingsOf } from '../../src/surroundings.js';
+import { MemoryReplicaSet } from '../../src/testing/index.js';
+import { violationsIn } from '../../src/testing/judge/violations.js';
+import { waitBy } from '../../lab/patience.js';
+import { drawSeed } from './seed.js';
+import { isSimulated } from './stores.js';
+
+/** The next goal is set when this much time has passed. What falls due meanwhile happens at its own instant. */
+const STEP_MS = 10;
+
+/**
+ * The replica set in memory that all tests of a file share. While a test is running, time passes by itself from one
+ * event to the next, so a test that waits for a minute takes milliseconds.
+ */
+class SimulatedStore {
+  readonly #set = new MemoryReplicaSet({ time: 'virtual', seed: drawSeed('a replica set in memory') });
+  readonly #tampered = new Set<string>();
+  /** How many databases are open. */
+  #users = 0;
+
+  constructor() {
+    const { clock } = surroundingsOf(this.#set.db());
+    waitBy({
+      nowMs: () => clock.nowMs(),
+      after: (ms, fire) => {
+        const timer = clock.at(clock.nowMs() + ms, fire);
+        return () => {
+          timer.cancel();
+        };
+      },
+    });
+  }
+
+  /** A client of one more process. */
+  client(options: MongoClientOptions, dbOptions: DbOptions | undefined): MongoClient {
+    const [other] = Object.keys({ ...options, ...dbOptions }).filter((option) => option !== 'appName');
+    if (other !== undefined) throw new Error(`the option ${other} has no effect in memory`);
+    return this.#set.db().client;
+  }
+
+  /**
+   * Time passes until the returned function is called. That function throws if any version of the documents of this
+   * database has broken an invariant.
+   */
+  open(database: string): () => void {
+    const from = this.#set.versions.length;
+    this.#users += 1;
+    if (this.#users === 1) void this.#passTime();
+    return () => {
+      this.#users -= 1;
+      const broken = this.#tampered.has(database) ? [] : this.#violationsIn(database, from);
+      if (broken.length > 0) throw new Error(`invariants are broken:\n${broken.join('\n')}`);
+    };
+  }
+
+  /** Documents of this database are changed without the library, so their versions are not judged. */
+  tampered(database: string): void {
+    this.#tampered.add(database);
+  }
+
+  #violationsIn(database: string, from: number): readonly string[] {
+    const versions = this.#set.versions.slice(from);
+    const own = versions.filter(({ namespace }) => namespace.startsWith(`${database}.`));
+    return violationsIn(own).map(({ invariant, id, what }) => `${invariant}, ${String(id)}: ${what}`);
+  }
+
+  async #passTime(): Promise<void> {
+    while (this.#users > 0) await this.#set.advance(STEP_MS);
+  }
+}
+
+/** `undefined` if the tests run on a real server. */
+export const simulatedStore = isSimulated ? new SimulatedStore() : undefined;
