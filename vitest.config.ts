@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 import { BREADTH_VARIABLE, breadthOf } from './test/support/breadth.js';
 import { BUSY_FILES, LONG_FILES } from './test/support/long-files.js';
 import { SIMULATED_FILES } from './test/support/simulated-files.js';
-import { STORE_VARIABLE } from './test/support/stores.js';
+import { SIMULATION, STORE_VARIABLE } from './test/support/stores.js';
 
 const ALL = '{test,benchmarks}/**/*.test.ts';
 const below = (patterns: readonly string[]): string[] => patterns.map((pattern) => `test/${pattern}`);
@@ -38,7 +38,9 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             ...shared,
-            name: 'simulation',
+            name: SIMULATION,
+            // What waits for no event of the simulation never ends.
+            testTimeout: 120_000,
             env: { ...shared.env, [STORE_VARIABLE]: 'memory' },
             include: below(SIMULATED_FILES),
             maxWorkers: Math.max(2, processors),

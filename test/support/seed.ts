@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import { expect } from 'vitest';
 
 import { breadth } from './breadth.js';
-import { isSimulated } from './stores.js';
+import { isSimulated } from './on-servers.js';
 
 /** What random tests draw from: `LEASEHOLD_SEED`, to see a run again, else another one every time. Printed. */
 export function drawSeed(what: string): number {

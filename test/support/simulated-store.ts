@@ -5,7 +5,7 @@ import { MemoryReplicaSet } from '../../src/testing/index.js';
 import { violationsIn } from '../../src/testing/judge/violations.js';
 import { waitBy } from '../../lab/patience.js';
 import { drawSeed } from './seed.js';
-import { isSimulated } from './stores.js';
+import { isSimulated } from './on-servers.js';
 
 /** The next goal is set when this much time has passed. What falls due meanwhile happens at its own instant. */
 const STEP_MS = 10;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LeaderElectionOptions } from '../../../src/index.js';
-import { eventually, pause, thrown, within } from '../../../lab/patience.js';
+import { eventually, nowMs, pause, thrown, within } from '../../../lab/patience.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 
 const SOON_MS = 60_000;
@@ -55,7 +55,7 @@ describe('a candidate', () => {
     const electedAtMs: number[] = [];
     const a = locks.createLeaderElection('e', {
       onElected: () => {
-        electedAtMs.push(performance.now());
+        electedAtMs.push(nowMs());
         throw new Error('no');
       },
     });

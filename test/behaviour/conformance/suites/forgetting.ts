@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 
 import type { AbandonedEvent, Hold } from '../../../../src/index.js';
 import { eventually, later } from '../../../../lab/patience.js';
-import { onServers } from '../../../support/stores.js';
+import { describeOnServers } from '../../../support/on-servers.js';
 import type { ExclusiveLock } from '../adapters.js';
 import { LockWorld } from '../lock-world.js';
 import type { Subject } from '../lock-world.js';
@@ -41,7 +41,7 @@ async function takeAndKeep(lock: ExclusiveLock, which: 'signal' | 'releaseReques
 
 /** A handle without any reference releases its lock. The leases here are far longer than the tests. */
 export function forgetting(subject: Subject): void {
-  onServers('collections of garbage').concurrent('a handle without a reference', () => {
+  describeOnServers.concurrent('a handle without a reference', () => {
     it('releases its lock and is reported', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();

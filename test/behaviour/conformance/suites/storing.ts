@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { eventually } from '../../../../lab/patience.js';
-import { onServers } from '../../../support/stores.js';
+import { describeOnServers } from '../../../support/on-servers.js';
 import { LockWorld } from '../lock-world.js';
 import type { Subject } from '../lock-world.js';
 
@@ -42,7 +42,7 @@ export function storing(subject: Subject): void {
     });
   });
 
-  onServers('lists of collections and indexes').concurrent('the purge index', () => {
+  describeOnServers.concurrent('the purge index', () => {
     it('is created once, after the first grant, and not after requests without a grant', async () => {
       await using world = new LockWorld(subject);
       const name = await world.name();
