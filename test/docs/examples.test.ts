@@ -19,10 +19,12 @@ const { packages: locked } = readJson('package-lock.json') as { packages: Record
 const isOwnDriver = driver.version === locked['node_modules/mongodb']?.version;
 
 /** The programs of the folder `examples`, as if each were one block of a page. */
-const programs = readdirSync(join(root, 'examples')).map((file) => {
-  const code = readFileSync(join(root, 'examples', file), 'utf8');
-  return { page: { path: `examples/${file}`, text: code }, line: 1, language: 'ts', code, mark: '' };
-});
+const programs = readdirSync(join(root, 'examples'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => {
+    const code = readFileSync(join(root, 'examples', file), 'utf8');
+    return { page: { path: `examples/${file}`, text: code }, line: 1, language: 'ts', code, mark: '' };
+  });
 
 const examples = [...pages.flatMap((page) => codeBlocks(page, 'ts')), ...programs];
 

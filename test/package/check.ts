@@ -19,6 +19,7 @@ async function checkPackage(folder: string): Promise<void> {
     checkedOut('typescript/bin/tsc'),
     ...['-p', folder, '--typeRoots', checkedOut('@types')],
   ]);
+  await checkTestKit(folder, tarball);
   await using server = await connectOrStart();
   const environment = { MONGODB_URI: server.uri };
   for (const [what, program] of [
@@ -36,6 +37,40 @@ async function pack(folder: string): Promise<string> {
   const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz'));
   if (tarball === undefined) throw new Error('npm pack left no tarball');
   return tarball;
+}
+
+/** Runs the examples of tests in a folder that has the library and no driver: each by its own runner. */
+async function checkTestKit(parent: string, tarball: string): Promise<void> {
+  const folder = join(parent, 'test-kit');
+  await cp(join(root, 'examples', 'testing'), folder, { recursive: true });
+  const dependencies = {
+    leasehold: `file:${join(parent, tarball)}`,
+    jest: '^30',
+    vitest: `file:${checkedOut('vitest')}`,
+  };
+  await writeFile(
+    join(folder, 'package.json'),
+    JSON.stringify({ private: true, type: 'module', dependencies }),
+  );
+  const quietly = ['--no-audit', '--no-fund', '--prefer-offline'];
+  await npm('npm install of the test kit', folder, ['install', '--omit=peer', ...quietly]);
+  for (const [what, args] of [
+    ['node:test', ['--test', 'lost-lock.test.mjs']],
+    ['Vitest', [checkedOut('vitest/vitest.mjs'), 'run', '--root', '.', 'clock-change']],
+    [
+      'Jest',
+      [
+        '--experimental-vm-modules',
+        'node_modules/jest/bin/jest.js',
+        '--transform',
+        '{}',
+        '--testMatch',
+        '**/failover.test.mjs',
+      ],
+    ],
+  ] as const) {
+    await step(`a test of ${what} without a server`, folder, process.execPath, args);
+  }
 }
 
 /** Takes the driver and the library's own dependencies from the checkout, so that no registry is needed. */

@@ -65,7 +65,7 @@ async function replaceEach(first: Build, second: Build): Promise<MemoryReplicaSe
   const store = new MemoryReplicaSet({ seed: 17 });
   set = store;
   const open = ({ LockProvider }: Build): present.LockProvider =>
-    new LockProvider(store.db('app'), { leaseMs: 5_000, createIndexes: false }) as present.LockProvider;
+    new LockProvider(store.db('app'), { leaseMs: 5_000, createIndexes: false });
   const work = new Work();
   const runs = [0, 1, 2].map(async (index) => {
     for (const [build, rounds] of [
