@@ -35,9 +35,10 @@ export default class PromiseReporter implements Reporter {
   }
 }
 
-/** Nothing was chosen: no file, no title, no part. */
+/** Nothing was chosen: no project, no file, no title, no part. */
 async function isWhole(vitest: Vitest, modules: readonly TestModule[]): Promise<boolean> {
-  if (vitest.config.testNamePattern !== undefined || vitest.config.shard !== undefined) return false;
+  const { testNamePattern, shard, project } = vitest.config;
+  if (testNamePattern !== undefined || shard !== undefined || project.length > 0) return false;
   const all = await vitest.globTestSpecifications();
   const ran = new Set(modules.map(({ moduleId }) => moduleId));
   return all.every(({ moduleId }) => ran.has(moduleId));
