@@ -19,7 +19,7 @@ async function checkPackage(folder: string): Promise<void> {
     checkedOut('typescript/bin/tsc'),
     ...['-p', folder, '--typeRoots', checkedOut('@types')],
   ]);
-  await checkTestKit(folder, tarball);
+  await inNewFolder((testKit) => checkTestKit(testKit, join(folder, tarball)));
   await using server = await connectOrStart();
   const environment = { MONGODB_URI: server.uri };
   for (const [what, program] of [
@@ -39,12 +39,11 @@ async function pack(folder: string): Promise<string> {
   return tarball;
 }
 
-/** Runs the examples of tests in a folder that has the library and no driver: each by its own runner. */
-async function checkTestKit(parent: string, tarball: string): Promise<void> {
-  const folder = join(parent, 'test-kit');
+/** Runs the examples of tests, each by its own runner. No folder above theirs has a driver. */
+async function checkTestKit(folder: string, tarball: string): Promise<void> {
   await cp(join(root, 'examples', 'testing'), folder, { recursive: true });
   const dependencies = {
-    leasehold: `file:${join(parent, tarball)}`,
+    leasehold: `file:${tarball}`,
     jest: '^30',
     vitest: `file:${checkedOut('vitest')}`,
   };
@@ -113,12 +112,18 @@ async function step(
   }
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'leasehold-package-'));
+async function inNewFolder(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'leasehold-package-'));
+  try {
+    await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
 try {
-  await checkPackage(folder);
+  await inNewFolder(checkPackage);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
-} finally {
-  await rm(folder, { recursive: true, force: true });
 }
