@@ -1,21 +1,23 @@
-import { Decimal, Double, intOrLong, isLong } from '../values/bson-value.js';
+import { Decimal, Double, intOrLong } from '../values/bson-value.js';
 import type { NumberValue, Value } from '../values/bson-value.js';
 import { NotSimulatedError } from '../errors/server-error.js';
 import { DECIMAL_ZERO, addDecimals, exactDecimal, rounded } from '../values/decimal.js';
 
+/** The first double that is too large for a long. */
+const BEYOND_LONG = 2 ** 63;
+
 /**
- * A sum as `$sum` and `$add` compute it. Integers are added exactly. With doubles among them, the sum has about twice the digits
- * of a double, and is rounded at the end.
+ * A sum as `$sum` and `$add` compute it: the plain sum of doubles, and what its roundings have lost. Two doubles hold any sum of
+ * integers exactly. A double result is the plain sum alone, so it depends on the order of the numbers.
  */
 export class ExactSum {
   #hasLong = false;
   #hasDouble = false;
   #hasDecimal = false;
-  #integers = 0n;
   #sum = 0;
-  #rest = 0;
-  /** The plain sum: it tells what infinite numbers and NaN add up to. */
-  #plain = 0;
+  #lost = 0;
+  /** It tells what infinite numbers and NaN add up to. */
+  #uncorrected = 0;
   #decimals = DECIMAL_ZERO;
 
   add(value: NumberValue): void {
@@ -25,49 +27,63 @@ export class ExactSum {
     } else if (value instanceof Double) {
       this.#hasDouble = true;
       this.#addDouble(value.value);
-    } else {
-      this.#hasLong ||= typeof value === 'bigint';
-      this.#addInteger(BigInt(value));
-    }
+    } else if (typeof value === 'bigint') {
+      this.#hasLong = true;
+      this.#addLong(value);
+    } else this.#addDouble(value);
   }
 
   /** A long has more digits than a double, so it is added in two parts. */
-  #addInteger(value: bigint): void {
-    this.#integers += value;
+  #addLong(value: bigint): void {
     const high = (value / 2n ** 32n) * 2n ** 32n;
     this.#addDouble(Number(value - high));
     this.#addDouble(Number(high));
   }
 
   #addDouble(value: number): void {
-    this.#plain += value;
-    const [sum, lost] = addExactly(this.#sum, value);
-    [this.#sum, this.#rest] = addExactly(sum, this.#rest + lost);
+    this.#uncorrected += value;
+    const [corrected, remainder] = addToLarger(value, this.#lost);
+    const [sum, lost] = addExactly(this.#sum, corrected);
+    this.#sum = sum;
+    this.#lost = remainder + lost;
   }
 
   result(): Value {
     if (this.#hasDecimal) return this.#decimalResult();
-    if (this.#hasDouble || !isLong(this.#integers)) return new Double(this.#doubleResult());
-    return this.#hasLong ? this.#integers : intOrLong(this.#integers);
+    const exact = this.#hasDouble ? undefined : this.#roundedToLong();
+    if (exact === undefined) return new Double(this.#doubleResult());
+    return this.#hasLong ? exact : intOrLong(exact);
   }
 
-  /** The sum as the ms of a date, which the server rounds in two steps; `undefined` if it is out of range. */
+  /** The sum as the ms of a date; `undefined` if it is out of range. */
   rounded(): bigint | undefined {
     if (this.#hasDecimal) throw new NotSimulatedError('a date and a decimal in one sum');
-    if (!this.#hasDouble) return this.#integers;
-    if (!Number.isFinite(this.#sum)) return undefined;
+    return this.#roundedToLong();
+  }
+
+  /** The server rounds in two steps. */
+  #roundedToLong(): bigint | undefined {
+    if (!this.#fitsLong()) return undefined;
     const first = roundHalfAway(this.#sum);
-    return BigInt(first) + BigInt(roundHalfAway(this.#sum - first + this.#rest));
+    const exact = BigInt(first) + BigInt(roundHalfAway(this.#sum - first + this.#lost));
+    // The check looks at the sum alone in most cases, so this addition can overflow.
+    return BigInt.asIntN(64, exact);
+  }
+
+  #fitsLong(): boolean {
+    if (this.#sum === BEYOND_LONG) return this.#lost < -0.5;
+    if (this.#sum === -BEYOND_LONG) return this.#lost >= -0.5;
+    return Math.abs(this.#sum) < BEYOND_LONG;
   }
 
   #doubleResult(): number {
-    return Number.isNaN(this.#sum) ? this.#plain : this.#sum + this.#rest;
+    return Number.isNaN(this.#sum) ? this.#uncorrected : this.#sum;
   }
 
   #decimalResult(): Decimal {
-    const exact = this.#doubleResult();
-    if (!Number.isFinite(exact)) return addDecimals(this.#decimals, exactDecimal(exact));
-    const numbers = addDecimals(rounded(exactDecimal(this.#sum)), rounded(exactDecimal(this.#rest)));
+    const plain = this.#doubleResult();
+    if (!Number.isFinite(plain)) return addDecimals(this.#decimals, exactDecimal(plain));
+    const numbers = addDecimals(rounded(exactDecimal(this.#sum)), rounded(exactDecimal(this.#lost)));
     return addDecimals(numbers, this.#decimals);
   }
 }
@@ -78,9 +94,16 @@ const roundHalfAway = (value: number): number => {
   return value < 0 ? -rounded : rounded;
 };
 
+/** The rounded sum, and what the rounding has lost, for an `a` that is at least as large as `b`. */
+function addToLarger(a: number, b: number): readonly [number, number] {
+  const sum = a + b;
+  return [sum, b - (sum - a)];
+}
+
 /** The rounded sum, and what the rounding has lost. */
 function addExactly(a: number, b: number): readonly [number, number] {
   const sum = a + b;
-  const ofB = sum - a;
-  return [sum, a - (sum - ofB) + (b - ofB)];
+  const ofA = sum - b;
+  const ofB = sum - ofA;
+  return [sum, a - ofA + (b - ofB)];
 }
