@@ -90,15 +90,14 @@ export function compileProjection(fields: DocumentValue): Projection {
   const first = wishes.find(([path]) => path !== '_id') ?? wishes[0];
   const isInclusion = first !== undefined && (!isFlag(first[1]) || isListed(first[1]));
   for (const [path, value] of wishes) {
+    // Of two errors, the server reports that two paths meet, except for an expression that is an object.
     if (!isFlag(value)) {
-      if (!isInclusion)
-        throw new ServerError(
-          isDocument(value) ? 31_252 : 31_310,
-          `Cannot use an expression in an exclusion projection: ${path}`,
-        );
+      if (!isInclusion && isDocument(value)) throw expressionRefused(31_252, path);
       tree.add(path, compileOnce(value));
+      if (!isInclusion) throw expressionRefused(31_310, path);
     } else if (isListed(value) === isInclusion) tree.add(path, 'listed');
     else if (path !== '_id') {
+      tree.add(path, 'listed');
       throw new ServerError(isInclusion ? 31_254 : 31_253, `Cannot both include and exclude fields: ${path}`);
     }
   }
@@ -106,3 +105,6 @@ export function compileProjection(fields: DocumentValue): Projection {
   if (!wishes.some(([path]) => path === '_id')) tree.add('_id', 'listed');
   return (document, at) => tree.withComputed(tree.including(document), at);
 }
+
+const expressionRefused = (code: number, path: string): ServerError =>
+  new ServerError(code, `Cannot use an expression in an exclusion projection: ${path}`);

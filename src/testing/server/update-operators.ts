@@ -173,7 +173,9 @@ function computed(
   const isSum = operator === '$inc';
   if (typeof old === 'object' || typeof argument === 'object') {
     const [a, b] = [toNumber(old), toNumber(argument)];
-    return new Double(isSum ? a + b : a * b);
+    const result = isSum ? a + b : a * b;
+    // The server stores no number that equals the old one, so a zero keeps its sign.
+    return old instanceof Double && result === a ? old : new Double(result);
   }
   const [a, b] = [BigInt(old), BigInt(argument)];
   const exact = isSum ? a + b : a * b;

@@ -136,12 +136,16 @@ function multiply(operands: readonly Evaluation[]): Evaluation {
   };
 }
 
+const isZero = (value: NumberValue): boolean =>
+  value instanceof Decimal ? value.kind === 'finite' && value.coefficient === 0n : toNumber(value) === 0;
+
 /** The remainder is a double only if the first number is one, or the second one has a fraction or no int has its size. */
 function mod(a: Value | undefined, b: Value | undefined): Value {
   if (isNullish(a) || isNullish(b)) return null;
   if (!isNumber(a) || !isNumber(b)) throw new ServerError(16_611, '$mod only supports numeric types');
+  const isDecimal = a instanceof Decimal || b instanceof Decimal;
+  if (isZero(b)) throw new ServerError(isDecimal ? 5_733_415 : 16_610, "can't $mod by zero");
   const divisor = toNumber(b);
-  if (divisor === 0) throw new ServerError(16_610, "can't $mod by zero");
   const whole = isInteger(b) ? b : asInt(divisor);
   if (!isInteger(a) || whole === undefined) return new Double(toNumber(a) % divisor);
   const rest = toBigInt(a) % toBigInt(whole);

@@ -91,13 +91,23 @@ const toText: Conversion = (value) => {
 
 const DIGITS = 6;
 
+/** The number of digits after the first one that JavaScript writes at most. */
+const MOST_DIGITS = 100;
+
+/** The number with six digits. A number halfway between two of those becomes the one with an even last digit. */
+function withSixDigits(value: number): string {
+  const half = /^(-?\d\.\d{4}[02468])50*(e.*)$/.exec(value.toExponential(MOST_DIGITS));
+  return half === null ? value.toExponential(DIGITS - 1) : `${half[1] ?? ''}${half[2] ?? ''}`;
+}
+
 /** The server writes six digits. */
 function doubleText(value: number): string {
   if (!Number.isFinite(value)) return String(value);
   if (Object.is(value, -0)) return '-0';
-  const [digits = '', exponent = '0'] = value.toExponential(DIGITS - 1).split('e');
+  const text = withSixDigits(value);
+  const [digits = '', exponent = '0'] = text.split('e');
   const power = Number(exponent);
-  if (power >= -4 && power < DIGITS) return String(Number(value.toPrecision(DIGITS)));
+  if (power >= -4 && power < DIGITS) return String(Number(text));
   const sign = power < 0 ? '-' : '+';
   return `${String(Number(digits))}e${sign}${String(Math.abs(power)).padStart(2, '0')}`;
 }
