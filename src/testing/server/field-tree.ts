@@ -25,6 +25,11 @@ export class FieldTree {
   readonly #collisions: Collisions;
   #computes = false;
 
+  /** Whether an expression computes one of the paths. */
+  get computes(): boolean {
+    return this.#computes;
+  }
+
   constructor(collisions: Collisions) {
     this.#collisions = collisions;
   }
@@ -50,28 +55,31 @@ export class FieldTree {
     inner.#add(rest, leaf, path);
   }
 
-  /** The document with the computed fields. All expressions see the document as it was. */
+  /**
+   * The document with the computed fields. All expressions see the document as it was. A field that is missing gets a
+   * position if fields within it are listed.
+   */
   withComputed(document: DocumentValue, at: Environment): DocumentValue {
     const fields: Fields = new Map(document);
     for (const [name, child] of this.#children) {
       if (typeof child === 'function') fields.set(name, child(at));
-      else if (child !== 'listed' && child.#computes)
-        fields.set(name, child.#valueWithComputed(fields.get(name), at));
+      else if (child !== 'listed') fields.set(name, child.#valueWithComputed(fields.get(name), at));
     }
     return fields as DocumentValue;
   }
 
   /** A computed field replaces a value that is neither an object nor an array. */
-  #valueWithComputed(value: Value | undefined, at: Environment): Value {
+  #valueWithComputed(value: Value | undefined, at: Environment): Value | undefined {
     if (isDocument(value)) return this.withComputed(value, at);
-    if (isArray(value)) return value.map((element) => this.#valueWithComputed(element, at));
-    return this.withComputed(new Map(), at);
+    if (isArray(value)) return value.map((element) => this.#valueWithComputed(element, at)) as ArrayValue;
+    return this.#computes ? this.withComputed(new Map(), at) : undefined;
   }
 
   /** The document with the listed fields only. Of an object within, too, only listed fields are left. */
   including(document: DocumentValue): DocumentValue {
     const fields: Fields = new Map();
     for (const [name, value] of document as Fields) {
+      if (value === undefined) continue;
       const child = this.#children.get(name);
       if (child === 'listed') fields.set(name, value);
       else if (child instanceof FieldTree) fields.set(name, child.#includingWithin(value));

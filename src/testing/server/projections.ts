@@ -7,6 +7,12 @@ import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
 type Projection = (document: DocumentValue, at: Environment) => DocumentValue;
 
+export interface CompiledProjection {
+  readonly apply: Projection;
+  /** Whether it includes fields and computes none. */
+  readonly isPlainInclusion: boolean;
+}
+
 const projections = new WeakMap<object, Projection>();
 
 /** The part of a document that `find` and `findAndModify` show for these fields. */
@@ -28,11 +34,11 @@ function compileFind(fields: DocumentValue): Projection {
       cuts.push([path, count]);
     }
   }
-  if (cuts.length === 0) return others.size === 0 ? (document) => document : compileProjection(others);
+  if (cuts.length === 0) return others.size === 0 ? (document) => document : compileProjection(others).apply;
   if (!hasInclusion(others)) throw new NotSimulatedError('$slice without fields that are included');
   for (const [path] of cuts) others.set(path, 1);
-  const projection = compileProjection(others);
-  return (document, at) => cut(projection(document, at), cuts);
+  const { apply } = compileProjection(others);
+  return (document, at) => cut(apply(document, at), cuts);
 }
 
 function sliceOf(path: string, value: Value): number | undefined {
@@ -84,7 +90,7 @@ function startsWithOperator(value: DocumentValue): boolean {
 }
 
 /** Compiles a projection: of `find`, or of the stage `$project`. */
-export function compileProjection(fields: DocumentValue): Projection {
+export function compileProjection(fields: DocumentValue): CompiledProjection {
   const wishes = wishesOf(fields);
   const tree = new FieldTree(IN_PROJECTION);
   const first = wishes.find(([path]) => path !== '_id') ?? wishes[0];
@@ -101,9 +107,13 @@ export function compileProjection(fields: DocumentValue): Projection {
       throw new ServerError(isInclusion ? 31_254 : 31_253, `Cannot both include and exclude fields: ${path}`);
     }
   }
-  if (!isInclusion) return (document) => tree.excluding(document);
+  if (!isInclusion) return { apply: (document) => tree.excluding(document), isPlainInclusion: false };
   if (!wishes.some(([path]) => path === '_id')) tree.add('_id', 'listed');
-  return (document, at) => tree.withComputed(tree.including(document), at);
+  if (!tree.computes) return { apply: (document) => tree.including(document), isPlainInclusion: true };
+  return {
+    apply: (document, at) => tree.withComputed(tree.including(document), at),
+    isPlainInclusion: false,
+  };
 }
 
 const expressionRefused = (code: number, path: string): ServerError =>

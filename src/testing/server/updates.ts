@@ -1,15 +1,16 @@
 import { isArray, isDocument, typeNameOf } from './values/bson-value.js';
 import type { DocumentValue, Value } from './values/bson-value.js';
 import { compareValues } from './values/comparison.js';
-import type { Environment } from './operators/compiler.js';
 import { compileOnce, environmentOf } from './expressions.js';
 import { FieldTree, IN_PROJECTION, IN_SET, compacted } from './field-tree.js';
 import { compileProjection } from './projections.js';
+import type { CompiledProjection } from './projections.js';
 import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
 export { applyOperators } from './update-operators.js';
 
-type Stage = (document: DocumentValue, at: Environment) => DocumentValue;
+/** A stage has the same shape as a projection. */
+type Stage = CompiledProjection;
 
 const pipelines = new WeakMap<object, readonly Stage[]>();
 
@@ -19,9 +20,21 @@ export function applyPipeline(document: DocumentValue, pipeline: Value, nowMs: n
   let stages = pipelines.get(pipeline);
   if (stages === undefined) pipelines.set(pipeline, (stages = pipeline.map(compileStage)));
   const at = environmentOf(document, nowMs);
-  for (const stage of stages) at.root = stage(at.root, at);
+  let stored = document;
+  for (const { apply, isPlainInclusion } of stages) {
+    const before = at.root;
+    at.root = apply(before, at);
+    // The server copies the included fields of a document that no stage has made. The copy has no other positions.
+    if (isPlainInclusion && isPartOf(before, stored)) at.root = stored = compacted(at.root);
+  }
   return withIdOf(document, compacted(at.root));
 }
+
+const isPartOf = (part: DocumentValue, whole: Value): boolean => {
+  if (part === whole) return true;
+  if (isDocument(whole)) return [...whole.values()].some((value) => isPartOf(part, value));
+  return isArray(whole) && whole.some((value) => isPartOf(part, value));
+};
 
 /** An update neither changes nor removes the id, which is the first field. */
 function withIdOf(before: DocumentValue, after: DocumentValue): DocumentValue {
@@ -70,11 +83,13 @@ function compileNamed(name: string, argument: Value): Stage {
   }
 }
 
+const ofStage = (apply: Stage['apply']): Stage => ({ apply, isPlainInclusion: false });
+
 function setStage(name: string, argument: Value): Stage {
   if (!isDocument(argument)) throw new ServerError(40_272, `${name} specification stage must be an object`);
   const tree = new FieldTree(IN_SET);
   addComputed(tree, argument, '');
-  return (document, at) => tree.withComputed(document, at);
+  return ofStage((document, at) => tree.withComputed(document, at));
 }
 
 /** An object that is no expression stands for its fields. */
@@ -109,12 +124,12 @@ function unsetStage(argument: Value): Stage {
     }
     tree.add(path, 'listed');
   }
-  return (document) => tree.excluding(document);
+  return ofStage((document) => tree.excluding(document));
 }
 
 function replaceStage(expression: Value): Stage {
   const evaluation = compileOnce(expression);
-  return (_, at) => {
+  return ofStage((_, at) => {
     const document = evaluation(at);
     if (!isDocument(document)) {
       throw new ServerError(
@@ -123,7 +138,7 @@ function replaceStage(expression: Value): Stage {
       );
     }
     return document;
-  };
+  });
 }
 
 function newRootOf(argument: Value): Value {
