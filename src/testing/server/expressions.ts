@@ -68,12 +68,10 @@ function compileFields(expression: DocumentValue, scope: Scope): Evaluation {
     fields.push([name, compile(value, scope)]);
   }
   return (at) => {
-    const document = new Map<string, Value>();
-    for (const [name, evaluation] of fields) {
-      const value = evaluation(at);
-      if (value !== undefined) document.set(name, value);
-    }
-    return document;
+    // A missing value keeps its position, which a later stage can set.
+    const document = new Map<string, Value | undefined>();
+    for (const [name, evaluation] of fields) document.set(name, evaluation(at));
+    return document as DocumentValue;
   };
 }
 

@@ -1,0 +1,113 @@
+import { Decimal128, Double, Int32, Long } from 'mongodb';
+import { afterAll, expect, inject, it } from 'vitest';
+
+import { compareAll, expectAgreement } from './comparison.js';
+import type { Case } from './comparison.js';
+import { RealServer } from './real-server.js';
+
+const server = new RealServer(inject('mongoUri'));
+
+afterAll(() => server[Symbol.asyncDispose]());
+
+const LEAST = new Int32(-2_147_483_648);
+const MOST = new Int32(2_147_483_647);
+
+const evaluating = (expression: unknown, document: Case['document'] = {}): Case => ({
+  document,
+  update: [{ $replaceWith: { _id: '$_id', r: expression } }],
+});
+
+/** What random cases meet seldom. Operands are fields, because the real server evaluates constants in another order. */
+const CASES: Readonly<Record<string, Case>> = {
+  'a sum of doubles whose rounding errors come late': evaluating(
+    { $add: ['$a', '$b', '$c', '$d'] },
+    { a: LEAST, b: Long.MIN_VALUE, c: MOST, d: new Double(2 ** 63) },
+  ),
+  'a sum of an array with a double and large integers': evaluating(
+    { $sum: ['$a'] },
+    { a: [new Double(0.2), Long.fromNumber(3), LEAST, Long.ZERO, MOST] },
+  ),
+  'a sum of longs beyond the longs and back': evaluating(
+    { $sum: ['$a'] },
+    { a: [Long.MAX_VALUE, Long.MAX_VALUE, Long.MIN_VALUE, Long.fromNumber(-7)] },
+  ),
+  'a sum of longs that is the least double beyond the longs': evaluating(
+    { $add: ['$a', '$b'] },
+    { a: Long.MAX_VALUE, b: Long.ONE },
+  ),
+  'the remainder of a decimal by zero': evaluating(
+    { $mod: ['$a', '$b'] },
+    { a: Decimal128.fromString('3'), b: new Double(0) },
+  ),
+  'the remainder by a decimal of zero': evaluating(
+    { $mod: ['$a', '$b'] },
+    { a: new Int32(3), b: Decimal128.fromString('0') },
+  ),
+  'the remainder by zero': evaluating({ $mod: ['$a', '$b'] }, { a: new Int32(3), b: new Double(0) }),
+  'the text of a double halfway between two texts, above an even digit': evaluating(
+    { $toString: '$a' },
+    { a: new Double(0.0009765625) },
+  ),
+  'the text of a double halfway between two texts, above an odd digit': evaluating(
+    { $toString: '$a' },
+    { a: new Double(123_457.5) },
+  ),
+  'the text of a negative double halfway between two texts': evaluating(
+    { $toString: '$a' },
+    { a: new Double(-1_234_565) },
+  ),
+  'a product that is the negative zero in place of zero': {
+    document: { a: new Double(0), b: new Double(-0), c: new Double(1) },
+    update: { $mul: { a: -1, b: -1, c: new Double(-0) } },
+  },
+  'an exclusion with a path at another one': {
+    document: {},
+    update: [{ $project: { 'd.0.c': false, d: '$a.a' } }],
+  },
+  'an exclusion with a path within another one': {
+    document: {},
+    update: [{ $project: { b: false, 'b.a': '$c' } }],
+  },
+  'an exclusion with an operator within another path': {
+    document: {},
+    update: [{ $project: { b: false, 'b.a': { $add: ['$c'] } } }],
+  },
+  'an inclusion with an excluded path within another one': {
+    document: {},
+    update: [{ $project: { a: '$b', 'a.b': 0 } }],
+  },
+  'a path without a value, included beside a computed one': {
+    document: { c: [3] },
+    update: [
+      { $project: { 'a.a': true, 'd.0': '$a' } },
+      { $project: { c: false, d: false } },
+      { $set: { a: 'aa', 'd.b': 1 } },
+    ],
+  },
+  'a value that an inclusion leaves out, set again': {
+    document: { a: 'a', b: 1 },
+    update: [{ $project: { 'a.b': true } }, { $set: { c: 1, 'a.d': 2 } }],
+  },
+  'a value that an inclusion leaves out of a changed document, set again': {
+    document: { a: 'a', b: 1 },
+    update: [{ $set: { b: 2 } }, { $project: { 'a.b': true } }, { $set: { c: 1, 'a.d': 2 } }],
+  },
+  'a value that an inclusion leaves out of a part of the document, set again': {
+    document: { a: { a: 'a', b: 1 } },
+    update: [{ $replaceWith: '$a' }, { $project: { 'a.b': true } }, { $set: { c: 1, 'a.d': 2 } }],
+  },
+  'an excluded value, computed by a projection': {
+    document: { a: 'a', b: [1] },
+    update: [{ $unset: 'a' }, { $project: { 'b.0': '$c', 'a.1': '$c' } }],
+  },
+  'a missing value of an object, set afterwards': {
+    document: { c: 1 },
+    update: [{ $replaceWith: { b: { x: '$a', y: 3 }, d: '$a' } }, { $set: { e: 1, d: 2, 'b.x': 4 } }],
+  },
+};
+
+it.each(Object.entries(CASES))('agrees with the real server about %s', async (_, each) => {
+  const tally = await compareAll(server, 1, () => each);
+  expectAgreement(tally);
+  expect(tally.compared).toBe(1);
+});
