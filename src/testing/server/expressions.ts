@@ -15,12 +15,6 @@ import { SETS } from './operators/sets.js';
 import { STRINGS } from './operators/strings.js';
 import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
-/** What the variables of the server stand for. `$$ROOT` and `$$CURRENT` are the document. */
-export interface Variables {
-  /** `$$NOW`, in ms. */
-  readonly nowMs: number;
-}
-
 const OPERATORS: ReadonlyMap<string, OperatorCompiler> = new Map(
   [ACCUMULATION, ARITHMETIC, ARRAYS, CONVERSION, ITERATION, LOGIC, OBJECTS, SETS, STRINGS].flatMap((group) =>
     Object.entries(group),
@@ -103,7 +97,3 @@ export function compileOnce(expression: Value): Evaluation {
     return run(at);
   };
 }
-
-/** Evaluates an expression. `undefined`: the value is missing. */
-export const evaluate = (expression: Value, root: DocumentValue, { nowMs }: Variables): Value | undefined =>
-  compileOnce(expression)(environmentOf(root, nowMs));

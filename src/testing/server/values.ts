@@ -1,15 +1,7 @@
 // Folder `server`: what one member of the simulated replica set computes: values, expressions, updates, queries and
 // projections, as a real server computes them. This file names what others need of the values.
 
-export type { ArrayValue, DocumentValue, NumberValue, Value } from './values/bson-value.js';
-export {
-  DateValue,
-  Decimal,
-  Double,
-  OtherValue,
-  isArray,
-  isDocument,
-  typeNameOf,
-} from './values/bson-value.js';
-export { areEqual, compareValues, presentFields } from './values/comparison.js';
+export type { DocumentValue, Value } from './values/bson-value.js';
+export { DateValue, Decimal, Double, OtherValue, isArray, isDocument } from './values/bson-value.js';
+export { compareValues, presentFields } from './values/comparison.js';
 export { fromDriver, sizeOf, toDriver } from './values/driver-values.js';
