@@ -44,6 +44,18 @@ const CASES: Readonly<Record<string, Case>> = {
     { a: new Int32(3), b: Decimal128.fromString('0') },
   ),
   'the remainder by zero': evaluating({ $mod: ['$a', '$b'] }, { a: new Int32(3), b: new Double(0) }),
+  'a date minus a number that is too large': evaluating(
+    { $subtract: ['$a', '$b'] },
+    { a: new Date(-8.64e15), b: Long.MAX_VALUE },
+  ),
+  'a date plus a number that is too large': evaluating(
+    { $add: ['$a', '$b'] },
+    { a: new Date(8.64e15), b: Long.MAX_VALUE },
+  ),
+  'a date minus a date that is too far away': evaluating(
+    { $subtract: [{ $toDate: '$a' }, '$b'] },
+    { a: Long.MAX_VALUE, b: new Date(-8.64e15) },
+  ),
   'the text of a double halfway between two texts, above an even digit': evaluating(
     { $toString: '$a' },
     { a: new Double(0.0009765625) },

@@ -94,16 +94,13 @@ function subtract(a: Value | undefined, b: Value | undefined): Value {
 }
 
 function subtractFromDate(date: DateValue, other: Value): Value {
-  if (other instanceof DateValue) {
-    const exact = date.ms - other.ms;
-    if (!isLong(exact)) throw new ServerError(OVERFLOW, 'duration overflow');
-    return exact;
-  }
+  // The server does not check the difference of two dates, so it can overflow.
+  if (other instanceof DateValue) return BigInt.asIntN(64, date.ms - other.ms);
   if (!isNumber(other)) throw mismatch('$subtract', date, other);
   const ms = isInteger(other) ? toBigInt(other) : longOf(toNumber(other));
   if (ms === MIN_LONG)
     throw new ServerError(DURATION_OVERFLOW, 'Overflow occurred while negating a duration');
-  return dateOf(date.ms - ms);
+  return dateOf(date.ms - ms, DURATION_OVERFLOW);
 }
 
 /** A double as a long, without its fraction. */
