@@ -24,7 +24,8 @@ import type { Random } from '../../lab/random.js';
 import { connected, documentsAtRest, ServerCounters } from './remains.js';
 import type { Violation } from './verdict.js';
 import { Crew } from './workload/crew.js';
-import { Journal } from './workload/journal.js';
+import { FileJournal } from './workload/journal.js';
+import type { Journal } from './workload/journal.js';
 
 /** The folder of the journals of a round, during the round and after it has failed. */
 const JOURNALS = fileURLToPath(new URL('../../.cache/failures/faults/', import.meta.url));
@@ -130,7 +131,7 @@ class Round {
     this.#folder = folder;
     this.#random = randomFrom(plan.seed);
     this.#database = `faults-${plan.seed}-${process.hrtime.bigint().toString(36)}`;
-    this.#journal = new Journal<RunLine>(this.#runJournal);
+    this.#journal = new FileJournal<RunLine>(this.#runJournal);
     const { program, cluster, onlyLock, hasCandidate = true } = plan;
     this.#counters = new ServerCounters(cluster, countsCursors(plan));
     this.#crew = new Crew(

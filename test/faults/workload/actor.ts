@@ -1,5 +1,4 @@
 import type { AcquireOptions, CompositeHandle, LockHandle, LockRequest } from '../../../src/index.js';
-import { pause } from '../../../lab/patience.js';
 import type { Random } from '../../../lab/random.js';
 import { answered, asked } from './asks.js';
 import { ObservedHold } from './observed-hold.js';
@@ -37,15 +36,15 @@ export class Actor {
     const asks = [asked(this.#stage, wish, timeoutMs, false)] as const;
     const handle = await answered(this.#stage, asks, askFor(this.#stage.locks, wish, options, isTry));
     if (handle === null) return;
-    const hold = new ObservedHold(handle, asks[0], this.#stage.journal);
+    const hold = new ObservedHold(handle, asks[0], this.#stage);
     await this.#live(hold, wish);
     // A lost hold must stay lost, even when the store answers again.
-    if (!hold.look()) await pause(this.#random.between(0, this.#stage.leaseMs / 2));
+    if (!hold.look()) await this.#stage.time.pause(this.#random.between(0, this.#stage.leaseMs / 2));
     await hold.release();
   }
 
   async #takeSeveral(): Promise<void> {
-    const { locks, journal } = this.#stage;
+    const { locks } = this.#stage;
     const wishes = drawWishes(this.#random, this.#stage.onlyLock);
     const { options, timeoutMs } = this.#drawOptions(false);
     const asks = wishes.map((wish) => asked(this.#stage, wish, timeoutMs, true));
@@ -57,7 +56,7 @@ export class Actor {
     );
     if (all === null) return;
     const holds = all.handles.map(
-      (handle: LockHandle, index) => new ObservedHold(handle, asks[index] ?? 0, journal),
+      (handle: LockHandle, index) => new ObservedHold(handle, asks[index] ?? 0, this.#stage),
     );
     await this.#wait(this.#random.between(0, HOLD_MS), () => holds.every((hold) => hold.look()));
     for (const hold of holds) hold.releasing();
@@ -71,7 +70,7 @@ export class Actor {
     if (this.#random.percent(30)) return { options: { why }, timeoutMs: null };
     const timeoutMs = this.#random.between(50, TIMEOUT_MS);
     if (this.#random.percent(80)) return { options: { why, timeoutMs }, timeoutMs };
-    return { options: { why, signal: AbortSignal.timeout(timeoutMs) }, timeoutMs };
+    return { options: { why, signal: this.#stage.time.abortAfter(timeoutMs) }, timeoutMs };
   }
 
   /** Uses one lock: holds it, looks, confirms it, changes its mode, or changes the data that it protects. */
@@ -107,10 +106,10 @@ export class Actor {
    * next add needs another token.
    */
   async #add(hold: ObservedHold): Promise<boolean> {
-    const name = this.#random.pick(['memory', 'fenced', 'transaction']);
+    const set = this.#random.pick(this.#stage.sets);
     const { id, fencingToken } = hold.handle;
-    const think = (): Promise<void> => pause(this.#random.between(0, this.#stage.thinkMs));
-    return await hold.add(name, this.#stage.sets[name], `${id}:${String(fencingToken)}`, think);
+    const think = (): Promise<void> => this.#stage.time.pause(this.#random.between(0, this.#stage.thinkMs));
+    return await hold.add(set, `${id}:${String(fencingToken)}`, think);
   }
 
   /** Usually short, and sometimes longer than a lease, so that the hold must be extended. */
@@ -123,9 +122,10 @@ export class Actor {
 
   /** Waits, and looks at the hold now and then. Ends early if the hold is gone, or the worker has to stop. */
   async #wait(ms: number, look: () => boolean): Promise<void> {
-    const endMs = performance.now() + ms;
-    while (look() && performance.now() < endMs && !this.#stage.isStopping) {
-      await pause(Math.min(20, Math.max(1, endMs - performance.now())));
+    const { time } = this.#stage;
+    const endMs = time.nowMs() + ms;
+    while (look() && time.nowMs() < endMs && !this.#stage.isStopping) {
+      await time.pause(Math.min(20, Math.max(1, endMs - time.nowMs())));
     }
   }
 }

@@ -1,6 +1,4 @@
-import { pause } from '../../../lab/patience.js';
 import type { Random } from '../../../lab/random.js';
-import { nowNs } from '../history.js';
 import type { Mode } from '../history.js';
 import type { Stage } from './stage.js';
 import { answered, asked } from './asks.js';
@@ -41,9 +39,10 @@ export class Bursts {
 
   async act(): Promise<void> {
     while (!this.#stage.isStopping) {
-      const nowMs = Number(nowNs()) / 1e6;
+      const { time } = this.#stage;
+      const nowMs = time.nowMs();
       const epoch = Math.floor(nowMs / EPOCH_MS) + this.#random.between(1, 2);
-      await pause(epoch * EPOCH_MS - nowMs + this.#random.between(0, LATE_MS));
+      await time.pause(epoch * EPOCH_MS - nowMs + this.#random.between(0, LATE_MS));
       await this.#burst(epoch);
     }
   }
@@ -58,7 +57,7 @@ export class Bursts {
     }
     const holdMs = this.#random.between(0, HOLD_MS);
     while (asking.size > 0 || held.length > 0) {
-      await pause(holdMs);
+      await this.#stage.time.pause(holdMs);
       await Promise.all(held.splice(0).map((hold) => hold.release()));
     }
   }
@@ -70,7 +69,7 @@ export class Bursts {
     const ask = asked(stage, wish, timeoutMs, false);
     const options = { why: 'a burst', ...(timeoutMs === null || isTry ? {} : { timeoutMs }) };
     const handle = await answered(stage, [ask], askFor(stage.locks, wish, options, isTry));
-    if (handle !== null) held.push(new ObservedHold(handle, ask, stage.journal));
+    if (handle !== null) held.push(new ObservedHold(handle, ask, stage));
   }
 
   #drawTimeoutMs(): number | null {

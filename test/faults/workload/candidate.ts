@@ -1,5 +1,5 @@
 import type { LeaderElection, LockHandle, WhyDeposed } from '../../../src/index.js';
-import { later, pause } from '../../../lab/patience.js';
+import { later } from '../../../lab/patience.js';
 import type { Random } from '../../../lab/random.js';
 import type { Stage } from './stage.js';
 import { codeOf, ObservedHold } from './observed-hold.js';
@@ -29,7 +29,7 @@ export class Candidate {
 
   async act(): Promise<void> {
     while (!this.#stage.isStopping) {
-      await pause(this.#random.between(0, IDLE_MS));
+      await this.#stage.time.pause(this.#random.between(0, IDLE_MS));
       await new Campaign(this.#stage, this.#random).run(this.#random.between(500, STANDING_MS));
     }
   }
@@ -68,14 +68,14 @@ class Campaign {
 
   async run(forMs: number): Promise<void> {
     const random = this.#random;
-    this.#endMs = performance.now() + forMs;
+    this.#endMs = this.#stage.time.nowMs() + forMs;
     this.#asked();
     let code = 'ABORTED';
     const started = later(this.#election.start()).catch((error: unknown) => {
       code = codeOf(error) ?? String(error);
     });
-    while (performance.now() < this.#endMs && !this.#stage.isStopping) {
-      await pause(random.between(1, PACE_MS));
+    while (this.#stage.time.nowMs() < this.#endMs && !this.#stage.isStopping) {
+      await this.#stage.time.pause(random.between(1, PACE_MS));
       if (!this.#election.isLeader) continue;
       if (random.percent(25)) await this.#parted(this.#election.resign());
       else if (random.percent(50)) await this.#parted(this.#handOver(random.pick(CANDIDATES)));
@@ -83,7 +83,7 @@ class Campaign {
     await this.#parted(this.#election.stop({ drainMs: DRAIN_MS }));
     await started;
     // The work may have outlasted its drain.
-    while (this.#hold !== undefined) await pause(10);
+    while (this.#hold !== undefined) await this.#stage.time.pause(10);
     // A grant that came with the stop was given back, and no callback reported it.
     if (!this.#isAnswered)
       this.#stage.journal.write({ type: 'not granted', ask: this.#ask, code, isKnown: false });
@@ -91,23 +91,23 @@ class Campaign {
 
   #asked(): void {
     const seat = { kind: 'election', candidateId: this.#candidateId } as const;
-    const timeoutMs = Math.ceil(Math.max(0, this.#endMs - performance.now())) + DRAIN_MS;
+    const timeoutMs = Math.ceil(Math.max(0, this.#endMs - this.#stage.time.nowMs())) + DRAIN_MS;
     this.#ask = this.#stage.nextAsk();
     this.#isAnswered = false;
     this.#stage.journal.write({ type: 'asked', ask: this.#ask, lock: ELECTION, seat, timeoutMs });
   }
 
   async #lead(term: LockHandle): Promise<void> {
-    const hold = new ObservedHold(term, this.#ask, this.#stage.journal);
+    const hold = new ObservedHold(term, this.#ask, this.#stage);
     this.#isAnswered = true;
     this.#hold = hold;
-    const think = (): Promise<void> => pause(this.#random.between(0, this.#stage.thinkMs));
+    const think = (): Promise<void> => this.#stage.time.pause(this.#random.between(0, this.#stage.thinkMs));
     if (this.#random.percent(50)) {
-      const name = this.#random.pick(['memory', 'fenced', 'transaction']);
-      await hold.add(name, this.#stage.sets[name], `${term.id}:${String(term.fencingToken)}`, think);
+      const set = this.#random.pick(this.#stage.sets);
+      await hold.add(set, `${term.id}:${String(term.fencingToken)}`, think);
     }
     // The work of a term needs the term until its end, even after its signal has aborted.
-    await pause(this.#random.between(0, WORK_MS));
+    await this.#stage.time.pause(this.#random.between(0, WORK_MS));
   }
 
   #deposed(term: LockHandle, why: WhyDeposed): void {

@@ -1,9 +1,9 @@
 import { LeaseholdError, LockLostError } from '../../../src/index.js';
 import type { AcquireOptions, LockHandle, ReaderWriterHandle } from '../../../src/index.js';
-import { nowNs } from '../history.js';
-import type { Mode, SetName, WorkerLine } from '../history.js';
+import type { Mode, WorkerLine } from '../history.js';
 import type { Journal } from './journal.js';
-import type { ProtectedSet } from './sets.js';
+import type { NamedSet } from './stage.js';
+import type { WorkerTime } from './worker-time.js';
 
 const NS_PER_MS = 1e6;
 
@@ -19,26 +19,34 @@ export function codeOf(error: unknown): string | undefined {
   return isAbort ? 'ABORTED' : undefined;
 }
 
+/** What a hold needs to write down what happens to it. */
+export interface Witness {
+  readonly journal: Journal<WorkerLine>;
+  readonly time: WorkerTime;
+}
+
 /** A hold that writes everything about itself to the journal. */
 export class ObservedHold {
   readonly handle: LockHandle;
   readonly #ask: number;
   readonly #journal: Journal<WorkerLine>;
-  readonly #looking: NodeJS.Timeout;
+  readonly #time: WorkerTime;
+  readonly #stopLooking: () => void;
   #promisedNs = 0n;
   #isOver = false;
   #isParting = false;
 
-  constructor(handle: LockHandle, ask: number, journal: Journal<WorkerLine>) {
+  constructor(handle: LockHandle, ask: number, { journal, time }: Witness) {
     this.handle = handle;
     this.#ask = ask;
     this.#journal = journal;
+    this.#time = time;
     const { id, fencingToken: token } = handle;
-    const atNs = nowNs();
+    const atNs = String(time.nowNs());
     // Counted from the same instant: a handle that was lost before its return promises nothing, not even a microsecond.
     journal.write({ type: 'granted', ask, id, token, untilNs: this.#untilNs(BigInt(atNs)) }, atNs);
     // Also while it awaits something else, because the other processes have to wait for the last promise.
-    this.#looking = setInterval(() => this.look(), LOOK_EVERY_MS);
+    this.#stopLooking = time.every(LOOK_EVERY_MS, () => this.look());
     handle.signal.addEventListener('abort', () => {
       const { why } = handle.signal.reason as LockLostError;
       // The signal of a term also aborts when the leader ends the term, which is still held then.
@@ -57,7 +65,7 @@ export class ObservedHold {
     }
     // Before its deadline and without a loss, the hold is in doubt because a clock has jumped, and may be confirmed. If
     // it was in doubt at its grant already, nothing was promised yet.
-    const isFinal = signal.aborted || (promisedNs > 0n && process.hrtime.bigint() >= promisedNs);
+    const isFinal = signal.aborted || (promisedNs > 0n && this.#time.nowNs() >= promisedNs);
     // A leader that gives up its term relies on it until its work has ended.
     if (!isHeld && isFinal && !this.#isOver && !this.#isParting) {
       this.#isOver = true;
@@ -112,7 +120,7 @@ export class ObservedHold {
   }
 
   /** Adds a value under the lock. Returns whether the outcome is known. */
-  async add(name: SetName, set: ProtectedSet, value: string, think: () => Promise<void>): Promise<boolean> {
+  async add({ name, set }: NamedSet, value: string, think: () => Promise<void>): Promise<boolean> {
     const what = { ask: this.#ask, set: name, lock: this.handle.name, value };
     this.#journal.write({ type: 'adding', ...what });
     const outcome = await set.add(value, this.handle, think);
@@ -126,7 +134,7 @@ export class ObservedHold {
   }
 
   releasing(): void {
-    clearInterval(this.#looking);
+    this.#stopLooking();
     this.#journal.write({ type: 'releasing', ask: this.#ask });
   }
 
@@ -145,7 +153,7 @@ export class ObservedHold {
    * @param fromNs - The clock, read before the hold is asked: a process that is paused between the two must not seem to
    *   promise more than it does.
    */
-  #untilNs(fromNs: bigint = process.hrtime.bigint()): string {
+  #untilNs(fromNs: bigint = this.#time.nowNs()): string {
     const { remainingMs } = this.handle;
     const untilNs = fromNs + BigInt(Math.floor(remainingMs * NS_PER_MS));
     if (remainingMs > 0) this.#promisedNs = untilNs;

@@ -2,11 +2,19 @@ import type { LockProvider } from '../../../src/index.js';
 import type { SetName, WorkerLine } from '../history.js';
 import type { Journal } from './journal.js';
 import type { ProtectedSet } from './sets.js';
+import type { WorkerTime } from './worker-time.js';
+
+/** A set, and its name in the journal. */
+export interface NamedSet {
+  readonly name: SetName;
+  readonly set: ProtectedSet;
+}
 
 /** The parts that all actors of a worker share. */
 export interface Stage {
   readonly locks: LockProvider;
   readonly journal: Journal<WorkerLine>;
+  readonly time: WorkerTime;
   readonly leaseMs: number;
   /** How long an actor may pause between reading a set and writing it back. */
   readonly thinkMs: number;
@@ -14,7 +22,8 @@ export interface Stage {
   readonly idleMs: number;
   /** The name of the only lock that actors want; `undefined`: all. */
   readonly onlyLock: string | undefined;
-  readonly sets: Readonly<Record<SetName, ProtectedSet>>;
+  /** The sets that values are added to. */
+  readonly sets: readonly [NamedSet, ...NamedSet[]];
   readonly isStopping: boolean;
   nextAsk(): number;
 }

@@ -11,12 +11,13 @@ import { Actor } from './actor.js';
 import type { Stage } from './stage.js';
 import { Bursts } from './bursts.js';
 import { Candidate } from './candidate.js';
-import { Journal } from './journal.js';
+import { FileJournal } from './journal.js';
 import { APP_NAME, SETS, STEADY_LEASE_MS, STEADY_LOCK, TRANSACTED_SETS } from './messages.js';
 import type { Order, Report, WorkerTask } from './messages.js';
 import { ObservedHold } from './observed-hold.js';
 import { FencedSet, MemorySet, TransactedSet } from './sets.js';
 import type { StoredSet } from './sets.js';
+import { realTime } from './worker-time.js';
 
 /** How long an operation of the user's own may take. */
 const BOUNDS = { socketTimeoutMS: 5_000, serverSelectionTimeoutMS: 5_000 };
@@ -26,7 +27,7 @@ const CLOSE_BOUND_MS = 5_000;
 
 const task = given() as WorkerTask;
 const { leaseMs } = task.options;
-const journal = new Journal<WorkerLine>(task.journalPath);
+const journal = new FileJournal<WorkerLine>(task.journalPath);
 
 /** What is open of each kind, as Node counts it. */
 function resources(): Record<string, number> {
@@ -83,15 +84,16 @@ let asks = 0;
 const stage: Stage = {
   locks,
   journal,
+  time: realTime,
   leaseMs,
   thinkMs: task.thinkMs,
   idleMs: task.idleMs,
   onlyLock: task.onlyLock,
-  sets: {
-    memory,
-    fenced: new FencedSet(sets(SETS)),
-    transaction: new TransactedSet(bounded, sets(TRANSACTED_SETS)),
-  },
+  sets: [
+    { name: 'memory', set: memory },
+    { name: 'fenced', set: new FencedSet(sets(SETS)) },
+    { name: 'transaction', set: new TransactedSet(bounded, sets(TRANSACTED_SETS)) },
+  ],
   get isStopping() {
     return isStopping;
   },
@@ -140,7 +142,7 @@ async function holdSteadily(): Promise<void> {
     const ask = stage.nextAsk();
     const seat = { kind: 'mutex' } as const;
     journal.write({ type: 'asked', ask, lock: STEADY_LOCK, seat, timeoutMs: null });
-    const hold = new ObservedHold(await mutex.acquire(), ask, journal);
+    const hold = new ObservedHold(await mutex.acquire(), ask, stage);
     while (hold.look() && goesOn()) await pause(50);
     await hold.release();
   }
