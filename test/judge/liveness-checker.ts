@@ -92,8 +92,8 @@ const EARLY_MS = 50;
 
 /** The codes with which a try, a timed request and an unbounded one may fail. */
 const REFUSALS = {
-  try: ['BUSY', 'STORE_UNAVAILABLE'],
-  timed: ['ACQUIRE_TIMEOUT', 'ABORTED'],
+  try: ['BUSY', 'STORE_UNAVAILABLE', 'QUORUM'],
+  timed: ['ACQUIRE_TIMEOUT', 'ABORTED', 'QUORUM'],
   unbounded: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
@@ -119,6 +119,7 @@ const NOT_CHANGED: readonly string[] = [
   'ABORTED',
   'LOCK_LOST',
   'STORE_UNAVAILABLE',
+  'QUORUM',
 ];
 
 function* wrongChangesIn({ workers }: History): Iterable<Violation> {

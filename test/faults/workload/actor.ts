@@ -30,7 +30,7 @@ export class Actor {
   }
 
   async #takeOne(): Promise<void> {
-    const wish = drawWish(this.#random, this.#stage.onlyLock);
+    const wish = drawWish(this.#random, this.#stage.locksWanted);
     const isTry = this.#random.percent(25);
     const { options, timeoutMs } = this.#drawOptions(isTry);
     const asks = [asked(this.#stage, wish, timeoutMs, false)] as const;
@@ -45,7 +45,7 @@ export class Actor {
 
   async #takeSeveral(): Promise<void> {
     const { locks } = this.#stage;
-    const wishes = drawWishes(this.#random, this.#stage.onlyLock);
+    const wishes = drawWishes(this.#random, this.#stage.locksWanted);
     const { options, timeoutMs } = this.#drawOptions(false);
     const asks = wishes.map((wish) => asked(this.#stage, wish, timeoutMs, true));
     const requests = wishes.map((wish) => requestOf(locks, wish));
@@ -114,7 +114,7 @@ export class Actor {
 
   /** Usually short, and sometimes longer than a lease, so that the hold must be extended. */
   #drawHoldMs(): number {
-    if (this.#random.percent(2)) {
+    if (this.#random.percent(this.#stage.longHoldPercent)) {
       return Math.min(this.#stage.leaseMs, LONG_HOLD_MS) * (this.#random.between(5, 16) / 10);
     }
     return this.#random.between(0, HOLD_MS);

@@ -33,7 +33,7 @@ export async function answered<T>(
       journal.write({ type: 'complaint', what: `acquire: ${code}` });
     }
   }
-  const isKnown = code !== 'STORE_UNAVAILABLE';
+  const isKnown = code !== 'STORE_UNAVAILABLE' && code !== 'QUORUM';
   for (const ask of asks) journal.write({ type: 'not granted', ask, code, isKnown });
   return null;
 }

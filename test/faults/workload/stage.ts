@@ -20,8 +20,10 @@ export interface Stage {
   readonly thinkMs: number;
   /** How long an actor may be idle between two requests. */
   readonly idleMs: number;
-  /** The name of the only lock that actors want; `undefined`: all. */
-  readonly onlyLock: string | undefined;
+  /** How many of a hundred holds last about as long as a lease. */
+  readonly longHoldPercent: number;
+  /** The names of the locks that actors want; empty: all. */
+  readonly locksWanted: readonly string[];
   /** The sets that values are added to. */
   readonly sets: readonly [NamedSet, ...NamedSet[]];
   readonly isStopping: boolean;

@@ -29,6 +29,9 @@ const PLANS: readonly [Plan, ...Plan[]] = [
   { name: 'semaphore', kind: 'semaphore', limit: 3, keepMs: 200, passes: 2 },
 ];
 
+/** The names of the locks that actors want if no other ones are named. */
+export const LOCK_NAMES: readonly string[] = PLANS.map(({ name }) => name);
+
 const planOf = (lock: string): Plan | undefined =>
   lock === SELDOM_WANTED
     ? { name: lock, kind: 'mutex', keepMs: 60_000 }
@@ -50,19 +53,24 @@ export interface Wish {
   readonly seat: Exclude<Seat, { readonly kind: 'election' }>;
 }
 
-/** @param onlyLock - The name of the only lock that is wanted, if there is one. */
-export function drawWish(random: Random, onlyLock = ''): Wish {
-  return wishFor(planOf(onlyLock) ?? random.pick(PLANS), random);
+/** @param names - The names of the locks that are wanted; empty: all. */
+export function drawWish(random: Random, names: readonly string[]): Wish {
+  return wishFor(random.pick(plansFor(names)), random);
+}
+
+function plansFor(names: readonly string[]): readonly [Plan, ...Plan[]] {
+  const [first, ...others] = names.flatMap((name) => planOf(name) ?? []);
+  return first === undefined ? PLANS : [first, ...others];
 }
 
 /** Some locks, each once, in any order. */
-export function drawWishes(random: Random, onlyLock = ''): readonly Wish[] {
-  if (planOf(onlyLock) !== undefined) return [drawWish(random, onlyLock)];
-  const first = random.between(0, PLANS.length - 1);
-  const count = random.between(2, 3);
+export function drawWishes(random: Random, names: readonly string[]): readonly Wish[] {
+  const wanted = plansFor(names);
+  const first = random.between(0, wanted.length - 1);
+  const count = Math.min(wanted.length, random.between(2, 3));
   const plans = Array.from(
     { length: count },
-    (_, index) => PLANS[(first + index) % PLANS.length] ?? PLANS[0],
+    (_, index) => wanted[(first + index) % wanted.length] ?? wanted[0],
   );
   return (random.percent(50) ? plans : plans.reverse()).map((plan) => wishFor(plan, random));
 }

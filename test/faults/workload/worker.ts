@@ -88,7 +88,8 @@ const stage: Stage = {
   leaseMs,
   thinkMs: task.thinkMs,
   idleMs: task.idleMs,
-  onlyLock: task.onlyLock,
+  longHoldPercent: 2,
+  locksWanted: task.onlyLock === undefined ? [] : [task.onlyLock],
   sets: [
     { name: 'memory', set: memory },
     { name: 'fenced', set: new FencedSet(sets(SETS)) },

@@ -1,0 +1,144 @@
+import { Timestamp } from 'mongodb';
+import type { Document } from 'mongodb';
+
+import type { StoredDocument, StoredVersion } from '../../../src/testing/index.js';
+import type { Violation } from '../../faults/verdict.js';
+import { SETS } from '../../faults/workload/messages.js';
+import { checkBeliefs } from '../../judge/belief-checker.js';
+import { checkHandOvers } from '../../judge/hand-over-checker.js';
+import { checkLeaks } from '../../judge/leak-checker.js';
+import { checkLiveness } from '../../judge/liveness-checker.js';
+import { checkGranted, VersionJudge } from '../../judge/oplog-checker.js';
+import type { Grant } from '../../judge/oplog-checker.js';
+import type { Change } from '../../judge/oplog-entry.js';
+import { PassChecker } from '../../judge/pass-checker.js';
+import { checkSets } from '../../judge/set-checker.js';
+import type { StoredSet } from '../../judge/set-checker.js';
+import { StrictChecker } from '../../judge/strict-checker.js';
+import { JOB } from '../world/job-runner.js';
+import { QUORUM_LOCK } from '../world/quorum-actor.js';
+import { DATABASE } from '../world/simulated-worker.js';
+import type { Evidence } from '../world/world.js';
+import { checkCalls, checkJobs } from './job-checker.js';
+
+export interface Judgement {
+  readonly violations: readonly Violation[];
+  /** Of the locks that are in one replica set. */
+  readonly grants: readonly Grant[];
+  readonly versions: number;
+  /** The versions of the lock documents in the first replica set, apart from those of a quorum. */
+  readonly changes: readonly Change[];
+}
+
+/** No machine is busy, so a timer is late by nothing, and an answer only by what is on its way. */
+const LIVENESS = { boundMs: 60_000, slackMs: 4_000, lostSlackMs: 1 };
+
+/** How late a grant may be heard of where nothing is harmed: a lost reply costs a store timeout. */
+const PROMPT_MS = 2_500;
+
+const LOCKS = `${DATABASE}.distributed.locks`;
+const QUORUM_LOCKS = 'quorum.distributed.locks';
+
+/** Judges a run of the simulation by the judges of the runs on real servers. */
+export function judgeRun(evidence: Evidence): Judgement {
+  const { history, plan, jobs, aheadMs } = evidence;
+  const changes = changesOf(evidence.versions[0] ?? [], LOCKS);
+  const versions = new VersionJudge({ toleranceMs: 0 });
+  const [strict, passes] = [new StrictChecker(), new PassChecker()];
+  for (const change of changes) {
+    versions.take(change);
+    strict.take(change);
+    passes.take(change);
+  }
+  const quorum = evidence.versions.map((each) => judgeVersions(changesOf(each, QUORUM_LOCKS)));
+  const { grants } = versions;
+  const promptness = { aheadMs, promptMs: PROMPT_MS };
+  const isOfQuorum = (lock: string): boolean => lock.startsWith(QUORUM_LOCK);
+  const single = { ...history, workers: history.workers.map((lines) => withoutQuorum(lines)) };
+  const violations = [
+    ...evidence.violations,
+    ...versions.violations,
+    ...quorum.flatMap((judge) => judge.violations),
+    ...checkGranted(history, grants, isOfQuorum),
+    ...checkBeliefs(history),
+    ...checkSets(history, setsAtEnd(evidence)).violations,
+    ...checkLiveness(history, LIVENESS),
+    ...checkLeaks({ history, baseline: {}, ...remainsOf(evidence) }),
+    ...checkHandOvers(
+      history,
+      grants.filter(({ lock }) => lock !== JOB),
+    ),
+    ...checkJobs(jobs.runs),
+    ...checkCalls(jobs),
+    ...(plan.isStrict ? strict.judge(single, grants, promptness) : []),
+    ...(plan.isStrict ? passes.judge(single, grants, promptness) : []),
+  ];
+  return { violations, grants, versions: versions.versions + sumOf(quorum), changes };
+}
+
+const sumOf = (judges: readonly VersionJudge[]): number =>
+  judges.reduce((sum, { versions }) => sum + versions, 0);
+
+function judgeVersions(changes: readonly Change[]): VersionJudge {
+  const judge = new VersionJudge({ toleranceMs: 0 });
+  for (const change of changes) judge.take(change);
+  return judge;
+}
+
+/** The strict rules are about queues, and a quorum has none. */
+function withoutQuorum(lines: Evidence['history']['workers'][number]): typeof lines {
+  const asks = new Set(
+    lines.flatMap((line) => (line.type === 'asked' && line.lock.startsWith(QUORUM_LOCK) ? [line.ask] : [])),
+  );
+  return lines.filter((line) => !('ask' in line) || !asks.has(line.ask));
+}
+
+export function changesOf(versions: readonly StoredVersion[], wanted: string): readonly Change[] {
+  const newest = new Map<string, StoredDocument>();
+  const changes: Change[] = [];
+  for (const [index, { namespace, id, document, at }] of versions.entries()) {
+    if (namespace !== wanted) continue;
+    const name = String(id);
+    const before = newest.get(name) ?? null;
+    if (document === null) newest.delete(name);
+    else newest.set(name, document);
+    const ts = new Timestamp({ t: 0, i: index });
+    changes.push({ name, before, after: document, term: 0, wallMs: at.getTime(), ts });
+  }
+  return changes;
+}
+
+function remainsOf({ versions, endMs }: Evidence): {
+  readonly documents: readonly Document[];
+  readonly nowMs: number;
+  readonly before: readonly [];
+  readonly after: readonly [];
+} {
+  const newest = new Map<string, Document | null>();
+  for (const [set, ofSet] of versions.entries()) {
+    for (const { namespace, id, document } of ofSet) {
+      if (namespace === LOCKS || namespace === QUORUM_LOCKS) {
+        newest.set(`${String(set)} ${namespace} ${String(id)}`, document);
+      }
+    }
+  }
+  const documents = [...newest.values()].filter((document) => document !== null);
+  return { documents, nowMs: endMs, before: [], after: [] };
+}
+
+/** Every set that a process began to add to; empty if it has no values. */
+function setsAtEnd({ history, versions, memory }: Evidence): readonly StoredSet[] {
+  const fenced = new Map<string, readonly string[]>();
+  for (const { namespace, id, document } of versions[0] ?? []) {
+    if (namespace === `${DATABASE}.${SETS}`) {
+      fenced.set(String(id), (document?.['values'] ?? []) as readonly string[]);
+    }
+  }
+  const locks = new Set(
+    history.workers.flat().flatMap((line) => (line.type === 'adding' ? [line.lock] : [])),
+  );
+  return [...locks].flatMap((lock) => [
+    { set: 'memory', lock, values: memory.get(lock) ?? [] } as const,
+    { set: 'fenced', lock, values: fenced.get(lock) ?? [] } as const,
+  ]);
+}

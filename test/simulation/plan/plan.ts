@@ -1,0 +1,68 @@
+/** Everything that a run of the simulation does not decide by itself. The same plan has the same run. */
+export interface Plan {
+  readonly seed: number;
+  /** How long faults happen, in ms of virtual time. */
+  readonly durationMs: number;
+  readonly leaseMs: number;
+  readonly clockAllowanceMs: number;
+  /** Whether leases are so long, and faults so mild, that no hold may be lost and no grant may be heard late. */
+  readonly isStrict: boolean;
+  /** The names of the locks that actors want; empty: all. */
+  readonly locks: readonly string[];
+  readonly processes: readonly ProcessPlan[];
+  readonly faults: readonly FaultStep[];
+}
+
+/** What one simulated process does. */
+export interface ProcessPlan {
+  readonly seed: number;
+  readonly isPolling: boolean;
+  /** How long an actor may pause between reading a set and writing it back, and between two requests. */
+  readonly thinkMs: number;
+  readonly idleMs: number;
+  /** How many of a hundred holds last about as long as a lease. */
+  readonly longHoldPercent: number;
+  /** How many of each request locks at the same time. */
+  readonly actors: number;
+  readonly bursts: number;
+  readonly candidates: number;
+  readonly jobs: number;
+  readonly quorums: number;
+}
+
+export const WORK = ['actors', 'bursts', 'candidates', 'jobs', 'quorums'] as const;
+
+export type Work = (typeof WORK)[number];
+
+export const FAULT_KINDS = [
+  'all members stop',
+  'the primary steps down',
+  'the primary is cut off from the other members',
+  'the clock of the primary is moved',
+  'replies are late',
+  'replies are lost',
+  'change streams break',
+  'a process stands still',
+  'a process is cut off',
+  'a process crashes',
+] as const;
+
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+/** One fault. */
+export interface FaultStep {
+  readonly kind: FaultKind;
+  readonly atMs: number;
+  readonly forMs: number;
+  /** The number of the process, for a fault of a process. */
+  readonly victim: number;
+  /** The number of the replica set. The first one has all locks; a quorum uses all. */
+  readonly set: number;
+  /** How many replies are lost, by how many ms replies are late, by how many a clock is moved. */
+  readonly amount: number;
+}
+
+/** How many independent replica sets a quorum has. */
+export const QUORUM_SETS = 3;
+
+export const hasQuorum = ({ processes }: Plan): boolean => processes.some(({ quorums }) => quorums > 0);

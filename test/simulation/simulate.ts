@@ -1,0 +1,91 @@
+// Runs the whole library in simulated replica sets, one seed after the other, until the time is over or a judge finds
+// something.
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { drawPlan } from './plan/draw-plan.js';
+import type { Part } from './plan/draw-plan.js';
+import type { Plan } from './plan/plan.js';
+import { inWords, Report } from './report.js';
+import { hashOf, runPlan, traceOf } from './run-plan.js';
+import type { RunResult } from './run-plan.js';
+import { shrink } from './shrink.js';
+
+/** The one argument, as JSON. */
+export interface SimulateOptions {
+  readonly seed?: number;
+  readonly runs?: number;
+  readonly minutes?: number;
+  readonly only?: readonly Part[];
+  readonly plan?: string;
+  readonly shrink: boolean;
+}
+
+/** npm runs its commands in the folder of the project. */
+const FOLDER = join(process.cwd(), '.cache/simulation');
+const SHRINK_MS = 120_000;
+const SHOWN = 10;
+
+const options = JSON.parse(process.argv[2] ?? '{}') as SimulateOptions;
+
+/** Writes the plan and the trace of a run that failed, and says how to repeat it. */
+async function keep(name: string, { evidence }: RunResult): Promise<void> {
+  await mkdir(FOLDER, { recursive: true });
+  const path = join(FOLDER, `${name}.json`);
+  await writeFile(path, JSON.stringify(evidence.plan, null, 2));
+  await writeFile(join(FOLDER, `${name}.trace`), [...traceOf(evidence)].join('\n'));
+  console.log(`  again: npm run simulate -- --plan ${path}`);
+  console.log(`  trace: ${join(FOLDER, `${name}.trace`)}`);
+}
+
+function tell({ violations }: Pick<RunResult, 'violations'>): void {
+  for (const violation of violations.slice(0, SHOWN)) console.log(`  ${inWords(violation)}`);
+  if (violations.length > SHOWN) console.log(`  and ${violations.length - SHOWN} more`);
+}
+
+async function tellFailure(result: RunResult): Promise<void> {
+  const { plan } = result.evidence;
+  const only = options.only === undefined ? '' : ` --only ${options.only.join(',')}`;
+  console.log(`seed ${plan.seed}: ${result.violations.length} violations`);
+  console.log(`  again: npm run simulate -- --seed ${plan.seed}${only}`);
+  tell(result);
+  if (!options.shrink) return;
+  const smaller = await shrink(plan, result.violations, SHRINK_MS);
+  const { faults, processes } = smaller.plan;
+  console.log(`  smaller after ${smaller.runs} runs: ${faults.length} faults, ${processes.length} processes`);
+  tell(smaller);
+  await keep(`seed-${plan.seed}`, await runPlan(smaller.plan));
+}
+
+async function repeatPlan(path: string): Promise<number> {
+  const result = await runPlan(JSON.parse(await readFile(path, 'utf8')) as Plan);
+  console.log(
+    `seed ${result.evidence.plan.seed}: ${result.violations.length} violations, trace ${hashOf(result.evidence)}`,
+  );
+  tell(result);
+  await keep('again', result);
+  return result.violations.length;
+}
+
+async function runSeeds(): Promise<number> {
+  const { seed, runs, minutes, only } = options;
+  const first = seed ?? Math.floor(Math.random() * 0x7f_00_00_00);
+  const most = runs ?? (minutes !== undefined ? Infinity : seed === undefined ? 100 : 1);
+  const startMs = performance.now();
+  const endMs = startMs + (minutes ?? Infinity) * 60_000;
+  const report = new Report();
+  console.log(`leasehold: simulation, seeds from ${first}`);
+  for (let run = 0; run < most && performance.now() < endMs; run += 1) {
+    const result = await runPlan(drawPlan(first + run, { only }));
+    report.take(result);
+    if (most === 1) console.log(`trace ${hashOf(result.evidence)}`);
+    if (result.violations.length > 0) await tellFailure(result);
+  }
+  for (const line of report.lines(performance.now() - startMs)) console.log(line);
+  for (const [what, count] of report.seen) console.log(`  ${String(count).padStart(5)} ${what}`);
+  console.log(`violations: ${report.violations}`);
+  return report.violations;
+}
+
+const violations = options.plan === undefined ? await runSeeds() : await repeatPlan(options.plan);
+process.exitCode = violations === 0 ? 0 : 1;

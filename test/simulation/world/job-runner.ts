@@ -1,0 +1,102 @@
+import type { LockProvider } from '../../../src/index.js';
+import type { Random } from '../../../lab/random.js';
+import { codeOf } from '../../faults/workload/observed-hold.js';
+import type { Stage } from '../../faults/workload/stage.js';
+import { JOB_EVERY_MS } from '../judges/job-checker.js';
+import type { JobRun, JobTrouble, Missed } from '../judges/job-checker.js';
+
+export const JOB = 'job';
+
+const [IDLE_MS, STANDING_MS, PACE_MS, WORK_MS] = [200, 8_000, 900, 120];
+
+/** What the processes note about their job. */
+export interface JobNotes {
+  readonly runs: JobRun[];
+  readonly troubles: JobTrouble[];
+  readonly missed: Missed[];
+  /** How many runs were called for. */
+  calls: number;
+}
+
+/** Starts a job that all processes have, calls for runs out of turn, and stops it after a while. */
+export class JobRunner {
+  readonly #stage: Stage;
+  readonly #random: Random;
+  readonly #worker: number;
+  readonly #notes: JobNotes;
+
+  constructor(stage: Stage, random: Random, worker: number, notes: JobNotes) {
+    this.#stage = stage;
+    this.#random = random;
+    this.#worker = worker;
+    this.#notes = notes;
+  }
+
+  async act(): Promise<void> {
+    const { time } = this.#stage;
+    while (!this.#stage.isStopping) {
+      await time.pause(this.#random.between(0, IDLE_MS));
+      await this.#stand(this.#random.between(500, STANDING_MS));
+    }
+  }
+
+  async #stand(forMs: number): Promise<void> {
+    const { time, locks } = this.#stage;
+    const random = this.#random;
+    const job = this.#job(locks);
+    const endMs = time.nowMs() + forMs;
+    await job.start();
+    while (time.nowMs() < endMs && !this.#stage.isStopping) {
+      await time.pause(random.between(1, PACE_MS));
+      if (random.percent(20)) await this.#call(job);
+    }
+    await job.stop({ drainMs: 2 * WORK_MS });
+  }
+
+  #job(locks: LockProvider): ReturnType<LockProvider['createScheduledJob']> {
+    const { time } = this.#stage;
+    const job = locks.createScheduledJob(JOB, {
+      everyMs: JOB_EVERY_MS,
+      missed: 'run-once',
+      run: async ({ firedAt, term }) => {
+        const run: JobRun = {
+          ...{ worker: this.#worker, firedAtMs: firedAt.getTime(), token: term.fencingToken },
+          ...{ fromMs: time.nowMs(), untilMs: Infinity },
+        };
+        this.#notes.runs.push(run);
+        // Beyond this the term is over, whether the run has heard of that or not.
+        const promisedMs = (): number => time.nowMs() + term.remainingMs;
+        run.promisedMs = promisedMs();
+        const stop = time.every(25, () => (run.promisedMs = Math.max(run.promisedMs ?? 0, promisedMs())));
+        await time.pause(this.#random.between(0, WORK_MS));
+        stop();
+        run.untilMs = time.nowMs();
+      },
+    });
+    job.on('missed', ({ count, first, last, why }) => {
+      this.#notes.missed.push({ count, firstMs: first.getTime(), lastMs: last.getTime(), why });
+    });
+    job.on('failed', ({ error }) => {
+      if (codeOf(error) === undefined) this.#complain(`job: ${String(error)}`);
+    });
+    job.election.on('error', (error) => {
+      if (codeOf(error) === undefined) this.#complain(`election of the job: ${String(error)}`);
+    });
+    return job;
+  }
+
+  async #call(job: ReturnType<LockProvider['createScheduledJob']>): Promise<void> {
+    this.#notes.calls += 1;
+    try {
+      await job.runNow();
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === undefined) this.#complain(`runNow: ${String(error)}`);
+      this.#notes.troubles.push({ worker: this.#worker, code: code ?? '' });
+    }
+  }
+
+  #complain(what: string): void {
+    this.#stage.journal.write({ type: 'complaint', what });
+  }
+}
