@@ -135,7 +135,7 @@ function* wrongChangesIn({ workers }: History): Iterable<Violation> {
 }
 
 function* isToldInTime(asked: Ask, { bounds, standing }: Run): Iterable<Violation> {
-  const { worker, granted, promisedNs, lostNs, notHeldNs = 0, isLostUnseen } = asked;
+  const { worker, granted, promisedNs, lostNs, notHeldNs = 0, isLostUnseen, releasingNs } = asked;
   // A hold that was granted in doubt and never confirmed could not be relied on.
   if (granted !== undefined && promisedNs - granted.atNs < nsOf(1)) return;
   // A look after the end of the promise has to report the loss. A look before that finds the hold in doubt.
@@ -143,6 +143,8 @@ function* isToldInTime(asked: Ask, { bounds, standing }: Run): Iterable<Violatio
     yield violation('L4', `${named(asked)} is over at ${inMs(notHeldNs)}, and its loss is never told`);
   }
   if (lostNs === undefined || lostNs <= promisedNs + nsOf(bounds.lostSlackMs)) return;
+  // Nobody looks at a hold that is being released, so what it promised last is not known.
+  if (releasingNs !== undefined && releasingNs < lostNs) return;
   if (isLostUnseen === true || standing.stood(worker, promisedNs, lostNs)) return;
   yield violation(
     'L4',

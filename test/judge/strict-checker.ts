@@ -123,8 +123,11 @@ export class StrictChecker {
     const uses = usesIn(workers, aheadMs);
     for (const [key, spans] of this.#told) {
       for (const { fromMs, untilMs } of spans) {
-        const isUsed = uses.get(key)?.some((use) => use.fromMs <= fromMs + promptMs && fromMs <= use.untilMs);
-        if (isUsed === true || untilMs - fromMs <= promptMs) continue;
+        const [lock = ''] = key.split(/ (?=\S+$)/);
+        const isUsed = [...(uses.get(key) ?? []), ...(uses.get(lock) ?? [])].some(
+          (use) => use.fromMs <= fromMs + promptMs && fromMs <= use.untilMs,
+        );
+        if (isUsed || untilMs - fromMs <= promptMs) continue;
         const what = `${key}: kept for ${(untilMs - fromMs).toFixed(0)} ms after its keeper was told of a waiter, and no caller used it`;
         yield violation('L2', what);
       }
@@ -143,14 +146,28 @@ interface Told {
   untilMs: number;
 }
 
-/** By lock and lease: from when until when a caller has used it. */
+/**
+ * By lock and lease: from when until when a caller has used it. By lock alone: while a caller asks for it together with
+ * other locks, because it may have the lease before it has them all, and nobody is told of that.
+ */
 function usesIn(workers: History['workers'], aheadMs: number): ReadonlyMap<string, readonly Told[]> {
   const uses = new Map<string, Told[]>();
   for (const lines of workers) {
     const locks = new Map<number, string>();
     const begun = new Map<number, Told>();
+    const several = new Map<number, Told>();
     for (const line of lines) {
-      if (line.type === 'asked') locks.set(line.ask, line.lock);
+      if (line.type === 'asked') {
+        locks.set(line.ask, line.lock);
+        if (line.isOneOfSeveral === true) {
+          const asking = { fromMs: wallMsOf(line, aheadMs), untilMs: Infinity };
+          uses.set(line.lock, [...(uses.get(line.lock) ?? []), asking]);
+          several.set(line.ask, asking);
+        }
+      }
+      const asking =
+        line.type === 'granted' || line.type === 'not granted' ? several.get(line.ask) : undefined;
+      if (asking !== undefined) asking.untilMs = wallMsOf(line, aheadMs);
       if (line.type === 'granted') {
         const key = `${locks.get(line.ask) ?? ''} ${line.id}`;
         const use = { fromMs: wallMsOf(line, aheadMs), untilMs: Infinity };
