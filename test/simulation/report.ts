@@ -1,6 +1,7 @@
 import type { Violation } from '../faults/verdict.js';
-import { SOMETIMES, seenIn } from './judges/sometimes.js';
-import type { Sometimes } from './judges/sometimes.js';
+import { seenIn } from './judges/sometimes.js';
+import { SOMETIMES } from './judges/sometimes-list.js';
+import type { Sometimes } from './judges/sometimes-list.js';
 import type { RunResult } from './run-plan.js';
 
 /** The figures of many runs. */

@@ -2,54 +2,11 @@ import type { Lease } from '../../../src/protocol/lock-document.js';
 import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import type { Version } from '../../../src/testing/judge/lock-version.js';
 import type { RunLine, WorkerLine } from '../../faults/history.js';
-import { QUORUM_LOCK } from '../world/quorum-actor.js';
 import type { Evidence } from '../world/world.js';
 import type { Judgement } from './judge-run.js';
-
-/** What has to happen in some runs: where it never happens, the simulation does not reach what it should. */
-export const SOMETIMES = [
-  'a hold is lost',
-  'a hold is lost while its process stands still',
-  'a lease of a process that crashed is taken over',
-  'a request gets a grant that it did not wait for any more',
-  'a request is asked again, because its place was over',
-  'three wait for one lock',
-  'several enter together in one update',
-  'readers wait behind a writer',
-  'an upgrade waits for other readers',
-  'an upgrade waits while there is no primary',
-  'an upgrade is given up',
-  'a writer becomes a reader',
-  'a kept seat is passed on',
-  'a kept read is shared',
-  'a kept seat passes while another process waits',
-  'a keeper is told of a waiter',
-  'a keeper is told of a waiter while it stands still',
-  'a group of four or more is answered',
-  'a group fails',
-  'a group is never answered',
-  'all locks of an acquireAll are granted',
-  'an acquireAll fails',
-  'a fenced add is refused',
-  'an add to a fenced set has no answer',
-  'a term is handed over',
-  'a hand-over finds nobody',
-  'a silent leader returns to its own term',
-  'another candidate follows a silent leader',
-  'a job runs',
-  'a job is called for',
-  'a call for a job is not answered in time',
-  'a job misses instants',
-  'a quorum grants while a deployment is away',
-  'a hold of a quorum is lost',
-  'a hold of a quorum changes its mode',
-  'a quorum fails',
-  'a try finds a lock busy',
-  'a request times out',
-  'a request is granted after its process was cut off',
-] as const;
-
-export type Sometimes = (typeof SOMETIMES)[number];
+import { inJournals } from './seen-in-journals.js';
+import type { Sometimes } from './sometimes-list.js';
+import { isIn, stands } from './spans.js';
 
 /** What has happened in a run. */
 export function seenIn(evidence: Evidence, judgement: Judgement): ReadonlySet<Sometimes> {
@@ -59,109 +16,6 @@ export function seenIn(evidence: Evidence, judgement: Judgement): ReadonlySet<So
     ...inGroups(evidence),
     ...inJobs(evidence),
   ]);
-}
-
-interface Span {
-  readonly fromNs: number;
-  untilNs: number;
-}
-
-/** The times of these faults, in ns. */
-function spansOf(
-  run: readonly RunLine[],
-  begins: (line: RunLine) => boolean,
-  ends: (line: RunLine) => boolean,
-): readonly Span[] {
-  const spans: Span[] = [];
-  for (const line of run) {
-    if (begins(line)) spans.push({ fromNs: Number(line.atNs), untilNs: Infinity });
-    const open = spans.find(({ untilNs }) => untilNs === Infinity);
-    if (ends(line) && open !== undefined) open.untilNs = Number(line.atNs);
-  }
-  return spans;
-}
-
-const faultSpans = (run: readonly RunLine[], ...kinds: readonly string[]): readonly Span[] =>
-  spansOf(
-    run,
-    (line) => line.type === 'fault begins' && kinds.includes(line.what),
-    (line) => line.type === 'fault ends' && kinds.includes(line.what),
-  );
-
-const stands = (run: readonly RunLine[], worker: number): readonly Span[] =>
-  spansOf(
-    run,
-    (line) => (line.type === 'worker stands' || line.type === 'worker killed') && line.worker === worker,
-    (line) => line.type === 'worker goes on' && line.worker === worker,
-  );
-
-const isIn = (spans: readonly Span[], ns: number): boolean =>
-  spans.some(({ fromNs, untilNs }) => fromNs <= ns && ns <= untilNs);
-
-type Asked = Extract<WorkerLine, { readonly type: 'asked' }>;
-
-function* inJournals({ history }: Evidence): Iterable<Sometimes> {
-  const { run } = history;
-  const noPrimary = faultSpans(
-    run,
-    'the primary steps down',
-    'the primary is cut off from the other members',
-    'all members stop',
-  );
-  const cuts = faultSpans(run, 'a process is cut off');
-  for (const [worker, lines] of history.workers.entries()) {
-    const standing = stands(run, worker);
-    const asks = new Map<number, Asked>();
-    const changing = new Map<number, number>();
-    for (const line of lines) {
-      if (line.type === 'asked') asks.set(line.ask, line);
-      if (!('ask' in line)) continue;
-      const asked = asks.get(line.ask);
-      if (asked === undefined) continue;
-      const ns = Number(line.atNs);
-      const isOfQuorum = asked.lock.startsWith(QUORUM_LOCK);
-      if (line.type === 'changing') changing.set(line.ask, ns);
-      const sinceNs = changing.get(line.ask) ?? ns;
-      switch (line.type) {
-        case 'lost':
-          yield isOfQuorum ? 'a hold of a quorum is lost' : 'a hold is lost';
-          if (standing.some(({ untilNs }) => Math.abs(untilNs - ns) < 5e6))
-            yield 'a hold is lost while its process stands still';
-          break;
-        case 'changed':
-          if (isOfQuorum) yield 'a hold of a quorum changes its mode';
-          else if (line.to === 'write' && noPrimary.some((span) => sinceNs < span.fromNs && span.fromNs < ns))
-            yield 'an upgrade waits while there is no primary';
-          if (line.to === 'read') yield 'a writer becomes a reader';
-          break;
-        case 'not changed':
-          if (line.to === 'write' && line.code !== 'BUSY') yield 'an upgrade is given up';
-          break;
-        case 'granted':
-          if (asked.isOneOfSeveral === true) yield 'all locks of an acquireAll are granted';
-          if (isOfQuorum && isIn(noPrimary, ns)) yield 'a quorum grants while a deployment is away';
-          if (cuts.some(({ fromNs, untilNs }) => Number(asked.atNs) < fromNs && untilNs < ns))
-            yield 'a request is granted after its process was cut off';
-          break;
-        case 'not granted':
-          if (asked.isOneOfSeveral === true) yield 'an acquireAll fails';
-          if (line.code === 'BUSY') yield 'a try finds a lock busy';
-          if (line.code === 'ACQUIRE_TIMEOUT') yield 'a request times out';
-          if (line.code === 'QUORUM') yield 'a quorum fails';
-          break;
-        case 'added':
-          if (line.set === 'fenced' && line.outcome === 'fail') yield 'a fenced add is refused';
-          if (line.set === 'fenced' && line.outcome === 'unknown')
-            yield 'an add to a fenced set has no answer';
-          break;
-        case 'handed over':
-          yield line.isHanded ? 'a term is handed over' : 'a hand-over finds nobody';
-          break;
-        default:
-          break;
-      }
-    }
-  }
 }
 
 function* inGroups({ commands }: Evidence): Iterable<Sometimes> {
@@ -243,6 +97,8 @@ function* ofSilentLeader(
     ? 'a silent leader returns to its own term'
     : 'another candidate follows a silent leader';
 }
+
+type Asked = Extract<WorkerLine, { readonly type: 'asked' }>;
 
 /** Grants that a process gave to its own callers, without a command. */
 function* ofKeptSeats(

@@ -14,7 +14,7 @@ import { GROUNDS } from './hunting-grounds.js';
 import type { Catch, HuntTask } from './hunt.js';
 import { buildWith } from './mutant-program.js';
 import { NEW_MUTATIONS } from './new-mutations.js';
-import type { SimulatedMutation } from './new-mutations.js';
+import type { SimulatedMutation } from './simulated-mutation.js';
 
 interface Options {
   readonly only: readonly string[] | undefined;

@@ -163,16 +163,12 @@ function drawLength(kind: FaultKind, random: Random, { isStrict, leaseMs }: Draw
 }
 
 function drawAmount(kind: FaultKind, random: Random, { clockAllowanceMs, leaseMs }: Drawn): number {
-  switch (kind) {
-    case 'replies are lost':
-      return random.between(1, 6);
-    case 'replies are late':
-      return random.between(1, random.percent(60) ? 200 : Math.floor(leaseMs / 2));
-    case 'the clock of the primary is moved':
-      return random.between(1, Math.max(1, Math.floor(clockAllowanceMs / 2)));
-    default:
-      return 0;
+  if (kind === 'replies are lost') return random.between(1, 6);
+  if (kind === 'replies are late') {
+    return random.between(1, random.percent(60) ? 200 : Math.floor(leaseMs / 2));
   }
+  const isMoved = kind === 'the clock of the primary is moved';
+  return isMoved ? random.between(1, Math.max(1, Math.floor(clockAllowanceMs / 2))) : 0;
 }
 
 /** The clocks of one set differ by at most the sum of all their moves, which stays within the allowance of holds. */

@@ -97,27 +97,15 @@ export class Nemesis {
     if (set === undefined || worker === undefined) return;
     this.#note('fault ends', step);
     if (this.#count(step, -1) > 0) return;
-    switch (step.kind) {
-      case 'all members stop':
-        set.start();
-        break;
-      case 'replies are late':
-        set.delayReplies(0);
-        break;
-      case 'replies are lost':
-        set.loseReplies(0);
-        break;
-      case 'a process stands still':
-        this.#thaw(worker);
-        break;
-      case 'a process is cut off':
-        if (!worker.isKilled)
-          forEachDb(this.#victims, worker, (each, db) => {
-            each.heal(db);
-          });
-        break;
-      default:
-        break;
+    const { kind } = step;
+    if (kind === 'all members stop') set.start();
+    if (kind === 'replies are late') set.delayReplies(0);
+    if (kind === 'replies are lost') set.loseReplies(0);
+    if (kind === 'a process stands still') this.#thaw(worker);
+    if (kind === 'a process is cut off' && !worker.isKilled) {
+      forEachDb(this.#victims, worker, (each, db) => {
+        each.heal(db);
+      });
     }
   }
 

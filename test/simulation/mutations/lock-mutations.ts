@@ -1,0 +1,142 @@
+import { CALM, CRASHES, LATE, LOST, STRICT } from './hunting-grounds.js';
+import type { SimulatedMutation } from './simulated-mutation.js';
+
+/** Bugs in locks of one replica set, their kept seats and their groups. */
+export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
+  {
+    name: 'repeated-request-queued-again',
+    breaks: 'a repeat of a request whose grant was not heard is queued again',
+    edits: [
+      {
+        file: 'protocol/pipeline/effects.ts',
+        find: 'not(any(seats.isHeldBy(id), isQueued(id))),',
+        replace: 'not(isQueued(id)),',
+      },
+    ],
+    ground: { ...LOST, work: ['actors'] },
+  },
+  {
+    name: 'late-change-of-mode-applied',
+    breaks: 'a change of mode takes effect although a later change has been applied',
+    edits: [
+      {
+        file: 'protocol/kinds/reader-writer-seats.ts',
+        find: 'all(equal(`${at}.id`, idText(id)), { $lt: [{ $ifNull: [`${at}.change`, 0] }, change] });',
+        replace: 'all(equal(`${at}.id`, idText(id)), { $lt: [0, change] });',
+      },
+    ],
+    ground: { ...LATE, work: ['actors'], locks: ['reader-writer-a', 'reader-writer-b'] },
+  },
+  {
+    name: 'upgrade-keeps-token',
+    breaks: 'a hold that was upgraded reports the token of its read',
+    edits: [
+      {
+        file: 'lease/mode-change/mode-exchange.ts',
+        find: '    this.#hold.changed(token);\n',
+        replace: '    this.#hold.changed(Math.min(token, this.#hold.token));\n',
+      },
+    ],
+    ground: { ...CALM, work: ['actors'], locks: ['reader-writer-a'] },
+  },
+  {
+    name: 'cancelled-waiter-stays',
+    breaks: 'a request whose time is up stays in the queue',
+    edits: [
+      {
+        file: 'protocol/pipeline/effects.ts',
+        find: 'return [{ $set: { queue: queueWithout(operation.id) } }];',
+        replace: "return [{ $set: { queue: '$queue' } }];",
+      },
+    ],
+    ground: { ...STRICT, work: ['actors'] },
+  },
+  {
+    name: 'try-is-queued',
+    breaks: 'a try that finds the lock busy stays in the queue',
+    edits: [
+      {
+        file: 'protocol/pipeline/effects.ts',
+        find: "return enqueue(seats, request, [equal('$queue', []), seats.hasRoomFor(request)]);",
+        replace: 'return enqueue(seats, request, []);',
+      },
+    ],
+    ground: { ...STRICT, work: ['actors'] },
+  },
+  {
+    name: 'idle-read-not-returned',
+    breaks: 'a kept read that nobody uses is forgotten and not given back',
+    edits: [
+      {
+        file: 'lease/seat-cache/cached-reads.ts',
+        find: '    this.#forget(idle);\n    this.#context.returnIdle(idle);\n',
+        replace: '    this.#forget(idle);\n',
+      },
+    ],
+    ground: { ...STRICT, work: ['actors'], locks: ['read-mostly', 'reader-writer-b'] },
+  },
+  {
+    name: 'idle-seat-not-returned',
+    breaks: 'a kept seat that nobody uses is forgotten and not given back',
+    edits: [
+      {
+        file: 'lease/seat-cache/cached-lock.ts',
+        find: '    this.#forget(idle);\n    this.#context.returnIdle(idle);\n',
+        replace: '    this.#forget(idle);\n',
+      },
+    ],
+    ground: { ...STRICT, work: ['actors'], locks: ['mutex-b', 'semaphore'] },
+  },
+  {
+    name: 'kept-seat-without-deadline',
+    breaks: 'a kept seat is passed on although its lease is over',
+    edits: [
+      {
+        file: 'lease/holding/seat.ts',
+        find: "return this.#state === 'live' && this.clock.nowMs() < this.#deadline.ms;",
+        replace: "return this.#state === 'live';",
+      },
+      {
+        file: 'lease/holding/seat.ts',
+        find: 'return { remainingMs: Math.max(0, this.#deadline.ms - this.clock.nowMs()), why: undefined };',
+        replace:
+          'return { remainingMs: Math.max(this.grant.terms.leaseMs / 2, this.#deadline.ms - this.clock.nowMs()), why: undefined };',
+      },
+    ],
+    ground: {
+      ...CRASHES,
+      work: ['actors'],
+      locks: ['mutex-b'],
+      faults: ['a process stands still', 'a process is cut off'],
+    },
+  },
+  {
+    name: 'group-leaves-out-the-last',
+    breaks: 'the last request of a group is not sent, and counts as applied',
+    edits: [
+      {
+        file: 'store/updates/committer.ts',
+        find: 'return updatesOf(sent, this.#store.isSharded);',
+        replace: 'return updatesOf(sent.length > 4 ? sent.slice(0, -1) : sent, this.#store.isSharded);',
+      },
+      {
+        file: 'store/updates/committer.ts',
+        find: 'const areAllApplied = count === sent.length;',
+        replace: 'const areAllApplied = count >= sent.length - (sent.length > 4 ? 1 : 0);',
+      },
+    ],
+    ground: { ...CALM, work: ['bursts'] },
+  },
+  {
+    name: 'refused-group-is-done',
+    breaks: 'the operations of a group that changed fewer documents count as done',
+    edits: [
+      {
+        file: 'store/updates/committer.ts',
+        find: 'if (areAllApplied && counted !== undefined) statement.settle',
+        replace: 'if (counted !== undefined) statement.settle',
+      },
+    ],
+    ground: { ...CALM, work: ['bursts'] },
+  },
+];
