@@ -16,6 +16,7 @@ const CHECKER = 'beliefs';
 export function checkBeliefs(
   history: History,
   isBeyondBounds: IsBeyondBounds = () => false,
+  isOfQuorum: (lock: string) => boolean = () => false,
 ): readonly Violation[] {
   const clock = clockOf(history);
   const asks = asksOf(history, clock);
@@ -25,7 +26,7 @@ export function checkBeliefs(
     return !isBeyondBounds(later.lock, clock.atNs(later.fromNs), clock.atNs(untilNs));
   });
   const others = [...byLock(beliefs)].flatMap((ofLock) => [
-    ...oneTokenTwice(ofLock),
+    ...oneTokenTwice(ofLock, isOfQuorum),
     ...fallingTokens(ofLock, ({ lock, fromNs }) => {
       const atNs = clock.atNs(fromNs);
       return isBeyondBounds(lock, atNs, atNs);
@@ -48,16 +49,26 @@ function* heldAgain(asked: Ask): Iterable<Violation> {
   yield { invariant: 'S2', checker: CHECKER, what };
 }
 
-/** A token belongs to one hold only, or to the readers of one process that share one lease. */
-function* oneTokenTwice(beliefs: readonly Belief[]): Iterable<Violation> {
+/**
+ * A token belongs to one hold only, or to the readers of one process that share one lease. Holds of a quorum that do not
+ * exclude each other may have equal tokens, which different deployments have given.
+ */
+function* oneTokenTwice(
+  beliefs: readonly Belief[],
+  isOfQuorum: (lock: string) => boolean,
+): Iterable<Violation> {
   const holders = new Map<number, Belief>();
   for (const belief of beliefs) {
     const other = holders.get(belief.token) ?? belief;
-    if (other.of !== belief.of && !isShared(other, belief))
+    const isAllowed = isOfQuorum(belief.lock) && !excludeEachOther(other, belief);
+    if (other.of !== belief.of && !isAllowed && !isShared(other, belief))
       yield violation('S3', other, 'has the token of', belief);
     holders.set(belief.token, other);
   }
 }
+
+const excludeEachOther = (one: Belief, other: Belief): boolean =>
+  EXCLUDED_BY[shareOf(one.seat)].includes(shareOf(other.seat));
 
 const isShared = (one: Belief, other: Belief): boolean =>
   [one, other].every(({ seat }) => shareOf(seat) === 'read') &&

@@ -60,7 +60,7 @@ export function judgeRun(evidence: Evidence): Judgement {
     ...versions.violations,
     ...quorum.flatMap((judge) => judge.violations),
     ...checkGranted(history, grants, isOfQuorum),
-    ...checkBeliefs(history),
+    ...checkBeliefs(history, undefined, isOfQuorum),
     ...checkSets(history, setsAtEnd(evidence)).violations,
     ...checkLiveness(history, LIVENESS),
     ...checkLeaks({ history, baseline: {}, ...remainsOf(evidence) }),
