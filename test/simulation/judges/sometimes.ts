@@ -22,7 +22,6 @@ function* inGroups({ commands }: Evidence): Iterable<Sometimes> {
   for (const { operations, outcome } of commands.groups) {
     if (operations < 2) continue;
     if (outcome === 'failed') yield 'a group fails';
-    if (outcome === 'none') yield 'a group is never answered';
     if (outcome === 'answered' && operations >= 4) yield 'a group of four or more is answered';
   }
 }
@@ -30,8 +29,6 @@ function* inGroups({ commands }: Evidence): Iterable<Sometimes> {
 function* inJobs({ jobs }: Evidence): Iterable<Sometimes> {
   if (jobs.runs.length > 0) yield 'a job runs';
   if (jobs.calls > 0) yield 'a job is called for';
-  if (jobs.troubles.some(({ code }) => code === 'JOB_NOT_STARTED'))
-    yield 'a call for a job is not answered in time';
   if (jobs.missed.length > 0) yield 'a job misses instants';
 }
 
@@ -43,14 +40,13 @@ function reported({ history }: Evidence): ReadonlySet<string> {
 function* inDocuments(evidence: Evidence, { changes, grants }: Judgement): Iterable<Sometimes> {
   const { history, aheadMs } = evidence;
   const known = reported(evidence);
-  const everQueued = new Set<string>();
   const killed = processesAt(evidence, ({ type }) => type === 'worker killed');
   const standing = history.workers.map((_, worker) => stands(history.run, worker));
   const workerOf = new Map(history.workers.map((lines, worker) => [processIn(lines), worker]));
   for (const { before, after, wallMs } of changes) {
     const [was, is] = [versionOf(before), versionOf(after)];
     const entered = is.leases.filter(({ id }) => !was.leases.some((held) => held.id === id));
-    yield* ofQueue(was, is, everQueued);
+    yield* ofQueue(is);
     if (entered.length > 1) yield 'several enter together in one update';
     const gone = was.leases.filter(({ id }) => !is.leases.some((held) => held.id === id));
     if (entered.length > 0 && gone.some(({ process }) => killed.has(process)))
@@ -70,17 +66,12 @@ function* inDocuments(evidence: Evidence, { changes, grants }: Judgement): Itera
   yield* ofKeptSeats(evidence, { changes, grants });
 }
 
-function* ofQueue(was: Version, is: Version, everQueued: Set<string>): Iterable<Sometimes> {
+function* ofQueue(is: Version): Iterable<Sometimes> {
   if (is.queue.length >= 3) yield 'three wait for one lock';
   const modes = is.queue.map(([, { mode }]) => mode);
   const writer = modes.indexOf('write');
   if (writer >= 0 && modes.lastIndexOf('read') > writer) yield 'readers wait behind a writer';
   if (is.leases.some(({ upgrading }) => upgrading === true)) yield 'an upgrade waits for other readers';
-  for (const [id] of is.queue) {
-    const isNew = !was.queue.some(([other]) => other === id);
-    if (isNew && everQueued.has(id)) yield 'a request is asked again, because its place was over';
-    everQueued.add(id);
-  }
 }
 
 function* ofSilentLeader(
