@@ -56,7 +56,7 @@ export const GROUNDS: Readonly<Record<TrialName, Wanted | null>> = {
   },
   'stopped writers': {
     ...{ isStrict: false, leaseMs: 700, durationMs: 8_000, faults: ['a process stands still'] },
-    ...{ ...ACTORS, thinkMs: 200 },
+    ...{ ...ACTORS, thinkMs: 200, count: 2, locks: ['mutex-a'] },
   },
   // No fault of the simulation deletes documents.
   'lost documents': null,

@@ -2,7 +2,7 @@ import type { Wanted } from '../plan/draw-plan.js';
 import { CALM, CRASHES, MOVED } from './hunting-grounds.js';
 import type { SimulatedMutation } from './simulated-mutation.js';
 
-const QUORUM: Wanted = { work: ['quorums'] };
+const QUORUM: Wanted = { work: ['quorums'], count: 2, durationMs: 3_000 };
 
 /** Bugs in how a lock is held in a majority of replica sets. */
 export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
