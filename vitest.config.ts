@@ -8,6 +8,8 @@ import { SIMULATED_FILES } from './test/support/simulated-files.js';
 import { SIMULATION, STORE_VARIABLE } from './test/support/stores.js';
 
 const ALL = '{test,benchmarks}/**/*.test.ts';
+/** Projects that use the packed library, each with a test runner of its own. */
+const PROJECTS = 'test/package/projects/**';
 const below = (patterns: readonly string[]): string[] => patterns.map((pattern) => `test/${pattern}`);
 
 /** `--mode long` is the long run; see test/support/breadth.ts. */
@@ -62,7 +64,7 @@ export default defineConfig(({ mode }) => {
             ...shared,
             name: 'waiting',
             include: [ALL],
-            exclude: [...below(BUSY_FILES), ...leftOut],
+            exclude: [PROJECTS, ...below(BUSY_FILES), ...leftOut],
             maxWorkers: 2 * Math.max(2, processors),
             sequence: { groupOrder: 1 },
           },

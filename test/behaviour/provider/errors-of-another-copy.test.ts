@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 
 const load = async () => {
   vi.resetModules();
-  return await import('leasehold');
+  return await import('../../../src/index.js');
 };
 
 it('instanceof recognises the errors of another copy of the library, each by its own class only', async () => {
