@@ -135,10 +135,15 @@ export interface DriverUpdated {
 
 /** The result of the driver's `updateOne`. */
 export interface DriverUpdateResult {
+  /** Whether the server has answered the update. */
   readonly acknowledged: boolean;
+  /** The number of documents that the filter selected: 0 or 1. */
   readonly matchedCount: number;
+  /** The number of documents that were changed: 0 or 1. */
   readonly modifiedCount: number;
+  /** The number of documents that were inserted: 0 or 1. */
   readonly upsertedCount: number;
+  /** The `_id` of the inserted document; `null` if none was inserted. */
   readonly upsertedId: unknown;
 }
 

@@ -4,3 +4,4 @@ export type { StepDownOptions } from './memory-replica-set.js';
 export type { MemoryReplicaSetOptions } from './memory-options.js';
 export type { StoredDocument, StoredVersion } from './judge/history.js';
 export type { Violation } from './judge/violations.js';
+export type { Invariant } from './judge/version-rules.js';

@@ -167,6 +167,7 @@ export class MemoryReplicaSet {
     this.#clientOf(db).cut();
   }
 
+  /** The process of this database reaches the members again. */
   heal(db: Db): void {
     this.#clientOf(db).heal();
   }

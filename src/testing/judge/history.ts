@@ -11,6 +11,7 @@ export type StoredDocument = Readonly<Record<string, unknown>>;
 export interface StoredVersion {
   /** `database.collection` */
   readonly namespace: string;
+  /** The `_id` of the document. */
   readonly id: unknown;
   /** `null`: the document was deleted. */
   readonly document: StoredDocument | null;

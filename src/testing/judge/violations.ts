@@ -11,9 +11,11 @@ export interface Violation {
   readonly invariant: Invariant;
   /** `database.collection` */
   readonly namespace: string;
+  /** The `_id` of the document. */
   readonly id: unknown;
   /** The position of the version in `versions`. */
   readonly version: number;
+  /** What is wrong, in words. */
   readonly what: string;
 }
 
