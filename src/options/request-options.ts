@@ -86,18 +86,18 @@ const ACQUIRE_OPTIONS: KeysOf<AcquireOptions> = { timeoutMs: true, signal: true,
 const PERMIT_OPTIONS: KeysOf<PermitOptions> = { ...ACQUIRE_OPTIONS, permits: true };
 
 /** How released seats are kept for the next callers of this process. */
-export interface Keeping {
+export interface ParsedKeeping {
   /** How long a released seat is kept, in ms; 0: not at all. */
   readonly keepMs: number;
   /** How often a seat may pass to the next caller although another process waits. */
   readonly passes: number;
 }
 
-export const NOT_KEPT: Keeping = { keepMs: 0, passes: 0 };
+export const NOT_KEPT: ParsedKeeping = { keepMs: 0, passes: 0 };
 
 export interface ParsedPrimitiveOptions {
   readonly terms: LeaseTerms;
-  readonly keeping: Keeping;
+  readonly keeping: ParsedKeeping;
 }
 
 export interface ParsedSemaphoreOptions extends ParsedPrimitiveOptions {
@@ -129,7 +129,7 @@ const primitive = (settings: Settings, options: PrimitiveOptions): ParsedPrimiti
   keeping: parseKeeping(options),
 });
 
-function parseKeeping(options: PrimitiveOptions): Keeping {
+function parseKeeping(options: PrimitiveOptions): ParsedKeeping {
   const keepMs = number('keepMs', orElse(options.keepMs, 0), 0, MAX_LEASE_MS);
   const passes = integer('passes', orElse(options.passes, 0), 0, MAX_PASSES);
   if (passes > 0 && keepMs === 0) throw outOfRange('passes', '0 without keepMs', passes);
@@ -137,12 +137,12 @@ function parseKeeping(options: PrimitiveOptions): Keeping {
 }
 
 /** @param of - The lock that cannot keep seats, in words for the error message. */
-export function refuseKeepMs({ keepMs }: Keeping, of: string): void {
+export function refuseKeepMs({ keepMs }: ParsedKeeping, of: string): void {
   if (keepMs > 0) throw outOfRange('keepMs', `0 for ${of}`, keepMs);
 }
 
 /** @param of - The lock that refuses `passes`, in words for the error message. */
-export function refusePasses({ passes }: Keeping, of: string): void {
+export function refusePasses({ passes }: ParsedKeeping, of: string): void {
   if (passes > 0) throw outOfRange('passes', `0 for ${of}`, passes);
 }
 

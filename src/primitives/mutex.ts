@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { LeaseHandle } from '../lease/holding/lease-handle.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
-import type { AcquireOptions, Keeping } from '../options/request-options.js';
+import type { AcquireOptions, ParsedKeeping } from '../options/request-options.js';
 import { portrait } from '../portrait.js';
 import { mutexSeats } from '../protocol/kinds/mutex-seats.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
@@ -61,7 +61,7 @@ export class MutexFace implements Mutex {
   readonly target: Target<LockHandle>;
   readonly #requester: Requester;
 
-  constructor(requester: Requester, name: string, terms: LeaseTerms, keeping: Keeping) {
+  constructor(requester: Requester, name: string, terms: LeaseTerms, keeping: ParsedKeeping) {
     this.name = name;
     this.#requester = requester;
     this.target = {

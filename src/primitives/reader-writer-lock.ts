@@ -5,7 +5,7 @@ import { ModeChanges } from '../lease/mode-change/mode-changes.js';
 import { ReaderWriterLeaseHandle } from '../lease/mode-change/reader-writer-handle.js';
 import type { ReaderWriterHandle } from '../lease/mode-change/reader-writer-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
-import type { AcquireOptions, Keeping } from '../options/request-options.js';
+import type { AcquireOptions, ParsedKeeping } from '../options/request-options.js';
 import { portrait } from '../portrait.js';
 import { readerWriterSeats } from '../protocol/kinds/reader-writer-seats.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
@@ -97,7 +97,7 @@ export class ReaderWriterLockFace implements ReaderWriterLock {
   readonly upgradeableReadTarget: Target<ReaderWriterHandle>;
   readonly #requester: Requester;
 
-  constructor(requester: Requester, name: string, terms: LeaseTerms, keeping: Keeping) {
+  constructor(requester: Requester, name: string, terms: LeaseTerms, keeping: ParsedKeeping) {
     this.name = name;
     this.#requester = requester;
     const lock = { name, terms, seats: readerWriterSeats };

@@ -12,7 +12,7 @@ import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { SeatCache } from '../lease/seat-cache/seat-cache.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { NOT_KEPT, parseAcquireOptions } from '../options/request-options.js';
-import type { AcquireOptions, Keeping, WaitingCall } from '../options/request-options.js';
+import type { AcquireOptions, ParsedKeeping, WaitingCall } from '../options/request-options.js';
 import type { Reply } from '../protocol/replies/reply.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { askWithinChain, heldByChain, useLock } from './call-chain.js';
@@ -21,7 +21,7 @@ import { askWithinChain, heldByChain, useLock } from './call-chain.js';
 export interface Target<H extends LockHandle> extends Wanted {
   readonly terms: LeaseTerms;
   /** Default: released seats are not kept. */
-  readonly keeping?: Keeping;
+  readonly keeping?: ParsedKeeping;
   makeHandle(hold: Hold, holds: Holds, context: AcquisitionContext): H;
   /**
    * Whether only the caller itself could end the wait, because its own chain of calls has the holds `held`. Default:

@@ -5,7 +5,7 @@ import { PermitLeaseHandle } from '../lease/holding/permit-handle.js';
 import type { PermitHandle } from '../lease/holding/permit-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { parseLimit, parsePermitOptions } from '../options/request-options.js';
-import type { Keeping, ParsedSemaphoreOptions, PermitOptions } from '../options/request-options.js';
+import type { ParsedKeeping, ParsedSemaphoreOptions, PermitOptions } from '../options/request-options.js';
 import { portrait } from '../portrait.js';
 import { semaphoreSeats } from '../protocol/kinds/semaphore-seats.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
@@ -83,7 +83,7 @@ export class SemaphoreFace implements Semaphore {
   readonly name: string;
   readonly #requester: Requester;
   readonly #terms: LeaseTerms;
-  readonly #keeping: Keeping;
+  readonly #keeping: ParsedKeeping;
   readonly #limit: SemaphoreLimit;
 
   constructor(

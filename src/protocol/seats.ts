@@ -142,7 +142,7 @@ export interface Uncontended {
   conditions(request: Request): readonly Expression[];
   /** The seat fields after this lease has entered a vacant lock. */
   taken(lease: Expression, request: Request): Fields;
-  /** The projection of the seat fields. Of a list of leases, it shows only the first one. */
+  /** The projection of the seat fields. It shows only the first lease of a list. */
   readonly fields: Fields;
   /**
    * Whether the lock has exactly one lease, of one of these attempts. Its evaluation raises no error, whatever is

@@ -142,7 +142,7 @@ export class MemoryReplicaSet {
     this.#replyDelayMs = number('ms', ms, 0, MAX_MS);
   }
 
-  /** So many of the next writes are applied and not answered. */
+  /** The members apply the next `count` writes, and do not answer them. */
   loseReplies(count: number): void {
     this.#repliesToLose = number('count', count, 0, Number.MAX_SAFE_INTEGER);
   }

@@ -12,6 +12,7 @@ import { whereAndHow } from './round.js';
 import type { RoundResult } from './round.js';
 import { Summary } from './summary.js';
 import { WORKER } from './workload/crew.js';
+import { positive, wholeNumber } from '../support/option-values.js';
 
 interface Options {
   readonly minutes: number;
@@ -22,18 +23,6 @@ interface Options {
 }
 
 const ROUND_MS = 60_000;
-
-function positive(text: string): number {
-  const value = Number(text);
-  if (!(value > 0)) throw new InvalidArgumentError('It must be a number above 0.');
-  return value;
-}
-
-function seedOf(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('It must be a whole number.');
-  return value;
-}
 
 /** The number of the long run itself in the list of faults. */
 const ALL = 34;
@@ -53,8 +42,13 @@ const program = new Command('test:faults')
     'Lets faults happen to a replica set of three and to processes that use locks, and judges what came of it.',
   )
   .option('--minutes <number>', 'for how long', positive, 10)
-  .option('--seed <number>', 'what chance is drawn from', seedOf, Math.floor(Math.random() * 0x7f_ff_ff_ff))
-  .option('--round <number>', 'this round of the run under that seed, alone', seedOf)
+  .option(
+    '--seed <number>',
+    'what chance is drawn from',
+    wholeNumber,
+    Math.floor(Math.random() * 0x7f_ff_ff_ff),
+  )
+  .option('--round <number>', 'this round of the run under that seed, alone', wholeNumber)
   .option('--only <numbers>', 'these faults alone, as in docs/faults.md: 1,7,15', faultsOf)
   .option('--keep-journals', 'keep what was written down, also where nothing was found')
   .parse();

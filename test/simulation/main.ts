@@ -8,12 +8,7 @@ import { buildProgram } from '../../lab/processes/program.js';
 import { isPart, PARTS } from './plan/draw-plan.js';
 import type { Part } from './plan/draw-plan.js';
 import type { SimulateOptions } from './simulate.js';
-
-function positive(text: string): number {
-  const value = Number(text);
-  if (!(value > 0)) throw new InvalidArgumentError('It must be a number above 0.');
-  return value;
-}
+import { positive } from '../support/option-values.js';
 
 function seedOf(text: string): number {
   const value = Number(text);

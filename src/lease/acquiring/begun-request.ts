@@ -5,7 +5,7 @@ import type { SeatRules } from '../../protocol/seats.js';
 import type { CallLimits } from '../../scope.js';
 import type { SeatKeeper } from '../holding/seat.js';
 
-/** What a request asks for: which lock, how much of it, and whom to tell of the answers. */
+/** A request for a lock: its name, its mode or permits, and the callbacks for the answers. */
 export interface Wanted {
   readonly name: string;
   readonly seats: SeatRules;

@@ -113,7 +113,7 @@ export class LeaseExtender {
       }
       return;
     }
-    // Without a record, the lease was revoked all the same, but the document does not show by whom.
+    // The lease is revoked also if there is no record. Then the document does not show the revoker.
     for (const { event } of seat.requestRelease(revocationOf(revoked, seat.grant.token) ?? {})) {
       this.#report('releaseRequested', { ...event, ...seat.revocation });
     }

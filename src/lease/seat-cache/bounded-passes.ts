@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.js';
-import type { Keeping } from '../../options/request-options.js';
+import type { ParsedKeeping } from '../../options/request-options.js';
 
 /**
  * Counts the passes of the seats of one lock while another process waits, and says whether one more may begin.
@@ -25,7 +25,7 @@ export class BoundedPasses {
   }
 
   /** Whether one more pass may begin now, while another process waits. */
-  isLeft({ passes, keepMs }: Keeping): boolean {
+  isLeft({ passes, keepMs }: ParsedKeeping): boolean {
     const nowMs = this.#clock.nowMs();
     return this.#count < passes && nowMs < (this.#sinceMs ?? nowMs) + keepMs;
   }

@@ -6,7 +6,7 @@ import type { SeatRules } from '../../protocol/seats.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import { NOT_KEPT } from '../../options/request-options.js';
-import type { Keeping } from '../../options/request-options.js';
+import type { ParsedKeeping } from '../../options/request-options.js';
 import { throwIfOver } from '../../scope.js';
 import { Hold } from '../holding/hold.js';
 import type { Seat } from '../holding/seat.js';
@@ -55,7 +55,7 @@ export class CachedLock implements Cached {
   #requestCount = 0;
   /** The seats that this process has, idle or in use. */
   readonly #seats = new Set<Seat>();
-  #keeping: Keeping = NOT_KEPT;
+  #keeping: ParsedKeeping = NOT_KEPT;
   #holders: readonly LeaseInfo[] = [];
 
   constructor(name: string, seats: SeatRules, context: SeatCacheContext) {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.js';
 import { AcquireTimeoutError } from '../../errors.js';
 import type { Report } from '../../events.js';
-import type { Keeping } from '../../options/request-options.js';
+import type { ParsedKeeping } from '../../options/request-options.js';
 import type { Demand } from '../../protocol/operation.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import type { Reply } from '../../protocol/replies/reply.js';
@@ -13,7 +13,7 @@ import type { Seat, SeatKeeper } from '../holding/seat.js';
 import type { LocalRequest } from './local-queue.js';
 
 /** A request for a lock whose seats may be kept. */
-export interface CachedRequest extends LocalRequest, Keeping {
+export interface CachedRequest extends LocalRequest, ParsedKeeping {
   readonly demand: Demand;
 }
 

@@ -69,7 +69,7 @@ export function recordRevocation(
 }
 
 /**
- * Who revoked the lease that was granted with this token, and why; `undefined`: there is no record of it. If there are
+ * The record of the revocation of the lease that was granted with this token; `undefined`: there is none. If there are
  * several records, the last one by force counts, because it has ended the lease. If none was by force, the first one
  * counts.
  */

@@ -1,6 +1,6 @@
 import { answered, failed } from '../replica-set/reply.js';
 import { NotSimulatedError } from '../server/errors/server-error.js';
-import { namespaceOf } from './command.js';
+import { namespaceOf, read, readAnywhere, write } from './command.js';
 import type { CommandReader, GivenCommand } from './command.js';
 import { awaitsMajority, refuseOtherOptions } from './options.js';
 import { respondToWrite } from './write-concern.js';
@@ -8,19 +8,10 @@ import { respondToWrite } from './write-concern.js';
 /** MongoDB 7.0. */
 const WIRE_VERSION = 21;
 
-const read = (
-  name: string,
-  runsAnywhere: boolean,
-): { name: string; isWrite: false; runsAnywhere: boolean } => ({
-  name,
-  isWrite: false,
-  runsAnywhere,
-});
-
 export const hello: CommandReader = (given) => {
   refuseOtherOptions('hello', given, ['hello']);
   return {
-    ...read('hello', true),
+    ...readAnywhere('hello'),
     run: ({ member, setName, addresses }, respond) => {
       const isWritablePrimary = member.role === 'primary';
       respond(
@@ -34,7 +25,7 @@ export const hello: CommandReader = (given) => {
 };
 
 export const ping: CommandReader = () => ({
-  ...read('ping', true),
+  ...readAnywhere('ping'),
   run: (_, respond) => {
     respond(answered({}));
   },
@@ -47,7 +38,7 @@ export const listCollections: CommandReader = (given, database) => {
   refuseOtherOptions('listCollections', filter, ['name', 'options.capped']);
   const prefix = `${database}.`;
   return {
-    ...read('listCollections', false),
+    ...read('listCollections'),
     run: ({ member }, respond) => {
       const names = member.latest.namespaces.flatMap((namespace) =>
         namespace.startsWith(prefix) ? [namespace.slice(prefix.length)] : [],
@@ -76,9 +67,7 @@ export const createIndexes: CommandReader = (given, database) => {
   }
   const isMajority = awaitsMajority('createIndexes', given['writeConcern']);
   return {
-    name: 'createIndexes',
-    isWrite: true,
-    runsAnywhere: false,
+    ...write('createIndexes'),
     run: (server, respond) => {
       for (const { key, expireAfterSeconds } of indexes) {
         const [field] = Object.keys(key);
@@ -95,9 +84,7 @@ export const drop: CommandReader = (given, database) => {
   const namespace = namespaceOf(given, 'drop', database);
   const isMajority = awaitsMajority('drop', given['writeConcern']);
   return {
-    name: 'drop',
-    isWrite: true,
-    runsAnywhere: false,
+    ...write('drop'),
     run: (server, respond) => {
       const { member } = server;
       if (!member.latest.has(namespace)) {

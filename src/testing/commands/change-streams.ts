@@ -2,7 +2,7 @@ import { answered } from '../replica-set/reply.js';
 import { NotSimulatedError } from '../server/errors/server-error.js';
 import { fromDriver, isArray, isDocument } from '../server/values.js';
 import { CURSOR_KILLED } from './change-cursors.js';
-import { namespaceOf } from './command.js';
+import { namespaceOf, read, readAnywhere } from './command.js';
 import type { CommandReader } from './command.js';
 import { refuseOtherOptions } from './options.js';
 
@@ -17,9 +17,7 @@ export const aggregate: CommandReader = (given, database) => {
   const [option] = options.keys();
   if (option !== undefined) throw new NotSimulatedError(`the option ${option} of a change stream`);
   return {
-    name: 'aggregate',
-    isWrite: false,
-    runsAnywhere: false,
+    ...read('aggregate'),
     run: ({ cursors }, respond) => {
       cursors.open(namespace, stages).next(0, 'firstBatch', respond);
     },
@@ -29,9 +27,7 @@ export const aggregate: CommandReader = (given, database) => {
 export const getMore: CommandReader = (given) => {
   const [id, awaitMs] = [Number(given['getMore']), Number(given['maxTimeMS'] ?? 1_000)];
   return {
-    name: 'getMore',
-    isWrite: false,
-    runsAnywhere: true,
+    ...readAnywhere('getMore'),
     run: ({ cursors }, respond) => {
       const cursor = cursors.get(id);
       if (cursor === undefined) respond(CURSOR_KILLED);
@@ -43,9 +39,7 @@ export const getMore: CommandReader = (given) => {
 export const killCursors: CommandReader = (given) => {
   const ids = (given['cursors'] as readonly unknown[]).map(Number);
   return {
-    name: 'killCursors',
-    isWrite: false,
-    runsAnywhere: true,
+    ...readAnywhere('killCursors'),
     run: ({ cursors }, respond) => {
       for (const id of ids) cursors.kill(id);
       respond(answered({ cursorsKilled: ids }));

@@ -32,6 +32,17 @@ export interface ReadCommand {
   run(server: Server, respond: Respond): void;
 }
 
+/** A command that changes documents. Only the primary runs it. */
+export const write = (name: string): Kind => ({ name, isWrite: true, runsAnywhere: false });
+
+/** A command that changes no document. Only the primary runs it. */
+export const read = (name: string): Kind => ({ name, isWrite: false, runsAnywhere: false });
+
+/** A command that changes no document. Every member runs it. */
+export const readAnywhere = (name: string): Kind => ({ name, isWrite: false, runsAnywhere: true });
+
+type Kind = Pick<ReadCommand, 'name' | 'isWrite' | 'runsAnywhere'>;
+
 /** A command as the driver is given it. */
 export type GivenCommand = Readonly<Record<string, unknown>>;
 

@@ -3,7 +3,7 @@ import { project } from '../server/projections.js';
 import { NotSimulatedError } from '../server/errors/server-error.js';
 import { fromDriver, toDriver } from '../server/values.js';
 import type { DocumentValue } from '../server/values.js';
-import { namespaceOf } from './command.js';
+import { namespaceOf, write } from './command.js';
 import type { CommandReader } from './command.js';
 import { found } from './filters.js';
 import { change, upsert } from './one-update.js';
@@ -23,9 +23,7 @@ export const findAndModify: CommandReader = (given, database) => {
   const fields = given['fields'] === undefined ? undefined : (fromDriver(given['fields']) as DocumentValue);
   const isMajority = awaitsMajority('findAndModify', given['writeConcern']);
   return {
-    name: 'findAndModify',
-    isWrite: true,
-    runsAnywhere: false,
+    ...write('findAndModify'),
     run: (server, respond) => {
       const { nowMs, latest } = server.member;
       const [stored] = found(latest, namespace, filter, nowMs);

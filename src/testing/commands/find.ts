@@ -3,7 +3,7 @@ import { project } from '../server/projections.js';
 import { NotSimulatedError } from '../server/errors/server-error.js';
 import { compareValues, fromDriver, toDriver } from '../server/values.js';
 import type { DocumentValue } from '../server/values.js';
-import { namespaceOf } from './command.js';
+import { namespaceOf, read } from './command.js';
 import type { CommandReader } from './command.js';
 import { found } from './filters.js';
 import { refuseOtherCollation, refuseOtherOptions } from './options.js';
@@ -35,9 +35,7 @@ export const find: CommandReader = (given, database) => {
     throw new NotSimulatedError(`the read concern ${String(level)}`);
   const limit = Number(given['limit'] ?? 0);
   return {
-    name: 'find',
-    isWrite: false,
-    runsAnywhere: false,
+    ...read('find'),
     run: ({ member }, respond) => {
       const { nowMs } = member;
       const state = level === 'local' ? member.latest : member.committed;

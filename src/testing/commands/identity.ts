@@ -8,6 +8,7 @@ import {
   presentFields,
 } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
+import { decimalText } from '../server/values/decimal.js';
 
 /** Whether two values have the same bytes in BSON: 1 as an int and 1 as a double are different values. */
 export function isIdentical(a: Value | undefined, b: Value | undefined): boolean {
@@ -19,8 +20,7 @@ export function isIdentical(a: Value | undefined, b: Value | undefined): boolean
   if (isDocument(a)) return isDocument(b) && areIdenticalDocuments(a, b);
   if (a instanceof DateValue) return b instanceof DateValue && a.ms === b.ms;
   if (a instanceof Double) return b instanceof Double && Object.is(a.value, b.value);
-  if (a instanceof Decimal)
-    return b instanceof Decimal && JSON.stringify(textOf(a)) === JSON.stringify(textOf(b));
+  if (a instanceof Decimal) return b instanceof Decimal && decimalText(a) === decimalText(b);
   return (
     a instanceof OtherValue &&
     b instanceof OtherValue &&
@@ -29,10 +29,6 @@ export function isIdentical(a: Value | undefined, b: Value | undefined): boolean
     a.parts.every((part, index) => part === b.parts[index])
   );
 }
-
-const textOf = ({ kind, isNegative, coefficient, exponent }: Decimal): readonly unknown[] => [
-  ...[kind, isNegative, String(coefficient), exponent],
-];
 
 function areIdenticalDocuments(a: DocumentValue, b: DocumentValue): boolean {
   const others = presentFields(b);

@@ -3,7 +3,7 @@ import type { Namespace } from '../replica-set/documents.js';
 import { ServerError } from '../server/errors/server-error.js';
 import { fromDriver, toDriver } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
-import { namespaceOf } from './command.js';
+import { namespaceOf, write } from './command.js';
 import type { CommandReader, GivenCommand, Server } from './command.js';
 import { DuplicateKeyError } from './duplicate-key.js';
 import { found } from './filters.js';
@@ -100,9 +100,7 @@ function writing<S>(
   const isMajority = awaitsMajority(name, given['writeConcern']);
   const isOrdered = given['ordered'] !== false;
   return {
-    name,
-    isWrite: true,
-    runsAnywhere: false,
+    ...write(name),
     run: (server, respond) => {
       const tally = { n: 0, nModified: 0 };
       const upserted: object[] = [];

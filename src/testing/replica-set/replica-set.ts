@@ -196,6 +196,6 @@ export class ReplicaSet {
   }
 }
 
-/** The newer oplog has the later last term, or is longer. Of two equal ones the first member wins. */
+/** The newer oplog has the later last term, or is longer. If they are equal, the first member wins. */
 const isNewer = (a: Member, b: Member): boolean =>
   a.lastTerm > b.lastTerm || (a.lastTerm === b.lastTerm && a.length > b.length);

@@ -75,7 +75,7 @@ export class FieldTree {
     return this.#computes ? this.withComputed(new Map(), at) : undefined;
   }
 
-  /** The document with the listed fields only. Of an object within, too, only listed fields are left. */
+  /** The document with the listed fields only. An object in it keeps only its own listed fields. */
   including(document: DocumentValue): DocumentValue {
     const fields: Fields = new Map();
     for (const [name, value] of document as Fields) {

@@ -96,7 +96,8 @@ export function compileProjection(fields: DocumentValue): CompiledProjection {
   const first = wishes.find(([path]) => path !== '_id') ?? wishes[0];
   const isInclusion = first !== undefined && (!isFlag(first[1]) || isListed(first[1]));
   for (const [path, value] of wishes) {
-    // Of two errors, the server reports that two paths meet, except for an expression that is an object.
+    // If two paths meet, the server reports that before any other error. Only an expression that is an object is refused
+    // earlier.
     if (!isFlag(value)) {
       if (!isInclusion && isDocument(value)) throw expressionRefused(31_252, path);
       tree.add(path, compileOnce(value));

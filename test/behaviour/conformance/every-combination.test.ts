@@ -26,7 +26,7 @@ const REQUIRED_SUITES: Readonly<Record<string, RequiredSuites>> = {
   createReaderWriterLock: { asMutex: 2, own: 'reader-writer' },
   // With one permit, kept or not, and with four of five permits in use.
   createSemaphore: { asMutex: 3, own: 'semaphore' },
-  // Of plain mutexes, and of mutexes with kept seats.
+  // It takes plain mutexes, and mutexes with kept seats.
   acquireAll: { asMutex: 2, own: 'all-or-nothing' },
   // These make no lock that could be a mutex.
   createLeaderElection: { asMutex: 0 },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LockHandle } from '../../../src/index.js';
 import { eventually, later, pause, within } from '../../../lab/patience.js';
+import { streams } from '../../support/open-streams.js';
 import { twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
@@ -17,21 +18,6 @@ const KEEP_MS = 600_000;
 
 /** A second until the next read of the keeper, and the time that a busy machine takes for the rest. */
 const FAR_BOUND_MS = 30_000;
-
-/** How many change streams on these locks the server has, from all processes together. */
-async function streams({ client, db }: TestProvider): Promise<number> {
-  const cursors = client.db('admin').aggregate([
-    { $currentOp: { idleCursors: true, allUsers: true, idleConnections: true } },
-    {
-      $match: {
-        ns: `${db.databaseName}.distributed.locks`,
-        'cursor.originatingCommand.pipeline.0.$changeStream': { $exists: true },
-      },
-    },
-    { $group: { _id: '$cursor.cursorId' } },
-  ]);
-  return (await cursors.toArray()).length;
-}
 
 const untilFar = (provider: TestProvider): Promise<boolean> =>
   eventually('no stream is open', async () => (await streams(provider)) === 0);

@@ -18,7 +18,7 @@ interface Lock {
 interface Contest {
   readonly here: TestProvider;
   readonly there: TestProvider;
-  /** Who was served: `here`, or `there`. */
+  /** The provider of each grant, in order: `here`, or `there`. */
   readonly order: string[];
   /** The holds of this process, in their order. */
   readonly holds: LockHandle[];

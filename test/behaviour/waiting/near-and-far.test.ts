@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Wakeups } from '../../../src/options/provider-options.js';
 import { eventually, pause, rejection, staysOpen } from '../../../lab/patience.js';
+import { streams } from '../../support/open-streams.js';
 import { testProvider } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
@@ -13,21 +14,6 @@ async function providers(count: number, wakeups: 'auto' | Wakeups = 'auto') {
   const { database } = first;
   const others = Array.from({ length: count - 1 }, () => database.connected({ ...OPTIONS, wakeups }));
   return [first, ...(await Promise.all(others))] as const;
-}
-
-/** How many change streams on these locks the server has, from all processes together. */
-async function streams({ client, db }: TestProvider): Promise<number> {
-  const cursors = client.db('admin').aggregate([
-    { $currentOp: { idleCursors: true, allUsers: true, idleConnections: true } },
-    {
-      $match: {
-        ns: `${db.databaseName}.distributed.locks`,
-        'cursor.originatingCommand.pipeline.0.$changeStream': { $exists: true },
-      },
-    },
-    { $group: { _id: '$cursor.cursorId' } },
-  ]);
-  return (await cursors.toArray()).length;
 }
 
 /** All providers but the first queue for the lock of the first, in order. Returns when only the head listens. */

@@ -13,6 +13,7 @@ import { buildMutant, MUTATIONS } from './mutant.js';
 import type { Mutation } from './mutation.js';
 import { TRIALS } from './trials.js';
 import type { TrialName } from './trials.js';
+import { wholeNumber } from '../../support/option-values.js';
 
 interface Options {
   readonly only: readonly Mutation[] | undefined;
@@ -37,18 +38,12 @@ function mutationsOf(text: string): readonly Mutation[] {
   });
 }
 
-function seedOf(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('It must be a whole number.');
-  return value;
-}
-
 const command = new Command('test:mutations')
   .description(
     'Plants bugs in copies of the library, one at a time, and tells which checker caught each of them.',
   )
   .option('--only <names>', 'these alone: newcomer-first,w-1', mutationsOf)
-  .option('--seed <number>', 'what chance is drawn from', seedOf, 1)
+  .option('--seed <number>', 'what chance is drawn from', wholeNumber, 1)
   .parse();
 const { only = MUTATIONS, seed } = command.opts<Options>();
 

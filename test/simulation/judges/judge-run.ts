@@ -23,7 +23,7 @@ import { checkCalls, checkJobs } from './job-checker.js';
 
 export interface Judgement {
   readonly violations: readonly Violation[];
-  /** Of the locks that are in one replica set. */
+  /** The grants of the locks that are in one replica set. */
   readonly grants: readonly Grant[];
   readonly versions: number;
   /** The versions of the lock documents in the first replica set, apart from those of a quorum. */

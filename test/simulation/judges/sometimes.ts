@@ -32,7 +32,7 @@ function* inJobs({ jobs }: Evidence): Iterable<Sometimes> {
   if (jobs.missed.length > 0) yield 'a job misses instants';
 }
 
-/** Who has said in the journals that it holds which lease. */
+/** The ids of the leases whose grants are in the journals. */
 function reported({ history }: Evidence): ReadonlySet<string> {
   return new Set(history.workers.flat().flatMap((line) => (line.type === 'granted' ? [line.id] : [])));
 }

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
 
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 
 import type { BuiltProgram } from '../../../lab/processes/program.js';
 import { MUTATIONS } from '../../faults/mutations/mutant.js';
@@ -15,6 +15,7 @@ import type { Catch, HuntTask } from './hunt.js';
 import { buildWith } from './mutant-program.js';
 import { NEW_MUTATIONS } from './new-mutations.js';
 import type { SimulatedMutation } from './simulated-mutation.js';
+import { wholeNumber } from '../../support/option-values.js';
 
 interface Options {
   readonly only: readonly string[] | undefined;
@@ -33,20 +34,14 @@ const KNOWN: readonly SimulatedMutation[] = MUTATIONS.flatMap(({ name, breaks, e
 const LEFT_OUT = MUTATIONS.filter(({ trial }) => GROUNDS[trial] === null).map(({ name }) => name);
 const ALL = [...KNOWN, ...NEW_MUTATIONS];
 
-const whole = (text: string): number => {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 0) throw new InvalidArgumentError('It must be a whole number.');
-  return value;
-};
-
 const command = new Command('simulate:mutations')
   .description(
     'Plants bugs in the simulated library, one at a time, and tells which seed finds each of them.',
   )
   .option('--only <names>', 'these alone: newcomer-first,w-1', (text) => text.split(','))
-  .option('--seed <number>', 'the first seed', whole, 1)
-  .option('--seeds <number>', 'how many seeds each bug gets', whole, 10_000)
-  .option('--bound <seconds>', 'how long each bug gets', whole, 60)
+  .option('--seed <number>', 'the first seed', wholeNumber, 1)
+  .option('--seeds <number>', 'how many seeds each bug gets', wholeNumber, 10_000)
+  .option('--bound <seconds>', 'how long each bug gets', wholeNumber, 60)
   .parse();
 const { only, seed: firstSeed, seeds, bound } = command.opts<Options>();
 

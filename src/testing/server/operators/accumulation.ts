@@ -21,7 +21,7 @@ const accumulator = (operator: string, compute: (values: Values) => Value): Oper
     };
   });
 
-/** The extreme of the values that are not null. Of equal values, the first one. */
+/** The extreme of the values that are not null: the first one, if several are equal. */
 const extreme =
   (sign: 1 | -1) =>
   (values: Values): Value => {

@@ -13,3 +13,15 @@ export function fieldsOf(
   }
   return argument;
 }
+
+/** The argument of this name. Fails with this code if there is none. */
+export function requiredOf(
+  operator: string,
+  given: ReadonlyMap<string, Value>,
+  name: string,
+  code: number,
+): Value {
+  const value = given.get(name);
+  if (value === undefined) throw new ServerError(code, `Missing '${name}' parameter to ${operator}`);
+  return value;
+}

@@ -17,7 +17,7 @@ import { unary } from './compiler.js';
 import type { OperatorCompiler, Operators } from './compiler.js';
 import { doubleOf, truncated } from '../values/decimal.js';
 import { NotSimulatedError, ServerError } from '../errors/server-error.js';
-import { fieldsOf } from './arguments.js';
+import { fieldsOf, requiredOf } from './arguments.js';
 
 const CONVERSION_FAILURE = 241;
 
@@ -137,9 +137,8 @@ function conversionTo(type: Value): Conversion {
 const convert: OperatorCompiler = (argument, scope, compile) => {
   if (!isDocument(argument)) throw new ServerError(9, '$convert expects an object of named arguments');
   const given = fieldsOf('$convert', argument, ['input', 'to', 'onError', 'onNull'], 9);
-  const [input, to] = [given.get('input'), given.get('to')];
-  if (input === undefined) throw new ServerError(9, "Missing 'input' parameter to $convert");
-  if (to === undefined) throw new ServerError(9, "Missing 'to' parameter to $convert");
+  const input = requiredOf('$convert', given, 'input', 9);
+  const to = requiredOf('$convert', given, 'to', 9);
   const [onError, onNull] = [given.get('onError'), given.get('onNull')];
   const source = compile(input, scope);
   const conversion = conversionTo(to);

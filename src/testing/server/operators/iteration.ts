@@ -2,7 +2,7 @@ import { isArray, isDocument, isNullish, isTrue, typeNameOf } from '../values/bs
 import type { ArrayValue, Value } from '../values/bson-value.js';
 import type { OperatorCompiler, Operators } from './compiler.js';
 import { NotSimulatedError, ServerError } from '../errors/server-error.js';
-import { fieldsOf } from './arguments.js';
+import { fieldsOf, requiredOf } from './arguments.js';
 import { variableName } from './logic.js';
 
 function listOf(operator: string, code: number, value: Value | undefined): ArrayValue | null {
@@ -22,9 +22,8 @@ function elementName(given: Value | undefined): string {
 const map: OperatorCompiler = (argument, scope, compile) => {
   if (!isDocument(argument)) throw new ServerError(16_878, '$map only supports an object as its argument');
   const given = fieldsOf('$map', argument, ['input', 'as', 'in'], 16_879);
-  const [input, body] = [given.get('input'), given.get('in')];
-  if (input === undefined) throw new ServerError(16_880, "Missing 'input' parameter to $map");
-  if (body === undefined) throw new ServerError(16_882, "Missing 'in' parameter to $map");
+  const input = requiredOf('$map', given, 'input', 16_880);
+  const body = requiredOf('$map', given, 'in', 16_882);
   const inner = scope.with(elementName(given.get('as')));
   const [source, result] = [compile(input, scope), compile(body, inner)];
   return (at) => {
@@ -40,9 +39,8 @@ const map: OperatorCompiler = (argument, scope, compile) => {
 const filter: OperatorCompiler = (argument, scope, compile) => {
   if (!isDocument(argument)) throw new ServerError(28_646, '$filter only supports an object as its argument');
   const given = fieldsOf('$filter', argument, ['input', 'as', 'cond', 'limit'], 28_647);
-  const [input, condition] = [given.get('input'), given.get('cond')];
-  if (input === undefined) throw new ServerError(28_648, "Missing 'input' parameter to $filter");
-  if (condition === undefined) throw new ServerError(28_650, "Missing 'cond' parameter to $filter");
+  const input = requiredOf('$filter', given, 'input', 28_648);
+  const condition = requiredOf('$filter', given, 'cond', 28_650);
   if (given.has('limit')) throw new NotSimulatedError('$filter with a limit');
   const inner = scope.with(elementName(given.get('as')));
   const [source, test] = [compile(input, scope), compile(condition, inner)];

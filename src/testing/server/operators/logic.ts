@@ -6,7 +6,7 @@ import { areEqual, compareValues } from '../values/comparison.js';
 import { MISSING, Parameter, binary, operandsOf, unary, variadic, withOperands } from './compiler.js';
 import type { Compile, Evaluation, OperatorCompiler, Operators, Scope } from './compiler.js';
 import { NotSimulatedError, ServerError } from '../errors/server-error.js';
-import { fieldsOf } from './arguments.js';
+import { fieldsOf, requiredOf } from './arguments.js';
 
 const cond: OperatorCompiler = (argument, scope, compile) => {
   const [condition, then, otherwise] = isDocument(argument) ? namedBranches(argument) : branches(argument);
@@ -27,11 +27,9 @@ function branches(argument: Value): readonly [Value, Value, Value] {
 
 function namedBranches(argument: ReadonlyMap<string, Value>): readonly [Value, Value, Value] {
   const given = fieldsOf('$cond', argument, ['if', 'then', 'else'], 17_083);
-  const [condition, then, otherwise] = [given.get('if'), given.get('then'), given.get('else')];
-  if (condition === undefined) throw new ServerError(17_080, "Missing 'if' parameter to $cond");
-  if (then === undefined) throw new ServerError(17_081, "Missing 'then' parameter to $cond");
-  if (otherwise === undefined) throw new ServerError(17_082, "Missing 'else' parameter to $cond");
-  return [condition, then, otherwise];
+  const condition = requiredOf('$cond', given, 'if', 17_080);
+  const then = requiredOf('$cond', given, 'then', 17_081);
+  return [condition, then, requiredOf('$cond', given, 'else', 17_082)];
 }
 
 const switchOf: OperatorCompiler = (argument, scope, compile) => {
@@ -68,9 +66,8 @@ function branchOf(branch: Value, scope: Scope, compile: Compile): readonly [Eval
 const bind: OperatorCompiler = (argument, scope, compile) => {
   if (!isDocument(argument)) throw new ServerError(16_874, '$let only supports an object as its argument');
   const given = fieldsOf('$let', argument, ['vars', 'in'], 16_875);
-  const [variables, body] = [given.get('vars'), given.get('in')];
-  if (variables === undefined) throw new ServerError(16_876, "Missing 'vars' parameter to $let");
-  if (body === undefined) throw new ServerError(16_877, "Missing 'in' parameter to $let");
+  const variables = requiredOf('$let', given, 'vars', 16_876);
+  const body = requiredOf('$let', given, 'in', 16_877);
   if (!isDocument(variables)) throw new NotSimulatedError('$let with vars that are no object');
   let inner = scope;
   const first = scope.slot + 1;

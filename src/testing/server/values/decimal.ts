@@ -71,7 +71,7 @@ export function addDecimals(a: Decimal, b: Decimal): Decimal {
   return rounded(signed(x + y, exponent));
 }
 
-/** The nearest decimal that the server can store. Of two that are as near, the one with the even last digit. */
+/** The nearest decimal that the server can store. If two are as near, it is the one with the even last digit. */
 export function rounded(exact: Decimal): Decimal {
   const { isNegative, coefficient, exponent } = exact;
   const dropped = coefficient.toString().length - DIGITS;

@@ -1,20 +1,23 @@
 // Compiles the same program with each version of TypeScript under each way to find modules, with the declarations of
 // all packages checked.
 import { spawnSync } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const modules = join(import.meta.dirname, 'node_modules');
 const SETTINGS = {
-  node16: [{ module: 'node16' }, 'commonjs.cts', 'modules.mts'],
-  nodenext: [{ module: 'nodenext' }, 'commonjs.cts', 'modules.mts'],
-  bundler: [{ module: 'esnext', moduleResolution: 'bundler' }, 'plain.ts'],
-  node10: [{ module: 'commonjs', moduleResolution: 'node10' }, 'plain.ts'],
+  node16: [{ module: 'node16' }, 'program.cts', 'program.mts'],
+  nodenext: [{ module: 'nodenext' }, 'program.cts', 'program.mts'],
+  bundler: [{ module: 'esnext', moduleResolution: 'bundler' }, 'program.ts'],
+  node10: [{ module: 'commonjs', moduleResolution: 'node10' }, 'program.ts'],
 };
 const STRICT = {
   ...{ target: 'ES2022', lib: ['ES2022', 'ESNext.Disposable'], types: ['node'], noEmit: true },
   ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false },
 };
+
+// By the ending, TypeScript takes a file for a CommonJS or an ES module.
+for (const ending of ['cts', 'mts']) copyFileSync('program.ts', `program.${ending}`);
 
 let hasFailed = false;
 for (const compiler of readdirSync(modules).filter((name) => name.startsWith('typescript-'))) {
