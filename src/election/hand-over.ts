@@ -8,7 +8,6 @@ import type { Fields } from '../protocol/expressions.js';
 import { gaveBackLease } from '../protocol/wake.js';
 import { isAnswered, settle } from '../store/settle.js';
 import { unavailable } from '../store/unavailable.js';
-import type { Answer } from '../store/updates/combiner.js';
 import type { TermHandle } from './term-handle.js';
 
 /** How often a hand-over is sent at most. If no copy is answered, the seat is given back instead. */
@@ -49,7 +48,8 @@ export class TermHandOver {
    *
    * @param hurried - Once it has aborted, no further copy of the hand-over is sent. If the seat has to be given back
    *   after that, this happens in the background.
-   * @returns Whether an answer of the store has shown that the other candidate got the seat.
+   * @returns Whether the answer of the store shows that this call gave the other candidate the seat. False does not
+   *   prove the contrary: the answer may be lost.
    */
   async give(candidateId: string, hurried: AbortSignal): Promise<boolean> {
     const { combiner, clock } = this.#context;
@@ -64,7 +64,9 @@ export class TermHandOver {
       },
       { clock, isSettled: isAnswered, isOver: () => sent === MAX_COPIES, signal: hurried },
     );
-    if (outcome.type === 'done' && this.#isHanded(outcome.value, candidateId)) {
+    // Only the answer of the copy that was applied proves the hand-over. If an earlier copy is unanswered, and this one
+    // finds the other candidate in the seat, a third one may have led in between.
+    if (outcome.type === 'done' && gaveBackLease(outcome.value.wake, id) === true) {
       // An unanswered copy of the request that got this term may still arrive, and queue this process behind the new
       // leader. `giveBack` also removes that place.
       if (copies?.mayArrive === true) void this.giveBack();
@@ -95,16 +97,5 @@ export class TermHandOver {
     const untilMs = clock.nowMs() + storedLeaseMs(this.#durations) + settings.storeTimeoutMs;
     const leaving = releases.giveBack({ name, seats: electionSeats, id, untilMs, copies });
     await within(clock, settings.storeTimeoutMs, leaving);
-  }
-
-  /**
-   * Whether this answer shows that the other candidate has got the seat. If an earlier copy handed the seat over, this
-   * copy finds the other candidate in the seat. The name of the candidate in the seat does not suffice: this leader may
-   * have the same name and still be in the seat. So the id of the lease must also differ from the id of this term.
-   */
-  #isHanded({ wake, reply }: Answer, candidateId: string): boolean {
-    const { id } = this.#term;
-    if (gaveBackLease(wake, id) === true) return true;
-    return reply?.leases.some((lease) => lease.id !== id && lease.candidateId === candidateId) === true;
   }
 }

@@ -151,8 +151,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * @returns Whether the other candidate got the seat. If this candidate does not lead, or if the other one has no live
    *   place in the queue, the result is false and nothing has changed. The result is also false if the term was lost,
    *   if the term was ending already (it may still be ending after `drainMs`), if the other candidate left while the
-   *   work ended, if the work took longer than `drainMs`, or if the store has not answered. The next leader is then
-   *   elected as after any other end of a term. If the store has not answered, the other candidate may lead already.
+   *   work ended, if the work took longer than `drainMs`, or if the answer of the store was lost. The next leader is
+   *   then elected as after any other end of a term. After a lost answer, the other candidate may lead already.
    * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the store could not say whether the other
    *   candidate waits.
    */
