@@ -17,8 +17,20 @@ const evaluating = (expression: unknown, document: Case['document'] = {}): Case 
   update: [{ $replaceWith: { _id: '$_id', r: expression } }],
 });
 
+/** Texts of doubles, and texts that are none. */
+const DOUBLES: readonly string[] = [
+  ...['Infinity', '-Infinity', '+inf', 'INF', 'NaN', '-nan', '1e5', '1E+2', '1.', '.5', '-.5', '-0', '00012'],
+  ...['1e400', '-1e400', '1e-400', '1e-310', '0e-400', '2.3e-308', '', '-', 'e5', '1e', ' 1', '1 ', '0x10'],
+  ...['infinit', 'infx', '1_0', '1.5.2', '1d'],
+];
+
+const doubles = Object.fromEntries(
+  DOUBLES.map((text) => [`the double in “${text}”`, evaluating({ $toDouble: '$a' }, { a: text })]),
+);
+
 /** What random cases meet seldom. Operands are fields, because the real server evaluates constants in another order. */
 const CASES: Readonly<Record<string, Case>> = {
+  ...doubles,
   'a sum of doubles whose rounding errors come late': evaluating(
     { $add: ['$a', '$b', '$c', '$d'] },
     { a: LEAST, b: Long.MIN_VALUE, c: MOST, d: new Double(2 ** 63) },

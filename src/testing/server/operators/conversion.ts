@@ -60,10 +60,26 @@ const toDouble: Conversion = (value) => {
     if (value.kind === 'finite' && !Number.isFinite(converted)) throw failure(value, 'double');
     return new Double(converted);
   }
-  const isText = typeof value === 'string' && /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(value);
-  if (!isText || !Number.isFinite(Number(value))) throw failure(value, 'double');
-  return new Double(Number(value));
+  const parsed = typeof value === 'string' ? doubleIn(value) : undefined;
+  if (parsed === undefined) throw failure(value, 'double');
+  return new Double(parsed);
 };
+
+/** The least double that has all its digits. The server refuses a text whose number is less and is not 0. */
+const LEAST_NORMAL = 2 ** -1_022;
+
+/** The double that the server reads from this text; `undefined` if it refuses the text. */
+function doubleIn(text: string): number | undefined {
+  const [, sign, infinity, nan, digits] =
+    /^([-+]?)(?:(inf|infinity)|(nan)|((?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?))$/i.exec(text) ?? [];
+  if (nan !== undefined) return NaN;
+  if (infinity !== undefined) return sign === '-' ? -Infinity : Infinity;
+  if (/^[-+]?0X/.test(text)) throw new NotSimulatedError('the double in a hexadecimal text');
+  const parsed = Number(text);
+  const isZero = digits === undefined || !/[1-9]/.test(digits.replace(/e.*$/i, ''));
+  const isInRange = Number.isFinite(parsed) && (isZero || Math.abs(parsed) >= LEAST_NORMAL);
+  return digits !== undefined && isInRange ? parsed : undefined;
+}
 
 const toDate: Conversion = (value) => {
   if (value instanceof DateValue) return value;
