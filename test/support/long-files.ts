@@ -3,20 +3,25 @@
  * replica set in memory. docs/guarantees.md lists them for readers, and a test compares the two.
  */
 export const LONG_FILES: readonly string[] = [
-  'behaviour/conformance/!(mutex|reader-writer|semaphore|all-or-nothing).change-stream.test.ts',
+  'behaviour/conformance/{composite-of-two,upgradeable-read,write-lock}.change-stream.test.ts',
+  'behaviour/conformance/{kept-*,semaphore-of-one,semaphore-with-one-left}.change-stream.test.ts',
   'behaviour/conformance/*.polling.test.ts',
-  'behaviour/elections/{contest,dead-standbys,drains,failing-terms,hand-over,last-word,transition}.test.ts',
-  'behaviour/jobs/{job-status,run-now}.test.ts',
-  'behaviour/seat-cache/kept-{locks,passes}.test.ts',
+  'behaviour/elections/{contest,dead-standbys,drains,failing-terms,grants-by-event}.test.ts',
+  'behaviour/elections/{hand-over,last-word,looks,transition}.test.ts',
+  'behaviour/elections/{contest.processes,failover}.test.ts',
+  'behaviour/jobs/{fleet,job-status,run-now}.test.ts',
+  'behaviour/primitives/early-tries.test.ts',
+  'behaviour/quorum/restarting-store.test.ts',
+  'behaviour/seat-cache/kept-{locks,passes,reads,seats}.test.ts',
   'behaviour/holding/{many-holds,revocation}.test.ts',
+  'behaviour/environments/secondaries.test.ts',
+  'behaviour/processes/processes.polling.test.ts',
   'package/projects.test.ts',
   'programs/demo.test.ts',
   'judge/oplog-replay.test.ts',
   'lab/fault-cluster.test.ts',
-  'faults/scenarios/overload.test.ts',
-  'faults/scenarios/stored-giants.test.ts',
-  'behaviour/environments/secondaries.test.ts',
-  'behaviour/processes/processes.polling.test.ts',
+  'faults/scenarios/{full-disk,group-failover,index-builds,overload}.test.ts',
+  'faults/scenarios/{small-pool,stored-giants,stream-lost}.test.ts',
 ];
 
 /** Files that keep a processor busy all the time, rather than wait: more of them at a time would only slow each other. */

@@ -4,7 +4,6 @@ import { oplogEnd } from '../../judge/oplog-replay.js';
 import { randomFrom } from '../../../lab/random.js';
 import type { Random } from '../../../lab/random.js';
 import { expectDisjoint } from '../processes/beliefs.js';
-import { byBreadth } from '../../support/breadth.js';
 import { useProgram } from '../../support/built-program.js';
 import { eventually, pause } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
@@ -14,7 +13,7 @@ import { CandidateWorld } from './candidate-world.js';
 import type { CandidateProcess } from './candidate-world.js';
 import { disorderIn, termsOf } from './terms.js';
 
-const DURATION_MS = byBreadth(12_000, 30_000);
+const DURATION_MS = 30_000;
 
 /** The contest goes on until this many terms have worked, because a slow machine needs longer for them. */
 const LEAST_TERMS = 20;

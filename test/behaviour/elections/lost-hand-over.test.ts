@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { LockProvider } from '../../../src/index.js';
 import type { LeaderElection } from '../../../src/index.js';
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
@@ -15,9 +15,17 @@ async function threeCandidates(): Promise<{
   readonly c: LeaderElection;
 }> {
   const set = new MemoryReplicaSet({ time: 'virtual', seed: 3 });
+  const providers: LockProvider[] = [];
+  onTestFinished(async () => {
+    const closed = Promise.all(providers.map((locks) => locks.close()));
+    await set.advance(LEASE_MS);
+    await closed;
+    await set.close();
+  });
   const standing = async (candidateId: string) => {
     const db = set.db('app');
     const locks = new LockProvider(db, { leaseMs: LEASE_MS });
+    providers.push(locks);
     const election = locks.createLeaderElection('e', { candidateId });
     election.on('error', () => undefined);
     const started = later(election.start());
@@ -34,7 +42,6 @@ async function threeCandidates(): Promise<{
 
 it('is not successful if another candidate has led before the named one', async () => {
   const { set, db, a, b, c } = await threeCandidates();
-  await using _ = { [Symbol.asyncDispose]: () => set.close() };
   // The question whether `b` waits is answered, and the hand-over itself reaches nobody.
   a.on('deposed', () => {
     set.cut(db);
@@ -54,7 +61,6 @@ it('is not successful if another candidate has led before the named one', async 
 
 it('is not called successful if its answer is lost, although the named candidate leads', async () => {
   const { set, a, b } = await threeCandidates();
-  await using _ = { [Symbol.asyncDispose]: () => set.close() };
   a.on('deposed', () => {
     set.loseReplies(1);
   });
@@ -66,7 +72,6 @@ it('is not called successful if its answer is lost, although the named candidate
 
 it('is successful at once if an answer shows it', async () => {
   const { set, a, b, c } = await threeCandidates();
-  await using _ = { [Symbol.asyncDispose]: () => set.close() };
   const handed = later(a.handOverTo('b'));
   await set.advance(500);
   expect(await handed).toBe(true);

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { randomFrom } from '../../../lab/random.js';
 import { Child } from '../../../lab/processes/child.js';
-import { byBreadth } from '../../support/breadth.js';
 import { useProgram } from '../../support/built-program.js';
 import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
@@ -16,7 +15,7 @@ const EVERY_MS = 120;
 const LEASE_MS = 2_000;
 const WORKERS = 5;
 /** A fault follows after this many runs, three times. About one run in 20 is an overrun. */
-const STARTS = byBreadth(25, 55);
+const STARTS = 55;
 
 let server: MongoServer;
 const program = useProgram(new URL('fleet-worker.ts', import.meta.url));

@@ -2,7 +2,6 @@ import { expect, it } from 'vitest';
 
 import { randomFrom } from '../../../lab/random.js';
 import type { Random } from '../../../lab/random.js';
-import { byBreadth } from '../../support/breadth.js';
 import { randomName } from '../../support/test-provider.js';
 import { pause } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
@@ -12,7 +11,7 @@ import { useThreeDeployments } from './three-deployments.js';
 
 const deployments = useThreeDeployments();
 
-const DURATION_MS = byBreadth(18_000, 60_000);
+const DURATION_MS = 60_000;
 const CONTENDERS = 3;
 const RESTART_EVERY_MS = 6_000;
 

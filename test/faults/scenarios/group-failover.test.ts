@@ -10,7 +10,6 @@ import { eventually, later, within } from '../../../lab/patience.js';
 import { checkOplog } from '../../judge/oplog-checker.js';
 import type { Grant } from '../../judge/oplog-checker.js';
 import { oplogEnd } from '../../judge/oplog-replay.js';
-import { byBreadth } from '../../support/breadth.js';
 import { OwnDatabase } from '../../support/test-provider.js';
 import type { OwnClient } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
@@ -142,7 +141,7 @@ const releaseAll = async (handles: readonly LockHandle[]): Promise<readonly bool
   await Promise.all(handles.map((handle) => handle.release()));
 
 // Not by `describe.each`, which shortens a title that it is given.
-for (const failover of byBreadth([FAILOVERS[0]], [...FAILOVERS])) {
+for (const failover of FAILOVERS) {
   describe(`if the primary ${failover.how} between the update and the read of a group`, () => {
     it('each of its locks is granted once, and every handle has the token of its grant', async () => {
       await using database = new OwnDatabase(cluster.uri);
