@@ -31,6 +31,22 @@ const doubles = Object.fromEntries(
 /** What random cases meet seldom. Operands are fields, because the real server evaluates constants in another order. */
 const CASES: Readonly<Record<string, Case>> = {
   ...doubles,
+  'the intersection of a larger set with a smaller one, whose number has another type': evaluating(
+    { $setIntersection: ['$a', '$b'] },
+    { a: [3, 4, 5, 5], b: [new Double(3)] },
+  ),
+  'the intersection of a smaller set with a larger one, whose number has another type': evaluating(
+    { $setIntersection: ['$b', '$a'] },
+    { a: [3, 4, 5, 5], b: [new Double(3)] },
+  ),
+  'an intersection that is empty before an operand without a value': evaluating(
+    { $setIntersection: ['$a', '$b', '$c'] },
+    { a: [1], b: [2] },
+  ),
+  'an intersection that is empty before an operand that is no array': evaluating(
+    { $setIntersection: ['$a', '$b', '$c'] },
+    { a: [1], b: [2], c: 'text' },
+  ),
   'a sum of doubles whose rounding errors come late': evaluating(
     { $add: ['$a', '$b', '$c', '$d'] },
     { a: LEAST, b: Long.MIN_VALUE, c: MOST, d: new Double(2 ** 63) },

@@ -49,7 +49,10 @@ function intersection(operands: readonly Evaluation[]): Evaluation {
       const value = operand(at);
       if (isNullish(value)) return null;
       const own = distinct(elementsOf('$setIntersection', 17_047, value));
-      common = common === undefined ? own : common.filter((each) => contains(own, each));
+      // The server keeps the elements of the smaller set, whose numbers may have other types.
+      const [fewer, more] =
+        common === undefined || common.length > own.length ? [own, common] : [common, own];
+      common = more === undefined ? fewer : fewer.filter((each) => contains(more, each));
     }
     return common ?? [];
   };
