@@ -81,14 +81,17 @@ export async function takeTurns(db: Db, { self, next, holdMs }: TurnTakerOptions
     const update = { $set: { turn: `${next}:${n}` } };
     await turns.findOneAndUpdate({ _id: 'turn' }, update, { upsert: true, writeConcern: WRITE_CONCERN });
   };
+  let passing: Promise<void> | undefined;
   const stream = await watchTurns(turns, String(self), (n) => {
     received.push({ n, atMs: monotonicMs() });
-    void sleep(holdMs).then(() => (stream.closed ? undefined : pass(n + 1)));
+    passing = sleep(holdMs).then(() => (stream.closed ? undefined : pass(n + 1)));
   });
   return {
     pass,
     async stop() {
       await stream.close();
+      // The client is closed next, which would make a write that is under way fail.
+      await passing;
       return { passed, received };
     },
   };
