@@ -38,21 +38,26 @@ export class FieldTree {
     this.#add(namesOf(path), leaf, path);
   }
 
-  #add([name = '', ...rest]: readonly string[], leaf: Leaf, path: string): void {
+  /** Prepares this path for others within it, which may be there already. */
+  enter(path: string): void {
+    this.#add(namesOf(path), undefined, path);
+  }
+
+  #add([name = '', ...rest]: readonly string[], leaf: Leaf | undefined, path: string): void {
     const child = this.#children.get(name);
-    const isWithin = child instanceof FieldTree && rest.length > 0;
-    if (child !== undefined && !isWithin) {
+    const goesOn = rest.length > 0 || leaf === undefined;
+    if (child !== undefined && !(child instanceof FieldTree && goesOn)) {
       const code = rest.length > 0 ? this.#collisions.within : this.#collisions.at;
       throw new ServerError(code, `two paths of the specification meet: ${path}`);
     }
-    this.#computes ||= leaf !== 'listed';
-    if (rest.length === 0) {
+    this.#computes ||= typeof leaf === 'function';
+    if (rest.length === 0 && leaf !== undefined) {
       this.#children.set(name, leaf);
       return;
     }
     const inner = child ?? new FieldTree(this.#collisions);
     this.#children.set(name, inner);
-    inner.#add(rest, leaf, path);
+    if (rest.length > 0) inner.#add(rest, leaf, path);
   }
 
   /**
@@ -95,8 +100,9 @@ export class FieldTree {
       : undefined;
   }
 
-  /** The document without the listed fields. */
+  /** The document without the listed fields. The same document, if it has no field of the paths. */
   excluding(document: DocumentValue): DocumentValue {
+    if ([...this.#children.keys()].every((name) => document.get(name) === undefined)) return document;
     const fields: Fields = new Map(document);
     for (const [name, child] of this.#children) {
       const value = fields.get(name);

@@ -71,16 +71,20 @@ const isListed = (value: Value): boolean =>
 const hasInclusion = (fields: DocumentValue): boolean =>
   [...fields].some(([path, value]) => path !== '_id' && (!isFlag(value) || isListed(value)));
 
-/** What one path of a projection asks for: true to include it, false to exclude it, or an expression. */
-type Wish = readonly [path: string, value: Value];
+/**
+ * What one path of a projection asks for: true to include it, false to exclude it, or an expression. `objects` are the
+ * paths of the objects of the specification that contain it.
+ */
+type Wish = readonly [path: string, value: Value, objects: readonly string[]];
 
 /** The wishes of a projection. An object that is no expression stands for its fields. */
-function wishesOf(fields: DocumentValue, prefix = ''): readonly Wish[] {
+function wishesOf(fields: DocumentValue, objects: readonly string[] = []): readonly Wish[] {
+  const around = objects.at(-1);
   return [...fields].flatMap(([name, value]): readonly Wish[] => {
-    const path = `${prefix}${name}`;
-    if (!isDocument(value) || startsWithOperator(value)) return [[path, value]];
+    const path = around === undefined ? name : `${around}.${name}`;
+    if (!isDocument(value) || startsWithOperator(value)) return [[path, value, objects]];
     if (value.size === 0) throw new ServerError(51_270, 'An empty sub-projection is not a valid value');
-    return wishesOf(value, `${path}.`);
+    return wishesOf(value, [...objects, path]);
   });
 }
 
@@ -95,7 +99,8 @@ export function compileProjection(fields: DocumentValue): CompiledProjection {
   const tree = new FieldTree(IN_PROJECTION);
   const first = wishes.find(([path]) => path !== '_id') ?? wishes[0];
   const isInclusion = first !== undefined && (!isFlag(first[1]) || isListed(first[1]));
-  for (const [path, value] of wishes) {
+  for (const [path, value, objects] of wishes) {
+    for (const object of objects) tree.enter(object);
     // If two paths meet, the server reports that before any other error. Only an expression that is an object is refused
     // earlier.
     if (!isFlag(value)) {

@@ -1,4 +1,5 @@
 import { Decimal128, Double, Int32, Long } from 'mongodb';
+import type { Document } from 'mongodb';
 import { afterAll, expect, inject, it } from 'vitest';
 
 import { compareAll, expectAgreement } from './comparison.js';
@@ -26,6 +27,27 @@ const DOUBLES: readonly string[] = [
 
 const doubles = Object.fromEntries(
   DOUBLES.map((text) => [`the double in “${text}”`, evaluating({ $toDouble: '$a' }, { a: text })]),
+);
+
+/** Projections in which an object meets another path. */
+const COLLISIONS: readonly Document[] = [
+  { b: { d: 1 }, 'b.d': { x: 1 } },
+  { b: { d: 1 }, 'b.d': { x: '$a' } },
+  { 'b.d': 1, b: { d: { x: 1 } } },
+  { b: 1, 'b.d': { x: 1 } },
+  { 'b.d': { x: 1 }, b: 1 },
+  { b: { d: 1 }, 'b.d.x': 1 },
+  { 'b.d.x': '$a', b: { d: 1 } },
+  { 'b.d': { x: 1 }, 'b.d.x': { z: 1 } },
+  { b: { c: { d: 1 } }, 'b.c': { e: 1 } },
+  { 'b.d.y': 1, 'b.d': { x: 1 } },
+];
+
+const collisions = Object.fromEntries(
+  COLLISIONS.map((fields): [string, Case] => [
+    `the projection ${JSON.stringify(fields)}`,
+    { document: { a: 1, b: { c: { d: 1, e: 2 }, d: { x: 1, y: 2 } } }, update: [{ $project: fields }] },
+  ]),
 );
 
 /** What random cases meet seldom. Operands are fields, because the real server evaluates constants in another order. */
@@ -136,6 +158,11 @@ const CASES: Readonly<Record<string, Case>> = {
     document: { a: { a: 'a', b: 1 } },
     update: [{ $replaceWith: '$a' }, { $project: { 'a.b': true } }, { $set: { c: 1, 'a.d': 2 } }],
   },
+  'a value that an inclusion leaves out after an exclusion of nothing, set again': {
+    document: { b: 1, d: [3] },
+    update: [{ $unset: ['a.b'] }, { $project: { 'd.c': true } }, { $set: { c: '$d', 'd.a.0': '$x' } }],
+  },
+  ...collisions,
   'an excluded value, computed by a projection': {
     document: { a: 'a', b: [1] },
     update: [{ $unset: 'a' }, { $project: { 'b.0': '$c', 'a.1': '$c' } }],
