@@ -1,4 +1,4 @@
-// Folder `admin`: what operators do with the locks of all processes: read them, and revoke holds.
+// Folder `admin`: operators read the locks of all processes, and revoke holds.
 
 import { CorruptLockDocumentError } from '../errors.js';
 import type { Report } from '../events.js';
@@ -20,19 +20,18 @@ import { unavailable } from '../store/unavailable.js';
 export interface RevokeResult {
   /** The holds whose holders were asked to release. */
   readonly asked: string[];
-  /** The holds that had ended before the revocation, and a given id that names no hold of this lock. */
+  /** The holds that had ended before the revocation. Also the given `id`, if it names no hold of this lock. */
   readonly gone: string[];
   /** The holds whose seats were emptied by force. */
   readonly evicted: string[];
 }
 
 /**
- * The most lock documents that one command of `list` reads. The number is small, because lock documents may be large
- * and a caller may stop early. The server returns fewer if they exceed 16 MB.
+ * The most lock documents that `list` reads by one command. A page is small, because lock documents may be large and a
+ * caller may stop early. The server returns fewer documents if the page would exceed 16 MB.
  */
 const PAGE_SIZE = 100;
 
-/** Reads locks for operators, and revokes holds. */
 export class Inspector {
   readonly #collection: LockCollection;
   readonly #combiner: Combiner;
@@ -41,7 +40,7 @@ export class Inspector {
   readonly #by: string;
   readonly #whole: Fields;
 
-  /** @param by - The name of this provider, which a holder is told when this provider revokes its hold. */
+  /** @param by - The name of this provider. A holder whose hold this provider revokes is told this name. */
   constructor(
     collection: LockCollection,
     combiner: Combiner,
@@ -83,10 +82,7 @@ export class Inspector {
     }
   }
 
-  /**
-   * Returns `null` for a corrupt document and reports it as an event, so that an operator still sees the later
-   * documents.
-   */
+  /** Reports a corrupt document as an event and returns `null`, so that `list` goes on with the next document. */
   #readOrReport(name: string, found: Readonly<Record<string, unknown>>): LockSnapshot | null {
     try {
       return this.#read(name, found);
@@ -99,8 +95,7 @@ export class Inspector {
   async revoke(name: string, { id, why, force = false }: RevokeOptions): Promise<RevokeResult> {
     const snapshot = await this.inspect(name);
     const held = (snapshot?.holders ?? []).map((holder) => holder.id);
-    // An id that the document does not have names no lease. Such an id must not reach a pipeline, where the server
-    // could take it for a path (E25).
+    // Only an id that the document has reaches a pipeline: the server could take another text for a field path (E25).
     const ids = id === undefined ? held : held.filter((each) => each === id);
     const absent = id !== undefined && ids.length === 0 ? [id] : [];
     const seats = this.#kinds.find(({ kind }) => kind === snapshot?.kind);

@@ -1,6 +1,6 @@
 /**
- * Returns the options without those that are `undefined`: the driver would take such an option for a given one, and not
- * use its default.
+ * Removes the options that are `undefined`: the driver would take `undefined` for a given value, and not use its
+ * default.
  */
 export const given = <T extends object>(options: T): Given<T> =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;

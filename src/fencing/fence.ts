@@ -5,20 +5,23 @@ import type { FencingEligibility } from '../lease/holding/fencing-eligibility.js
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { wrongType } from '../options/checks.js';
 
-/** The hold that a write is fenced by: the lock, and the token that the resource compares. */
+/** The lock and the token by which a write is fenced. */
 export interface FencedBy {
   readonly lockName: string;
   readonly token: number;
-  /** The database of the lock document; `undefined` for a lock of a quorum, which has a document in each deployment. */
+  /**
+   * The database of the lock document. `undefined` for a lock of a quorum: such a lock has a document in each
+   * deployment.
+   */
   readonly databaseName: string | undefined;
 }
 
 /**
- * The lock and the token of an exclusive hold at this moment; a change of mode brings another token. The hold may be
- * over: the resource decides by the token alone.
+ * Returns the lock and the present token of an exclusive hold. The hold may be over: the resource decides by the token
+ * alone.
  *
- * Only a handle of this library knows whether its hold is exclusive, so any other object is refused. Two objects that
- * wrongly counted as exclusive could both write.
+ * A shared hold is refused: several of its kind may write at the same time. Any object that is not a handle of this
+ * library is refused, too, because nothing tells whether its hold is exclusive.
  */
 export function fencedBy(lock: LockHandle): FencedBy {
   if (isObject(lock) && 'handles' in lock) {
@@ -32,8 +35,8 @@ export function fencedBy(lock: LockHandle): FencedBy {
 }
 
 /**
- * The results of `fencedBy` for several holds, sorted by the code units of the names. If all callers claim fence
- * documents in this order, no two of them abort each other for ever.
+ * Calls `fencedBy` for each hold, and sorts the results by lock name. If all transactions write their fence documents
+ * in this order, no two of them abort each other again and again.
  */
 export function allFencedBy(locks: LockHandle | readonly LockHandle[]): readonly FencedBy[] {
   const all: readonly LockHandle[] = isList(locks) ? locks : [locks];

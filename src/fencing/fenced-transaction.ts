@@ -33,21 +33,23 @@ const OPTIONS: KeysOf<FencedTransactionOptions> = {
   transaction: true,
 };
 
-/** The fence document of one lock. It is a document of its own, not the lock document. */
+/** The fence document of one lock. The lock document is another document. */
 interface FenceDocument {
   /** The name of the lock. */
   readonly _id: string;
   /** The highest token under which a fenced transaction has written this document. */
   readonly token: number;
-  /** The number of fenced transactions. It makes each of them change the document, even with the same token. */
+  /**
+   * The number of fenced transactions. It rises, so that a transaction changes the document even with the same token.
+   */
   readonly claims: number;
-  /** When the fence was last claimed, by the server's clock. People can read it, and a TTL index can use it. */
+  /** The server time of the last claim. The library does not read this field: it is for people and for a TTL index. */
   readonly claimedAt: Date;
 }
 
 /**
- * These options replace those of the client, because a fence that a failover could undo protects nothing. The caller
- * may replace them in turn.
+ * These defaults replace the client's options: a fence that a failover can undo protects nothing. The caller may
+ * replace them by the option `transaction`.
  */
 const TRANSACTION = {
   writeConcern: { w: 'majority' },
@@ -57,33 +59,31 @@ const TRANSACTION = {
 
 const CLAIM = { $inc: { claims: 1 }, $currentDate: { claimedAt: true } } as const;
 
-/** The pauses between the tries of one transaction. */
 const BETWEEN_TRIES = new Backoff(10, 80);
 
 /**
  * Runs `work` in a transaction that cannot commit after a fenced transaction of a newer holder of the lock has
  * committed.
  *
- * It guarantees that the fenced transactions that commit under one lock (and the same fence collection) are serial.
- * None with an older token commits after one with a newer token. Before `work` is called, the transaction writes one
- * fence document per lock, in the order of the locks' names. So two transactions under one lock conflict, which also
- * protects everything that `work` reads through its session. Each of these writes changes its document, because a write
- * that changes nothing would not conflict
- * ({@link https://jira.mongodb.org/browse/SERVER-77616 | SERVER-77616}). The lock documents are not touched, and leases
- * are extended while the transaction is open.
+ * Guaranteed: the fenced transactions that commit under one lock, with the same fence collection, are serial. A
+ * transaction with an older token never commits after one with a newer token. Before `work` is called, the transaction
+ * writes one fence document per lock, in the order of the locks' names. So two transactions under one lock conflict.
+ * The conflict also protects everything that `work` reads through its session. Each of these writes changes its fence
+ * document, because a write that changes nothing would not conflict ({@link
+ * https://jira.mongodb.org/browse/SERVER-77616 | SERVER-77616}). The lock documents are not touched, and leases are
+ * extended while the transaction is open.
  *
- * On success it returns what `work` returned in the try that was committed. As in the driver's `withTransaction`,
- * `work` is called again if the transaction conflicts with another one, so `work` should change nothing outside its
- * session.
+ * On success, the result is that of `work` in the committed try. As in the driver's `withTransaction`, `work` is called
+ * again if the transaction conflicts with another one. So `work` should change nothing outside its session.
  *
  * After a failure nothing was committed, with one exception: after an error of the driver with the label
  * `UnknownTransactionCommitResult`, no server has said how the commit ended. An error of `work` is thrown as it is. A
- * {@link StaleTokenError} means that `work` was not called, or that everything it did was undone.
+ * {@link StaleTokenError} means that `work` was not called, or that everything it did through its session was undone.
  *
- * The call may take long: while the transaction of an older holder is open, the transaction of a newer holder is
+ * The call may take long. While the transaction of an older holder is open, the transaction of a newer holder is
  * repeated, for as long as `withTransaction` does so (120 s). By default, a server ends a transaction that is older
- * than 60 s. What `work` does without its session is not fenced, and neither are writes outside of fenced transactions.
- * Each call uses the token that the lock has when the call begins.
+ * than 60 s. Not fenced: what `work` does without its session, and writes outside of fenced transactions. Each call
+ * uses the token that the lock has when the call begins.
  *
  * @throws {@link StaleTokenError} with both tokens; {@link UnsupportedServerError} if the server has no transactions;
  *   what `work` throws; the driver's errors as they are.
@@ -103,15 +103,16 @@ export async function fencedTransaction<T, S extends DriverSession = any>(
   const given = optional(databaseName, (name) => parseNonEmpty('databaseName', name));
   const fences = allFencedBy(lock);
   const database = given ?? databaseOf(fences);
-  // The types of the driver are those of one copy; any copy that fits `DriverTransactions` behaves alike.
+  // The program may have another copy of the driver, with types of its own. Any copy that fits `DriverTransactions`
+  // behaves alike.
   const driver = client as unknown as MongoClient;
   const documents = driver.db(database).collection<FenceDocument>(collection);
   let tries = 0;
   return await driver.withSession((session) =>
     session.withTransaction(
       async () => {
-        // The pause is here, because older drivers repeat without a pause. This try has sent nothing yet, so the server
-        // has no open transaction during the pause.
+        // Older drivers repeat without a pause. This try has sent nothing yet, so the server has no open transaction
+        // during the pause.
         if (tries > 0) await BETWEEN_TRIES.pause(surroundingsOf(client).clock, tries - 1);
         tries += 1;
         for (const fence of fences) await claim(documents, fence, session);
@@ -155,8 +156,8 @@ async function claim(
 }
 
 /**
- * Whether this is the error of a standalone server for the first command of a transaction. The driver may wrap that
- * error in one of its own.
+ * Whether this is the error of a standalone server for the first command of a transaction. The driver may wrap the
+ * server's error in an error of its own.
  */
 function isWithoutTransactions(error: unknown): boolean {
   const { originalError = error } = error as { originalError?: unknown };

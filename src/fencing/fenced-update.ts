@@ -16,7 +16,7 @@ export interface FencedUpdateOptions extends DriverUpdateOptions {
   field?: string | undefined;
 }
 
-/** The option `field` of `fencedUpdateOne`, and the options of the driver's `updateOne`, which are passed on. */
+/** The known keys: `field`, and the options of the driver's `updateOne`, which receives them. */
 const OPTIONS: KeysOf<FencedUpdateOptions> = {
   field: true,
   arrayFilters: true,
@@ -52,28 +52,28 @@ const OPTIONS: KeysOf<FencedUpdateOptions> = {
 /**
  * Updates one document of your own, unless a newer holder of the lock has written it.
  *
- * It guarantees that the update is applied only if the stored token is missing or not above the token of `lock`. With
- * the update, the token of `lock` is stored in the document. Comparison and change are one atomic update. So a write of
- * an older holder never follows a write of a newer one, even if this process pauses or a message arrives late. The
- * token alone decides: a hold that was lost or released may try, too.
+ * Guaranteed: the update is applied only if the stored token is missing or not above the token of `lock`. The same
+ * atomic update compares the tokens, changes the document and stores the token of `lock`. So a write of an older holder
+ * never follows a write of a newer one, even if this process pauses or a message arrives late. The token alone decides:
+ * a hold that was lost or released may try, too.
  *
- * On success the result is that of the driver's `updateOne`. `matchedCount` 0: `filter` selects no document. With
- * `upsert`, which needs `_id` in the filter, a missing document is inserted with the token, and only once, however many
- * holders try.
+ * On success, the result is that of the driver's `updateOne`. A `matchedCount` of 0 means that `filter` selects no
+ * document. `upsert` needs `_id` in the filter. It inserts a missing document together with the token, and only once,
+ * however many holders try.
  *
  * After a failure nothing was written, with one exception: an error of the driver may leave open whether the update was
  * applied, as for any update.
  *
- * What was read before the update is not protected. So begin a read-modify-write with a fenced write (outside of
- * transactions `{ $set: {} }` is enough), and read after that. Writes that compare no token are not held back either.
- * The update is as durable as its write concern: below majority, a failover may undo the update together with its
- * token.
+ * Not protected: what was read before the update. So begin a read-modify-write with a fenced write, and read after
+ * that. Outside of a transaction, `{ $set: {} }` is enough for the first write. Not held back: writes that compare no
+ * token. The update is as durable as its write concern: below majority, a failover may undo the update together with
+ * its token.
  *
  * @throws {@link StaleTokenError} with both tokens, if a newer one is stored.
- * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, because the
- *   tokens of several readers or permits are live at a time; for a replacement document; for an `update` that writes
- *   the token itself; for `upsert` without `_id`; for an unacknowledged write concern. After the server has refused the
- *   update: for a `field` that holds something other than a number, which cannot be compared.
+ * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, because
+ *   several readers or permits have live tokens at the same time; for a replacement document; for an `update` that
+ *   writes the token itself; for `upsert` without `_id`; for an unacknowledged write concern. After the server has
+ *   refused the update: for a `field` that holds something other than a number, which cannot be compared.
  */
 export function fencedUpdateOne<C extends DriverUpdated>(
   collection: C,
@@ -83,8 +83,8 @@ export function fencedUpdateOne<C extends DriverUpdated>(
   options?: FencedUpdateOptions,
 ): Promise<Awaited<ReturnType<C['updateOne']>>>;
 /**
- * The same with the type of the documents given: `fencedUpdateOne<Account>(…)`. It checks the types of filter and update
- * less than the call without a type argument, which takes them from the collection.
+ * The same call with the type of the documents given: `fencedUpdateOne<Account>(…)`. TypeScript checks the filter and
+ * the update less strictly than in a call without a type argument, where their types come from the collection.
  */
 export function fencedUpdateOne<T extends object = never>(
   collection: OnlyIfGiven<T, DriverUpdated>,
@@ -93,7 +93,7 @@ export function fencedUpdateOne<T extends object = never>(
   lock: LockHandle,
   options?: FencedUpdateOptions,
 ): Promise<DriverUpdateResult>;
-// Each signature above has its own types of the driver, of which this one knows nothing.
+// `any`, because each copy of the driver has types of its own, and only the signatures above name them.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export async function fencedUpdateOne(...args: any[]): Promise<never> {
   const [collection, filter, update, lock, options] = args as [
@@ -117,17 +117,18 @@ export async function fencedUpdateOne(...args: any[]): Promise<never> {
   if (!isTransaction && (driverOptions.writeConcern ?? collection.writeConcern)?.w === 0) {
     throw wrongType('writeConcern', 'an acknowledged one, because a refusal must reach the caller', { w: 0 });
   }
-  // The types of the driver are those of one copy; any copy that fits `DriverUpdated` behaves alike.
+  // The program may have another copy of the driver, with types of its own. Any copy that fits `DriverUpdated` behaves
+  // alike.
   const target = collection as unknown as Collection;
   return (await new GuardedUpdate(target, filter, stored, field, fence, driverOptions).run()) as never;
 }
 
-/** Without the type argument `T`, nothing fits this type. So the first signature is the one that counts. */
+/** Without the type argument `T`, this type is `never`, so TypeScript takes the first signature. */
 type OnlyIfGiven<T, Wanted> = [T] extends [never] ? never : Wanted;
 
 /**
- * Refuses a filter without one value for `_id`, and a collation that does not compare `_id` byte by byte. With either,
- * an upsert that is refused because of a newer token could insert a second document, and so bypass the fence.
+ * If a stored newer token refuses an upsert, the server tries to insert a second document. Only the unique `_id`
+ * prevents this insert. So the filter must have one value for `_id`, and the collation must compare `_id` byte by byte.
  */
 function refuseSecondDocument(filter: Document, { collation }: UpdateOptions): void {
   if (!selectsOneId(filter)) {
@@ -145,8 +146,8 @@ function refuseSecondDocument(filter: Document, { collation }: UpdateOptions): v
 }
 
 /**
- * Whether the filter has one value for `_id`: no operator, no pattern, and nothing that the driver turns into an
- * operator or a pattern when it sends the filter.
+ * Whether the filter has one value for `_id`: no operator and no pattern, also after the driver has serialized the
+ * filter.
  */
 function selectsOneId(filter: Document): boolean {
   if (typeof filter['toBSON'] === 'function') return false;

@@ -5,29 +5,24 @@ import type { FencedBy } from './fence.js';
 import { notAbove } from './token-field.js';
 
 /**
- * The most repeats of an upsert that collides with another upsert. A repeat finds the document of the other upsert and
- * updates it, unless that document is deleted meanwhile.
+ * The most repeats of an upsert that collides with another upsert. The first repeat finds and updates the document of
+ * the other upsert; more are needed only if that document is deleted meanwhile.
  */
 const MAX_COLLISIONS = 10;
 
-/**
- * How answers are decoded, whatever the client's options are: the code and the key pattern of an error must be
- * readable.
- */
+/** Replaces the client's options for decoding: the code and the key pattern of an error must be readable. */
 const DECODING = { promoteValues: true, promoteLongs: true, useBigInt64: false, raw: false } as const;
 
-/**
- * The options of reads, whatever the collection's options are: reads go to the primary, and decode numbers as numbers.
- */
+/** Replaces the collection's options: a read goes to the primary, and decodes numbers as JavaScript numbers. */
 const READING = { ...DECODING, readPreference: 'primary' } as const satisfies FindOptions;
 
-/** What the token field holds in a document that refused an update: the value's type, and its number if it is one. */
+/** The stored value that refused the update: its BSON type, and its number; `null` if the value is no number. */
 interface Obstacle {
   readonly type: string;
   readonly token: number | null;
 }
 
-/** One update that is applied unless a newer token is stored. Its arguments have been checked. */
+/** One update that is applied only if no newer token is stored. The caller has checked the arguments. */
 export class GuardedUpdate<T extends Document> {
   readonly #collection: Collection<T>;
   readonly #filter: Filter<T>;
@@ -75,14 +70,14 @@ export class GuardedUpdate<T extends Document> {
 
   /**
    * Called when the upsert collided with a document of the same `_id`. Returns if the next try can update that
-   * document, and throws otherwise. In a transaction only a repeat of the whole transaction makes sense, and the label
-   * of the error asks for it.
+   * document, and throws otherwise. In a transaction this method always throws: only a repeat of the whole transaction
+   * can help, and the error label asks the driver for it.
    */
   async #settleCollision(error: DuplicateId): Promise<void> {
-    // Read without the session: if the session is in a transaction, the server has aborted the transaction.
+    // Reads without the session: if the session is in a transaction, the server has aborted that transaction.
     await this.#throwIfRefused({ _id: this.#filter._id } as Filter<T>, undefined);
-    // If the document does not match the other conditions of the filter, the next try would collide with it again. So
-    // the caller gets the server's duplicate-key error.
+    // If the document does not match the other conditions of the filter, every further try would collide. So the caller
+    // gets the server's duplicate-key error.
     if ((await this.#read(this.#filter, undefined)) === null) throw error;
     if (this.#options.session?.inTransaction() !== true) return;
     error.addErrorLabel('TransientTransactionError');
@@ -104,13 +99,13 @@ export class GuardedUpdate<T extends Document> {
   async #read(filter: Filter<T>, session: UpdateOptions['session']): Promise<Obstacle | null> {
     const { collation, hint, let: variables, comment, maxTimeMS } = this.#options;
     const path = `$${this.#field}`;
-    // A decimal may be larger than every double. Such a decimal becomes infinite.
+    // A decimal above every double becomes infinite, and so still counts as a newer token.
     const toDouble = { $convert: { input: path, to: 'double', onError: Infinity } };
     return await this.#collection.findOne<Obstacle>(filter, {
       ...given({ collation, hint, let: variables, comment, maxTimeMS, session }),
       ...READING,
-      // A transaction has its own read concern. Outside of one, `local` is used, because the state that refused the
-      // update may not have reached a majority yet.
+      // A transaction has its own read concern. Outside of a transaction, `local` shows the state that refused the
+      // update, even before a majority has that state.
       ...(session?.inTransaction() === true ? {} : { readConcern: { level: 'local' } }),
       projection: { _id: 0, type: { $type: path }, token: { $cond: [{ $isNumber: path }, toDouble, null] } },
     });
@@ -130,8 +125,8 @@ function inWords({ type, token }: Obstacle): string {
 }
 
 /**
- * The part of the driver's error that is used here. The error is recognised by its code and key pattern and not by its
- * class, because the program may have two copies of the driver.
+ * The driver's duplicate-key error. `isDuplicateId` checks its code and key pattern and not its class, because the
+ * program may have two copies of the driver.
  */
 interface DuplicateId extends Error {
   addErrorLabel(label: string): void;

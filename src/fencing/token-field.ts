@@ -1,10 +1,9 @@
 import type { Document } from 'mongodb';
 import { orElse, outOfRange, wrongType } from '../options/checks.js';
 
-/** The default field for the token of the last fenced write. */
 const DEFAULT_FIELD = 'fencingToken';
 
-/** Checks that the path is one that `$set` can create, and that it is not part of `_id`. */
+/** Refuses a path that `$set` cannot create, and a path in `_id`. */
 export function parseField(given: string | undefined): string {
   const field: unknown = orElse(given, DEFAULT_FIELD);
   if (typeof field !== 'string') throw wrongType('field', 'a string', field);
@@ -17,10 +16,9 @@ export function parseField(given: string | undefined): string {
 /**
  * Selects the documents whose stored token is missing or not above `token`.
  *
- * A value that is not a number never passes, because it does not show how new its write was. In a query, `$lte`
- * compares numbers only with numbers, and NaN with none. `$lte` also checks the elements of arrays, so arrays are
- * excluded. `$expr` is no alternative: in `$expr`, null and NaN come before all numbers, and an upsert does not accept
- * `$expr`.
+ * A value that is not a number never passes, because it does not show how new its write was. In a query, `$lte` with a
+ * number matches only numbers, and never NaN. `$lte` also checks the elements of arrays, so arrays are excluded.
+ * `$expr` is no alternative: in `$expr`, null and NaN come before all numbers, and an upsert does not accept `$expr`.
  */
 export function notAbove(field: string, token: number): Document {
   const steps = field.split('.');
@@ -38,9 +36,8 @@ const missingOr = (path: string, condition: Document): Document => ({
 });
 
 /**
- * The update, extended to store the token. The token is stored as a double, which holds every token exactly (tokens are
- * below 2^53) and compares exactly with any stored number. A double is read back as a number even if `promoteLongs` is
- * false or `useBigInt64` is true.
+ * Adds to the update that the token is stored. The token is stored as a double, which is exact, because tokens are
+ * below 2^53. Every client reads a double as a number, even with `promoteLongs: false` or `useBigInt64: true`.
  */
 export function storing(update: unknown, field: string, token: number): Document | Document[] {
   if (Array.isArray(update)) {
@@ -57,7 +54,8 @@ export function storing(update: unknown, field: string, token: number): Document
     throw wrongType('update', 'operators or a pipeline, because a replacement loses the token', update);
   }
   for (const [operator, fields] of operators) {
-    // The driver also accepts a Map. But the check below does not see its entries, and `$set` would lose them.
+    // The driver also accepts a Map. But `refuseToWrite` does not see the entries of a Map, and the new `$set` would
+    // lose them.
     const isObject = typeof fields === 'object' && fields !== null;
     if (!isObject || fields instanceof Map) throw wrongType(`update.${operator}`, 'a plain object', fields);
   }
@@ -85,16 +83,13 @@ const entriesOf = (value: unknown): readonly Entry[] => {
 const fieldsOf = (value: unknown): readonly Entry[] =>
   typeof value === 'object' && value !== null ? Object.entries(value) : [];
 
-/** The paths that an operator writes; `$rename` also writes its targets. */
+/** `$rename` also writes its targets. */
 const writtenByOperator = ([operator, fields]: Entry): readonly string[] =>
   fieldsOf(fields).flatMap(([path, to]) =>
     operator === '$rename' && typeof to === 'string' ? [path, to] : [path],
   );
 
-/**
- * The paths that a stage writes. A stage that replaces the whole document counts as writing none, because the token is
- * stored after it.
- */
+/** A stage that replaces the whole document needs no check, because a later stage stores the token. */
 const writtenByStage = (stage: readonly Entry[]): readonly string[] =>
   stage.flatMap(([name, value]) => {
     switch (name) {
