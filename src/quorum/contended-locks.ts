@@ -3,7 +3,6 @@ import type { Clock } from '../clock.js';
 /** The time, in ms, for which a lock counts as contended after a round found it busy. */
 const CONTENDED_FOR_MS = 2_000;
 
-/** The most lock names that are remembered; the oldest is forgotten first. */
 const MAX_REMEMBERED = 1_000;
 
 /** The locks that a request of this provider found busy a short time ago. */

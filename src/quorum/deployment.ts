@@ -8,7 +8,8 @@ import { SeatHandle } from './seat-handle.js';
 import type { StoreSeat, Store, SeatRequest } from './store.js';
 
 /**
- * One MongoDB deployment as a store. It has its own engine, with its own lease monitor, release queue and server clock.
+ * One MongoDB deployment as a store. Each deployment has an engine of its own, with its own lease monitor, release
+ * queue and server clock.
  */
 export class Deployment implements Store {
   readonly index: number;

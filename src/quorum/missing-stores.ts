@@ -2,7 +2,6 @@ import type { Timer } from '../clock.js';
 import type { Quorum } from './quorum.js';
 import type { StoreSeat, Store, SeatRequest } from './store.js';
 
-/** The part of a hold that `MissingStores` needs. */
 interface IncompleteHold {
   readonly token: number;
   /** The request for a missing seat; `undefined` while no seat may join. */
@@ -12,8 +11,8 @@ interface IncompleteHold {
 }
 
 /**
- * Adds the missing seats of a hold. Every third of a lease, until the hold ends, this object asks each store in which
- * the hold has no seat. So the hold can survive restarts of all stores, one after the other.
+ * Adds the missing seats of a hold. Every third of a lease, until the hold ends, this object sends a try to each store
+ * in which the hold has no seat. So the hold can survive restarts of all stores, one after the other.
  */
 export class MissingStores {
   readonly #quorum: Quorum;
@@ -30,8 +29,8 @@ export class MissingStores {
   }
 
   /**
-   * Waits for `inFlight`, a try that was sent to the store. When the try is granted, its seat joins the hold; if the
-   * seat may not join, it is released. Until then, the store is not asked again.
+   * `inFlight` is a try that was sent to the store. If the try is granted, its seat joins the hold or is released. The
+   * store gets no other try before this one has ended.
    */
   expect(store: Store, inFlight: Promise<StoreSeat>): void {
     this.#inFlight.add(store);
@@ -41,7 +40,6 @@ export class MissingStores {
       .finally(() => this.#inFlight.delete(store));
   }
 
-  /** Starts the timer if a store is missing. */
   arm(): void {
     const { clock } = this.#quorum;
     const isNeeded = this.#missing.length > 0 && !this.#ending.signal.aborted;
@@ -53,7 +51,6 @@ export class MissingStores {
     });
   }
 
-  /** Asks the missing stores now. */
   ask(): void {
     const joinRequest = this.#hold.checkJoinRequest();
     if (joinRequest === undefined) return;
@@ -69,15 +66,14 @@ export class MissingStores {
   }
 
   /**
-   * Raises the fence of the seat and adds the seat to the hold. Releases the seat if it may not join, or if its fence
-   * is not raised.
+   * A seat joins only after its fence is raised to the token of the hold (S3). A seat that may not join is released.
    */
   async #join(store: Store, seat: StoreSeat): Promise<void> {
     const hold = this.#hold;
     const mayJoin = (): boolean => seat.currentMode() === hold.checkJoinRequest()?.mode && !hold.has(store);
     let fence = seat.fencingToken;
     try {
-      // A change of mode may bring a higher token meanwhile.
+      // Meanwhile, a change of mode may give the hold a higher token.
       while (mayJoin() && fence < hold.token) {
         const { token } = hold;
         await seat.raiseFence(token);

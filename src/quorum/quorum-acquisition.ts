@@ -15,8 +15,8 @@ import { describeFailures, isForGood } from './store-failure.js';
 import type { Store, SeatRequest } from './store.js';
 
 /**
- * The most rounds of a single try, while contenders take seats from each other. With one round only, two processes that
- * try at the same moment could both fail, although the lock is free. The last round begins within `storeTimeoutMs`.
+ * The most rounds of a single try. With one round only, two processes that try at the same moment could take seats from
+ * each other and both fail, although the lock is free.
  */
 const MAX_ROUNDS_OF_A_TRY = 8;
 
@@ -28,21 +28,21 @@ interface Failed {
 /**
  * One call of acquire: rounds with pauses between them, until a round wins or the time is up.
  *
- * There is no queue, because queues in several stores deadlock: each contender could be at the head in another store,
- * and none in a majority. After a round without a majority, the request releases its seats and pauses.
+ * There is no queue, because queues in several stores deadlock: each contender could be at the head of the queue in one
+ * store, and no contender at the head in a majority. After a round without a majority, the request releases its seats
+ * and pauses.
  *
  * The obstacle decides what ends a pause:
  *
- * - _Held_: one process has seats in a majority of the stores. The pause ends when the change streams have reported the
- *   releases that free a majority of the stores, or when a stream may have missed an event. The pause also has a bound,
- *   which grows from pause to pause.
- * - _The gate is busy_: a process that came earlier has a seat there. When it releases the seat, all waiters hear of
- *   the release and ask the gate again, and one of them gets the seat. The earlier process may have died. So, if no
- *   release is heard within the bound of the pause, the next round has no gate.
- * - _Any other obstacle_, mostly a split vote (contenders have taken seats from each other): only time ends the pause.
- *   Its length is random. The upper bound of the length doubles with each such pause, up to `pollMs.max`, and halves
- *   with each pause of the kind _Held_. If contenders that release their seats woke each other, they would collide
- *   again and again.
+ * - _Held_: one process has seats in a majority of the stores. The pause ends when the reported releases leave a
+ *   majority of the stores free, or when a change stream may have missed an event. The pause also has a bound, which
+ *   grows from pause to pause.
+ * - _The gate is busy_: an earlier contender has the seat at the gate. When that seat is released, all waiting requests
+ *   ask the gate again, and one of them gets the seat. The process of the earlier contender may have died. So, if no
+ *   release is reported within the bound of the pause, the next round has no gate.
+ * - _Any other obstacle_, mostly a split vote: only time ends the pause, and its length is random. Otherwise,
+ *   contenders that release their seats would wake each other, and collide again and again. The longest length doubles
+ *   with each such pause, up to `pollMs.max`, and halves with each pause of the kind _Held_.
  */
 export class QuorumAcquisition {
   readonly #quorum: Quorum;
@@ -50,7 +50,8 @@ export class QuorumAcquisition {
   readonly #limits: CallLimits;
   readonly #rounds: QuorumRounds;
   /**
-   * The busy stores whose releases end the present pause, each with its holders; `undefined`: only time ends the pause.
+   * The busy stores whose releases end the present pause, each with its holders. `undefined` if there is no pause, or
+   * if only time ends it.
    */
   #awaited: ReadonlyMap<Store, readonly LeaseInfo[]> | undefined;
   /**
@@ -77,7 +78,7 @@ export class QuorumAcquisition {
   /** If the promise rejects, the seats of the request are released, at once or in the background. */
   async run(): Promise<QuorumHold> {
     const { clock, closing } = this.#quorum;
-    // The scope does not bound a single try: `#lastRoundMs` bounds its rounds.
+    // A single try has no time limit here: `#lastRoundMs` bounds its rounds.
     const scope = new Scope(this.#request.name, clock, closing, this.#limits, Infinity);
     scope.throwIfOver();
     const failed = new Promise<Failed>((resolve) => {
@@ -93,7 +94,7 @@ export class QuorumAcquisition {
     });
     try {
       const ending = await Promise.race([this.#runRounds(), failed]);
-      // The error is made here, so that its stack leads to the caller.
+      // The error is created in this function, which the caller awaits, so that its stack leads to the caller.
       if ('errorOf' in ending) throw withCallerFrames(ending.errorOf);
       return ending;
     } finally {
@@ -126,8 +127,8 @@ export class QuorumAcquisition {
   }
 
   /**
-   * Whether another round may follow. A request that waits goes on until its time is up. A single try goes on, within
-   * its bounds, while no process has the lock and a majority of the stores answers in time.
+   * Whether another round may follow. A request with a timeout goes on until its time is up. A single try goes on only
+   * while no process holds the lock and a majority of the stores answers in time.
    */
   async #mayGoOn(): Promise<boolean> {
     if (this.#limits.timeoutMs > 0) return true;
@@ -139,16 +140,13 @@ export class QuorumAcquisition {
     return this.#roundCount < MAX_ROUNDS_OF_A_TRY && clock.nowMs() < this.#lastRoundMs;
   }
 
-  /**
-   * After this time, a single try plans no further round. `Infinity` for a request that waits: its timeout ends the
-   * rounds.
-   */
+  /** A single try begins no round after this time. `Infinity` for a request with a timeout, which ends the rounds. */
   get #lastRoundMs(): number {
     const { timeoutMs, startedMs } = this.#limits;
     return timeoutMs > 0 ? Infinity : startedMs + this.#quorum.settings.storeTimeoutMs;
   }
 
-  /** Why the request is over; `undefined` while it goes on. */
+  /** A method, because TypeScript would assume that a field which was `undefined` before an `await` is so after it. */
   #whyOver(): Failed | undefined {
     return this.#over;
   }
@@ -160,7 +158,7 @@ export class QuorumAcquisition {
     this.#fail(this.#over);
   }
 
-  /** Whether the stores that have not failed for good are fewer than a majority, so that waiting is useless. */
+  /** Waiting is useless when so many stores have failed for good that no majority is left. */
   get #isHopeless(): boolean {
     const { majority, stores } = this.#quorum;
     const { failures } = this.#rounds.obstacles;
@@ -169,8 +167,8 @@ export class QuorumAcquisition {
   }
 
   /**
-   * Reports an event if the request has timed out, and returns a function that makes the error. The facts for the error
-   * are read now, because they change when the rounds end.
+   * Reports a timeout as an event, and returns a function that makes the error. The facts for the error are read now,
+   * because they change when the rounds end.
    */
   #reportFailure(): () => LeaseholdError {
     const { clock, majority, stores, report } = this.#quorum;
@@ -182,7 +180,8 @@ export class QuorumAcquisition {
     }
     const waitedMs = clock.nowMs() - this.#limits.startedMs;
     if (this.#limits.timeoutMs > 0) {
-      // The attempt in each store has an id of its own, so the one id of the event is a new one.
+      // The request has one attempt per store, each with an id of its own. None of them stands for the request, so the
+      // event gets a new id.
       report('timeout', { lockName: name, kind, id: newAttemptId(clock), waitedMs });
     }
     const silent = failures.length > 0 && {
@@ -200,7 +199,7 @@ export class QuorumAcquisition {
   async #pause(): Promise<void> {
     const { clock, settings } = this.#quorum;
     const { min, max } = settings.pollMs;
-    // A single try pauses so briefly that opening a stream would be too expensive.
+    // The pauses of a single try are too short to be worth a change stream.
     if (this.#limits.timeoutMs > 0) this.#watch();
     const backoff = new Backoff(min, max);
     let pauseMs: number;
@@ -219,15 +218,15 @@ export class QuorumAcquisition {
     const leftMs = Math.max(0, this.#lastRoundMs - clock.nowMs());
     const wasEnded = await this.#sleep(Math.min(pauseMs, leftMs));
     this.#awaited = undefined;
-    // The lock was busy at the gate, and the pause passed without news of a release. The other stores may be free, so
-    // the next round asks all of them.
+    // No release at the gate was reported during the pause. The other stores may be free, so the next round asks all
+    // stores at once.
     if (isGateBusy && !wasEnded) this.#hasGate = false;
   }
 
   /**
-   * Delays a request that may wait for a contended lock, and lets it begin at the gate. Without the delay, a process
-   * that has just released would always ask before the waiters have heard of the release. The delay is at most a
-   * quarter of the request's timeout.
+   * If the lock is contended, delays a request with a timeout, by at most a quarter of the timeout, and lets it begin
+   * at the gate. Without the delay, a process that has just released the lock would always ask before the waiting
+   * requests hear of the release.
    */
   async #letOthersPass(): Promise<void> {
     const { clock, contended, settings } = this.#quorum;
@@ -239,7 +238,7 @@ export class QuorumAcquisition {
     await this.#sleep(Math.min(timeoutMs / 4, Math.min(max, min + roundMs) * (0.5 + clock.chance.number())));
   }
 
-  /** Resolves with true if the pause was ended before its time. */
+  /** Resolves with whether `#endPause` has ended the sleep early. */
   async #sleep(ms: number): Promise<boolean> {
     const { clock } = this.#quorum;
     const wasEnded = await new Promise<boolean>((resolve) => {
@@ -266,7 +265,7 @@ export class QuorumAcquisition {
     );
   }
 
-  /** Whether one process has a seat in a majority of the stores: no round can win until some of them are free. */
+  /** While one process has seats in a majority of the stores, no round can win. */
   #isHeldByOneProcess(): boolean {
     const counts = new Map<string, number>();
     for (const holders of this.#rounds.obstacles.busyStores.values()) {
@@ -277,7 +276,7 @@ export class QuorumAcquisition {
     return Math.max(0, ...counts.values()) >= this.#quorum.majority;
   }
 
-  /** If the gate was busy: whether the gate is free now. Otherwise: whether a majority of the stores is free now. */
+  /** After a busy gate: whether the gate is free now. Otherwise: whether a majority of the stores is free now. */
   #mayBeFree(): boolean {
     const { majority, health, stores } = this.#quorum;
     if (this.#rounds.obstacles.isGateBusy) return [...(this.#awaited?.keys() ?? [])].every(this.#isFree);
@@ -285,8 +284,8 @@ export class QuorumAcquisition {
   }
 
   /**
-   * Whether the lock is free in this store: it was not busy there, or the store named leases and all of them are
-   * released.
+   * A store is free if the lock was not busy there, or if all leases that the store named are released. A busy store
+   * that named no lease does not count as free.
    */
   readonly #isFree = (store: Store): boolean => {
     const holders = this.#awaited?.get(store);
@@ -303,7 +302,7 @@ export class QuorumAcquisition {
   }
 }
 
-/** One lease of each process: the error names a process once, though its leases are in several stores. */
+/** The error names each process once, although a process may have leases in several stores. */
 function onePerProcess(holders: readonly LeaseInfo[]): readonly LeaseInfo[] {
   const byProcess = new Map(holders.map((holder) => [holder.process, holder]));
   return [...byProcess.values()];

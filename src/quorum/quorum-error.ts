@@ -4,15 +4,16 @@ import { describeFailures } from './store-failure.js';
 import type { StoreFailure } from './store-failure.js';
 
 /**
- * Fewer than a majority of the stores did what was asked in time. The others did not answer, refused, or had no seat of
- * the hold any more; or a majority granted so late that less than `minValidityMs` of the lease was left. The message
- * says for each failed store why it failed, and whether it has ever answered this provider.
+ * Fewer than a majority of the stores did in time what was asked: each of the other stores did not answer, refused, or
+ * had no seat of the hold any more. Or a majority granted the lock so late that less than `minValidityMs` of the lease
+ * was left. For each failed store, the message says why it failed, and whether it has ever answered this provider.
  *
- * After a failed acquire nothing is held. Seats that may be left are released in the background; each of them lasts at
- * most one lease. After a failed `confirm()`, `upgrade()` or `downgrade()` the hold stays, as long as seats in a
- * majority of the stores can be relied on.
+ * After a failed acquire, the caller holds nothing. Seats that were granted all the same are released in the
+ * background; each of them lasts at most one lease. After a failed `confirm()`, `upgrade()` or `downgrade()` the hold
+ * stays, as long as seats in a majority of the stores can be relied on.
  *
- * A lock that another process holds is no `QuorumError`: it is an `AcquireTimeoutError`, or `null` from a `try…`.
+ * If another process holds the lock, there is no `QuorumError`: the call throws an `AcquireTimeoutError`, or a `try…`
+ * returns `null`.
  */
 export class QuorumError extends LeaseholdError {
   /** @internal */
@@ -25,8 +26,8 @@ export class QuorumError extends LeaseholdError {
   readonly stores: number;
 
   /**
-   * One error for each store that is known to have failed; before them, one error if a majority granted too late. The
-   * `errors` of the `cause` are the same.
+   * One error for each store that is known to have failed. If a majority granted too late, an error about that comes
+   * first. `cause.errors` is the same list.
    */
   readonly failures: readonly unknown[];
 

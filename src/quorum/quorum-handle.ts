@@ -4,7 +4,6 @@ import { QuorumModeChanges } from './quorum-mode-changes.js';
 import { quorumOwner } from './quorum-owner.js';
 import type { Quorum } from './quorum.js';
 
-/** The handle of a hold whose mode can change. */
 export class QuorumReaderWriterHandle extends ModeChangingHandle<QuorumHold> {
   constructor(hold: QuorumHold, quorum: Quorum) {
     super(hold, quorumOwner, new QuorumModeChanges(quorum, hold));

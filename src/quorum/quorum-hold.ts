@@ -18,27 +18,31 @@ import type { StoreSeat, Store, SeatRequest } from './store.js';
 export interface HoldIdentity {
   /** The attempt id of the lease in the store that granted the token. */
   readonly id: string;
-  /** Higher than the token of every earlier hold that excludes this hold: see {@link QuorumHold}. */
+  /** Higher than the token of every earlier hold that excludes this hold; {@link QuorumHold} has the proof. */
   readonly token: number;
 }
 
 /**
- * One hold: a seat in each of more than half of all stores. The stores that have a seat of the hold are its members.
+ * One hold of a quorum: a seat in each of more than half of all stores. The members of the hold are the stores in which
+ * it has a seat.
  *
  * - `held`: a majority of all stores has a seat that can be relied on. A store whose seat is lost is no member any
- *   more. That store is asked for another seat every third of a lease.
- * - `lost`: fewer than a majority of the stores are members. The deadlines of the seats show that without any reply.
+ *   more. Every third of a lease, that store is asked for another seat.
+ * - `lost`: fewer than a majority of the stores are members. The deadlines of the seats show this without any reply.
  *   Final.
- * - `released`: the owner has released the hold. Final. A seat that is granted after the hold was lost or released is
- *   released.
+ * - `released`: the owner has released the hold. Final.
+ *
+ * A seat that is granted after the end of the hold is released.
  *
  * **The token** is the highest of the tokens that the deciding majority granted. Before the hold begins, the fence of a
- * majority is raised to this token, in each store while its seat is held. So tokens strictly rise from hold to hold if
- * the holds exclude each other (S3). Proof: let hold A begin before hold B. Some store is in two majorities: in the one
- * where A raised the fence to the token of A, and in the one that B could rely on when B began. In this store, A had
- * the seat when A raised the fence, and B had the seat when B began, which was later. So B was granted this seat after
- * A had raised the fence. The token of this grant is above the fence, and the token of B is at least the token of this
- * grant. The fence of a seat that joins later is raised before it joins, so the proof also holds for these members.
+ * majority is raised to this token, in each store while the hold has its seat there. So tokens strictly rise from hold
+ * to hold if the holds exclude each other (S3).
+ *
+ * Proof: let hold A begin before hold B. A raised the fence in a majority of the stores, and B had seats in a majority
+ * when B began. Some store is in both majorities. In this store, A had the seat when A raised the fence, and B had the
+ * seat later, when B began. So the store granted the seat to B after A had raised the fence, with a token above the
+ * fence. The token of B is at least the token of this grant, so it is above the token of A. The fence of a seat that
+ * joins later is raised before the seat joins, so the proof also holds with later members.
  */
 export class QuorumHold implements Held {
   readonly name: string;
@@ -51,13 +55,13 @@ export class QuorumHold implements Held {
   readonly #onEnded = new Set<() => void>();
   #token: number;
   #mode: Mode;
-  /** The mode that the last `modeChanged` reported. */
+  /** The mode that `modeChanged` reported last. During a downgrade, `#mode` is already the weaker one. */
   #reportedMode: Mode;
   #isChanging = false;
   #ended: LossCause | undefined;
   #revocation: Revocation | undefined;
   #wasAskedToRelease = false;
-  // Weak, so that a handle that nothing refers to any more can be collected and its hold released.
+  // Weak, so that a handle without references can be garbage-collected. Its hold is then released.
   #observer: WeakRef<HoldObserver> | undefined;
   #strongObserver: HoldObserver | undefined;
 
@@ -101,7 +105,7 @@ export class QuorumHold implements Held {
   }
 
   checkRemainingMs(): number {
-    // This call ends a seat that is past its deadline, which may end this hold, so `#ended` is read after the call.
+    // `#ended` is read last: reading the seats ends each seat that is past its deadline, and this may end the hold.
     const remainingMs = majorityRemainingMs(this.seats, this.#quorum.majority);
     return this.#ended === undefined ? remainingMs : 0;
   }
@@ -164,7 +168,7 @@ export class QuorumHold implements Held {
     return () => this.#onEnded.delete(callback);
   }
 
-  /** Asks every member to confirm its seat. The hold is confirmed if a majority of all stores confirms. */
+  /** Asks for a confirmation of each seat. The hold is confirmed if a majority of all stores confirms. */
   async confirm(): Promise<Confirmation> {
     const { majority, stores } = this.#quorum;
     const calls = callSeats(this.seats, (seat) => seat.confirm());
@@ -193,7 +197,7 @@ export class QuorumHold implements Held {
     return why === undefined;
   }
 
-  /** Releases the hold, because its handle was collected. */
+  /** Called when the handle was garbage-collected: releases the hold. */
   abandon(): void {
     if (this.checkEnd() !== undefined) return;
     const { heldMs } = this;
@@ -206,8 +210,8 @@ export class QuorumHold implements Held {
   // ---- members
 
   /**
-   * The request for a seat that may join; `undefined` while no seat may join. If the hold is past its deadline, this
-   * call ends the hold.
+   * The request for a seat that may join the hold; `undefined` while no seat may join. If the hold is past its
+   * deadline, this call ends the hold.
    */
   checkJoinRequest(): SeatRequest | undefined {
     const mayJoin = this.checkEnd() === undefined && !this.#isChanging;
@@ -218,16 +222,14 @@ export class QuorumHold implements Held {
     return this.#members.has(store);
   }
 
-  /**
-   * Called for a store that has been asked for a seat. When the seat is granted, it joins the hold; if the seat may not
-   * join, it is released.
-   */
+  /** `inFlight` is a try that was sent to the store. If the try is granted, its seat joins the hold or is released. */
   expect(store: Store, inFlight: Promise<StoreSeat>): void {
     this.#missing.expect(store, inFlight);
   }
 
   /**
-   * Makes the store a member. The caller has checked the mode of the seat, and that its fence is at least at the token.
+   * The caller has checked that the seat has the mode of the hold, and that its fence is at least at the token of the
+   * hold.
    */
   add(store: Store, seat: StoreSeat): void {
     this.#members.add([[store, seat]]);
@@ -243,8 +245,8 @@ export class QuorumHold implements Held {
   // ---- changes of mode
 
   /**
-   * While the mode is changing, no seat joins, because a new seat would have another mode. The stores that have no seat
-   * are asked again when the change is over.
+   * During a change of mode no seat joins, because a new seat could have the old mode. After the change, the stores
+   * without a seat are asked at once.
    */
   setChanging(isChanging: boolean): void {
     this.#isChanging = isChanging;
@@ -256,7 +258,7 @@ export class QuorumHold implements Held {
     this.#mode = mode;
   }
 
-  /** Takes over the result of a change. Only the given seats stay: every other seat is released. */
+  /** Ends a change of mode. The seats that are not given are released. */
   setMode(mode: Mode, token: number, seats: readonly StoreSeat[] = this.seats): void {
     const previousMode = this.#reportedMode;
     this.#mode = mode;
@@ -284,7 +286,7 @@ export class QuorumHold implements Held {
     const observer = this.#strongObserver ?? this.#observer?.deref();
     const { heldMs } = this;
     this.#end(why);
-    // The code that works under the lock hears of the loss before all other listeners.
+    // The handle is told before all other listeners, so that the code under the lock learns of the loss first.
     observer?.lost(why);
     this.#callEndListeners();
     this.#quorum.report('lost', { ...this.event, heldMs, why: why === 'released' ? 'evicted' : why });

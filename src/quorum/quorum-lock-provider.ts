@@ -1,5 +1,5 @@
-// Folder `quorum`: one lock is held in more than half of several independent deployments. This folder asks the
-// deployments in rounds, makes a hold of a majority of their seats, and says how the hold ends.
+// Folder `quorum`: one lock is held in more than half of several independent deployments. The code asks the deployments
+// in rounds, makes a hold of the seats in a majority of them, and ends the hold.
 
 import { setMaxListeners } from 'node:events';
 import type { EventEmitter } from 'eventemitter3';
@@ -65,7 +65,7 @@ const WARNINGS: FailureWarnings<QuorumLockProviderEvents> = {
 /**
  * Makes mutexes and reader-writer locks that are held in more than half of several independent MongoDB deployments.
  * Such a lock survives the loss of a whole deployment. One replica set and a `LockProvider` are usually the better
- * answer: a replica set survives the loss of members, has a fair queue, and costs much less.
+ * choice: a replica set survives the loss of members, has a fair queue, and costs much less.
  *
  * Guaranteed: two conflicting holds never both have a majority, as long as the clocks of each deployment and of the
  * processes do not drift apart by more than `clockAllowanceMs`. Beyond that, only the `fencingToken` protects.
@@ -75,11 +75,12 @@ const WARNINGS: FailureWarnings<QuorumLockProviderEvents> = {
  * Required: all processes name the same deployments, best in the same order. A deployment that has lost its data must
  * not be used again before the longest lease has passed.
  *
- * @example await using locks = new QuorumLockProvider([east.db('app'), west.db('app'), north.db('app')]); await using
- *   lock = await locks.createMutex('invoice:42').acquire({ timeoutMs: 5_000 });
+ * @example
+ *   await using locks = new QuorumLockProvider([east.db('app'), west.db('app'), north.db('app')]);
+ *   await using lock = await locks.createMutex('invoice:42').acquire({ timeoutMs: 5_000 });
  */
 export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents> implements AsyncDisposable {
-  /** `host:pid:random`. Every lease in every store has it. */
+  /** `host:pid:random`. Each lease of this provider, in every store, has this id. */
   readonly processId: string;
   readonly #quorum: Quorum;
   readonly #requester: QuorumRequester;
@@ -190,7 +191,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
     return terms;
   }
 
-  /** Forwards only the events about a store itself. A hold reports its own events, once for all stores. */
+  /** Forwards only the events about the store itself. A hold reports its own events, once for all stores. */
   #reportOf(store: number): Report {
     return (event, ...[payload]) => {
       if (event !== 'wakeups' && event !== 'storeError' && event !== 'indexError') return;

@@ -1,15 +1,13 @@
 import type { Revocation } from '../protocol/operation.js';
 import type { StoreSeat, Store } from './store.js';
 
-/** The owner of a `QuorumMembers`: the object that is told what happens to the seats. */
 export interface MembersOwner {
-  /** This seat was lost, so its store is no member any more. */
+  /** The seat was lost, and its store is no member any more. */
   seatLost(seat: StoreSeat): void;
-  /** The holder of a seat is asked to release it. */
   releaseRequested(revocation: Revocation | undefined): void;
 }
 
-/** The members of one hold: the stores that have a seat of it. */
+/** The members of one hold: the stores in which the hold has a seat. */
 export class QuorumMembers {
   readonly #owner: MembersOwner;
   readonly #seats = new Map<Store, StoreSeat>();
@@ -31,8 +29,8 @@ export class QuorumMembers {
   }
 
   /**
-   * First makes the stores of all these seats members, and then watches the seats. So the owner, which is told at once
-   * of a seat that has already ended, counts all members.
+   * All seats are added before the first one is watched: the owner hears at once of a seat that has already ended, and
+   * then counts the members.
    */
   add(seats: Iterable<readonly [Store, StoreSeat]>): void {
     const added = [...seats];
@@ -40,7 +38,6 @@ export class QuorumMembers {
     for (const [store, seat] of added) this.#watch(store, seat);
   }
 
-  /** Releases every seat that is not in the given list. */
   keepOnly(seats: readonly StoreSeat[]): void {
     for (const [store, seat] of [...this.#seats]) {
       if (seats.includes(seat)) continue;
@@ -56,7 +53,7 @@ export class QuorumMembers {
 
   #watch(store: Store, seat: StoreSeat): void {
     seat.onEnded(() => {
-      // If the map has another seat or none for this store, `keepOnly` has released this seat, so the seat is not lost.
+      // If the map does not have this seat any more, `keepOnly` has released the seat, so it is not lost.
       if (this.#seats.get(store) !== seat) return;
       this.#seats.delete(store);
       this.#owner.seatLost(seat);

@@ -11,9 +11,9 @@ import type { Quorum, SeatCall } from './quorum.js';
 import type { StoreFailure } from './store-failure.js';
 
 /**
- * The mode of one hold of a reader-writer lock, and its changes, one at a time. A change is complete when a majority of
- * all stores has made it and has raised its fence to the new token. In memory, the mode changes at the end of an
- * upgrade, and at the beginning of a downgrade, before any store is asked.
+ * Changes the mode of one hold of a reader-writer lock, one change at a time. A change is complete when a majority of
+ * all stores has made it and has raised its fence to the new token. The hold shows a stronger mode only after a
+ * complete upgrade. It shows a weaker mode before any store is asked to downgrade.
  */
 export class QuorumModeChanges {
   readonly #quorum: Quorum;
@@ -31,9 +31,8 @@ export class QuorumModeChanges {
   }
 
   /**
-   * Asks all members at once. When a majority has upgraded and raised its fences, the other seats are released, and
-   * their stores are asked for a write seat. If the upgrade fails in any way, the seats that were upgraded go back to
-   * upgradeable.
+   * Upgrades all seats at once. When a majority has upgraded and raised its fences, every other seat is released, and
+   * its store is asked for a write seat. If the upgrade fails in any way, each upgraded seat is downgraded again.
    */
   async upgrade(wait: ParsedWait): Promise<void> {
     wait.signal?.throwIfAborted();
@@ -55,7 +54,7 @@ export class QuorumModeChanges {
     const { majority } = this.#quorum;
     const calls = callSeats(this.#hold.seats, (seat) => seat.upgrade({ timeoutMs, signal: decided.signal }));
     const { seats: upgraded, failures } = await awaitQuorum(calls, majority);
-    // Aborts the upgrades that still wait.
+    // Aborts the upgrades of the other seats, which still wait.
     decided.abort();
     try {
       if (upgraded.length < majority) throw this.#upgradeError(failures, wait);
@@ -109,7 +108,6 @@ export class QuorumModeChanges {
     this.#throwIfOver();
   }
 
-  /** While the mode is changing, no seat joins the hold. */
   async #change(name: 'an upgrade' | 'a downgrade', change: () => Promise<void>): Promise<void> {
     await this.#guard.run(name, async () => {
       this.#hold.setChanging(true);
@@ -131,7 +129,7 @@ export class QuorumModeChanges {
   }
 }
 
-/** Downgrades a seat whose upgrade has succeeded, or succeeds late. */
+/** Downgrades a seat if its upgrade has succeeded or succeeds late. */
 async function backToUpgradeable({ seat, done }: SeatCall): Promise<void> {
   try {
     await done;

@@ -49,10 +49,6 @@ const QUORUM_OPTIONS: KeysOf<QuorumLockProviderOptions> = { ...PROVIDER_OPTIONS,
 
 export interface ParsedQuorumOptions {
   readonly settings: Settings;
-  /**
-   * The least time of a lease that must be left. Throws a `RangeError` if no lease of these terms can have so much time
-   * left.
-   */
   readonly minValidityMs: (terms: LeaseTerms) => number;
 }
 

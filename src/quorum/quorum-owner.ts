@@ -6,7 +6,6 @@ const forgottenHandles = new CollectedHandles<QuorumHold>((hold) => {
   hold.abandon();
 });
 
-/** The operations by which the handle of a quorum hold uses its hold. */
 export const quorumOwner: HandleHolds<QuorumHold> = {
   databaseName: undefined,
   confirm: (hold) => hold.confirm(),

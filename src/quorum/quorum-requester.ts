@@ -13,12 +13,11 @@ import type { Quorum } from './quorum.js';
 import type { StoreFailure } from './store-failure.js';
 import type { Store, SeatRequest } from './store.js';
 
-/** One lock in one mode: the seat request without `why`, and how to make the handle of a hold. */
+/** One lock in one mode, and how to make the handle of a hold. */
 export interface QuorumTarget<H extends LockHandle> extends Omit<SeatRequest, 'why'> {
   makeHandle(hold: QuorumHold, quorum: Quorum): H;
 }
 
-/** Checks options, acquires and inspects for all locks of one provider. */
 export class QuorumRequester {
   readonly #quorum: Quorum;
 

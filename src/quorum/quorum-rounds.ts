@@ -20,27 +20,30 @@ const MOVES: Moves<State> = {
 };
 
 /**
- * The rounds of one request. A round without a gate (see below) asks all stores at once. It is won as soon as a
- * majority has granted a seat and raised its fence. It has failed when a majority is impossible, or when the time for
- * silent stores is over. A failed round releases every seat that it has. If one of its tries is still in flight, the
- * store of that try is not asked again. If the try is granted before the next round begins, its seat is released.
- * Otherwise the try counts in the next round.
+ * The rounds of one request. A round without a gate asks all stores at once. The round is won as soon as a majority has
+ * granted a seat and raised its fence. The round has failed when a majority is impossible, or when the time for silent
+ * stores is over. A failed round releases every seat that it has. If a try of a failed round is still in flight, its
+ * store is not asked again. The seat of such a try is released if it is granted before the next round begins. Otherwise
+ * the try counts in the next round.
  *
  * **Gate.** A round may have a gate: the first store that may grant is asked first and alone. The other stores are
  * asked only if the lock is not busy at the gate; otherwise the round has failed. If several contenders begin together,
- * one passes, and each of the others costs only one write. Without a gate, each contender would take some seats from
- * the others. But a gate costs one more round trip. And if a process has died, or does not know of its seat at the
- * gate, this seat keeps everyone out until its lease expires. So a round has a gate, with three exceptions: the first
- * round, unless the request waits for a contended lock (`ContendedLocks`); the round after a pause without news of a
- * release at the gate; and a round in which no store may grant (`StoreHealth.mayGrant`).
+ * one passes, and each of the others costs only one write. Without a gate, the contenders would take seats from each
+ * other. But a gate costs one more round trip. And a seat at the gate keeps everyone out until its lease expires, if
+ * its process has died or does not know of the seat. So three rounds have no gate:
+ *
+ * - the first round, unless the request waits for a contended lock (`ContendedLocks`);
+ * - the round after a pause in which no release at the gate was reported;
+ * - a round in which no store may grant (`StoreHealth.mayGrant`).
  *
  * **Silent stores.** While a request waits for a silent store, it keeps the seats that other stores have granted. If
- * the lock is busy in some store, these seats may keep everyone out. So the round waits to the end of a silent store's
- * try only while the lock is busy nowhere. Otherwise the silent store gets some extra time, because it may be back. The
- * extra time begins when the other stores have answered, and lasts as long as they took, at least `pollMs.min`.
+ * the lock is busy in some store, these seats may keep everyone out. So the round waits for the end of a silent store's
+ * try only while the lock is busy nowhere. Otherwise the silent store gets some extra time, because it may answer
+ * again. The extra time begins when the other stores have answered, and lasts as long as they took, at least
+ * `pollMs.min`.
  *
  * **Token.** As soon as a majority has granted a seat, the fence of each of these seats is raised to the highest of
- * their tokens. The fence of each seat that is granted later is raised, too, so that the seat can replace the seat of a
+ * their tokens. The fence of a seat that is granted later is raised, too, so that this seat can replace the seat of a
  * store that falls silent. The hold has the token T if a majority of the stores has its fence at T or above and none of
  * these stores granted a token above T. A seat whose fence cannot be raised does not count as granted.
  *
@@ -104,8 +107,8 @@ export class QuorumRounds {
   }
 
   /**
-   * Resolves when a majority of the stores has said whether the lock is taken, or when no awaited try is in flight. A
-   * round may end before that. Each try of a store settles within `storeTimeoutMs`.
+   * Resolves when a majority of the stores has said whether the lock is taken, or when no awaited try is in flight: at
+   * most `storeTimeoutMs` after the tries were sent. The round may have ended before.
    */
   async answeredByMajority(): Promise<void> {
     await this.#until(() => {
@@ -121,7 +124,7 @@ export class QuorumRounds {
     return this.#ending.signal.aborted;
   }
 
-  /** Waits until the condition holds, or the request is over. */
+  /** Also ends when the request is over. */
   async #until(isSo: () => boolean): Promise<void> {
     while (!this.#isOver() && !isSo()) {
       await new Promise<void>((resolve) => {
@@ -134,7 +137,7 @@ export class QuorumRounds {
     return obstaclesOf(this.#stores, this.#quorum.health, this.#isGateBusy);
   }
 
-  /** Set if a majority granted a seat in the last round, but too late. */
+  /** The error of the last round if a majority granted a seat, but too late. */
   get slowness(): Error | undefined {
     return this.#slowness;
   }
@@ -163,7 +166,7 @@ export class QuorumRounds {
   #answered(asked: AskedStore, answer: StoreAnswer): void {
     asked.inFlight = undefined;
     asked.lastAnswer = answer;
-    // After a win, the hold takes or releases a late seat. After a failed round, a late "busy" still names the holders.
+    // After a win, the hold adds or releases a late seat. After a failed round, a late `busy` still names the holders.
     if (this.#state.is('open') || (this.#state.is('closed') && answer.type === 'busy')) asked.answer = answer;
     else if (this.#state.is('closed') && answer.type === 'granted') void answer.seat.release();
     this.#raiseFences();
@@ -204,7 +207,7 @@ export class QuorumRounds {
     const pending = this.#stores.filter(({ answer }) => answer === undefined);
     if (winOf(this.#stores, majority) !== undefined) return true;
     if (granted + pending.length < majority) return true;
-    // A majority has granted, but not all fences of these seats are raised yet: the round goes on until they are.
+    // A majority has granted a seat, but has not raised all fences yet.
     if (granted >= majority) return false;
     const isContended = this.#stores.some(({ answer }) => answer?.type === 'busy');
     return isContended && !pending.some(({ isAwaited }) => isAwaited) && this.#hasGivenGrace();
@@ -228,7 +231,7 @@ export class QuorumRounds {
     this.#isGraceOver = false;
   }
 
-  /** Makes a hold if a majority has granted a seat and raised its fence, and if enough time of the leases is left. */
+  /** Returns `undefined` if the round is not won, or if less than `minValidityMs` of the leases is left. */
   #makeHold(): QuorumHold | undefined {
     const win = winOf(this.#stores, this.#quorum.majority);
     if (win === undefined || this.#isOver()) return undefined;
@@ -245,10 +248,7 @@ export class QuorumRounds {
     return this.#holdOf(win, new Set(win.seats));
   }
 
-  /**
-   * Makes the hold. Another seat, which is not in `counted` or is granted later, joins the hold when its fence is
-   * raised.
-   */
+  /** A seat that is not in `counted`, or is granted later, joins the hold when its fence is raised. */
   #holdOf(identity: HoldIdentity, counted: ReadonlySet<StoreSeat>): QuorumHold {
     const members = new Map([...grantedSeats(this.#stores)].filter(([, seat]) => counted.has(seat)));
     const hold = new QuorumHold(this.#quorum, this.#request, identity, members);

@@ -1,10 +1,10 @@
 import type { LeaseInfo, LockSnapshot } from '../protocol/replies/snapshot.js';
 
 /**
- * Combines the snapshots of several stores. For each process, the result shows n leases: n is the highest number for
- * which a majority of the stores has at least n leases of this process. A store that has not answered counts as one of
- * these stores. A process that cannot have a majority holds nothing and is not shown: it is a contender, or its seats
- * are leftovers. The result is `null` if a majority of all stores has answered that it does not store the lock.
+ * Combines the snapshots of several stores. The result shows n leases of a process if a majority of the stores has n
+ * leases of this process, and no majority has more. A store that has not answered counts as a store that has them. A
+ * process without a majority holds nothing and is not shown: it is a contender, or its leases are left over. The result
+ * is `null` if a majority of all stores has answered that it does not store the lock.
  */
 export function commonSnapshot(
   snapshots: readonly (LockSnapshot | null)[],
@@ -25,8 +25,8 @@ export function commonSnapshot(
 }
 
 /**
- * Returns n leases: n is the highest number for which at least `stores` stores have n leases or more. The leases are
- * taken from one store that has as many; if there are several, from the one with the highest token.
+ * Returns n leases: n is the highest number for which `stores` stores have n leases or more. All of them are from one
+ * such store, the one with the highest token.
  */
 function heldByAtLeast(stores: number, perStore: readonly (readonly LeaseInfo[])[]): readonly LeaseInfo[] {
   const counts = perStore.map(({ length }) => length).sort((a, b) => b - a);

@@ -6,10 +6,10 @@ import type { StoreHealth } from './store-health.js';
 import type { StoreFailure } from './store-failure.js';
 import type { StoreSeat, Store } from './store.js';
 
-/** The stores of one provider, and the other parts that its locks share. */
+/** The stores of one provider, and the other parts that all locks of the provider share. */
 export interface Quorum {
   readonly stores: readonly Store[];
-  /** The smallest number of stores that is more than half of `stores`. */
+  /** More than half of the number of stores. */
   readonly majority: number;
   readonly settings: Settings;
   readonly clock: Clock;
@@ -26,7 +26,7 @@ export interface Quorum {
   minValidityMs(terms: LeaseTerms): number;
 }
 
-/** A call to one seat; `done` resolves if the call succeeds. */
+/** A call to one seat. `done` resolves if the call succeeds, and rejects otherwise. */
 export interface SeatCall {
   readonly seat: StoreSeat;
   readonly done: Promise<unknown>;
@@ -72,7 +72,7 @@ export function awaitQuorum(calls: readonly SeatCall[], needed: number): Promise
   });
 }
 
-/** Raises the fence of each seat to the token, unless the seat's own token is at least as high. */
+/** A seat whose own token is at least `token` needs no call: the fence of its store is high enough. */
 export const raiseFences = (
   seats: readonly StoreSeat[],
   token: number,

@@ -1,4 +1,4 @@
-// Combines the answers of all stores to one request: into a win, or into the obstacles to a win.
+// Decides by the answers of all stores whether a round is won, and finds the obstacles otherwise.
 
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
 import type { HoldIdentity } from './quorum-hold.js';
@@ -7,16 +7,16 @@ import type { StoreFailure } from './store-failure.js';
 import type { StoreHealth } from './store-health.js';
 import type { StoreSeat, Store } from './store.js';
 
-/** The seats that make a hold. */
+/** The token, the id and the seats of the hold that a won round makes. */
 export interface Win extends HoldIdentity {
   readonly seats: readonly StoreSeat[];
 }
 
-/** The reasons why the last round has not won. */
+/** Why the last round has not won. */
 export interface Obstacles {
   /** The stores where the lock was busy in the last round, each with its holders. */
   readonly busyStores: ReadonlyMap<Store, readonly LeaseInfo[]>;
-  /** The holders that the latest answer of each store shows; that answer may be from an earlier round. */
+  /** The holders that the latest answer of each store shows. That answer may be from an earlier round. */
   readonly holders: readonly LeaseInfo[];
   /** The stores that have failed, or were asked and have never answered this request. */
   readonly failures: readonly StoreFailure[];
@@ -24,7 +24,6 @@ export interface Obstacles {
   readonly isGateBusy: boolean;
 }
 
-/** The seats that this round has. */
 export function grantedSeats(stores: readonly AskedStore[]): ReadonlyMap<Store, StoreSeat> {
   const granted = new Map<Store, StoreSeat>();
   for (const { store, answer } of stores) {
@@ -34,8 +33,8 @@ export function grantedSeats(stores: readonly AskedStore[]): ReadonlyMap<Store, 
 }
 
 /**
- * The id and the token of the hold, and the seats whose fence is at least at the token; `undefined` while these seats
- * are no majority.
+ * A round is won if there is a granted token T such that a majority of the stores has raised its fence to T or above,
+ * and none of these stores granted a token above T.
  */
 export function winOf(stores: readonly AskedStore[], majority: number): Win | undefined {
   const granted = stores.flatMap(({ answer }) => (answer?.type === 'granted' ? [answer] : []));

@@ -16,7 +16,7 @@ import { unavailable } from '../store/unavailable.js';
 import type { Answer } from '../store/updates/combiner.js';
 import type { StoreSeat } from './store.js';
 
-/** A seat in one deployment: the handle of its lease, by which the fence can also be raised. */
+/** A seat in one deployment: the handle of a lease that can also raise the fence. */
 export class SeatHandle extends ReaderWriterLeaseHandle implements StoreSeat {
   readonly store: number;
   readonly #context: AcquisitionContext;
@@ -73,7 +73,7 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements StoreSeat {
     const { reply } = outcome.value;
     const isMine = reply !== null && fateOf(reply, this.id).type === 'granted';
     if (isMine && reply.fence >= token) return;
-    // Only the lease monitor finds out the true cause of the loss.
+    // The lease is gone. Only the lease monitor finds out the true cause.
     throw new LockLostError(name, 'evicted');
   }
 }

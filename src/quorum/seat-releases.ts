@@ -3,9 +3,8 @@ import { awaitQuorum, callSeats } from './quorum.js';
 import type { StoreSeat } from './store.js';
 
 /**
- * Releases the seats. Resolves when `majority` of them are released, or when that has become impossible. The result is
- * `undefined` if `majority` of them were held until this release. Otherwise the hold had been lost before, and the
- * result is the cause.
+ * Resolves with `undefined` when `majority` seats are released. If too many seats had been lost before for that,
+ * resolves with the cause of the loss.
  */
 export async function releaseByMajority(
   seats: readonly StoreSeat[],
@@ -15,7 +14,6 @@ export async function releaseByMajority(
   return released.seats.length >= majority ? undefined : causeOfLoss(seats);
 }
 
-/** Rejects if the seat had been lost before. */
 async function releaseHeld(seat: StoreSeat): Promise<void> {
   if (!(await seat.release())) throw new Error('the seat had been lost before its release');
 }

@@ -1,14 +1,12 @@
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
 import type { StoreSeat, Store } from './store.js';
 
-/** The store has granted a seat. */
 export interface Granted {
   readonly type: 'granted';
   readonly seat: StoreSeat;
   readonly fence: FenceProgress;
 }
 
-/** The answer of one store to one try. */
 export type StoreAnswer =
   | Granted
   /** The lock is taken in this store. */
@@ -16,7 +14,7 @@ export type StoreAnswer =
   /** The store returned an error, did not answer in time, or did not raise the fence of its seat. */
   | { readonly type: 'failed'; readonly error: unknown };
 
-/** The fence in the store of a granted seat. Both tokens begin as the token of the seat. */
+/** The fence of the store that granted the seat. Both tokens begin as the token of the seat. */
 interface FenceProgress {
   /** The token of the last request to raise the fence. */
   requested: number;
@@ -24,14 +22,13 @@ interface FenceProgress {
   confirmed: number;
 }
 
-/** What one request has sent to one store, and its answers. */
+/** The tries of one request at one store, and the answers of the store. */
 export interface AskedStore {
   readonly store: Store;
   /** The answer in this round; `undefined` until it comes. */
   answer: StoreAnswer | undefined;
   /** The latest answer in any round. */
   lastAnswer: StoreAnswer | undefined;
-  /** The try that is in flight. */
   inFlight: Promise<StoreSeat> | undefined;
   /** Whether the round waits for this store: the try was sent in this round, and the store was not silent before. */
   isAwaited: boolean;

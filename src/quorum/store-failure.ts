@@ -3,7 +3,7 @@ import { LeaseholdError } from '../leasehold-error.js';
 import { shortened } from '../error-text.js';
 import { outcomeOfError } from '../store/outcome.js';
 
-/** One store did not do what was asked, for example did not grant or confirm a seat. */
+/** A store did not do what was asked: for example, it did not grant or confirm a seat. */
 export interface StoreFailure {
   /** The index in the list of stores. */
   readonly store: number;
@@ -23,8 +23,7 @@ export const describeFailures = (failures: readonly StoreFailure[]): string =>
     .join('; ');
 
 /**
- * The message of an error. For a {@link StoreUnavailableError} it is the message of the cause, because the rest of its
- * own message is the same for all stores.
+ * For a {@link StoreUnavailableError}, the message of its cause: the rest of its message is the same for all stores.
  */
 function lastMessage(error: unknown): string {
   const { cause } = error instanceof StoreUnavailableError ? error : { cause: undefined };
@@ -33,9 +32,9 @@ function lastMessage(error: unknown): string {
 }
 
 /**
- * Whether it is useless to ask this store again: the store refused, its client is closed, or the error is another one
- * of this library, for example because the stored document is corrupt. A missing answer is not such a failure. A lost
- * seat is none either: the next round may get a new one.
+ * Whether it is useless to ask this store again. It is useless after a refusal, with a closed client, and after any
+ * other error of this library, such as a corrupt document. After a missing answer or a lost seat, the next round may
+ * succeed.
  */
 export function isForGood({ error }: StoreFailure): boolean {
   if (error instanceof LockLostError) return false;

@@ -7,8 +7,8 @@ import type { StoreSeat, Store, SeatRequest } from './store.js';
  * How the last try at a store ended.
  *
  * - `answering`: the store granted a seat, said that the lock was busy, or failed for a reason of this lock alone.
- * - `refusing`: the store refused, and would refuse for other locks as well. A refusal comes at once and grants
- *   nothing, so every request may ask such a store. But the store cannot be a gate, and it does not count as free.
+ * - `refusing`: the store refused, and would refuse for other locks, too. A refusal comes at once and grants nothing,
+ *   so every request may ask such a store. But the store is never the gate, and does not count as free.
  * - `silent`: the store did not answer, it returned an error that may be over soon (such as no primary), or its driver
  *   refused the command.
  */
@@ -19,11 +19,11 @@ type Condition = 'answering' | 'refusing' | 'silent';
  * (`QuorumRounds`).
  *
  * A try without an answer may have been granted. The release of its seat is then repeated in the background until the
- * store answers or the lease has expired. To keep such releases few, only one request at a time probes a silent store,
- * and the other requests wait for the result of the probe.
+ * store answers or the lease has expired. To keep such releases few, only one request at a time probes a silent store.
+ * The other requests wait for the result of this probe.
  *
- * A try goes on after the end of its request or its hold. Otherwise, if a store takes longer to answer than holds last,
- * no try at that store would ever end. This provider would never learn that the store is silent, or that it is back.
+ * A try goes on after the end of its request or its hold. If requests gave up their tries, and a store answered more
+ * slowly than they last, this provider would never learn whether the store is silent.
  */
 export class StoreHealth {
   readonly #conditions = new Map<Store, Condition>();
@@ -47,13 +47,13 @@ export class StoreHealth {
     return this.#answered.has(store);
   }
 
-  /** Records that the store has answered something other than a try. */
+  /** Called when the store has answered something other than a try. */
   recordAnswer(store: Store): void {
     this.#answered.add(store);
   }
 
   /**
-   * Waits for the end of a probe that is going on, and then calls the `try` of the store. Sends nothing if the store is
+   * Waits for the end of a probe that is going on, and then sends one try to the store. Sends nothing if the store is
    * still silent after the probe, or if the signal has aborted during the probe. A seat that is granted after the abort
    * is returned all the same, and the caller has to release it.
    */
@@ -94,8 +94,8 @@ export class StoreHealth {
 }
 
 /**
- * A member that knows no primary answers by an error that may be over soon. For the next request, such an error is no
- * better than no answer, so the store counts as silent.
+ * A member of a replica set that knows no primary returns an error that may be over soon. For the next request, such an
+ * error is no better than no answer, so the store counts as silent.
  */
 function conditionAfter(error: LeaseholdError): Condition {
   if (error instanceof UnsupportedServerError) return 'refusing';
@@ -104,12 +104,12 @@ function conditionAfter(error: LeaseholdError): Condition {
   return outcome.type === 'refused' && outcome.byServer ? 'refusing' : 'silent';
 }
 
-/** The names of the errors by which a server answers. */
+/** The driver's names for errors that a server returned. */
 const SERVER_ERRORS: ReadonlySet<string> = new Set(['MongoServerError', 'MongoWriteConcernError']);
 
 /**
- * Whether the error counts as an answer of the store. A `StoreUnavailableError` counts only if its cause is an error of
- * the server. Every other error that a try of an open provider throws counts.
+ * A `StoreUnavailableError` shows that the store has answered only if its cause is an error of the server. Every other
+ * error of a try of an open provider comes from an answer.
  */
 const isAnswer = (error: LeaseholdError): boolean =>
   !(error instanceof StoreUnavailableError) ||

@@ -18,25 +18,25 @@ export interface SeatRequest {
 }
 
 /**
- * A seat that one store has granted. The lease monitor of that store extends it; the release queue of that store
- * releases it.
+ * A seat that one store has granted. The lease monitor of that store extends the seat, and the release queue of that
+ * store releases it.
  */
 export interface StoreSeat extends ReaderWriterHandle {
   /** The index of the seat's store in the list of stores. */
   readonly store: number;
-  /** The cause of the end of the seat; `undefined` while it is held. Past its deadline, this call ends the seat. */
+  /** Why the seat has ended; `undefined` while the seat is held. This call ends a seat that is past its deadline. */
   checkEnd(): LossCause | undefined;
   /** The cause of the loss, if the release found that the seat had been lost already. */
   readonly foundGone?: LossCause | undefined;
-  /** The operator that revoked the seat, and the reason, as far as each is known. */
+  /** The operator that revoked the seat, and why, as far as each is known. */
   readonly revocation?: Revocation | undefined;
-  /** Whether the seat is held, and for how long. Reading it ends no seat and sends nothing. */
+  /** Whether the seat is held, and for how long. This call ends no seat and sends nothing. */
   standing(): Standing;
   /** Calls back when the seat has ended; at once if it has ended already. */
   onEnded(callback: () => void): () => void;
   /**
-   * Once this resolves, every later grant of this lock in this store has a token above the given one. Rejects if the
-   * seat has ended, if the store refuses, or if it does not confirm within `storeTimeoutMs`.
+   * When the promise resolves, every later grant of this lock in this store has a token above `token`. Rejects if the
+   * seat has ended, if the store refuses, or if the store does not confirm within `storeTimeoutMs`.
    */
   raiseFence(token: number): Promise<void>;
 }
@@ -45,9 +45,9 @@ export interface StoreSeat extends ReaderWriterHandle {
 export interface Store {
   /** The index of this store in the list of stores. */
   readonly index: number;
-  /** One try. Rejects with `AcquireTimeoutError` if the lock is busy in this store. */
+  /** Sends one try. Rejects with `AcquireTimeoutError` if the lock is busy in this store. */
   try(request: SeatRequest): Promise<StoreSeat>;
-  /** Calls the watcher when the document may have changed. Returns a function to unsubscribe. */
+  /** Calls the watcher when the document of the lock may have changed. Returns a function to unsubscribe. */
   watch(name: string, watcher: DocumentWatcher): () => void;
   inspect(name: string): Promise<LockSnapshot | null>;
   /** An error that says why there is no answer yet, as far as the driver knows. */
