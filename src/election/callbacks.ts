@@ -1,10 +1,15 @@
 import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
 import type { TermHandle } from './term-handle.js';
 
-/** Work that runs in every term, beside `onElected`. Workers that are attached at one time have different names. */
+/**
+ * Work that runs in every term, beside `onElected`. Workers that are attached at the same time have different names.
+ */
 export interface Worker {
   readonly name: string;
-  /** Resolves when the work of this term has ended; the signal of the term tells it to end. Never rejects. */
+  /**
+   * Does the work of one term, which has to end when the signal of the term aborts. Resolves at the end of the work.
+   * Never rejects.
+   */
   lead(term: TermHandle): Promise<unknown>;
 }
 
@@ -16,9 +21,9 @@ export class Callbacks {
   readonly #options: Pick<ParsedElectionOptions, 'onElected' | 'onDeposed'>;
   readonly #onError: (error: unknown) => void;
   readonly #workers = new Set<Worker>();
-  /** The running work of the present term or, between two terms, of the last one. */
+  /** The work that is running: of the present term or, between two terms, of the last one. */
   readonly #works = new Set<Promise<void>>();
-  /** The running work of each worker, by its name. The worker may have been detached meanwhile. */
+  /** The running work of each worker, by the worker's name. The worker may have been detached meanwhile. */
   readonly #going = new Map<string, Promise<unknown>>();
   #term: TermHandle | undefined;
 
@@ -76,7 +81,8 @@ export class Callbacks {
 
   /**
    * Calls `onDeposed` when the work of the term has ended, and calls `vacate` right after that, without waiting for the
-   * end of `onDeposed`. `vacate` never rejects. If no work is running, both functions are called before this returns.
+   * end of `onDeposed`. `vacate` never rejects. If no work is running, both functions are called before this method
+   * returns.
    *
    * @returns Resolves with the result of `vacate`.
    */
@@ -92,20 +98,20 @@ export class Callbacks {
     return vacated;
   }
 
-  /** Resolves when the work that is running now has ended, together with its `onDeposed`. */
+  /** Resolves when the work that is running now has ended, and also the `onDeposed` that follows it. */
   async ended(): Promise<void> {
     await Promise.all(this.#works);
   }
 
-  /** Resolves when no work is running any more. */
+  /** Unlike `ended`, also waits for work that begins meanwhile. */
   async idle(): Promise<true> {
     while (!this.isIdle) await Promise.all(this.#works);
     return true;
   }
 
   /**
-   * Starts the work of a worker when no work under the same name is running any more: work may go on after its worker
-   * was detached, and a new worker may have the same name.
+   * Waits until no work under this name is running, and then starts the work. The work of a detached worker may go on,
+   * and a new worker may have the same name.
    */
   async #lead(worker: Worker, term: TermHandle): Promise<void> {
     const { name } = worker;
@@ -116,7 +122,7 @@ export class Callbacks {
     await work;
   }
 
-  /** Starts the work. Work that returns no promise is over when this method returns. */
+  /** Work that returns no promise is over when this method returns. */
   #begin(work: () => unknown, onError = this.#onError): Promise<void> | undefined {
     try {
       const result = work();

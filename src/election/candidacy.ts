@@ -16,7 +16,6 @@ export interface CandidacyListener extends TermListener {
   failed(error: unknown): void;
 }
 
-/** The parts that a candidacy gets from its candidate. */
 export interface CandidacyParts extends Omit<TermParts, 'context'> {
   readonly requester: Requester;
   readonly name: string;
@@ -24,14 +23,15 @@ export interface CandidacyParts extends Omit<TermParts, 'context'> {
 }
 
 /**
- * The pauses before a candidate queues again when `onElected` has failed in one term or in several in a row. In a
- * pause, another candidate leads, if there is one.
+ * The pauses before a candidate queues again after one or more terms in a row in which `onElected` failed. During a
+ * pause, another candidate can lead.
  */
 const BETWEEN_FAILED_TERMS = new Backoff(500, 30_000);
 
 /**
- * One candidate from its start to its stop: it queues, leads, and queues again. It does not queue while work of its
- * last term is running: if it were elected then, it could not begin its work, and would keep out candidates that can.
+ * One candidate from its start to its stop: the candidate queues, leads, and queues again. The candidate does not queue
+ * while work of its last term is running. If it were elected then, it could not begin its work, and would keep out
+ * candidates that can.
  */
 export class Candidacy {
   /** Resolves when the candidate has a place in the queue, leads, or is stopped. Rejects if its first request fails. */
@@ -63,7 +63,7 @@ export class Candidacy {
       this.#resolveQueued = resolve;
       this.#rejectQueued = reject;
     });
-    // If nothing awaits `queued`, its rejection must not become an unhandled one.
+    // Nothing may await `queued`. Its rejection must not become an unhandled one.
     this.queued.catch(() => undefined);
     this.#target = {
       name,
@@ -84,10 +84,7 @@ export class Candidacy {
     };
   }
 
-  /**
-   * The reason why the store did not answer when the request of this candidate was sent last; `undefined` if the store
-   * answered.
-   */
+  /** Why the store did not answer the last copy of this candidate's request; `undefined` if the store answered. */
   get trouble(): unknown {
     return this.#trouble;
   }
@@ -128,7 +125,6 @@ export class Candidacy {
     this.#term?.stop(drainMs);
   }
 
-  /** Ends the term, if the candidate leads. */
   async resign(drainMs: number): Promise<void> {
     await this.#term?.end('resigned', drainMs);
   }
@@ -148,8 +144,8 @@ export class Candidacy {
   }
 
   /**
-   * Notes that the store did not answer, so that the request is repeated. Until the store answers, only the first call
-   * of this method is reported.
+   * Called when the store did not answer, so that the request is repeated. Until the store answers, only the first such
+   * call is reported.
    */
   #troubled(error: unknown): void {
     const isNew = this.#trouble === undefined;
@@ -175,7 +171,7 @@ export class Candidacy {
   /** Resolves with false if `onElected` failed and the term was given up for that reason. */
   async #lead(handle: TermHandle): Promise<boolean> {
     this.#queuedNow();
-    // If `stop` was called while the grant was on its way, the term is given back, and no event `elected` follows.
+    // If `stop` was called while the grant was on its way, the seat is given back, and there is no event `elected`.
     if (this.#stopping.signal.aborted) {
       await handle.giveBack();
       return true;

@@ -30,7 +30,7 @@ export interface CandidateListener {
 }
 
 /**
- * One candidate, through all its starts and stops. `LeaderElection` describes its states. After a `start` during
+ * One candidate, through all its starts and stops. `LeaderElection` describes the states. After a `start` during
  * `stopping`, the candidate stands again as soon as it is `stopped`.
  */
 export class Candidate {
@@ -47,7 +47,7 @@ export class Candidate {
   /** `undefined` in the state `stopped`. */
   #candidacy: Candidacy | undefined;
   #term: LockHandle | null = null;
-  /** Resolves when the last candidacy is over. */
+  /** Resolves when the last candidacy (the time from a start to a stop) is over. */
   #stopped: Promise<void> | undefined;
 
   constructor(
@@ -72,12 +72,10 @@ export class Candidate {
     return this.#state.now;
   }
 
-  /** The present term; `null` while the candidate does not lead. */
   get term(): LockHandle | null {
     return this.#term;
   }
 
-  /** Starts the worker in every term. Returns a function that detaches the worker. */
   attach(worker: Worker): () => void {
     return this.#callbacks.attach(worker);
   }
@@ -91,7 +89,7 @@ export class Candidate {
   async #start(): Promise<void> {
     while (this.#state.is('stopping')) await this.#stopped;
     this.assertOpen();
-    // `stop` was called after this `start`, and the last call counts.
+    // If `stop` was called after this `start`, the candidate stays stopped, because the last call counts.
     if (!this.#isWanted) return;
     if (this.#state.is('stopped')) this.#begin();
     await this.#candidacy?.queued;
@@ -120,17 +118,14 @@ export class Candidate {
     return await this.#waiters.wait(wait, tooLate);
   }
 
-  /** Ends the term, if the candidate leads. */
   async resign(drainMs: number): Promise<void> {
     await this.#candidacy?.resign(drainMs);
   }
 
-  /** Resolves with whether the other candidate was in the queue and leads now. */
   async handOver(to: string, drainMs: number): Promise<boolean> {
     return (await this.#candidacy?.handOver(to, drainMs)) ?? false;
   }
 
-  /** @throws {@link ProviderClosedError}. */
   assertOpen(): void {
     if (this.#elections.requester.context.closing.aborted) throw new ProviderClosedError(this.#name);
   }
@@ -139,8 +134,8 @@ export class Candidate {
     const { requester, leftBehind } = this.#elections;
     const listener = {
       elected: (term: LockHandle) => {
-        // After a stop, `Candidacy` gives back a grant without calling this function. The check is a precaution,
-        // because `leading` must not follow `stopping`.
+        // A precaution, because `leading` must not follow `stopping`: after a stop, `Candidacy` gives back a grant
+        // without calling this function.
         if (this.#state.is('campaigning')) this.#state.to('leading');
         this.#term = term;
         this.#waiters.elected(term);
@@ -167,7 +162,7 @@ export class Candidate {
   }
 
   #ended(): void {
-    // After a stop, only calls of `untilElected` that began after the stop remain. They wait for the next start.
+    // After a stop, the remaining calls of `untilElected` began after that stop. They wait for the next start.
     if (!this.#state.is('stopping'))
       this.#waiters.fail(new DOMException('The candidate was refused', 'AbortError'));
     this.#candidacy = undefined;

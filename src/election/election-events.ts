@@ -6,11 +6,11 @@ import type { LeaderInfo } from './leader-info.js';
 export interface LeaderElectionEvents {
   /** This candidate is the leader now. */
   elected: [LockHandle];
-  /** This candidate is the leader no more. */
+  /** This candidate does not lead any more. */
   deposed: [DeposedEvent];
   /**
-   * The present leader, and then each next leader; `null` if there is none. Emitted while the candidate is started and
-   * this event has a listener.
+   * The present leader, and then each next leader; `null` if there is none. Emitted only while the candidate is started
+   * and this event has a listener.
    */
   leader: [LeaderInfo | null];
   /** A callback or a request failed, or the store does not answer a request. The candidate continues. */

@@ -32,11 +32,12 @@ export interface LeaderElectionOptions {
   candidateId?: string | undefined;
   /** A text that the leader publishes, for example its address: at most 1,024 bytes of UTF-8, default empty. */
   value?: string | undefined;
-  /** The lease of a term and of a place in the queue, in ms. Default: that of the provider. */
+  /** The lease of a term and of a place in the queue, in ms. Default: the `leaseMs` of the provider. */
   leaseMs?: number | undefined;
   /**
-   * For this time, in ms, after the lease of a silent leader has ended, only that candidate may lead again, in a new
-   * term. An integer from 0 (default); at most 24 h together with the lease.
+   * The transition of the election, in ms: for this time after the lease of a silent leader has ended, only the same
+   * candidate may lead again, in a new term. An integer from 0 (default). The sum of `leaseMs` and `transitionMs` is at
+   * most 24 h.
    */
   transitionMs?: number | undefined;
   /**
@@ -46,8 +47,8 @@ export interface LeaderElectionOptions {
    */
   onFailure?: OnFailure | undefined;
   /**
-   * Called at the beginning of a term. It may return a promise for the work of the term, which has to end when
-   * `term.signal` aborts. Only the end of the term waits for this promise. The function is never called before the
+   * Called at the beginning of a term. The function may return a promise for the work of the term. This work has to end
+   * when `term.signal` aborts. Only the end of the term waits for the promise. The function is never called before the
    * `onDeposed` of the previous term has ended.
    */
   onElected?: ((term: LockHandle) => unknown) | undefined;
@@ -58,7 +59,6 @@ export interface LeaderElectionOptions {
   onDeposed?: ((term: LockHandle, why: WhyDeposed) => unknown) | undefined;
 }
 
-/** The options after the checks. */
 export interface ParsedElectionOptions {
   readonly candidateId: string;
   readonly value: string;
@@ -105,9 +105,9 @@ export function parseCandidateId(given: unknown): string {
 }
 
 /**
- * The durations for a lease of an election. The store counts the retention from the end of `leaseMs`, so `transitionMs`
- * is added to it. After the transition of the election, the document is kept for at least the usual retention, and for
- * at least twice the sum of `leaseMs` and `transitionMs`.
+ * The store counts the retention from the end of `leaseMs`, so `transitionMs` is added here. After the transition of
+ * the election, the document is kept for at least the usual retention, and for at least twice the sum of `leaseMs` and
+ * `transitionMs`.
  */
 function electionTerms(settings: Settings, leaseMs: number, transitionMs: number): LeaseTerms {
   const terms = leaseTerms(settings, leaseMs);

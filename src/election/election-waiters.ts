@@ -9,9 +9,7 @@ interface Failed {
   readonly errorOf: () => unknown;
 }
 
-/**
- * The calls of `untilElected` that wait for a candidate to be elected. The candidate may not even have been started.
- */
+/** The calls of `untilElected` that wait for a candidate to be elected. The candidate may still be stopped. */
 export class ElectionWaiters {
   readonly #name: string;
   readonly #clock: Clock;
@@ -58,7 +56,7 @@ export class ElectionWaiters {
     });
     try {
       const ending = await ended;
-      // The error is made here, so that its stack leads to the caller.
+      // The error is created in this function, which the caller awaits, so that its stack leads to the caller.
       if ('errorOf' in ending) throw withCallerFrames(ending.errorOf);
       return ending;
     } finally {

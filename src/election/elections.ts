@@ -16,7 +16,7 @@ export interface Elections {
   /**
    * One promise for each term whose work outlives its drain. The promise settles when the work has ended and the seat
    * is given back, at most `storeTimeoutMs` after the end of the work. A provider that closes waits for these promises
-   * as it does for holds.
+   * as it waits for holds.
    */
   readonly leftBehind: Set<Promise<unknown>>;
 }

@@ -10,11 +10,11 @@ import { isAnswered, settle } from '../store/settle.js';
 import { unavailable } from '../store/unavailable.js';
 import type { TermHandle } from './term-handle.js';
 
-/** How often a hand-over is sent at most. If no copy is answered, the seat is given back instead. */
+/** The most copies of a hand-over. If none of them is answered, the seat is given back instead. */
 const MAX_COPIES = 5;
 
 /**
- * The ends of a term other than its plain release: the leader gives the seat to another candidate, or leaves the seat
+ * The ends of a term other than a plain release: the leader gives the seat to another candidate, or leaves the seat
  * taken while work is running.
  */
 export class TermHandOver {
@@ -29,7 +29,7 @@ export class TermHandOver {
   }
 
   /**
-   * Whether the other candidate has a live place in the queue. The leader asks this before it tells the work of its
+   * Whether the other candidate has a live place in the queue. The leader reads this before it tells the work of its
    * term to end.
    */
   async isPossible(candidateId: string): Promise<boolean> {
@@ -46,10 +46,10 @@ export class TermHandOver {
   /**
    * Gives the seat to the other candidate if that candidate still waits, and otherwise to the first waiter.
    *
-   * @param hurried - Once it has aborted, no further copy of the hand-over is sent. If the seat has to be given back
-   *   after that, this happens in the background.
-   * @returns Whether the answer of the store shows that this call gave the other candidate the seat. False does not
-   *   prove the contrary: the answer may be lost.
+   * @param hurried - After this signal has aborted, no further copy of the hand-over is sent. If the seat then has to
+   *   be given back, this happens in the background.
+   * @returns Whether an answer of the store shows that this call gave the seat to the other candidate. A false result
+   *   does not prove the contrary, because the answer may be lost.
    */
   async give(candidateId: string, hurried: AbortSignal): Promise<boolean> {
     const { combiner, clock } = this.#context;
@@ -64,11 +64,11 @@ export class TermHandOver {
       },
       { clock, isSettled: isAnswered, isOver: () => sent === MAX_COPIES, signal: hurried },
     );
-    // Only the answer of the copy that was applied proves the hand-over. If an earlier copy is unanswered, and this one
-    // finds the other candidate in the seat, a third one may have led in between.
+    // Only the answer of the copy that was applied proves the hand-over. If an earlier copy is unanswered, and this copy
+    // finds the other candidate in the seat, a third candidate may have led in between.
     if (outcome.type === 'done' && gaveBackLease(outcome.value.wake, id) === true) {
-      // An unanswered copy of the request that got this term may still arrive, and queue this process behind the new
-      // leader. `giveBack` also removes that place.
+      // A late copy of the request that got this term may still arrive, and queue this process behind the new leader.
+      // `giveBack` also removes the place of this copy.
       if (copies?.mayArrive === true) void this.giveBack();
       return true;
     }
@@ -78,8 +78,8 @@ export class TermHandOver {
   }
 
   /**
-   * Stops the extensions of a term whose work outlives its drain. The operation `ask` marks the lease as ending, so
-   * that this candidate cannot use the transition of the election to return to the seat before the others.
+   * Stops the extensions of a term whose work outlives its drain. The operation `ask` marks the lease as ending. So
+   * this candidate cannot return to the seat before the others in the transition of the election.
    */
   leaveTaken(): void {
     const { name, id } = this.#term;
@@ -88,8 +88,8 @@ export class TermHandOver {
   }
 
   /**
-   * Gives back the seat, also one that `leaveTaken` has left taken. If the store does not answer within
-   * `storeTimeoutMs`, the method resolves, and the repeats continue in the background.
+   * Gives back the seat, also after `leaveTaken`. If the store does not answer within `storeTimeoutMs`, the method
+   * resolves, and the repeats continue in the background.
    */
   async giveBack(): Promise<void> {
     const { releases, clock, settings } = this.#context;

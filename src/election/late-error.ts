@@ -11,7 +11,7 @@ export interface LateCandidate {
   readonly name: string;
   readonly candidateId: string;
   readonly waitedMs: number;
-  /** The reason why the store does not answer the request of the candidate; `undefined` if it answers. */
+  /** Why the store does not answer the request of the candidate; `undefined` if the store answers. */
   readonly trouble: unknown;
 }
 
@@ -35,7 +35,7 @@ export async function lateError(requester: Requester, late: LateCandidate): Prom
   return new AcquireTimeoutError(name, { holders, place: place < 0 ? null : place, waitedMs });
 }
 
-/** Never rejects: resolves with the error if the read fails. */
+/** Resolves with the error if the read fails; never rejects. */
 async function snapshotOf(requester: Requester, name: string): Promise<LockSnapshot | Error | null> {
   try {
     return await requester.inspect(name);

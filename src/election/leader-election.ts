@@ -26,11 +26,11 @@ import { electionWarnings } from './unheard-errors.js';
  * Candidates wait in a queue. The first one leads until it stops, resigns, hands over or loses its term. A term is a
  * hold: its token fences, and its signal aborts as soon as the term begins to end.
  *
- * - `stopped`: it does not stand. → `campaigning`, by `start`.
- * - `campaigning`: in the queue, or about to queue after the work of its last term or after a failed term. → `leading`,
- *   when it is elected; → `stopping`, by `stop`; → `stopped`, if its first request fails.
- * - `leading`: in a term that has not begun to end. → `campaigning`, when the term ends other than by a stop;
- *   → `stopping`, by `stop`.
+ * - `stopped`: the candidate does not stand for election. → `campaigning`, by `start`.
+ * - `campaigning`: the candidate is in the queue, or queues soon: after the work of its last term, or after a pause. →
+ *   `leading`, when the candidate is elected; → `stopping`, by `stop`; → `stopped`, if its first request fails.
+ * - `leading`: the candidate is in a term that has not begun to end. → `campaigning`, when the term ends other than by
+ *   a stop; → `stopping`, by `stop`.
  * - `stopping`: `stop` was called; the candidate leaves the queue, or the work of its term ends. → `stopped`;
  *   `campaigning` follows at once if `start` was called after the last `stop`.
  *
@@ -80,7 +80,9 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     return this.#candidate.state;
   }
 
-  /** Whether the candidate can rely on its leadership at this instant, by the clock. Does not wait for the server. */
+  /**
+   * Whether the candidate can rely on its leadership at this instant, by the local clock. Does not wait for the server.
+   */
   get isLeader(): boolean {
     return this.term?.isHeld === true;
   }
@@ -95,19 +97,19 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * changes nothing. While the store does not answer, the request is repeated.
    *
    * @returns Resolves when the candidate is queued or leads. If work of an earlier term is running, the candidate is
-   *   queued after the end of that work. Also resolves when `stop` is called first.
-   * @throws {@link ProviderClosedError}, {@link LockKindMismatchError}, {@link QueueFullError},
-   *   {@link CorruptLockDocumentError}, {@link UnsupportedServerError}; {@link StoreUnavailableError} if the store
-   *   refuses. A candidate whose `start` rejects is stopped. A failure after the candidate was queued is an `error`
-   *   event, and the candidate continues. A store that falls silent causes one such event.
+   *   queued after the end of that work. Also resolves when `stop` is called before that.
+   * @throws {@link ProviderClosedError}, {@link LockKindMismatchError}, {@link QueueFullError}, {@link
+   *   CorruptLockDocumentError}, {@link UnsupportedServerError}; {@link StoreUnavailableError} if the store refuses. A
+   *   candidate whose `start` rejects is stopped. A failure after the candidate was queued is an `error` event, and the
+   *   candidate continues. A store that does not answer causes one such event until it answers again.
    */
   async start(): Promise<void> {
     await keepAlive(this.#candidate.start());
   }
 
   /**
-   * Resolves with the term when this candidate leads, at once if it leads already. For a stopped candidate it waits for
-   * the next start.
+   * Resolves with the term when this candidate leads, at once if it leads already. If the candidate is stopped, the
+   * call waits for the next start.
    *
    * @throws {@link AcquireTimeoutError} at most a second after `timeoutMs`: the error names the leader, if there is
    *   one, or says that the store does not answer; the reason of `signal` when it aborts; {@link ProviderClosedError};
@@ -136,8 +138,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Ends the term as `stop` does, and goes to the end of the queue. Does nothing if the candidate does not lead. If the
-   * term is ending already, waits for its end for at most `drainMs`.
+   * Ends the term as `stop` does. The candidate then goes to the end of the queue. Does nothing if the candidate does
+   * not lead. If the term is ending already, waits for its end for at most `drainMs`.
    */
   async resign(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('resign', options);
@@ -145,13 +147,14 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Ends the term as `stop` does, makes the other candidate the next leader whatever its place, and goes to the end of
-   * the queue. One atomic change gives the seat to the other candidate, so no third one is elected in between.
+   * Ends the term as `stop` does, and makes the other candidate the next leader, whatever its place. This candidate
+   * goes to the end of the queue. One atomic change gives the seat to the other candidate, so no third candidate is
+   * elected in between.
    *
-   * @returns Whether the other candidate got the seat. If this candidate does not lead, or if the other one has no live
-   *   place in the queue, the result is false and nothing has changed. The result is also false if the term was lost,
-   *   if the term was ending already (it may still be ending after `drainMs`), if the other candidate left while the
-   *   work ended, if the work took longer than `drainMs`, or if the answer of the store was lost. The next leader is
+   * @returns Whether the other candidate got the seat. If this candidate does not lead, or if the other candidate has
+   *   no live place in the queue, the result is false and nothing has changed. The result is also false in these cases:
+   *   the term was lost; the term was ending already (it may still be ending after `drainMs`); the other candidate left
+   *   while the work ended; the work took longer than `drainMs`; the answer of the store was lost. The next leader is
    *   then elected as after any other end of a term. After a lost answer, the other candidate may lead already.
    * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the store could not say whether the other
    *   candidate waits.
@@ -182,10 +185,10 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Iterates over the leaders: first the present one, or `null`, and then each next one. Extensions are not shown. If
-   * leaders change faster than this process reads, some may be left out. Up to 100 leaders are kept for a slow caller.
-   * Works without a start. The iteration ends when `signal` aborts or the provider closes; `return` ends it at once,
-   * also while a `next` is pending.
+   * Iterates over the leaders: first the present leader, and then each next one; `null` if there is none. Extensions
+   * are not shown. If leaders change faster than this process reads, some may be left out. Up to 100 leaders are kept
+   * for a slow caller. Works without a start. The iteration ends when `signal` aborts or the provider closes. `return`
+   * ends the iteration at once, also while a `next` is pending.
    */
   observe(options?: { signal?: AbortSignal | undefined }): AsyncIterable<LeaderInfo | null> {
     const signal = parseSignal(knownOptions(options, 'observe', { signal: true }).signal);
@@ -227,8 +230,9 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /**
    * @internal
-   * Starts the worker in every term. Returns a function that detaches the worker; throws a `TypeError` for a name in
-   * use.
+   * Starts the worker in every term. Returns a function that detaches the worker.
+   *
+   * @throws `TypeError` if the name of the worker is in use.
    */
   attach(worker: Worker): () => void {
     return this.#candidate.attach(worker);
@@ -244,7 +248,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
     await this.stop();
   }
 
-  /** Starts to observe the leaders if the candidate is started and the event `leader` has a listener. */
+  /** Begins to emit `leader` events if the candidate is started and the event has a listener. */
   #follow(): void {
     if (this.state === 'stopped' || this.#following !== undefined) return;
     if (this.listenerCount('leader') === 0) return;

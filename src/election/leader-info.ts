@@ -40,23 +40,19 @@ export interface CandidateInfo {
   readonly isLeader: boolean;
 }
 
-/** One election as a read shows it. */
 export interface LeaderRead {
   readonly name: string;
   readonly leader: LeaderInfo | null;
   /**
-   * The time, in ms, until the leader's lease and its transition end without an extension. `Infinity` if there is no
-   * leader, because no lease will end then.
+   * The time, in ms, until the leader's lease and the transition after it end, if nothing extends the lease. `Infinity`
+   * if there is no leader.
    */
   readonly leftMs: number;
 }
 
 const PROJECTION: Fields = { now: NOW, kind: 1, holder: 1, ...wellFormedProjection(electionSeats) };
 
-/**
- * Reads the leaders of these elections. A missing or corrupt document has no leader. If the read fails, resolves with
- * the error.
- */
+/** Resolves with the error if the read fails. A missing or corrupt document has no leader. */
 export async function readLeaders(
   collection: LockCollection,
   names: readonly string[],
@@ -67,12 +63,11 @@ export async function readLeaders(
   return names.map((name) => leaderIn(name, found.get(name)));
 }
 
-/** Reads the leader of one election; `null` if there is none. */
 export async function readLeader(collection: LockCollection, name: string): Promise<LeaderInfo | null> {
   return leaderIn(name, await readElection(collection, name, PROJECTION)).leader;
 }
 
-/** Reads the leader, if there is one, and then the waiters in their order. */
+/** The leader comes first, if there is one. The waiters follow in their order. */
 export async function readCandidates(
   collection: LockCollection,
   name: string,

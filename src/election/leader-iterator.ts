@@ -22,9 +22,9 @@ const MOVES: Moves<State> = {
 const END: Next = { done: true, value: undefined };
 
 /**
- * One iteration. It keeps the leaders that were observed and that the caller has not yet taken by `next`.
+ * One iteration over leaders. It keeps each observed leader until the caller takes the leader by `next`.
  *
- * - `new`: nothing is observed. → `observing`, by the first `next`; → `over`, if it is ended before the first `next`.
+ * - `new`: nothing is observed. → `observing`, by the first `next`; → `over`, if the iteration is ended before.
  * - `observing`: a `next` resolves with the next leader. → `over`, when the caller or a signal ends the iteration.
  * - `over`: every `next` resolves with the end, also each that was pending. Unread leaders are dropped. Final.
  */

@@ -1,7 +1,7 @@
 import { within } from '../clock.js';
 import type { Clock } from '../clock.js';
 
-/** The calls of `stop` that wait for the end of one candidate, in their order. */
+/** The calls of `stop` for one candidate that have not resolved yet, in their order. */
 export class PendingStops {
   readonly #clock: Clock;
   readonly #waiting = new Set<AbortController>();
@@ -11,8 +11,8 @@ export class PendingStops {
   }
 
   /**
-   * Waits until the candidacy is over. Then resolves when the work of its terms has ended, when `drainMs` from the call
-   * are up, or when a later stop has resolved.
+   * Waits until the candidacy is over. Then resolves when the work of its terms has ended, when `drainMs` have passed
+   * since the call, or when a later stop has resolved.
    *
    * @param stopped - Resolves when the candidacy is over.
    * @param workEnded - Called when the candidacy is over. Resolves when the work that is running at that moment has

@@ -10,9 +10,9 @@ const MARGIN_MS = 20;
 const RETRY_MS = 200;
 
 /**
- * A candidate that waits behind the lease of its own last term may lead again in the transition of the election, before
- * all others. No event tells the candidate that the transition of the election begins. So this timer sends a look at
- * that time: any transition of the lock document admits the candidate.
+ * In the transition of the election, a candidate that waits behind the lease of its own last term may lead again,
+ * before all others. No event tells the candidate that this time has begun. So the timer sends a look: any update of
+ * the lock document admits the candidate.
  */
 export class ReturnTimer {
   readonly #context: AcquisitionContext;
@@ -26,9 +26,7 @@ export class ReturnTimer {
     this.#candidateId = candidateId;
   }
 
-  /**
-   * Replaces the timer. A new one is set only if this reply shows that a lease of the same `candidateId` has the seat.
-   */
+  /** Cancels the timer. Sets a new one only if this reply shows that a lease of the same `candidateId` has the seat. */
   note({ leases: [lease], nowMs }: Reply): void {
     this.cancel();
     const { candidateId, transitionMs = 0, ending = false } = lease ?? {};
@@ -48,7 +46,7 @@ export class ReturnTimer {
 
   async #look(): Promise<void> {
     const timer = this.#timer;
-    // A look that extends no place: only the admission by this update matters.
+    // This look extends no place: only the admission by the update matters.
     const look = {
       type: 'extend',
       ids: [],

@@ -22,7 +22,7 @@ export class TermHandle extends LeaseHandle {
 
   /**
    * Ends the term as `LeaderElection.resign` does with the default `drainMs`. If the term is ending already, waits for
-   * its end for at most that time.
+   * its end for at most that `drainMs`.
    *
    * @returns Whether the term was held until its leader ended it.
    */
@@ -38,7 +38,7 @@ export class TermHandle extends LeaseHandle {
 
   /** @internal Tells the work of the term to end. The seat stays taken, so that no other candidate leads meanwhile. */
   end(): void {
-    // Reading `signal` here creates it, so that a caller which reads it later finds it aborted.
+    // The first read of `signal` creates it, so a caller that reads `signal` later finds it aborted.
     if (!this.signal.aborted) this.lost('released');
   }
 

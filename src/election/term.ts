@@ -13,16 +13,12 @@ export interface TermListener {
   deposed(term: TermHandle, why: WhyDeposed): void;
 }
 
-/** The parts that a term gets from its candidate. */
 export interface TermParts {
   readonly context: AcquisitionContext;
   readonly options: ParsedElectionOptions;
   readonly callbacks: Callbacks;
   readonly listener: TermListener;
-  /**
-   * One promise for each term whose work outlives its drain. The promise settles when the work has ended and the seat
-   * is given back, at most `storeTimeoutMs` after the end of the work.
-   */
+  /** One promise for each term whose work outlives its drain; `Elections.leftBehind` describes it. */
   readonly leftBehind: Set<Promise<unknown>>;
 }
 
@@ -45,10 +41,11 @@ export class Term {
   readonly handle: TermHandle;
   readonly #parts: TermParts;
   /**
-   * Resolves with the way in which the term shall end; with `undefined` if the hold has ended. The first cause decides.
+   * Resolves when the term begins to end: with the way of its end, or with `undefined` if the hold has ended already.
+   * The first cause decides.
    */
   readonly #ending: Promise<Ending | undefined>;
-  /** Resolves when the term has ended. The result is true if a hand-over has given the seat to another candidate. */
+  /** Resolves when the term has ended, with whether a hand-over has given the seat to another candidate. */
   readonly #endResult: Promise<boolean>;
   /** Aborts when the `drainMs` of a later stop is over while the term is still ending, or when the term has ended. */
   readonly #hurrying = new AbortController();
@@ -68,7 +65,7 @@ export class Term {
         if (this.#isEnding) return;
         this.#isEnding = true;
         parts.listener.ending();
-        // Without effect if the hold was lost: its signal has aborted already.
+        // Without effect if the hold was lost: the signal of a lost hold has aborted already.
         handle.end();
         resolve(ending);
       };
@@ -100,8 +97,8 @@ export class Term {
   }
 
   /**
-   * Ends the term. Resolves as `#endResult` does. If the term is ending already, waits for its end for at most
-   * `drainMs`, and resolves with false.
+   * Ends the term. Resolves with whether a hand-over has given the seat to another candidate. If the term is ending
+   * already, waits for its end for at most `drainMs`, and resolves with false.
    */
   async end(why: WhyDeposed, drainMs: number, to?: string): Promise<boolean> {
     if (this.#isEnding) {
@@ -112,7 +109,7 @@ export class Term {
     return await this.#endResult;
   }
 
-  /** Ends the term. If it is ending already, its work has at most `drainMs` from now on. */
+  /** If the term is ending already, its work has at most `drainMs` from now on. */
   stop(drainMs: number): void {
     if (this.#isEnding) void this.#hurry(drainMs);
     else this.#beginEnd({ why: 'stopped', drainMs, to: undefined });
@@ -131,7 +128,7 @@ export class Term {
       this.#beginEnd(undefined);
     });
     handle.releaseRequested.addEventListener('abort', () => {
-      // If the provider closes, it stops its elections itself. Otherwise the lease was revoked and is not extended any
+      // A provider that closes stops its elections itself. Otherwise the lease was revoked and is not extended any
       // more, so the work gets at most `leaseMs` to finish.
       if (context.closing.aborted) return;
       this.#beginEnd({ why: 'resigned', drainMs: options.terms.leaseMs, to: undefined });
@@ -139,8 +136,8 @@ export class Term {
   }
 
   /**
-   * Called when the hold has ended before this object ended the term: the hold was lost, or another part of the library
-   * released it. So there is no seat to give back.
+   * The hold has ended before this object ended the term: the hold was lost, or another part of the library released
+   * it. So there is no seat to give back.
    */
   #deposeEnded(): false {
     void this.#depose(this.handle.checkLost() ? 'lost' : 'resigned', () => Promise.resolve());
