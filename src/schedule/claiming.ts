@@ -4,18 +4,15 @@ import { settle } from '../store/settle.js';
 import type { AskForClaim, ClaimAnswer } from './job-ledger.js';
 import type { ServerTime } from './server-time.js';
 
-/** The longest pause after the answer `early`: a server's clock that is wrong may be set right again soon. */
+/** The longest pause after the answer `early`, because a wrong clock of the server may be corrected soon. */
 const ASK_AGAIN_MS = 5_000;
 
-/**
- * The pause after something that should not happen: a refused claim, or a store that does not tell what was claimed.
- */
+/** The pause after a refused claim, or after a failed read of the claims. Neither is expected. */
 export const AFTER_ANOMALY_MS = 200;
 
 /** The pause after a claim that failed with an error. An immediate repeat would probably fail as well. */
 const AFTER_FAILURE_MS = 1_000;
 
-/** The arguments of `settleClaim`. */
 export interface Claiming {
   readonly clock: Clock;
   readonly time: ServerTime;
@@ -28,7 +25,7 @@ export interface Claiming {
   readonly failed: (error: Error) => void;
 }
 
-/** The outcome of a claim. */
+/** `settleClaim` describes these outcomes. */
 export type Settled = 'granted' | 'refused' | 'failed' | 'unknown';
 
 /**
@@ -40,9 +37,9 @@ export type Settled = 'granted' | 'refused' | 'failed' | 'unknown';
  *   the job again.
  * - `failed`: the claim ended with an error. No copy has taken effect or will. The term still knows the state of the
  *   job.
- * - `unknown`: a copy may have taken effect, or may still do so. Either `givingUp` aborted; or another leader has
- *   claimed since, which hides whether this claim took effect; or `over` aborted while the instant was still ahead by
- *   the server's clock.
+ * - `unknown`: a copy may have taken effect, or may still do so. The cause is one of three: `givingUp` has aborted;
+ *   another leader has claimed since, which hides whether this claim took effect; or `over` has aborted before the
+ *   server's clock reached the instant.
  */
 export async function settleClaim(claiming: Claiming): Promise<Settled> {
   const { clock, time, instantMs, ask, over, givingUp, failed } = claiming;
@@ -68,7 +65,7 @@ export async function settleClaim(claiming: Claiming): Promise<Settled> {
     } else {
       failed(answer);
       await sleepUntil(clock, clock.nowMs() + AFTER_FAILURE_MS, copies.isAnyUnanswered ? givingUp : over);
-      // An unanswered copy may still take effect. Only a repeat with the same claim id can tell.
+      // An unanswered copy may still take effect. Only a repeat with the same claim id can tell whether it has.
       if (!copies.isAnyUnanswered) return 'failed';
     }
     if (givingUp.aborted) return 'unknown';

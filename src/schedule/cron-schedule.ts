@@ -2,7 +2,7 @@ import { Cron } from 'croner';
 import { outOfRange, wrongType } from '../options/checks.js';
 import type { MissedInstants, Schedule } from './schedule.js';
 
-/** The most missed instants that are counted: counting one takes up to a millisecond, which blocks the program. */
+/** The most missed instants that are counted: counting one blocks the event loop for up to 1 ms. */
 export const MAX_COUNTED = 100;
 
 /**
@@ -46,15 +46,15 @@ function parseCron(pattern: unknown, timezone: string): Cron {
   if (typeof pattern !== 'string') throw wrongType('cron', 'a string', pattern);
   let cron: Cron;
   try {
-    // These rules hold for an expression without a wildcard or a step in its seconds, minutes and hours. A time of day
-    // that comes twice at the end of summer time has one run. All times that the beginning of summer time skips have
-    // one run together.
+    // `no-wildcard` concerns an expression without a wildcard or a step in its seconds, minutes and hours. At the end
+    // of summer time, a time of day that comes twice has one run. At the beginning of summer time, all skipped times
+    // have one run together.
     cron = new Cron(pattern, { timezone, fixedTimeRule: 'no-wildcard' });
   } catch (error) {
     const why = error instanceof Error ? ` (${error.message})` : '';
     throw outOfRange('cron', `an expression of five to seven fields${why}`, pattern);
   }
-  // croner also accepts a date, for a single run. Such a date has no pattern, and is refused here.
+  // croner also accepts a date, for a single run. A date has no pattern, and is refused here.
   if (cron.getPattern() === undefined)
     throw outOfRange('cron', 'an expression of five to seven fields', pattern);
   return cron;

@@ -45,15 +45,15 @@ export interface JobMissedEvent {
   /** The oldest of these instants. */
   readonly first: Date;
   /**
-   * The newest of these instants. With `missed: 'run-once'`, the job usually runs for this instant now. It does not if
-   * the event comes during a run, if the event comes together with a run for another time, if the claimed run could not
-   * start, or if `why` is `unknown`.
+   * The newest of these instants. With `missed: 'run-once'`, the job usually runs for this instant now. The job does
+   * not run for it if the event comes during a run, if the event comes together with a run for another time, if the
+   * claimed run could not start, or if `why` is `unknown`.
    */
   readonly last: Date;
   /**
-   * - `overrun`: the leader was still busy with an earlier instant, with its run or with a slow claim.
-   * - `no-leader`: there was no leader, the leader could not claim, its term ended at that moment, or the job was
-   *   stopped.
+   * - `overrun`: the leader was still busy with the run or with a slow claim of an earlier instant.
+   * - `no-leader`: there was no leader, the leader could not claim, the leader's term ended at that moment, or the job
+   *   was stopped.
    * - `unknown`: this process sent a claim of these instants, and the store did not say in time whether the claim took
    *   effect. Meanwhile the job was stopped, the term ended, or another process led. No run started here. If the claim
    *   took effect, no process runs or reports these instants again; otherwise the next leader runs or reports them.
@@ -86,7 +86,6 @@ export interface ScheduledJobEvents {
   overrun: [JobOverrunEvent];
 }
 
-/** Emits an event of the job. */
 export type TellJob = <E extends keyof ScheduledJobEvents>(
   event: E,
   ...payload: ScheduledJobEvents[E]

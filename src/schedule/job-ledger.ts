@@ -19,29 +19,27 @@ import { ServerTime } from './server-time.js';
 /** The answer to one sending of a claim. After `unknown` the claim may be sent again. */
 export type ClaimAnswer = Exclude<ClaimOutcome, 'full'> | 'unknown' | Error;
 
-/** Sends the claim of one instant. Every further call of the function sends the same claim again. */
+/** Sends the claim of one instant. Every call of this function sends the same claim. */
 export type AskForClaim = () => Promise<ClaimAnswer>;
 
-/** The term for which an instant is claimed. */
 export type ClaimingTerm = Pick<LockHandle, 'id' | 'fencingToken'>;
 
-/** The purpose of a claim. */
 export interface ClaimPurpose {
-  /** Whether a run begins with the claim; otherwise the claim only accounts for the instant. */
+  /** Whether a run begins with the claim; otherwise the claim only marks the instant as missed. */
   readonly runs: boolean;
   /** The number of the call that the claim answers. */
   readonly call?: number | undefined;
-  /** The first instant of the series. The claim stores it if the job has no claim yet. */
+  /** The first instant of the series. The claim stores this instant if the job has no claim yet. */
   readonly anchorMs: number;
 }
 
-/** Two numbers of calls of a job: the number of the last call, and the number of the last call that was claimed. */
+/** The number of the last call of a job, and the number of the last call that was claimed. */
 export interface CallNumbers {
   readonly asked: number;
   readonly claimed: number;
 }
 
-/** A call got no answer, and may be sent again. */
+/** The call got no answer, and may be sent again. */
 export interface UnansweredCall {
   readonly cause: unknown;
 }
@@ -78,7 +76,7 @@ export class JobLedger {
     this.#reads = reads;
   }
 
-  /** Reads the state of the job. Resolves with `undefined` if it cannot be read just now. */
+  /** Resolves with `undefined` if the state of the job cannot be read just now. */
   async read(): Promise<JobState | undefined> {
     const read = await this.#reads.read();
     if (read === undefined) return undefined;
@@ -89,8 +87,8 @@ export class JobLedger {
   }
 
   /**
-   * Returns a function that sends a claim of this instant for this term. Every call of the function sends the same
-   * claim again. The server applies the claim only if the last claim of the job is `after`.
+   * Returns a function that sends a claim of this instant for this term. The server applies the claim only if the last
+   * claim of the job is `after`.
    */
   claim(term: ClaimingTerm, instantMs: number, after: Claimed | null, purpose: ClaimPurpose): AskForClaim {
     const { runs, call, anchorMs } = purpose;
@@ -120,7 +118,7 @@ export class JobLedger {
 
   /**
    * Stores the outcome of the run that this term claimed for this instant. The update is not repeated if the store does
-   * not answer: `status` shows the outcome, but no decision depends on it.
+   * not answer, because only `status` shows the outcome, and no decision depends on it.
    */
   async conclude(id: string, instantMs: number, outcome: RunOutcome): Promise<void> {
     const conclusion = {
@@ -137,9 +135,9 @@ export class JobLedger {
   /**
    * Requests a run that may be claimed until `untilMs`, by the server's clock.
    *
-   * @param since - The number of the last call, as the caller has read it before. If a call was added after that read,
-   *   or if the last call is still pending, this method adds none. `null`: adds no call, and only reads the numbers of
-   *   the last call and the last claimed call.
+   * @param since - The number of the last call, which the caller has read before. If a call was added after that read,
+   *   or if the last call is still pending, this method adds none. With `null`, the method adds no call: it only reads
+   *   the numbers of the last call and of the last claimed call.
    */
   async call(since: number | null, untilMs: number): Promise<CallAnswer> {
     const { combiner } = this.#context;
@@ -156,8 +154,8 @@ export class JobLedger {
   }
 
   /**
-   * The number of the last call that was claimed; 0 if no call was claimed yet. `undefined` if the job was never
-   * called, or if the number cannot be read just now.
+   * The number of the last call that was claimed; 0 if no call was claimed yet. `undefined` if no call of the job is
+   * stored, or if the number cannot be read just now.
    */
   async claimedCall(): Promise<number | undefined> {
     const { collection } = this.#context;
@@ -172,8 +170,8 @@ export class JobLedger {
   }
 
   /**
-   * The answer of the update to the operation with this nonce. An error if the list of jobs is full or the document is
-   * corrupt; `undefined` if there is no document, or one of another kind of lock.
+   * Reads the answer to the operation with this nonce. Returns an error if the list of jobs is full or the document is
+   * corrupt, and `undefined` if there is no document or another kind of lock has the name.
    */
   #read({ wake, reply }: Answer, nonce: string): string | Error | undefined {
     const answer = answerTo(wake, nonce);
@@ -185,7 +183,7 @@ export class JobLedger {
       );
     }
     if (answer !== undefined) return answer;
-    // If the document is one of an election, and yet the update has written no answer, the document is corrupt.
+    // The update wrote no answer although the document is that of an election, so the document is corrupt.
     return reply?.kind === electionSeats.kind ? new CorruptLockDocumentError(this.#electionName) : undefined;
   }
 

@@ -3,7 +3,7 @@ import { quoted, seconds } from '../error-text.js';
 
 /**
  * No leader started the run that `runNow` requested. The request is over: no leader starts the run later, unless
- * another use of `runNow` requested that run, too.
+ * another call of `runNow` requested that run, too.
  */
 export class JobNotStartedError extends LeaseholdError {
   /** @internal */
@@ -18,18 +18,21 @@ export class JobNotStartedError extends LeaseholdError {
   /** The time that the request waited, in whole ms. */
   readonly waitedMs: number;
 
-  /** The process that led the election when the request ended; `null` if there was none or it could not be read. */
+  /**
+   * The process that led the election when the request ended. `null` if there was no leader, or if the leader could not
+   * be read.
+   */
   readonly leader: string | null;
 
   /**
-   * The start of the run of the job that was going on when the request ended; `null` if there was none or it could not
-   * be read.
+   * The start of the run of the job that was going on when the request ended. `null` if no run was going on, or if the
+   * run could not be read.
    */
   readonly runningSince: Date | null;
 
   /**
    * @internal
-   * @param leader - `null`: there was none; `undefined`: it could not be read.
+   * @param leader - `null`: there was no leader; `undefined`: the leader could not be read.
    */
   constructor(
     lockName: string,

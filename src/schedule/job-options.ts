@@ -74,7 +74,10 @@ export interface PeriodicTimes {
    * job stores. `fixed-delay`: the next instant is `everyMs` after the end of a run.
    */
   pace?: 'fixed-rate' | 'fixed-delay' | undefined;
-  /** The time from the beginning of a term to the first instant, in ms, as long as the job has no claim. Default: 0. */
+  /**
+   * For a job that has no claim yet: the time from the beginning of a term to the first instant, in ms. An integer from
+   * 0 (default) to ten years.
+   */
   initialDelayMs?: number | undefined;
   /** An option of {@link CronTimes}. */
   cron?: undefined;
@@ -85,7 +88,6 @@ export interface PeriodicTimes {
 /** Options of a scheduled job: what it does, and when. */
 export type ScheduledJobOptions = JobOptions & (CronTimes | PeriodicTimes);
 
-/** The options after the checks. */
 export interface ParsedJobOptions {
   readonly run: JobOptions['run'];
   readonly catchesUp: boolean;

@@ -26,7 +26,6 @@ interface Stored {
   readonly calls: readonly StoredCall[];
 }
 
-/** What the reads need of the provider. */
 interface Reading {
   readonly collection: LockCollection;
   readonly clock: Clock;
@@ -41,9 +40,8 @@ const PROJECTION: Fields = {
 
 /**
  * Reads what is stored about the jobs of one election. Jobs that share an election read at the same moments: at the
- * beginning of a term, and when a run out of turn of one of them is requested. Each read shows all jobs. One command
- * serves all jobs that read in one turn of the event loop, so the cost grows with the number of jobs and not with its
- * square.
+ * beginning of a term, and when a run out of turn of one of them is requested. One command serves all jobs that read in
+ * one turn of the event loop. So the cost grows with the number of jobs and not with its square.
  */
 export class JobReads {
   readonly #collection: LockCollection;

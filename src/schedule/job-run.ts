@@ -22,8 +22,7 @@ export class RunSignal {
   }
 
   /**
-   * Makes the signal abort when the run has taken `maxRunMs`. Calls `onHung` if the run has not ended `HUNG_AFTER_MS`
-   * after that.
+   * Aborts the signal when the run has taken `maxRunMs`. Calls `onHung` if the run has not ended `HUNG_AFTER_MS` later.
    */
   bound(clock: Clock, maxRunMs: number, onHung: () => void): void {
     this.#timer = clock.at(clock.nowMs() + maxRunMs, () => {
@@ -33,26 +32,22 @@ export class RunSignal {
     });
   }
 
-  /** Cancels the bound, and detaches the signal from its sources. Called when the run has ended. */
+  /** Called when the run has ended. */
   forget(): void {
     this.#timer?.cancel();
     this.#controller.unlink();
   }
 }
 
-/** The error in the `failed` event of a run that does not end. */
+/** The error in the `failed` event of a run that ignores its signal. */
 export const hungError = (maxRunMs: number): Error =>
   new Error(
     `The run has taken longer than maxRunMs = ${String(maxRunMs)}, and has not ended ${String(HUNG_AFTER_MS)} ms after its signal aborted; the leader resigns`,
   );
 
-/**
- * The pauses between the reports of a run that is still running: 5 s at first, then twice as long each time, up to 10
- * min.
- */
+/** The pauses between the reports of a run that is still running. */
 const BETWEEN_REPORTS = new Backoff(5_000, 600_000);
 
-/** The arguments of `watchOverrun`. */
 export interface OverrunWatch {
   readonly clock: Clock;
   /** When the next run is due, by the local clock. */
@@ -64,14 +59,15 @@ export interface OverrunWatch {
   readonly overrun: () => void;
   /**
    * Claims the instants that have been missed so far. Resolves with false if the claim was refused or its outcome is
-   * unknown. `account` is not called again after that.
+   * unknown; `account` is then not called again.
    */
   readonly account: () => Promise<boolean>;
 }
 
 /**
  * If a run is still running when the next run is due, calls `overrun` once. After that, calls `account` again and
- * again, to claim and report the instants that are missed because of this run: a run that hangs must not go unnoticed.
+ * again, which claims and reports the instants that are missed because of this run: a run that hangs must not go
+ * unnoticed.
  */
 export async function watchOverrun({
   clock,

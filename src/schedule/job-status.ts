@@ -15,7 +15,7 @@ import type { Schedule } from './schedule.js';
 export interface JobClaim {
   /** The instant of the schedule; for a run that `runNow` requested, the time of its claim. */
   readonly firedAt: Date;
-  /** When the run was claimed, by the server's clock. The run starts right after that, if it can start at all. */
+  /** The server time of the claim. The run starts right after the claim, if it can start at all. */
   readonly startedAt: Date;
   /** The name of the candidate that led. */
   readonly candidateId: string;
@@ -26,17 +26,17 @@ export interface JobClaim {
 /** The present and the last run of a job, as they are stored. All times are the server's. */
 export interface JobStatus {
   /**
-   * The next instant of the schedule, at which the job runs if there is a leader. If it is in the past, the job runs as
-   * soon as there is a leader. `null` if there is no next instant, or if the store does not tell it: before the first
-   * claim of a periodic job, and while a job with a fixed delay is running.
+   * The next instant of the schedule, at which the job runs if there is a leader. If this instant is in the past, the
+   * job runs as soon as there is a leader. `null` if there is no next instant, or if the store does not tell it: before
+   * the first claim of a periodic job, and while a job with a fixed delay is running.
    */
   readonly nextFireAt: Date | null;
   /** The last run; `null` if the job has claimed none yet. Instants that were only reported as missed do not count. */
   readonly lastClaim: JobClaim | null;
   /**
-   * The outcome of the last run; `null` while it is running, or if there was none. `missed`: the run was claimed, but
-   * the term ended or the job was stopped before the run could start. `unknown`: the process that ran it died, lost its
-   * term, or could not store the outcome.
+   * The outcome of the last run; `null` while the run is running, or if there was none. `missed`: the run was claimed,
+   * but the term ended or the job was stopped before the run could start. `unknown`: the process that ran the job died,
+   * lost its term, or could not store the outcome.
    */
   readonly lastOutcome: RunOutcome | 'unknown' | null;
   /** The time from the claim of the last run to its end, in ms; `null` if the end is not known. */
@@ -91,7 +91,9 @@ export async function readJob(
   return { stored, sentAtMs: outcome.sentAt.ms };
 }
 
-/** The leader of the election, if its term is going on. */
+/**
+ * The leader of the election, if its term is going on. The stored lease lasts longer than the term, by `transitionMs`.
+ */
 export function leaderOf({ now, kind, holder }: StoredJob): Lease | undefined {
   if (kind !== electionSeats.kind || holder === null) return undefined;
   return holder.expiresAt.getTime() - (holder.transitionMs ?? 0) > now.getTime() ? holder : undefined;
@@ -106,7 +108,6 @@ const NEVER: JobStatus = {
   runningBy: null,
 };
 
-/** The status of a job, from what is stored about it. */
 export function describeJob(schedule: Schedule, stored: StoredJob | undefined, nowMs: number): JobStatus {
   const [claim] = stored?.claims ?? [];
   const run = claim?.run;

@@ -13,7 +13,6 @@ import { only } from './schedule.js';
 import type { MissedInstants } from './schedule.js';
 import { TermClaims } from './term-claims.js';
 
-/** The parts that a term gets from its job. */
 export interface JobParts {
   readonly options: ParsedJobOptions;
   readonly ledger: Pick<JobLedger, 'time' | 'read' | 'claim' | 'conclude'>;
@@ -21,23 +20,24 @@ export interface JobParts {
   readonly tell: TellJob;
   /** Aborts when the job is stopped. The signal of the present run aborts with it. */
   readonly stopping: AbortSignal;
-  /** Ends the term because a run hangs. */
+  /** Ends the term when a run hangs. */
   readonly resign: () => void;
 }
 
 /**
- * During a long wait, the server's time is read again at this interval, because the local clock drifts away from it. A
- * wait of at most twice this time has no such read, because a read right before an instant could last beyond the
- * instant.
+ * During a long wait, the server's time is read again at this interval, because the local clock drifts. A wait of at
+ * most twice this interval has no such read: a read right before an instant could last beyond the instant.
  */
 const REFRESH_EVERY_MS = 600_000;
 
 /**
- * One job during one term of the leader. It waits for the next instant, claims it and runs, until the term is over or
- * the job is stopped. Missed instants are claimed, too: a claim of the newest one counts for all of them, and the claim
- * of an instant also counts for the instants missed before it. So each instant is run, or reported as missed, by at
- * most one process; only a report with the cause `unknown` may come in addition. A run out of turn is claimed like an
- * instant, at the present time.
+ * One job during one term of the leader. The term waits for the next instant, claims it and runs the job, until the
+ * term is over or the job is stopped.
+ *
+ * Missed instants are claimed, too. The claim of an instant also counts for all instants that were missed before it, so
+ * a claim of the newest missed instant is enough. So each instant is run, or reported as missed, by at most one
+ * process; only a report with the cause `unknown` may come in addition. A run out of turn is claimed like an instant,
+ * at the present time.
  */
 export class JobTerm {
   readonly #job: JobParts;
@@ -46,20 +46,19 @@ export class JobTerm {
   readonly #settled: Promise<true>;
   #resolveDone!: (done: true) => void;
   readonly #claims: TermClaims;
-  /** The number of the call that waits for a run; 0: there is none. */
+  /** The number of the call that waits for a run; 0 if there is none. */
   #call = 0;
   #mustRefresh = false;
   #firstMs: number | null = null;
   #nextMs: number | null = null;
   /**
-   * Whether missed instants were claimed and no run has started since. If so, the next claim is for a run. Without this
-   * rule, if claims take long, each claim would find newly missed instants, and no run would ever start.
+   * Whether missed instants were claimed and no run has started since. Then the next claim is for a run. Otherwise, if
+   * claims take long, each claim would find newly missed instants, and no run would ever start.
    */
   #hasClaimedMissed = false;
   #isRunning = false;
   /** Aborts with the term, or when the job is stopped. */
   readonly #over: LinkedController;
-  /** Ends the present wait for an instant. */
   #wait = new AbortController();
 
   constructor(job: JobParts, term: LockHandle) {
@@ -84,9 +83,8 @@ export class JobTerm {
   }
 
   /**
-   * Resolves when no run is running and none will start; never rejects. This promise may resolve while the store is
-   * still asked about the last claim: if that claim turns out granted, its run cannot start any more, and its instant
-   * is reported as missed.
+   * Resolves when no run is running and none will start; never rejects. The store may still be asked about the last
+   * claim then. If that claim turns out granted, its run cannot start any more, and its instant is reported as missed.
    */
   get done(): Promise<true> {
     return this.#done;
@@ -105,8 +103,8 @@ export class JobTerm {
 
   /**
    * Called when the job is stopped. The present run, whose signal has aborted, has `drainMs` to end. Meanwhile the
-   * store is asked about a claim that it has not answered. If no answer comes, the instants of that claim are reported
-   * as missed, with the cause `unknown`.
+   * store is asked about an unanswered claim. If no answer comes, the instants of that claim are reported as missed,
+   * with the cause `unknown`.
    */
   async drain(drainMs: number): Promise<void> {
     if ((await within(this.#job.clock, drainMs, this.#settled)) === true) return;
@@ -135,7 +133,7 @@ export class JobTerm {
     }
   }
 
-  /** Reads the claims and calls of the job and the server's time. Resolves with false if the read has failed. */
+  /** Resolves with false if the claims and calls of the job could not be read. */
   async #refresh(): Promise<boolean> {
     this.#mustRefresh = false;
     const state = await this.#job.ledger.read();
@@ -146,8 +144,8 @@ export class JobTerm {
   }
 
   /**
-   * Does the next thing: claims and runs, claims missed instants, or waits. Resolves with false when the state of the
-   * job has to be read again, when the term is over, or when the job is stopped.
+   * Claims an instant and runs the job, claims missed instants, or waits. Resolves with false when the state of the job
+   * has to be read again, when the term is over, or when the job is stopped.
    */
   async #serve(): Promise<boolean> {
     if (this.#isOver) return false;
@@ -156,8 +154,8 @@ export class JobTerm {
     const { schedule } = this.#job.options;
     const nowMs = this.#job.ledger.time.nowMs();
     const claimed = this.#claims.last;
-    // A call is served before missed instants: otherwise a job that misses instants again and again would never serve
-    // it. The claim for the call also covers the instants that have been missed.
+    // A call is served before missed instants: otherwise a job that misses instants again and again would never serve a
+    // call. The claim for the call also covers the missed instants.
     if (this.#call > 0) return await this.#runCall(this.#call, nowMs);
     const missed = this.#hasClaimedMissed ? undefined : this.#claims.missedUntil(nowMs);
     if (missed !== undefined) return await this.#claimMissed(missed);
@@ -178,8 +176,8 @@ export class JobTerm {
   }
 
   /**
-   * Claims a run out of turn, and runs. Such a claim does not move a series of a fixed rate or a cron expression. If
-   * the series has not begun, the claim stores the first instant of the series.
+   * A run out of turn does not move a series of a fixed rate or a cron expression. If the series has not begun, the
+   * claim stores the first instant of the series.
    */
   async #runCall(call: number, nowMs: number): Promise<boolean> {
     this.#call = 0;
@@ -253,7 +251,8 @@ export class JobTerm {
   }
 
   /**
-   * Reports an overrun of the present run, and claims and reports the instants that are missed because of the overrun.
+   * Reports that the present run is still running when the next run is due, and claims and reports the instants that
+   * are missed because of that.
    */
   async #watch(firedAt: Date, ended: AbortSignal): Promise<void> {
     const { options, ledger, clock, tell } = this.#job;
@@ -270,7 +269,7 @@ export class JobTerm {
       },
       account: async () => {
         const all = this.#claims.missedUntil(time.nowMs());
-        // With `run-once` the newest missed instant is left unclaimed: the run that follows is for this instant.
+        // With `run-once`, the newest missed instant stays unclaimed: the next run is for this instant.
         const missed = catchesUp && all !== undefined ? this.#claims.missedUntil(all.lastMs - 1) : all;
         if (missed === undefined) return true;
         const settled = await this.#claims.claim(missed.lastMs, missed, { isDuringRun: true });
@@ -281,10 +280,7 @@ export class JobTerm {
     });
   }
 
-  /**
-   * Resolves at this local time, when the term is over, when the job is stopped, or when a run out of turn is
-   * requested.
-   */
+  /** The sleep also ends when the term is over, when the job is stopped, or when a run out of turn is requested. */
   async #sleepUntil(atMs: number): Promise<void> {
     const { clock } = this.#job;
     if (atMs > clock.nowMs()) await sleepUntil(clock, atMs, this.#wait.signal);

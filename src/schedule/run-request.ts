@@ -6,13 +6,12 @@ import { JobNotStartedError } from './job-not-started.js';
 import type { CallAnswer, CallNumbers, JobLedger, UnansweredCall } from './job-ledger.js';
 import { leaderOf, readJob } from './job-status.js';
 
-/** The parts that a request for a run works with. */
 export interface RunRequestParts {
   readonly context: AcquisitionContext;
   readonly electionName: string;
   readonly job: string;
   readonly ledger: Pick<JobLedger, 'call' | 'claimedCall' | 'time'>;
-  /** The time, in ms, that a leader has to claim the run. */
+  /** The time, in ms, for which a leader may claim the run. */
   readonly boundMs: number;
   /** Tells a leader in this process that the run was requested. */
   readonly stored: () => void;
@@ -24,8 +23,8 @@ export interface RunRequestParts {
  *
  * The request first reads the number of the last call, by an update. Any call with a higher number was made after that
  * read, by this process or another, so the run of such a call also serves this request. If the last call is still
- * pending, the request adds no call, and the run of the pending call serves it. A repeat of a call names the number
- * that was read, so the repeat makes no second call.
+ * pending, the request adds no call, and the run of the pending call serves this request. Each copy of a call names the
+ * number that was read, so only the first copy adds a call.
  */
 export class RunRequest {
   readonly #parts: RunRequestParts;
@@ -74,7 +73,7 @@ export class RunRequest {
         untilMs = undefined;
         mayBeStored = isStored;
       } else if (isUnanswered(answer)) {
-        // An unanswered copy may have taken effect, whatever the answer to the next one is.
+        // An unanswered copy may have taken effect, whatever the answer to the next copy is.
         mayBeStored ||= since !== null;
       }
       return answer;

@@ -8,23 +8,20 @@ export interface Schedule {
   /** The first instant of a job that has no claim yet; `null`: there is none. */
   first(nowMs: number): number | null;
 
-  /** The next instant to wait for; `null`: there is none any more. */
+  /** The next instant to wait for; `null`: there is none. */
   next(claimed: Claimed, nowMs: number): number | null;
 
   /** The next instant, computed from the last claim; `null`: there is none, or it is unknown before the first claim. */
   expected(claimed: Claimed | null, nowMs: number): number | null;
 
-  /**
-   * The instant at which the run of the last claim is an overrun if it has not ended: the next instant of the schedule.
-   * `null`: that run cannot be an overrun.
-   */
+  /** The instant at which the run of the last claim becomes an overrun, if it is still running. `null`: never. */
   overrunAt(claimed: Claimed, nowMs: number): number | null;
 
   /** The instants after the last claim and up to now; `undefined`: there are none. */
   missed(claimed: Claimed, nowMs: number): MissedInstants | undefined;
 }
 
-/** The claims of a job, as far as its schedule needs them. */
+/** What a schedule needs to know of the claims of a job. */
 export interface Claimed {
   readonly lastMs: number;
   /** The first instant of the series, which the first claim of the job has stored. */
@@ -44,7 +41,6 @@ export interface MissedInstants {
   readonly lastMs: number;
 }
 
-/** This instant alone. */
 export const only = (instantMs: number): MissedInstants => ({
   count: 1,
   firstMs: instantMs,
@@ -58,7 +54,7 @@ export function withInstant(missed: MissedInstants | undefined, instantMs: numbe
   return { count: missed.count + 1, firstMs: missed.firstMs, lastMs: instantMs };
 }
 
-/** The instants are `everyMs` apart, counted from the first one, however long the runs take. */
+/** The instants are `everyMs` apart, however long the runs take. */
 export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
   // `sinceMs` may be before `anchorMs`: a run out of turn may come before the first instant.
   const after = ({ lastMs, anchorMs }: Claimed, sinceMs = lastMs): number =>
@@ -81,8 +77,8 @@ export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
 
 /**
  * The next instant is `everyMs` after the end of each run. Nothing is due before that, so no instant is missed. If the
- * server's clock was set back during a run, the run may end, by that clock, before the instant that it was claimed for.
- * The next instant is then counted from the claimed instant, because a claim of an earlier instant is never granted.
+ * server's clock was set back during a run, the run may seem to end before its instant. The next instant is then
+ * counted from the instant of the run, because a claim of an earlier instant is never granted.
  */
 export function fixedDelay(everyMs: number, initialDelayMs: number): Schedule {
   const next = ({ lastMs, endedMs = lastMs }: Claimed): number => Math.max(lastMs, endedMs) + everyMs;

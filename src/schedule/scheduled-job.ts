@@ -28,19 +28,18 @@ import type { Claimed } from './schedule.js';
 interface Activity {
   /** Aborts when the job is stopped. */
   readonly ending: AbortController;
-  /** Removes the job from the terms of its election. */
   readonly detach: () => void;
   /** Resolves when the activity is over; `undefined` until `stop` is called. */
   stopping: Promise<void> | undefined;
 }
 
 /**
- * A job that many processes may start: the leader of its election runs it, at the instants of its schedule.
+ * A job that many processes may start: the leader of its election runs the job, at the instants of its schedule.
  *
- * Before a run starts, the leader claims its instant in the document of the election, by the server's clock. So at most
- * one process starts the run of an instant, whatever the clocks of the processes say and whichever process leads. No
- * two runs of one job overlap, as long as the clocks keep to the documented bounds and each run ends when its signal
- * aborts. A run that a crash ends is not repeated.
+ * Before a run starts, the leader claims the instant of the run in the document of the election, by the server's clock.
+ * So at most one process starts the run of an instant, whatever the clocks of the processes say and whichever process
+ * leads. No two runs of one job overlap, as long as the clocks keep to the documented bounds and each run ends when its
+ * signal aborts. A run that a crash ends is not repeated.
  */
 export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements AsyncDisposable {
   /** The name that was given to `createScheduledJob`. */
@@ -51,13 +50,12 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   readonly #options: ParsedJobOptions;
   readonly #hasOwnElection: boolean;
   readonly #ledger: JobLedger;
-  /** The present activity; `undefined` while the job is stopped. */
   #activity: Activity | undefined;
   /** Whether `start` was called after the last `stop`. */
   #isWanted = false;
   /**
-   * The last claim of the job when this process last read it; `null`: no claim yet; `undefined`: not read yet, or the
-   * schedule is no series.
+   * The last claim of the job when this process last read it. `null`: there was no claim. `undefined`: not read yet, or
+   * the schedule is no series.
    */
   #claimed: Claimed | null | undefined;
   /** The last term, which may be over. */
@@ -83,9 +81,9 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
 
   /**
    * The next instant of the schedule, by the server's clock, as far as this process knows. Sends nothing. `null` while
-   * the job or its election is stopped, if there is no next instant, or as long as this process does not know it.
-   * Before the first claim of a periodic job, and always with a fixed delay, only the leader knows it. During a run
-   * with a fixed delay, not even the leader does.
+   * the job or its election is stopped, if there is no next instant, or while this process does not know the next
+   * instant. Before the first claim of a periodic job, and always with a fixed delay, only the leader knows the next
+   * instant. During a run with a fixed delay, the leader does not know it either.
    */
   get nextFireAt(): Date | null {
     if (this.#activity?.ending.signal.aborted !== false) return null;
@@ -113,16 +111,16 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
    * Asks the leader, from any process, for a run out of turn. The run is claimed like an instant, so it starts at most
    * once, under this leader or a later one. If a run is going on, the requested run starts after it. All requests made
    * until the requested run is claimed get one run together. The series of instants stays as it is; a fixed delay
-   * counts from the end of this run. A leader in this process learns of the request at once. A leader in another
-   * process learns of it by its change stream if one is open, and otherwise at its next extension, after at most a
-   * third of the lease.
+   * counts from the end of the requested run. A leader in this process learns of the request at once. A leader in
+   * another process learns of the request by its change stream if one is open, and otherwise at its next extension,
+   * after at most a third of the lease.
    *
    * @returns Resolves when a leader has claimed the run, which starts right then. Does not wait for the end of the run.
    *   If the leader loses its term at that moment, the run is reported as `missed` like any other.
    * @throws {@link JobNotStartedError} if no leader claims the run within two leases of the election (each with its
    *   transition) plus `storeTimeoutMs`; no leader claims the run later. {@link StoreUnavailableError}; if its
-   *   `outcomeKnown` is false, the run may still start. {@link UnsupportedServerError},
-   *   {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
+   *   `outcomeKnown` is false, the run may still start. {@link UnsupportedServerError}, {@link
+   *   CorruptLockDocumentError}, {@link ProviderClosedError}.
    */
   async runNow(): Promise<void> {
     this.#assertOpen();
@@ -157,7 +155,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   async #start(): Promise<void> {
     while (this.#activity?.stopping !== undefined) await this.#activity.stopping;
     this.#assertOpen();
-    // `stop` was called after this `start`, and the last call counts.
+    // If `stop` was called after this `start`, the job stays stopped, because the last call counts.
     if (!this.#isWanted) return;
     const activity = (this.#activity ??= this.#begin());
     try {
@@ -207,7 +205,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     activity.detach();
     activity.ending.abort(new DOMException('The job was stopped', 'AbortError'));
     const stopped = this.#drained(activity, drainMs);
-    // If `stop` is called several times, the call that leaves the run the least time ends the activity.
+    // If `stop` is called several times, the call that gives the run the least time ends the activity.
     activity.stopping =
       activity.stopping === undefined ? stopped : Promise.race([activity.stopping, stopped]);
     await stopped;
@@ -256,17 +254,14 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     while (!ending.aborted && !this.#knowsSeries && !(await this.#readSeries()));
   }
 
-  /**
-   * Reads the last claim of the job, and resolves with `#knowsSeries`. A read that fails does no harm: only
-   * `nextFireAt` needs the result.
-   */
+  /** Reads the last claim of the job. A read that fails does no harm: only `nextFireAt` needs the result. */
   async #readSeries(): Promise<boolean> {
     const state = await this.#ledger.read();
     if (state !== undefined) this.#claimed = state.claimed;
     return this.#knowsSeries;
   }
 
-  /** Whether the next instant can be computed, after a read: from the last claim or, for a cron job, without one. */
+  /** Whether the next instant can be computed: from the last claim or, for a cron job, without one. */
   get #knowsSeries(): boolean {
     const claimed = this.#claimed;
     if (claimed === undefined) return false;

@@ -1,13 +1,12 @@
 import type { Clock } from '../clock.js';
 
 /**
- * The server's time as one job uses it: the monotonic clock, and how far the server's clock is ahead of it. Each answer
- * shows the server's time at a moment between the request and the arrival of the answer, and so narrows the range of
- * possible values. The estimate is the lowest possible value, because a process that claims too early has to claim
- * twice.
+ * The server's time as one job uses it: the monotonic clock plus the lead of the server's clock. Each answer shows the
+ * server's time at a moment between the request and the arrival of the answer, and so narrows the range of possible
+ * leads. The estimate is the lowest possible lead, because a process that claims too early has to claim twice.
  *
- * `ServerTime` differs from the `ServerClock` of the provider (store/server-clock.ts): a `ServerClock` takes the
- * highest value that the last reply allows. So a not-after that is computed from it is not too early, except after a
+ * `ServerTime` differs from the `ServerClock` of the provider (store/server-clock.ts), which takes the highest lead
+ * that the last reply allows. So a not-after that is computed from a `ServerClock` is not too early, except after a
  * suspension of the process.
  */
 export class ServerTime {

@@ -7,7 +7,6 @@ import type { ParsedJobOptions } from './job-options.js';
 import { withInstant } from './schedule.js';
 import type { Claimed, MissedInstants } from './schedule.js';
 
-/** A job, as far as its claims are concerned. */
 interface ClaimingJob {
   readonly options: Pick<ParsedJobOptions, 'schedule'>;
   readonly ledger: Pick<JobLedger, 'time' | 'claim'>;
@@ -20,12 +19,12 @@ export class TermClaims {
   readonly #job: ClaimingJob;
   readonly #term: ClaimingTerm;
   readonly #over: AbortSignal;
-  /** Aborts when the drain of a stop is over: the outcome of a claim is not asked for any more. */
+  /** Aborts when the drain of a stop is over. From then on, the store is not asked for the outcome of a claim. */
   readonly #abandoned = new AbortController();
   #last: Claimed | null = null;
   /**
-   * The server time at which the last claim began, if since then only the claim and its run have taken time; otherwise
-   * infinite. If the oldest missed instant is at this time or later, the cause is `overrun`.
+   * The server time at which the last claim began. `Infinity` if something other than the claim and its run has taken
+   * time since. If the oldest missed instant is at this time or later, the cause is `overrun`.
    */
   #busySinceMs = Infinity;
   #claiming: Promise<unknown> | undefined;
@@ -42,15 +41,11 @@ export class TermClaims {
     return this.#last;
   }
 
-  /**
-   * Sets the last claim to the one that the store shows. If `#last` has the same instant, `#last` stays: it may also
-   * have the end of the run.
-   */
+  /** If `#last` has the same instant as the given claim, `#last` stays, because it may also have the end of the run. */
   learn(claimed: Claimed | null): void {
     if (claimed?.lastMs !== this.#last?.lastMs) this.#last = claimed;
   }
 
-  /** Adds the time at which the run of the last claim has ended. */
   runEnded(endedMs: number): void {
     if (this.#last !== null) this.#last = { ...this.#last, endedMs };
   }
@@ -66,10 +61,9 @@ export class TermClaims {
   }
 
   /**
-   * Claims an instant by `settleClaim`, which repeats the claim until its outcome is known, also after the end of the
-   * term (`settleClaim` has the exceptions). After a stop of the job, the claim is repeated only until the drain of
-   * the stop is over. Missed instants are reported as soon as the claim is granted. If the outcome stays unknown, the
-   * missed instants and the claimed instant are reported together.
+   * Claims an instant. `settleClaim` repeats the claim until its outcome is known or the drain of a stop is over.
+   * Missed instants are reported as soon as the claim is granted. If the outcome stays unknown, the missed instants and
+   * the claimed instant are reported together.
    *
    * @param purpose - `isDuringRun`: the claim is made while a run goes on, so `#busySinceMs` stays as it is.
    */
