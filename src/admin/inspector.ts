@@ -40,7 +40,7 @@ export class Inspector {
   readonly #by: string;
   readonly #whole: Fields;
 
-  /** @param by - The name of this provider. A holder whose hold this provider revokes is told this name. */
+  /** @param by - The name of this provider, for the holders whose holds this provider revokes. */
   constructor(
     collection: LockCollection,
     combiner: Combiner,
@@ -95,7 +95,7 @@ export class Inspector {
   async revoke(name: string, { id, why, force = false }: RevokeOptions): Promise<RevokeResult> {
     const snapshot = await this.inspect(name);
     const held = (snapshot?.holders ?? []).map((holder) => holder.id);
-    // Only an id that the document has reaches a pipeline: the server could take another text for a field path (E25).
+    // Only an id from the document reaches a pipeline: the server could take any other text for a field path (E25).
     const ids = id === undefined ? held : held.filter((each) => each === id);
     const absent = id !== undefined && ids.length === 0 ? [id] : [];
     const seats = this.#kinds.find(({ kind }) => kind === snapshot?.kind);

@@ -63,7 +63,7 @@ export class Candidacy {
       this.#resolveQueued = resolve;
       this.#rejectQueued = reject;
     });
-    // Nothing may await `queued`. Its rejection must not become an unhandled one.
+    // Even if nothing awaits `queued`, its rejection must not become an unhandled rejection.
     this.queued.catch(() => undefined);
     this.#target = {
       name,

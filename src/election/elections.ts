@@ -7,11 +7,10 @@ export interface Started {
   stop(options: DrainOptions): Promise<void>;
 }
 
-/** The parts that elections and jobs get from their provider. */
 export interface Elections {
   readonly requester: Requester;
   readonly leaderWatch: LeaderWatch;
-  /** The started candidates and jobs. The provider stops them when it closes. */
+  /** The started candidates and jobs. The provider stops all of them when it closes. */
   readonly started: Set<Started>;
   /**
    * One promise for each term whose work outlives its drain. The promise settles when the work has ended and the seat

@@ -6,7 +6,6 @@ import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 /** The longest time, in ms, for reading the leader after a timeout. The error of the timeout names the leader. */
 const INSPECT_MS = 1_000;
 
-/** A candidate that was not elected in time. */
 export interface LateCandidate {
   readonly name: string;
   readonly candidateId: string;

@@ -124,10 +124,11 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Leaves the election. If the candidate leads, its term ends: the signal of the term aborts (why `released`),
-   * `onElected` has `drainMs` (default 5,000) to end, `onDeposed` is called, and the next candidate leads. Work that
-   * takes longer keeps the seat until the work ends or the lease is over; `onDeposed` is called when the work ends. A
-   * term that is ending already has at most `drainMs` from now on. A grant that is on its way is given back.
+   * Leaves the election. If the candidate leads, its term ends: the signal of the term aborts (with a `LockLostError`
+   * whose `why` is `released`), `onElected` has `drainMs` (default 5,000) to end, `onDeposed` is called, and the next
+   * candidate leads. Work that takes longer keeps the seat until the work ends or the lease is over; `onDeposed` is
+   * called when the work ends. A term that is ending already has at most `drainMs` from now on. A grant that is on its
+   * way is given back.
    *
    * @returns Resolves when the candidate has left or `drainMs` is up; if the store does not answer, up to
    *   `storeTimeoutMs` later. Also resolves if `start` is called meanwhile.

@@ -44,8 +44,8 @@ export interface LeaderRead {
   readonly name: string;
   readonly leader: LeaderInfo | null;
   /**
-   * The time, in ms, until the leader's lease and the transition after it end, if nothing extends the lease. `Infinity`
-   * if there is no leader.
+   * The time, in ms, until the leader's lease and the transition of the election end, if nothing extends the lease.
+   * `Infinity` if there is no leader.
    */
   readonly leftMs: number;
 }

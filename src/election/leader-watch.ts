@@ -17,16 +17,16 @@ interface Observed {
   /** The highest token seen. A read with a lower token is older, and is ignored. */
   token: number;
   /**
-   * The local time at which the leader's lease and the transition after it end, unless the lease is extended; infinite
-   * if there is no leader. No event reports this end, so the leader is read again at this time.
+   * The local time at which the leader's lease and the transition of the election end, unless the lease is extended;
+   * infinite if there is no leader. No event reports this end, so the leader is read again at this time.
    */
   endsAtMs: number;
 }
 
 /**
- * Reads the leaders for all observers of one provider, with one command for all observed elections. It reads when the
- * change stream over their documents reports a change, and when a lease ends. While there is no stream, and after a
- * failed read, it reads every `pollMs.max`.
+ * Reads the leaders for all observers of one provider, with one command for all observed elections. The change stream
+ * over their documents and the ends of the leases say when to read. While there is no stream, and after a failed read,
+ * the leaders are read every `pollMs.max`.
  */
 export class LeaderWatch {
   readonly #collection: LockCollection;
@@ -130,7 +130,7 @@ export class LeaderWatch {
   async #readNow(): Promise<void> {
     const sentAtMs = this.#clock.nowMs();
     const reads = await readLeaders(this.#collection, [...this.#observed.keys()]);
-    // A failed read has been reported as an event. After it, `#schedule` waits for `pollMs.max`.
+    // An event has already reported a failed read. `#schedule` sets the next read after `pollMs.max`.
     this.#hasFailed = reads instanceof Error;
     if (!(reads instanceof Error)) for (const read of reads) this.#seen(read, sentAtMs);
   }

@@ -20,8 +20,8 @@ export interface FencedBy {
  * Returns the lock and the present token of an exclusive hold. The hold may be over: the resource decides by the token
  * alone.
  *
- * A shared hold is refused: several of its kind may write at the same time. Any object that is not a handle of this
- * library is refused, too, because nothing tells whether its hold is exclusive.
+ * A shared hold is refused, because several such holds may write at the same time. Any object that is not a handle of
+ * this library is refused, too, because nothing tells whether its hold is exclusive.
  */
 export function fencedBy(lock: LockHandle): FencedBy {
   if (isObject(lock) && 'handles' in lock) {

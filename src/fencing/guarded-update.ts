@@ -5,8 +5,8 @@ import type { FencedBy } from './fence.js';
 import { notAbove } from './token-field.js';
 
 /**
- * The most repeats of an upsert that collides with another upsert. The first repeat finds and updates the document of
- * the other upsert; more are needed only if that document is deleted meanwhile.
+ * The most repeats of an upsert that collides with another upsert. The first repeat usually finds and updates the
+ * document of the other upsert. More repeats are needed only if that document is deleted meanwhile.
  */
 const MAX_COLLISIONS = 10;
 
@@ -71,7 +71,7 @@ export class GuardedUpdate<T extends Document> {
   /**
    * Called when the upsert collided with a document of the same `_id`. Returns if the next try can update that
    * document, and throws otherwise. In a transaction this method always throws: only a repeat of the whole transaction
-   * can help, and the error label asks the driver for it.
+   * can help, and the error label asks the driver for such a repeat.
    */
   async #settleCollision(error: DuplicateId): Promise<void> {
     // Reads without the session: if the session is in a transaction, the server has aborted that transaction.

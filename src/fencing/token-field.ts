@@ -36,8 +36,8 @@ const missingOr = (path: string, condition: Document): Document => ({
 });
 
 /**
- * Adds to the update that the token is stored. The token is stored as a double, which is exact, because tokens are
- * below 2^53. Every client reads a double as a number, even with `promoteLongs: false` or `useBigInt64: true`.
+ * Extends the update, so that it also stores the token. The token is stored as a double, which is exact, because tokens
+ * are below 2^53. Every client reads a double as a number, even with `promoteLongs: false` or `useBigInt64: true`.
  */
 export function storing(update: unknown, field: string, token: number): Document | Document[] {
   if (Array.isArray(update)) {

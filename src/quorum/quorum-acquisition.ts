@@ -51,7 +51,7 @@ export class QuorumAcquisition {
   readonly #rounds: QuorumRounds;
   /**
    * The busy stores whose releases end the present pause, each with its holders. `undefined` if there is no pause, or
-   * if only time ends it.
+   * if only time ends the pause.
    */
   #awaited: ReadonlyMap<Store, readonly LeaseInfo[]> | undefined;
   /**
@@ -94,7 +94,7 @@ export class QuorumAcquisition {
     });
     try {
       const ending = await Promise.race([this.#runRounds(), failed]);
-      // The error is created in this function, which the caller awaits, so that its stack leads to the caller.
+      // Created in this function, which the caller awaits, so that the stack of the error leads to the caller.
       if ('errorOf' in ending) throw withCallerFrames(ending.errorOf);
       return ending;
     } finally {
@@ -224,9 +224,9 @@ export class QuorumAcquisition {
   }
 
   /**
-   * If the lock is contended, delays a request with a timeout, by at most a quarter of the timeout, and lets it begin
-   * at the gate. Without the delay, a process that has just released the lock would always ask before the waiting
-   * requests hear of the release.
+   * If the lock is contended, delays a request with a timeout, by at most a quarter of the timeout, and lets the
+   * request begin at the gate. Without the delay, a process that has just released the lock would always ask before the
+   * waiting requests hear of the release.
    */
   async #letOthersPass(): Promise<void> {
     const { clock, contended, settings } = this.#quorum;

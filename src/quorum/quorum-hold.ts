@@ -24,7 +24,7 @@ export interface HoldIdentity {
 
 /**
  * One hold of a quorum: a seat in each of more than half of all stores. The members of the hold are the stores in which
- * it has a seat.
+ * the hold has a seat.
  *
  * - `held`: a majority of all stores has a seat that can be relied on. A store whose seat is lost is no member any
  *   more. Every third of a lease, that store is asked for another seat.
@@ -42,7 +42,7 @@ export interface HoldIdentity {
  * when B began. Some store is in both majorities. In this store, A had the seat when A raised the fence, and B had the
  * seat later, when B began. So the store granted the seat to B after A had raised the fence, with a token above the
  * fence. The token of B is at least the token of this grant, so it is above the token of A. The fence of a seat that
- * joins later is raised before the seat joins, so the proof also holds with later members.
+ * joins later is raised before the seat joins, so the proof also holds for such a seat.
  */
 export class QuorumHold implements Held {
   readonly name: string;

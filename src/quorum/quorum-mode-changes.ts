@@ -12,8 +12,8 @@ import type { StoreFailure } from './store-failure.js';
 
 /**
  * Changes the mode of one hold of a reader-writer lock, one change at a time. A change is complete when a majority of
- * all stores has made it and has raised its fence to the new token. The hold shows a stronger mode only after a
- * complete upgrade. It shows a weaker mode before any store is asked to downgrade.
+ * all stores has changed the mode and has raised the fence to the new token. The hold shows a stronger mode only after
+ * a complete upgrade, and a weaker mode before any store is asked to downgrade.
  */
 export class QuorumModeChanges {
   readonly #quorum: Quorum;

@@ -29,8 +29,8 @@ const MOVES: Moves<State> = {
  * **Gate.** A round may have a gate: the first store that may grant is asked first and alone. The other stores are
  * asked only if the lock is not busy at the gate; otherwise the round has failed. If several contenders begin together,
  * one passes, and each of the others costs only one write. Without a gate, the contenders would take seats from each
- * other. But a gate costs one more round trip. And a seat at the gate keeps everyone out until its lease expires, if
- * its process has died or does not know of the seat. So three rounds have no gate:
+ * other. A gate has two costs. It takes one more round trip. And if the process of a seat at the gate has died, or does
+ * not know of the seat, this seat keeps everyone out until its lease expires. So three rounds have no gate:
  *
  * - the first round, unless the request waits for a contended lock (`ContendedLocks`);
  * - the round after a pause in which no release at the gate was reported;
@@ -38,9 +38,9 @@ const MOVES: Moves<State> = {
  *
  * **Silent stores.** While a request waits for a silent store, it keeps the seats that other stores have granted. If
  * the lock is busy in some store, these seats may keep everyone out. So the round waits for the end of a silent store's
- * try only while the lock is busy nowhere. Otherwise the silent store gets some extra time, because it may answer
- * again. The extra time begins when the other stores have answered, and lasts as long as they took, at least
- * `pollMs.min`.
+ * try only while no store has answered that the lock is busy. Otherwise the silent store gets some extra time, because
+ * it may answer again. The extra time begins when the other stores have answered, and lasts as long as they took, at
+ * least `pollMs.min`.
  *
  * **Token.** As soon as a majority has granted a seat, the fence of each of these seats is raised to the highest of
  * their tokens. The fence of a seat that is granted later is raised, too, so that this seat can replace the seat of a

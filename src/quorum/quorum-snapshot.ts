@@ -1,10 +1,10 @@
 import type { LeaseInfo, LockSnapshot } from '../protocol/replies/snapshot.js';
 
 /**
- * Combines the snapshots of several stores. The result shows n leases of a process if a majority of the stores has n
- * leases of this process, and no majority has more. A store that has not answered counts as a store that has them. A
- * process without a majority holds nothing and is not shown: it is a contender, or its leases are left over. The result
- * is `null` if a majority of all stores has answered that it does not store the lock.
+ * Combines the snapshots of several stores. The result shows n leases of a process: n is the highest number for which a
+ * majority of the stores has at least n leases of this process. A store that has not answered counts as a store that
+ * has these leases. A process without a majority holds nothing and is not shown: it is a contender, or its leases are
+ * left over. The result is `null` if a majority of all stores has answered that it does not store the lock.
  */
 export function commonSnapshot(
   snapshots: readonly (LockSnapshot | null)[],

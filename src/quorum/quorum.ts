@@ -9,12 +9,11 @@ import type { StoreSeat, Store } from './store.js';
 /** The stores of one provider, and the other parts that all locks of the provider share. */
 export interface Quorum {
   readonly stores: readonly Store[];
-  /** More than half of the number of stores. */
+  /** The smallest whole number above half of the number of stores. */
   readonly majority: number;
   readonly settings: Settings;
   readonly clock: Clock;
   readonly report: Report;
-  /** Aborts when the provider closes. */
   readonly closing: AbortSignal;
   readonly health: StoreHealth;
   readonly contended: ContendedLocks;
@@ -44,8 +43,8 @@ export interface SettledCalls {
 }
 
 /**
- * Waits until `needed` calls have succeeded, or until too many have failed for that. A call that fails later causes no
- * unhandled rejection.
+ * Waits until `needed` calls have succeeded, or until so many have failed that this is impossible. A call that fails
+ * later causes no unhandled rejection.
  */
 export function awaitQuorum(calls: readonly SeatCall[], needed: number): Promise<SettledCalls> {
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-// Decides by the answers of all stores whether a round is won, and finds the obstacles otherwise.
+// Decides by the answers of all stores whether a round is won. If the round is not won, finds the obstacles.
 
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
 import type { HoldIdentity } from './quorum-hold.js';

@@ -3,8 +3,8 @@ import { awaitQuorum, callSeats } from './quorum.js';
 import type { StoreSeat } from './store.js';
 
 /**
- * Resolves with `undefined` when `majority` seats are released. If too many seats had been lost before for that,
- * resolves with the cause of the loss.
+ * Resolves with `undefined` when `majority` seats are released. Resolves with the cause of the loss when that has
+ * become impossible, because too many seats had been lost before.
  */
 export async function releaseByMajority(
   seats: readonly StoreSeat[],

@@ -5,7 +5,6 @@ import { outcomeOfError } from '../store/outcome.js';
 
 /** A store did not do what was asked: for example, it did not grant or confirm a seat. */
 export interface StoreFailure {
-  /** The index in the list of stores. */
   readonly store: number;
   /** Whether this store has ever answered this provider. */
   readonly hasAnswered: boolean;
@@ -23,7 +22,7 @@ export const describeFailures = (failures: readonly StoreFailure[]): string =>
     .join('; ');
 
 /**
- * For a {@link StoreUnavailableError}, the message of its cause: the rest of its message is the same for all stores.
+ * For a {@link StoreUnavailableError}, the message of its cause: the rest of the message is the same for all stores.
  */
 function lastMessage(error: unknown): string {
   const { cause } = error instanceof StoreUnavailableError ? error : { cause: undefined };

@@ -22,8 +22,8 @@ type Condition = 'answering' | 'refusing' | 'silent';
  * store answers or the lease has expired. To keep such releases few, only one request at a time probes a silent store.
  * The other requests wait for the result of this probe.
  *
- * A try goes on after the end of its request or its hold. If requests gave up their tries, and a store answered more
- * slowly than they last, this provider would never learn whether the store is silent.
+ * A try goes on after the end of its request or its hold. Otherwise, no try would reach its end in a store that answers
+ * more slowly than the requests and holds last. This provider would then never learn whether the store is silent.
  */
 export class StoreHealth {
   readonly #conditions = new Map<Store, Condition>();

@@ -45,9 +45,9 @@ export interface JobMissedEvent {
   /** The oldest of these instants. */
   readonly first: Date;
   /**
-   * The newest of these instants. With `missed: 'run-once'`, the job usually runs for this instant now. The job does
-   * not run for it if the event comes during a run, if the event comes together with a run for another time, if the
-   * claimed run could not start, or if `why` is `unknown`.
+   * The newest of these instants. With `missed: 'run-once'`, the job usually runs for this instant now. There is no
+   * such run if the event comes during a run or together with a run for another time, if the claimed run could not
+   * start, or if `why` is `unknown`.
    */
   readonly last: Date;
   /**

@@ -29,7 +29,9 @@ export interface ClaimPurpose {
   readonly runs: boolean;
   /** The number of the call that the claim answers. */
   readonly call?: number | undefined;
-  /** The first instant of the series. The claim stores this instant if the job has no claim yet. */
+  /**
+   * The first instant of the schedule, from which a fixed rate counts. The claim stores it if the job has no claim yet.
+   */
   readonly anchorMs: number;
 }
 
@@ -48,11 +50,10 @@ export interface UnansweredCall {
  * The answer to one sending of a call.
  *
  * - `nobody`: no document of an election has this name, so there is no leader.
- * - `late`: the call reached the server after its time was up. No copy of the call has added a call, and none will.
+ * - `late`: the call reached the server after its `until`. No copy of the call has added a call, and none will.
  */
 export type CallAnswer = CallNumbers | 'nobody' | 'late' | UnansweredCall | Error;
 
-/** The state of a job when its next run is decided. */
 export interface JobState {
   /** The last claim; `null`: there is none yet. */
   readonly claimed: Claimed | null;

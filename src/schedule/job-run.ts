@@ -39,20 +39,17 @@ export class RunSignal {
   }
 }
 
-/** The error in the `failed` event of a run that ignores its signal. */
 export const hungError = (maxRunMs: number): Error =>
   new Error(
     `The run has taken longer than maxRunMs = ${String(maxRunMs)}, and has not ended ${String(HUNG_AFTER_MS)} ms after its signal aborted; the leader resigns`,
   );
 
-/** The pauses between the reports of a run that is still running. */
 const BETWEEN_REPORTS = new Backoff(5_000, 600_000);
 
 export interface OverrunWatch {
   readonly clock: Clock;
   /** When the next run is due, by the local clock. */
   readonly atMs: number;
-  /** Aborts when the run has ended. */
   readonly ended: AbortSignal;
   /** Aborts when the term ends, or when the job is stopped. */
   readonly over: AbortSignal;

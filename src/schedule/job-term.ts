@@ -31,7 +31,7 @@ export interface JobParts {
 const REFRESH_EVERY_MS = 600_000;
 
 /**
- * One job during one term of the leader. The term waits for the next instant, claims it and runs the job, until the
+ * One job during one term of the leader: waits for the next instant, claims the instant and runs the job, until the
  * term is over or the job is stopped.
  *
  * Missed instants are claimed, too. The claim of an instant also counts for all instants that were missed before it, so
@@ -52,8 +52,8 @@ export class JobTerm {
   #firstMs: number | null = null;
   #nextMs: number | null = null;
   /**
-   * Whether missed instants were claimed and no run has started since. Then the next claim is for a run. Otherwise, if
-   * claims take long, each claim would find newly missed instants, and no run would ever start.
+   * Whether missed instants were claimed and no run has started since. If so, the next claim is for a run. Without this
+   * rule, if claims take long, each claim would find newly missed instants, and no run would ever start.
    */
   #hasClaimedMissed = false;
   #isRunning = false;
@@ -176,8 +176,8 @@ export class JobTerm {
   }
 
   /**
-   * A run out of turn does not move a series of a fixed rate or a cron expression. If the series has not begun, the
-   * claim stores the first instant of the series.
+   * A run out of turn does not move the instants of a fixed rate or a cron expression. If the job has no claim yet,
+   * this claim stores the first instant of the schedule, from which a fixed rate counts.
    */
   async #runCall(call: number, nowMs: number): Promise<boolean> {
     this.#call = 0;

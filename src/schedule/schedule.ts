@@ -14,17 +14,17 @@ export interface Schedule {
   /** The next instant, computed from the last claim; `null`: there is none, or it is unknown before the first claim. */
   expected(claimed: Claimed | null, nowMs: number): number | null;
 
-  /** The instant at which the run of the last claim becomes an overrun, if it is still running. `null`: never. */
+  /** The instant at which the run of the last claim becomes an overrun, if that run has not ended. `null`: never. */
   overrunAt(claimed: Claimed, nowMs: number): number | null;
 
   /** The instants after the last claim and up to now; `undefined`: there are none. */
   missed(claimed: Claimed, nowMs: number): MissedInstants | undefined;
 }
 
-/** What a schedule needs to know of the claims of a job. */
+/** The claims of a job, as far as its schedule needs them. */
 export interface Claimed {
   readonly lastMs: number;
-  /** The first instant of the series, which the first claim of the job has stored. */
+  /** The first instant of the schedule, from which a fixed rate counts. The first claim of the job has stored it. */
   readonly anchorMs: number;
   /** When the run of the last claim ended, if that is known. */
   readonly endedMs?: number;
@@ -77,8 +77,8 @@ export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
 
 /**
  * The next instant is `everyMs` after the end of each run. Nothing is due before that, so no instant is missed. If the
- * server's clock was set back during a run, the run may seem to end before its instant. The next instant is then
- * counted from the instant of the run, because a claim of an earlier instant is never granted.
+ * server's clock was set back during a run, the run may seem to end before the instant that it was claimed for. The
+ * next instant is then counted from the claimed instant, because a claim of an earlier instant is never granted.
  */
 export function fixedDelay(everyMs: number, initialDelayMs: number): Schedule {
   const next = ({ lastMs, endedMs = lastMs }: Claimed): number => Math.max(lastMs, endedMs) + everyMs;

@@ -26,7 +26,6 @@ import type { Claimed } from './schedule.js';
 
 /** One activity of the job: the time from a start to the end of the stop that follows. */
 interface Activity {
-  /** Aborts when the job is stopped. */
   readonly ending: AbortController;
   readonly detach: () => void;
   /** Resolves when the activity is over; `undefined` until `stop` is called. */
@@ -55,7 +54,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   #isWanted = false;
   /**
    * The last claim of the job when this process last read it. `null`: there was no claim. `undefined`: not read yet, or
-   * the schedule is no series.
+   * the job has a fixed delay.
    */
   #claimed: Claimed | null | undefined;
   /** The last term, which may be over. */
@@ -110,10 +109,10 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   /**
    * Asks the leader, from any process, for a run out of turn. The run is claimed like an instant, so it starts at most
    * once, under this leader or a later one. If a run is going on, the requested run starts after it. All requests made
-   * until the requested run is claimed get one run together. The series of instants stays as it is; a fixed delay
-   * counts from the end of the requested run. A leader in this process learns of the request at once. A leader in
-   * another process learns of the request by its change stream if one is open, and otherwise at its next extension,
-   * after at most a third of the lease.
+   * until the requested run is claimed get one run together. The instants of a fixed rate or a cron expression stay as
+   * they are; a fixed delay counts from the end of the requested run. A leader in this process learns of the request at
+   * once. A leader in another process learns of the request by its change stream if one is open, and otherwise at its
+   * next extension, after at most a third of the lease.
    *
    * @returns Resolves when a leader has claimed the run, which starts right then. Does not wait for the end of the run.
    *   If the leader loses its term at that moment, the run is reported as `missed` like any other.
@@ -139,12 +138,12 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   /**
    * From now on, runs the job whenever this process leads. Starts the election, also a shared one. May be called again,
    * also while a `stop` is going on. If the job is already started, the call changes nothing, except that it starts an
-   * election which was stopped.
+   * election that was stopped.
    *
    * @returns Resolves when this process is a candidate. If a run of an earlier term is going on, the process becomes a
-   *   candidate after the end of that run. Also resolves when `stop` is called first.
-   * @throws As the start of the election; the job is then stopped. `TypeError` if the shared election has another job
-   *   of this name.
+   *   candidate after the end of that run. Also resolves when `stop` is called before that.
+   * @throws The errors of `LeaderElection.start`; the job is then stopped. `TypeError` if the shared election has
+   *   another job of this name.
    */
   async start(): Promise<void> {
     this.#assertOpen();

@@ -1,13 +1,14 @@
 import type { Clock } from '../clock.js';
 
 /**
- * The server's time as one job uses it: the monotonic clock plus the lead of the server's clock. Each answer shows the
- * server's time at a moment between the request and the arrival of the answer, and so narrows the range of possible
- * leads. The estimate is the lowest possible lead, because a process that claims too early has to claim twice.
+ * The server's time as one job uses it: the monotonic clock, and how far the server's clock is ahead of the monotonic
+ * clock. Each answer shows the server's time at a moment between the request and the arrival of the answer, and so
+ * narrows the range of this difference. The estimate is the lowest possible difference, because a process that claims
+ * too early has to claim twice.
  *
- * `ServerTime` differs from the `ServerClock` of the provider (store/server-clock.ts), which takes the highest lead
- * that the last reply allows. So a not-after that is computed from a `ServerClock` is not too early, except after a
- * suspension of the process.
+ * `ServerTime` differs from the `ServerClock` of the provider (store/server-clock.ts), which takes the highest
+ * difference that the last reply allows. So a not-after that is computed from a `ServerClock` is not too early, except
+ * after a suspension of the process.
  */
 export class ServerTime {
   readonly #clock: Clock;
@@ -24,7 +25,6 @@ export class ServerTime {
     this.#aheadMs = Math.min(Math.max(this.#aheadMs ?? leastMs, leastMs), mostMs);
   }
 
-  /** Whether an answer has told the server's time. */
   get isKnown(): boolean {
     return this.#aheadMs !== undefined;
   }

@@ -14,7 +14,7 @@ interface ClaimingJob {
   readonly tell: TellJob;
 }
 
-/** The claims that one term makes, and what the term knows of the last claim of its job. */
+/** The claims of one term, and the last claim of its job, as far as the term knows it. */
 export class TermClaims {
   readonly #job: ClaimingJob;
   readonly #term: ClaimingTerm;
@@ -55,15 +55,14 @@ export class TermClaims {
     this.#busySinceMs = Infinity;
   }
 
-  /** The instants that have been missed until this time; `undefined`: there are none. */
   missedUntil(ms: number): MissedInstants | undefined {
     return this.#last === null ? undefined : this.#job.options.schedule.missed(this.#last, ms);
   }
 
   /**
-   * Claims an instant. `settleClaim` repeats the claim until its outcome is known or the drain of a stop is over.
-   * Missed instants are reported as soon as the claim is granted. If the outcome stays unknown, the missed instants and
-   * the claimed instant are reported together.
+   * Claims an instant by `settleClaim`, which says how long the claim is repeated. After a stop of the job, the claim
+   * is repeated only until the drain of the stop is over. Missed instants are reported as soon as the claim is granted.
+   * If the outcome stays unknown, the missed instants and the claimed instant are reported together.
    *
    * @param purpose - `isDuringRun`: the claim is made while a run goes on, so `#busySinceMs` stays as it is.
    */
