@@ -168,7 +168,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /**
    * Reads the present leader, with read concern majority; `null` if there is none. During the transition of the
-   * election, the silent leader is still shown, and its `expiresAt` has passed. Works without a start.
+   * election, the silent leader is still shown, and its `expiresAt` has passed. Also works for a stopped candidate.
    */
   async leader(): Promise<LeaderInfo | null> {
     this.#candidate.assertOpen();
@@ -178,7 +178,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   /**
    * Reads the candidates, with read concern majority: the leader, if there is one, and then the others in the order of
    * the queue. A leader that died is shown until its lease and the transition of the election are over. Another
-   * candidate that died is shown until its place expires. Works without a start.
+   * candidate that died is shown until its place expires. Also works for a stopped candidate.
    */
   async candidates(): Promise<readonly CandidateInfo[]> {
     this.#candidate.assertOpen();
@@ -188,8 +188,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   /**
    * Iterates over the leaders: first the present leader, and then each next one; `null` if there is none. Extensions
    * are not shown. If leaders change faster than this process reads, some may be left out. Up to 100 leaders are kept
-   * for a slow caller. Works without a start. The iteration ends when `signal` aborts or the provider closes. `return`
-   * ends the iteration at once, also while a `next` is pending.
+   * for a slow caller. Also works for a stopped candidate. The iteration ends when `signal` aborts or the provider
+   * closes. `return` ends the iteration at once, also while a `next` is pending.
    */
   observe(options?: { signal?: AbortSignal | undefined }): AsyncIterable<LeaderInfo | null> {
     const signal = parseSignal(knownOptions(options, 'observe', { signal: true }).signal);

@@ -107,8 +107,8 @@ export class QuorumRounds {
   }
 
   /**
-   * Resolves when a majority of the stores has said whether the lock is taken, or when no awaited try is in flight: at
-   * most `storeTimeoutMs` after the tries were sent. The round may have ended before.
+   * Resolves when a majority of the stores has said whether the lock is taken, or when no awaited try is in flight.
+   * Each try settles within `storeTimeoutMs`. The round may have ended before.
    */
   async answeredByMajority(): Promise<void> {
     await this.#until(() => {

@@ -108,8 +108,8 @@ function conditionAfter(error: LeaseholdError): Condition {
 const SERVER_ERRORS: ReadonlySet<string> = new Set(['MongoServerError', 'MongoWriteConcernError']);
 
 /**
- * A `StoreUnavailableError` shows that the store has answered only if its cause is an error of the server. Every other
- * error of a try of an open provider comes from an answer.
+ * A `StoreUnavailableError` shows that the store has answered only if its cause is an error of the server. If the
+ * provider is open, every other error of a try comes from an answer.
  */
 const isAnswer = (error: LeaseholdError): boolean =>
   !(error instanceof StoreUnavailableError) ||

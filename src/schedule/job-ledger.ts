@@ -50,7 +50,8 @@ export interface UnansweredCall {
  * The answer to one sending of a call.
  *
  * - `nobody`: no document of an election has this name, so there is no leader.
- * - `late`: the call reached the server after its `until`. No copy of the call has added a call, and none will.
+ * - `late`: the call reached the server after the time until which it could be claimed. No copy of the call has added a
+ *   call, and none will.
  */
 export type CallAnswer = CallNumbers | 'nobody' | 'late' | UnansweredCall | Error;
 

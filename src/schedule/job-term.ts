@@ -83,8 +83,9 @@ export class JobTerm {
   }
 
   /**
-   * Resolves when no run is running and none will start; never rejects. The store may still be asked about the last
-   * claim then. If that claim turns out granted, its run cannot start any more, and its instant is reported as missed.
+   * Resolves when no run is running and none will start; never rejects. The promise may resolve while the store is
+   * still asked about the last claim. If that claim is then granted, its run cannot start any more, and its instant is
+   * reported as missed.
    */
   get done(): Promise<true> {
     return this.#done;
