@@ -129,7 +129,7 @@ export class Candidacy {
     await this.#term?.end('resigned', drainMs);
   }
 
-  /** Resolves with whether the other candidate was in the queue and leads now. */
+  /** Resolves with whether an answer of the store shows that the other candidate got the seat. */
   async handOver(to: string, drainMs: number): Promise<boolean> {
     const term = this.#term;
     if (term === undefined) return false;
