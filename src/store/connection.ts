@@ -26,15 +26,15 @@ export interface Sending {
 export class Connection implements TopologyObserver {
   static readonly #shared = new SharedPerClient((client) => new Connection(client));
   readonly #client: DriverClient;
-  /** The last description that the driver reported; `undefined` before the first one. */
+  /** `undefined` until the driver's first report. */
   #description: DriverTopology | undefined;
   /** True after the client was closed or its first connect failed, until the client searches for its servers again. */
   #isClosed = false;
-  /** The number of times that the driver has begun to search for its servers. */
+  /** How often the driver has begun to search for its servers. */
   #searches = 0;
-  /** The number of times that the client was closed before the driver had reported anything. */
+  /** How often the client was closed before the driver's first report. */
   #unreportedClosings = 0;
-  /** The number of reported changes that showed a reachable server. */
+  /** How many reported changes showed a reachable server. */
   #reachableReports = 0;
   #reconnecting: Promise<void> | undefined;
 
@@ -42,7 +42,7 @@ export class Connection implements TopologyObserver {
     this.#client = client;
   }
 
-  /** Returns the shared connection of this client. Call `leave` when it is not used any more. */
+  /** Returns the shared connection of this client. Each `join` needs one `leave`. */
   static join(client: DriverClient): Connection {
     return Connection.#shared.join(client);
   }
@@ -65,7 +65,6 @@ export class Connection implements TopologyObserver {
     return this.#description === undefined ? undefined : troubleOf(this.#description, this.#client.options);
   }
 
-  /** Begins to follow one command. */
   sending(): Sending {
     const reachableReports = this.#reachableReports;
     const couldReachAtStart = this.#couldReachNow();
@@ -77,8 +76,9 @@ export class Connection implements TopologyObserver {
 
   /**
    * Runs a command as `db.command` does. If the command fails with a `MongoTopologyClosedError`, this method connects
-   * the client again, unless its owner has closed it, and repeats the command. The driver connects by itself only at
-   * its first command. If that connect fails, every later command fails with this error, even when the server is back.
+   * the client again and repeats the command. A client that its owner has closed stays closed. The driver connects by
+   * itself only at its first command. If that connect fails, every later command fails with this error, even when the
+   * server is back.
    */
   async command(
     db: DriverDb,
@@ -107,8 +107,8 @@ export class Connection implements TopologyObserver {
   }
 
   /**
-   * Whether a command that is sent now may reach a server. While the driver has not reported anything, the answer is
-   * true unless the client was closed or its first connect has failed.
+   * Whether a command that is sent now may reach a server. Before the driver's first report the answer is true, except
+   * after a close of the client or a failed first connect.
    */
   get #mayReach(): boolean {
     return !this.#isClosed && (this.#description === undefined || isReachable(this.#description));
@@ -119,7 +119,8 @@ export class Connection implements TopologyObserver {
     const [mayReach, isReported] = [this.#mayReach, this.#description !== undefined];
     if (!mayReach || isReported) return () => mayReach;
     const [searches, closings] = [this.#searches, this.#unreportedClosings];
-    // If the client begins to search and was not closed before, it had no connection until the search.
+    // Without a report, the client was connected before this object listened, or it was not connected. A search that
+    // begins later proves that the client was not connected. After a close, a later search proves nothing.
     return () => this.#searches === searches || this.#unreportedClosings > closings;
   }
 
@@ -131,7 +132,7 @@ export class Connection implements TopologyObserver {
   changed({ previousDescription, newDescription }: DriverTopologyChange): void {
     this.#description = newDescription;
     this.#isClosed = false;
-    // The previous description has no servers only when the client begins to search for them.
+    // Only at the beginning of a search does the previous description have no servers.
     if (previousDescription.servers.size === 0) this.#searches += 1;
     if (isReachable(newDescription)) this.#reachableReports += 1;
   }
@@ -141,7 +142,7 @@ interface Aborting {
   readonly signal: AbortSignal;
 }
 
-/** The server types that the driver's monitors give to a server that does not answer. */
+/** The types that the driver's monitors give to a server that does not answer. */
 const UNANSWERED: ReadonlySet<string> = new Set(['Unknown', 'PossiblePrimary']);
 
 const isReachable = ({ servers }: DriverTopology): boolean =>

@@ -10,16 +10,14 @@ import type { StoreCalls } from './store-calls.js';
 const MIN_WIRE_VERSION = 13;
 
 /**
- * The codes of a command that is forbidden: to this user (13; 8000 in Atlas) or by the client's strict API version
- * (323).
+ * The error codes of a command that is forbidden: to this user (13; 8000 in Atlas), or by the client's strict API
+ * version (323).
  */
 const FORBIDDEN_CODES: ReadonlySet<number> = new Set([13, 323, 8000]);
 
-/** What the handshake finds out about the server. */
 export interface ServerKind {
-  /** Whether the server has change streams. Only members of a replica set and routers have them. */
+  /** Only members of a replica set and routers have change streams. */
   readonly hasChangeStreams: boolean;
-  /** Whether the server is a router of a sharded cluster. */
   readonly isRouter: boolean;
 }
 
@@ -42,17 +40,15 @@ export class Handshake {
     this.#clock = clock;
   }
 
-  /** Whether the kind of the server is known. */
   get isDone(): boolean {
     return this.#serverKind !== undefined;
   }
 
-  /** Whether the server is known to be a router of a sharded cluster. */
   get foundRouter(): boolean {
     return this.#serverKind?.isRouter === true;
   }
 
-  /** Returns the kind of the server. Only one handshake is sent at a time, and a successful answer is remembered. */
+  /** Only one handshake is sent at a time. A successful answer is remembered. */
   async run(): Promise<Outcome<ServerKind>> {
     if (this.#serverKind !== undefined) {
       return { type: 'done', value: this.#serverKind, sentAt: momentNow(this.#clock) };
@@ -85,8 +81,9 @@ export class Handshake {
   }
 
   /**
-   * Whether the collection is capped: a capped collection deletes documents of held locks (S2). The check needs a
-   * privilege that locks do not need. So if the check is refused, the collection counts as not capped.
+   * Whether the collection is capped. A capped collection deletes old documents, also those of held locks (S2). The
+   * check needs a privilege that locks do not need. If the server refuses the check, the collection counts as not
+   * capped.
    */
   async #isCapped(): Promise<Outcome<boolean>> {
     const { collectionName, storeTimeoutMs } = this.#settings;

@@ -15,7 +15,7 @@ import type { Outcome } from './outcome.js';
 import { ServerClock } from './server-clock.js';
 import { readWhole } from './whole-read.js';
 
-/** Overrides the client's own options (E20): a lock that a failover can roll back protects nothing. */
+/** Overrides the client's own options: a lock that a failover can roll back protects nothing (E20). */
 const WRITE_CONCERN = { w: 'majority', j: true } as const;
 
 /** Names are compared byte by byte, even if the collection was created with another collation. */
@@ -24,7 +24,6 @@ const COLLATION = { locale: 'simple' } as const;
 /** The longest time for which the server leaves an idle change stream without an answer, in ms. */
 export const AWAIT_MS = 1_000;
 
-/** The client options that bound one call. */
 interface Bounds {
   readonly socketTimeoutMS?: number | undefined;
   readonly timeoutMS?: number | undefined;
@@ -32,9 +31,8 @@ interface Bounds {
 
 export interface Update {
   readonly pipeline: readonly Stage[];
-  /** What the reply shows of the updated document. */
+  /** The projection of the updated document in the reply. */
   readonly fields: Fields;
-  /** Whether the update creates the document if there is none. */
   readonly upsert: boolean;
 }
 
@@ -43,14 +41,12 @@ export interface Creation {
   readonly $setOnInsert: StoredFields;
 }
 
-/** One update that is applied to each of the named documents. */
 export interface NamedUpdate {
   readonly names: readonly string[];
   readonly update: readonly Stage[] | Creation;
   readonly upsert: boolean;
 }
 
-/** What a command with several updates has changed. */
 export interface Changes {
   /** How many documents were changed or created, except those that a `Creation` created. */
   readonly count: number;
@@ -61,8 +57,8 @@ export interface Changes {
 }
 
 /**
- * A read that follows an update gets at least this long, however long the update took: without the read, the process
- * does not learn what the update did.
+ * The shortest bound of a read that follows an update, in ms. Without the read, the process does not learn what the
+ * update did. So a slow update leaves at least this time to the read.
  */
 const MIN_READ_MS = 50;
 
@@ -94,7 +90,7 @@ export class LockCollection {
     return this.#settings.storeTimeoutMs;
   }
 
-  /** Call it after the last call to the store. */
+  /** Stops observing the client. No call to the store may follow. */
   close(): void {
     this.#calls.close();
   }
@@ -102,7 +98,7 @@ export class LockCollection {
   /**
    * Applies one update to one document and returns the updated document; `null` if there is no document.
    *
-   * @param make - Makes the update just before the driver gets it. Not called if the call ends before that.
+   * @param make - Makes the update just before the driver gets it. Not called if the transition ends earlier.
    */
   async transition(name: string, make: () => Update): Promise<Outcome<Document | null>> {
     const command = (): Document => {
@@ -157,7 +153,6 @@ export class LockCollection {
     return { ...outcome, value: { count, isExact: writeErrors === undefined } };
   }
 
-  /** Applies one pipeline to each of the named documents. */
   async updateMany(
     names: readonly string[],
     pipeline: readonly Stage[],
@@ -172,7 +167,6 @@ export class LockCollection {
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
 
-  /** Reads those of the named documents that exist. */
   async read(
     names: readonly string[],
     projection: Fields,
@@ -188,10 +182,10 @@ export class LockCollection {
   }
 
   /**
-   * Reads the named documents after a majority has acknowledged an update of them. So a local read is enough; a
-   * majority read might still show an older state.
+   * Reads the named documents after an update of them. A majority has acknowledged that update, so a local read is
+   * enough. A majority read might still show an older state.
    *
-   * @param endMs - When the time for the update and this read together ends. The read gets `MIN_READ_MS` in any case.
+   * @param endMs - The end of the time for the update and this read together. The read gets `MIN_READ_MS` in any case.
    */
   async readAfterUpdate(
     names: readonly string[],
@@ -215,7 +209,7 @@ export class LockCollection {
     return { ...outcome, value: firstBatch };
   }
 
-  /** Creates the TTL index that purges unused documents. Locks are correct without the index. */
+  /** Creates the TTL index that purges unused documents. Locks are correct without it. */
   async ensureIndex(): Promise<Outcome<null>> {
     const command = {
       createIndexes: this.name,
@@ -227,17 +221,15 @@ export class LockCollection {
     return outcome.type === 'done' ? { ...outcome, value: null } : outcome;
   }
 
-  /** Whether a handshake has found out the kind of the server. */
   get isServerKnown(): boolean {
     return this.#handshake.isDone;
   }
 
-  /** Whether the collection is known to be behind a router of a sharded cluster. */
+  /** False until a handshake has found out that the collection is behind a router of a sharded cluster. */
   get isSharded(): boolean {
     return this.#handshake.foundRouter;
   }
 
-  /** Finds out the kind of the server and its time, unless an earlier handshake has found out both. */
   async handshake(): Promise<Outcome<ServerKind>> {
     return await this.#handshake.run();
   }
@@ -251,8 +243,8 @@ export class LockCollection {
   watch(pipeline: Document[]): { readonly stream: DriverChangeStream; readonly session: DriverSession } {
     // Some versions of the driver bound every call by `timeoutMS`; others do not have this option.
     const { socketTimeoutMS, timeoutMS } = clientOf(this.#db).options as Bounds;
-    // The server answers an idle stream after `maxAwaitTimeMS`. If the bound of the client were shorter, it would break
-    // the stream again and again (E37).
+    // The server answers an idle stream after `maxAwaitTimeMS`. A client with a shorter bound would break the stream
+    // again and again (E37).
     const bounds = [socketTimeoutMS ?? 0, timeoutMS ?? 0].filter((bound) => bound > 0);
     const maxAwaitTimeMS = Math.min(AWAIT_MS, ...bounds.map((bound) => bound / 2));
     const session = clientOf(this.#db).startSession({ causalConsistency: false });
@@ -268,12 +260,11 @@ export class LockCollection {
     }
   }
 
-  /** Calls back once when another primary replaces the present one. Returns a function to unsubscribe. */
+  /** Calls back once, when another primary replaces the present one. The returned function unsubscribes. */
   onFollowed(callback: (error: Error) => void): () => void {
     return this.#calls.onFollowed(callback);
   }
 
-  /** Reads the lock documents that match the filter, ordered by name, at most `limit` of them. */
   async page(filter: Document, projection: Fields, limit: number): Promise<Outcome<readonly Document[]>> {
     return await this.#find(
       { filter, projection, sort: { _id: 1 }, limit, readConcern: { level: 'majority' } },
@@ -282,20 +273,19 @@ export class LockCollection {
   }
 
   /**
-   * The error for a store that has not answered within `boundMs`, or so far if no bound is given. The error names the
-   * reason if the driver knows one.
+   * The error for a store that has not answered within `boundMs`, or so far if no bound is given. The message tells
+   * why, if the driver knows.
    */
   unanswered(boundMs?: number): Error {
     return this.#calls.unanswered(boundMs);
   }
 
-  /** The error in the short form that is reported. For an unauthorized user, the message names the needed `actions`. */
+  /** Returns the error with a short message. If the user is not authorized, the message names the needed `actions`. */
   shortened(error: unknown, actions: string): unknown {
     return this.#calls.shortened(error, actions);
   }
 }
 
-/** The update as one statement of an `update` command. */
 const statementOf = ({ names, update, upsert }: NamedUpdate): Document => ({
   q: { _id: names.length === 1 ? names[0] : { $in: names } },
   ...{ u: update, upsert, multi: names.length > 1, collation: COLLATION },

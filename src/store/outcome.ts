@@ -21,7 +21,9 @@ export interface Refused {
   readonly error: unknown;
   /** False if the driver refused, for example because the client is closed or the call is invalid. */
   readonly byServer: boolean;
-  /** True if an earlier copy of the same operation may have been applied: only the last copy was surely refused. */
+  /**
+   * True if an earlier copy of the same operation may have been applied. The server has refused only the last copy.
+   */
   readonly isSecondCopy?: boolean;
 }
 
@@ -36,7 +38,8 @@ export const isKnown = (outcome: Outcome<unknown>): boolean =>
   outcome.type !== 'unknown' || !outcome.maybeApplied;
 
 /**
- * Errors of a server that changes its role, is overloaded or shuts down, and others that may be over at a later try.
+ * The codes of errors after which a later try may succeed, such as those of a server that changes its role, is
+ * overloaded, or shuts down.
  */
 const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   6, // HostUnreachable
@@ -79,7 +82,7 @@ const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   13436, // NotPrimaryOrSecondary
 ]);
 
-/** The transient codes of errors after which nothing was applied. */
+/** The transient codes after which it is certain that nothing was applied. */
 const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([
   ...[94, 112, 215, 249, 261, 462],
   ...[10058, 10107, 11000, 13388, 13435, 13436],
@@ -89,10 +92,10 @@ const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([
  * Errors of the driver for an invalid call, or for a client that its owner has closed. A repeat would fail the same
  * way.
  *
- * `MongoNotConnectedError` comes only from a closed client. A closed client has two more errors, which have other
- * causes as well. `MongoTopologyClosedError` is also the error of every command after a first connect that failed.
- * `MongoClientClosedError` is the error of a command in flight, which may have been applied. After either of the two,
- * the next command on a closed client fails with `MongoNotConnectedError`.
+ * `MongoNotConnectedError` comes only from a closed client. Two more errors of a closed client are not in this set,
+ * because they have other causes, too. `MongoTopologyClosedError` is also the error of every command after a first
+ * connect that failed. `MongoClientClosedError` is the error of a command in flight, which may have been applied.
+ * After either error, the next command on a closed client fails with `MongoNotConnectedError`.
  */
 const PERMANENT_DRIVER_ERRORS: ReadonlySet<string> = new Set([
   'MongoAPIError',
@@ -105,7 +108,7 @@ const PERMANENT_DRIVER_ERRORS: ReadonlySet<string> = new Set([
   'MongoParseError',
 ]);
 
-/** Errors of the driver before a command reaches a connection. */
+/** Errors of the driver that occur before a command reaches a connection. */
 const NOT_SENT_ERRORS: ReadonlySet<string> = new Set([
   'MongoPoolClearedError',
   'MongoServerSelectionError',
@@ -114,7 +117,7 @@ const NOT_SENT_ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sorts an error into an outcome, by its name, code, labels and details. The class does not count: an application may
+ * Sorts an error into an outcome, by its name, code, labels and details. The class is not compared: an application may
  * have two copies of the driver, and `instanceof` fails across copies.
  */
 export function outcomeOfError(error: unknown): Refused | Unknown {
@@ -130,10 +133,10 @@ export function outcomeOfError(error: unknown): Refused | Unknown {
   return { type: 'unknown', error, maybeApplied: !notApplied };
 }
 
-/** Errors of the driver that may come from a close of the client, but also have other causes. */
+/** Errors that the driver gives after a close of the client, but also for other causes. */
 const CLOSING_ERRORS: ReadonlySet<string> = new Set(['MongoClientClosedError', 'MongoTopologyClosedError']);
 
-/** Whether the driver may refuse every call from now on. The next command shows whether it does. */
+/** Whether the driver may refuse every further command, for example because the client is closed. */
 export const mayBeRefusedByDriver = (error: unknown): boolean => {
   const outcome = outcomeOfError(error);
   if (outcome.type === 'refused') return !outcome.byServer;
@@ -141,8 +144,8 @@ export const mayBeRefusedByDriver = (error: unknown): boolean => {
 };
 
 /**
- * Errors for a command, or an option of one, that the server does not implement. Usually such a server is another
- * product that speaks MongoDB's protocol.
+ * Error codes for a command or an option that the server does not implement. Usually such a server is another product
+ * that speaks MongoDB's protocol.
  */
 const NOT_IMPLEMENTED_CODES: ReadonlySet<number> = new Set([
   59, // CommandNotFound
@@ -152,7 +155,10 @@ const NOT_IMPLEMENTED_CODES: ReadonlySet<number> = new Set([
 
 export const isNotImplemented = (error: unknown): boolean => NOT_IMPLEMENTED_CODES.has(codeOf(error) ?? 0);
 
-/** Errors that would end every further change stream as well. After any other error, the process opens a new stream. */
+/**
+ * The codes of errors that every further change stream would meet. After any other error, the process opens a new
+ * stream.
+ */
 const STREAM_REFUSAL_CODES: ReadonlySet<number> = new Set([
   9, // FailedToParse
   13, // Unauthorized
@@ -165,7 +171,6 @@ const STREAM_REFUSAL_CODES: ReadonlySet<number> = new Set([
   40573, // change streams are for replica sets only
 ]);
 
-/** Whether every further change stream would fail as well. */
 export const isStreamRefused = (error: unknown): boolean => STREAM_REFUSAL_CODES.has(codeOf(error) ?? 0);
 
 const isTransient = (error: unknown, code: number | undefined): boolean =>
@@ -174,8 +179,9 @@ const isTransient = (error: unknown, code: number | undefined): boolean =>
   hasLabel(error, 'RetryableWriteError');
 
 /**
- * Whether every repeat would fail with the same duplicate-key error: the collection's collation does not distinguish
- * two names, or the key is in an index that the library did not create. Two racing upserts collide on `_id` alone.
+ * Whether every repeat would fail with the same duplicate-key error. Two racing upserts collide on `_id` alone, so a
+ * repeat can succeed. It cannot succeed if the collection's collation does not distinguish two names, or if the key is
+ * in an index that the library did not create.
  */
 function isPermanentDuplicate(error: unknown): boolean {
   const { code, keyPattern, errorResponse } = error as {

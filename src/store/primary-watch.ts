@@ -2,21 +2,20 @@ import type { DriverClient, DriverTopology, DriverTopologyChange } from '../driv
 import { SharedPerClient } from './shared-per-client.js';
 import type { TopologyObserver } from './shared-per-client.js';
 
-/** A command without an answer so far, or a change stream. */
+/** A command or a change stream that waits for the primary's answer. */
 interface AwaitedCommand {
   /**
-   * The primary when the command was sent; `null`: there was none, and the command waits for one; `undefined`: the
-   * driver has not reported anything.
+   * The address of the primary that has to answer. `null`: no primary was known at the sending. `undefined`: the
+   * driver had not reported anything by then.
    */
   primary: string | null | undefined;
   readonly onFollowed: (error: Error) => void;
 }
 
 /**
- * Ends the commands and change streams that wait for an answer from a primary, as soon as another primary has replaced
- * it. A primary that stands still closes no connection, and the driver goes on waiting for it, although the driver's
- * monitors know of the election. Without this watch, the first grant after an election could come a whole
- * `storeTimeoutMs` late (E17).
+ * Ends the commands and change streams that wait for a primary, as soon as another primary has replaced it. A primary
+ * that stands still closes no connection. The driver goes on waiting for it, although the driver's monitors know of
+ * the election. Without this watch, the first grant after an election could come a whole `storeTimeoutMs` late (E17).
  *
  * All providers of a client share one watch.
  */
@@ -30,7 +29,7 @@ export class PrimaryWatch implements TopologyObserver {
     this.#client = client;
   }
 
-  /** Returns the shared watch of this client. Call `leave` when it is not used any more. */
+  /** Returns the shared watch of this client. Each `join` needs one `leave`. */
   static join(client: DriverClient): PrimaryWatch {
     return PrimaryWatch.#shared.join(client);
   }
@@ -48,7 +47,7 @@ export class PrimaryWatch implements TopologyObserver {
     this.#primary = null;
   }
 
-  /** Calls back once when another primary replaces the present one. Returns a function to unsubscribe. */
+  /** Calls back once, when another primary replaces the present one. The returned function unsubscribes. */
   asking(onFollowed: (error: Error) => void): () => void {
     const command: AwaitedCommand = { primary: this.#primary, onFollowed };
     this.#awaited.add(command);

@@ -3,13 +3,13 @@ import type { Clock, Timer } from '../clock.js';
 import type { Report } from '../events.js';
 import type { LockCollection } from './lock-collection.js';
 
-/** The build comes this long after a grant, so that it does not compete with the first work under the lock. */
+/** The pause between a grant and the build, in ms: the build must not compete with the first work under the lock. */
 const DELAY_MS = 1_000;
 
-/** How long a close waits for an index build in progress. */
+/** How long `close` waits for an index build in progress. */
 const CLOSE_MS = 500;
 
-/** After a failed build, the first grant after this time tries again. */
+/** The first grant after this pause tries again to build the index, if the last build failed. */
 const RETRY_MS = 60_000;
 
 /**
@@ -31,7 +31,7 @@ export class PurgeIndex {
     this.#report = report;
   }
 
-  /** Called at each grant by the server, if `createIndexes` is true: from then on there is a document to purge. */
+  /** Called at each grant if `createIndexes` is true. Before the first grant there is no document to purge. */
   wanted(): void {
     const nowMs = this.#clock.nowMs();
     if (this.#timer !== undefined || nowMs < this.#nextTryMs) return;
@@ -52,7 +52,7 @@ export class PurgeIndex {
   async #make(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    // After this build no other build follows, unless this one fails.
+    // No other build follows, unless this one fails.
     this.#nextTryMs = Infinity;
     this.#making = this.#collection.ensureIndex().then((outcome) => {
       this.#making = undefined;

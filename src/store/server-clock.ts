@@ -2,8 +2,8 @@ import type { Clock } from '../clock.js';
 
 /**
  * An estimate of the server's clock, from the last reply alone. While both clocks run evenly, the estimate is never
- * behind, and at most one round trip ahead, so that a not-after is not too early. After a suspension of the process,
- * the estimate is behind until the next reply. A job must not run early, so jobs use another estimate
+ * behind, and at most one round trip ahead. So a not-after is never too early. After a suspension of the process, the
+ * estimate is behind until the next reply. A job must not run early, so jobs use another estimate
  * (schedule/server-time.ts).
  */
 export class ServerClock {
@@ -16,19 +16,17 @@ export class ServerClock {
     this.#clock = clock;
   }
 
-  /** Takes the server's time from the reply to a command that was sent at `sentAtMs`. */
   learn(serverMs: number, sentAtMs: number): void {
     this.#serverMs = serverMs;
     this.#sentAtMs = sentAtMs;
     this.#roundTripMs = this.#clock.nowMs() - sentAtMs;
   }
 
-  /** By how much the estimate may be ahead: the round trip of the reply that it comes from. */
+  /** How far the estimate may be ahead: the round trip of the last reply. */
   get aheadByMs(): number {
     return this.#roundTripMs;
   }
 
-  /** The server's time now, at most one round trip ahead. */
   nowMs(): number {
     return this.#serverMs + this.#clock.nowMs() - (this.#sentAtMs ?? this.#clock.nowMs());
   }

@@ -5,11 +5,11 @@ import type { Clock } from '../clock.js';
 /** When the outcome of an operation is known, and when the operation is given up. */
 export interface Settling<A> {
   readonly clock: Clock;
-  /** Whether the answer tells the outcome, so that no repeat follows. */
+  /** Whether the answer tells the outcome. If it does, no repeat follows. */
   readonly isSettled: (answer: A) => boolean;
-  /** Whether the outcome is of no use any more. Asked before each pause and after it. */
+  /** Whether the outcome is of no use any more. Called before each pause and after it. */
   readonly isOver?: (() => boolean) | undefined;
-  /** Aborts when the outcome is of no use any more. Also ends the pause. */
+  /** Aborts when the outcome is of no use any more, and ends the pause. */
   readonly signal?: AbortSignal | undefined;
   /** No pause begins after this instant, so the last repeat is sent at most one pause later. */
   readonly untilMs?: number | undefined;
@@ -17,13 +17,13 @@ export interface Settling<A> {
 }
 
 /**
- * Sends copies of one operation until its outcome is known: if the reply is lost, the process does not know whether the
+ * Sends copies of one operation until its outcome is known. If a reply is lost, the process does not know whether the
  * server has applied the operation (E1).
  *
  * A repeat is safe because every copy has the same id or number (of an attempt, a claim, a call or a change of mode),
- * or raises the fence to the same token. The server applies the first copy that arrives. A later copy finds that effect
- * in the document, and is not applied again. A resize has no id: two copies have the effect of one, because both set
- * the same limit.
+ * or raises the fence to the same token. The server applies the first copy that arrives. A later copy finds the effect
+ * in the document, and changes nothing. A resize has no id: two copies have the effect of one, because both set the
+ * same limit.
  *
  * A copy may still be on its way when the process gives up (E2). So a request and a resize have a not-after, after
  * which a copy has no effect.
@@ -31,7 +31,7 @@ export interface Settling<A> {
  * The repeats end when the outcome is known, after `untilMs`, or when the outcome is of no use any more.
  *
  * @param send - Sends one copy.
- * @returns The last answer. It does not tell the outcome if the operation was given up.
+ * @returns The last answer. If the operation was given up, this answer does not tell the outcome.
  */
 export async function settle<A>(send: () => Promise<A>, settling: Settling<A>): Promise<A> {
   const { clock, isSettled, isOver, signal, untilMs = Infinity, backoff = BETWEEN_REPEATS } = settling;
@@ -50,8 +50,5 @@ export async function settle<A>(send: () => Promise<A>, settling: Settling<A>): 
  */
 export const reachedTooLate = (): Error => new Error('the request reached the server too late');
 
-/**
- * Whether the call was done or refused, so that a repeat is of no use. (`isKnown` tells whether the process knows what
- * the call changed.)
- */
+/** Whether the call was done or refused, so that a repeat is of no use. */
 export const isAnswered = ({ type }: { readonly type: string }): boolean => type !== 'unknown';

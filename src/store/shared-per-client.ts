@@ -3,15 +3,14 @@ import type { DriverClient, DriverTopologyChange } from '../driver-types.js';
 const CHANGED = 'topologyDescriptionChanged';
 const CLOSED = 'topologyClosed';
 
-/** Learns from what the driver's monitors report. */
 export interface TopologyObserver {
   changed(event: DriverTopologyChange): void;
   /**
-   * The client was closed, or its first connect has failed: it has no connection until it searches for its servers
-   * again.
+   * The client was closed, or its first connect has failed. The client has no connection until it searches for its
+   * servers again.
    */
   closed(): void;
-  /** The last user has left. Later changes are not reported, so the observer must forget what would become stale. */
+  /** The last user has left. The observer gets no further reports, so it must forget what could become stale. */
   forget(): void;
 }
 
@@ -34,7 +33,7 @@ export class SharedPerClient<T extends TopologyObserver> {
     this.#create = create;
   }
 
-  /** Returns the observer of this client. Call `leave` when it is not used any more. */
+  /** Returns the observer of this client. Each `join` needs one `leave`. */
   join(client: DriverClient): T {
     const share = this.#shares.get(client) ?? this.#newShare(client);
     if (share.users === 0) {

@@ -26,16 +26,15 @@ export const BSON_OPTIONS = {
 } as const;
 
 /**
- * `db.command` does not inherit the client's read preference and BSON options. The driver repeats a command only if the
- * server was overloaded and the labels of the error (`SystemOverloadedError`, `RetryableError`) allow it. The library
- * itself sends every other repeat.
+ * `db.command` does not inherit the client's read preference and BSON options. The driver itself repeats a command
+ * only if the server was overloaded and the labels of the error (`SystemOverloadedError`, `RetryableError`) allow it.
+ * The library sends every other repeat.
  */
 const COMMAND_OPTIONS = {
   ...BSON_OPTIONS,
   readPreference: 'primary',
 } as const satisfies DriverCommandOptions;
 
-/** The errors that the caller of one command expects. */
 interface Tolerance {
   /** The codes of expected errors, which no event reports. */
   readonly expected?: ReadonlySet<number>;
@@ -43,7 +42,7 @@ interface Tolerance {
   readonly mayFailInPart?: boolean;
 }
 
-/** What a command is for, as a `storeError` event says it. */
+/** The purpose of a command, as a `storeError` event reports it. */
 export type Purpose = 'transition' | 'extension' | 'read' | 'index' | 'hello';
 
 /** Sends single commands to the store, each with a time bound and one of three outcomes. */
@@ -66,18 +65,17 @@ export class StoreCalls {
     this.#transitions = new TransitionLimiter(clientOf(db).options.maxPoolSize);
   }
 
-  /** Call it after the last call to the store. */
+  /** Stops observing the client. No call to the store may follow. */
   close(): void {
     this.#primary.leave();
     this.#connection.leave();
   }
 
-  /** Calls back once when another primary replaces the present one. Returns a function to unsubscribe. */
   onFollowed(callback: (error: Error) => void): () => void {
     return this.#primary.asking(callback);
   }
 
-  /** The error for a store that has not answered, with the reason if the driver knows one. */
+  /** The error for a store that has not answered. The message tells why, if the driver knows. */
   unanswered(boundMs?: number): Error {
     const { trouble } = this.#connection;
     if (boundMs === undefined) return new Error(trouble ?? 'no answer yet');
@@ -85,16 +83,17 @@ export class StoreCalls {
     return new Error(trouble === undefined ? silence : `${silence}: ${trouble}`);
   }
 
-  /** The error in the short form that is reported. For an unauthorized user, the message names the needed `actions`. */
+  /** Returns the error with a short message. If the user is not authorized, the message names the needed `actions`. */
   shortened(error: unknown, actions: string): unknown {
     const namespace = `${this.#db.databaseName}.${this.#collectionName}`;
     return shortenedError(error, clientOf(this.#db).options, { namespace, actions });
   }
 
   /**
-   * Runs one command, bounded by a timer of the library: a driver waits for ever for a stopped primary (socketTimeoutMS
-   * is 0 by default), and only a server that runs keeps to `maxTimeMS`. The call also ends when another primary
-   * replaces the present one. A transition first waits for its turn; that wait counts towards the bound.
+   * Runs one command, and bounds it by a timer of the library. A driver waits for ever for a stopped primary
+   * (`socketTimeoutMS` is 0 by default), and a stopped server does not keep to `maxTimeMS`. The call also ends when
+   * another primary replaces the present one. A transition first waits for its turn, and that wait counts towards the
+   * bound.
    *
    * @param make - Makes the command just before it is sent, because the times in it are counted from the sending.
    */
@@ -150,7 +149,7 @@ export class StoreCalls {
       if (sentAt === undefined) return { ...failure, maybeApplied: false };
       if (sending.mayHaveBeenSent()) return failure;
       // A driver that ignores the signal would still send the command when a server appears. So the command counts as
-      // not sent only if it has ended.
+      // not sent only if the driver has ended it.
       await turnOver(this.#clock);
       return { ...failure, maybeApplied: failure.maybeApplied && !hasEnded };
     } finally {
@@ -159,7 +158,6 @@ export class StoreCalls {
     }
   }
 
-  /** Sorts the original error, and shortens it afterwards. */
   #failureOf(error: unknown, during: Purpose): Refused | Unknown {
     const failure = outcomeOfError(error);
     const short = this.shortened(error, during === 'index' ? 'createIndex' : 'find, insert and update');
@@ -172,7 +170,7 @@ export class StoreCalls {
   }
 }
 
-/** A command may succeed and still report a missed write concern or a document that could not be written (E16). */
+/** A command may succeed and still report a missed write concern, or a document that could not be written (E16). */
 function throwIfReplyFailed(reply: Document, mayFailInPart: boolean): void {
   const { writeConcernError, writeErrors } = reply as {
     writeConcernError?: { code?: number; errmsg?: string };

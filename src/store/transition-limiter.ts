@@ -1,11 +1,14 @@
-/** The connections of the client's pool that transitions leave to other commands, unless the pool has only one. */
+/**
+ * How many connections of the client's pool transitions leave to other commands. A pool of one connection has none to
+ * spare.
+ */
 const RESERVED = 1;
 
 /**
  * Bounds how many transitions of one provider are in flight: one less than the client's pool has connections, but at
- * least one. A fast path, and a group of them, counts as one transition. The other transitions wait here and not in the
- * pool, which serves its queue first come, first served. In the pool, thousands of requests and looks would delay the
- * extensions until leases expire. Extensions, reads and other commands do not wait here.
+ * least one. A fast path counts as one transition, and so does a group of fast paths. The other transitions wait here.
+ * In the pool, which serves its queue first come, first served, thousands of them would delay the extensions until
+ * leases expire. Extensions, reads and other commands do not wait here.
  */
 export class TransitionLimiter {
   readonly #limit: number;
@@ -20,7 +23,7 @@ export class TransitionLimiter {
   /**
    * Runs `send` when its turn comes.
    *
-   * @param signal - Ends the wait. Then the command is not sent, and this method rejects with the reason.
+   * @param signal - Ends the wait. Then `send` is not called, and this method rejects with the signal's reason.
    */
   async pass<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
     if (this.#inFlight >= this.#limit) await this.#waitForSlot(signal);
@@ -32,7 +35,7 @@ export class TransitionLimiter {
     }
   }
 
-  /** Resolves when a command that is done passes its slot on. */
+  /** Resolves when a command has ended and its slot passes to this one. */
   async #waitForSlot(signal: AbortSignal): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const enter = (): void => {

@@ -4,7 +4,7 @@ import { shortened } from '../error-text.js';
 /** The client options that `troubleOf` needs to explain why it knows no server. */
 type Seeds = Pick<DriverClientOptions, 'hosts' | 'replicaSet'>;
 
-/** The most messages of single servers that one explanation has. */
+/** The most error messages of servers in one explanation. */
 const MAX_ERRORS = 3;
 
 /**
@@ -30,11 +30,9 @@ export function troubleOf(
   return `no primary among ${known.map((server) => `${server.address} (${server.type})`).join(', ')}`;
 }
 
-/** The privileges that a user needs. */
 export interface Needs {
   /** `database.collection`. */
   readonly namespace: string;
-  /** The actions that the user needs on this collection. */
   readonly actions: string;
 }
 
@@ -42,10 +40,10 @@ const PRIVILEGES_PAGE = 'https://github.com/leasehold/leasehold/blob/main/docs/o
 
 /**
  * A short copy of an error of the driver or the server. A server may repeat the whole command that it refuses, and a
- * driver lists everything that it knows about its servers. Such pages of output hide the one sentence that matters.
+ * driver lists everything that it knows about its servers. Pages of such output hide the one sentence that matters.
  *
- * The copy keeps the fields by which `outcomeOfError` sorts an error, because a quorum sorts the causes of its stores'
- * errors again.
+ * The copy keeps the fields by which `outcomeOfError` sorts an error, because a quorum sorts the errors of its stores
+ * once more.
  */
 class ShortenedError extends Error {
   readonly code?: number | string;
@@ -78,8 +76,8 @@ interface DriverError extends Error {
 }
 
 /**
- * Replaces the message of some errors by a short one that says what is wrong or what to do. Name and code stay. Returns
- * any other error as it is.
+ * Gives some errors a short message that says what is wrong or what to do. Name and code stay. Returns any other error
+ * as it is.
  */
 export function shortenedError(error: unknown, options: Seeds, needs: Needs): unknown {
   if (!(error instanceof Error)) return error;

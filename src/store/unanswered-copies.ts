@@ -1,12 +1,9 @@
 import type { ServerClock } from './server-clock.js';
 
-/**
- * A margin beyond the known error of the estimate of the server's clock: the clocks may drift apart until the
- * not-after.
- */
+/** A margin for the drift between the two clocks until the not-after, beyond the error that the estimate states. */
 const ARRIVAL_SLACK_MS = 100;
 
-/** Used while no copy can arrive (none was sent, or all are done): a not-after that is always in the past. */
+/** No copy can arrive: none was sent, or all have ended. This not-after is always in the past. */
 const NO_NOT_AFTER = (): number => -Infinity;
 
 const constant =
@@ -16,14 +13,14 @@ const constant =
 
 /**
  * The unanswered copies of one request. Such a copy may reach the server after its caller has gone, and take a seat or
- * a place for nobody (E2). After the request's not-after, by the server's clock, no copy can do so. Read the properties
- * anew each time: they may change after the request was given up.
+ * a place that nobody uses (E2). After the request's not-after, by the server's clock, a copy has no effect. The
+ * properties may change after the process has given up the request, so read them anew each time.
  */
 export class UnansweredCopies {
   readonly #serverClock: ServerClock;
   /**
-   * Returns the not-after in ms. A hold may keep this object for long, so the function refers to the request only while
-   * a copy is in flight.
+   * Returns the not-after in ms. A hold may keep this object for a long time. So this function refers to the request
+   * only while a copy is in flight.
    */
   #notAfterMs: () => number = NO_NOT_AFTER;
   #inFlight = 0;
@@ -36,7 +33,7 @@ export class UnansweredCopies {
   /**
    * A copy is about to be sent.
    *
-   * @param notAfter - Returns the not-after of the request. Called later, because a request is made when it is sent.
+   * @param notAfter - Returns the not-after of the request. Called after the copy was sent: only then is it known.
    */
   sent(notAfter: () => Date): void {
     this.#inFlight += 1;
@@ -56,21 +53,20 @@ export class UnansweredCopies {
     this.#notAfterMs = this.#isAnyLost ? constant(this.#notAfterMs()) : NO_NOT_AFTER;
   }
 
-  /** Whether a copy may still reach the server. */
   get mayArrive(): boolean {
     return this.#inFlight > 0 || this.#isAnyLost;
   }
 
   /**
-   * The instant on the clock of this process after which no unanswered copy can take effect, by the estimate of the
-   * server's clock.
+   * The instant on the clock of this process after which no unanswered copy has any effect. The server's clock is
+   * estimated.
    */
   get overAtMs(): number {
     const { aheadByMs } = this.#serverClock;
     return this.#serverClock.toLocalMs(this.#notAfterMs()) + aheadByMs + ARRIVAL_SLACK_MS;
   }
 
-  /** Whether the copies can do nothing any more at the server time `serverMs`. */
+  /** Whether no copy has any effect after the server time `serverMs`. */
   areOver(serverMs: number): boolean {
     return serverMs > this.#notAfterMs();
   }

@@ -4,9 +4,11 @@ import { WAKE_OF_EVENT } from './stream-cursor.js';
 import type { StreamContext } from './stream-cursor.js';
 import { StreamSupervisor } from './stream-supervisor.js';
 
-/** Listens to the changes of one document. */
 export interface DocumentWatcher {
-  /** The document has changed, with these words in `wake`; `null`: it may have changed, or is gone. */
+  /**
+   * The document has changed, and its `wake` has these words. `null`: events may have been missed, or the document is
+   * gone.
+   */
   changed(words: readonly string[] | null): void;
 }
 
@@ -15,9 +17,9 @@ export interface DocumentWatcher {
  * stream begins to report its document, and at each trouble with the stream: events may have been missed (E13).
  *
  * For a new name, the supervisor opens a wider stream beside the open one. Only one stream is opened at a time, so
- * names that come meanwhile wait for the next stream. When the wider stream replaces the older stream, a change that
- * the older stream has not reported yet may be lost. To prevent that, both streams would have to stay open for a second
- * or two, on one more connection. So a watcher must also read its document once in a while.
+ * later names wait for the next stream. The wider stream replaces the older one. A change that the older stream has
+ * not reported by then may be lost. To prevent the loss, both streams would have to stay open for a second or two, on
+ * one more connection. So a watcher must also read its document once in a while.
  */
 export class DocumentWatch {
   readonly #lingerMs: number;
@@ -52,12 +54,10 @@ export class DocumentWatch {
     });
   }
 
-  /** Whether the changes of all watched documents are reported. */
   get isStreaming(): boolean {
     return this.#stream.state === 'streaming' && this.#coversAll();
   }
 
-  /** Watches one document. Returns a function to unsubscribe. */
   watch(name: string, watcher: DocumentWatcher): () => void {
     const watchers = this.#watchers.get(name) ?? new Set();
     this.#watchers.set(name, watchers.add(watcher));

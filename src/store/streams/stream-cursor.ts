@@ -37,7 +37,7 @@ export class StreamCursor {
   constructor(context: StreamContext, pipeline: Document[], listener: CursorListener) {
     const { collection, settings } = context;
     const { stream, session } = collection.watch(pipeline);
-    // Only `.stream()` reads a change stream without the driver's own resumption.
+    // Read in any other way, the driver would resume the stream by itself after an error.
     const readable = stream.stream();
     this.#stream = stream;
     this.#session = session;
@@ -53,18 +53,18 @@ export class StreamCursor {
       this.#giveUpAfter(AWAIT_MS + settings.storeTimeoutMs, 'fell silent');
       listener.answered(this);
     };
-    // The driver emits this event only at answers without changes. A busy stream may get no such answer for a long
-    // time, so each change counts as an answer, too.
+    // The driver emits this event only at answers without changes. A busy stream may get none for a long time, so each
+    // change counts as an answer, too.
     stream.on('resumeTokenChanged', onAnswer);
     stream.on('error', onTrouble);
-    // A primary that stands still says nothing, and the driver waits for it (E17).
+    // A primary that stands still sends no error, and the driver waits for it (E17).
     this.#unwatch = collection.onFollowed(onTrouble);
     readable.on('data', (event: Document) => {
       onAnswer();
       if (!this.#isClosed) listener.event(event);
     });
     readable.on('error', onTrouble);
-    // The driver turns some errors, such as that of a killed cursor, into a plain end.
+    // The driver reports some errors, such as that of a killed cursor, as a plain end.
     for (const ending of ['end', 'close']) {
       readable.on(ending, () => {
         onTrouble(new Error('the change stream ended'));
@@ -91,7 +91,7 @@ export class StreamCursor {
   }
 
   /**
-   * Reports trouble if no answer comes within this time: the server answers even an idle stream, and a dead socket may
+   * Reports trouble if no answer comes within this time. The server answers even an idle stream, and a dead socket may
    * report no error.
    */
   #giveUpAfter(ms: number, why: string): void {
@@ -105,7 +105,7 @@ export class StreamCursor {
 
 const firstAnswer = (stream: DriverChangeStream, readable: DriverStream, clock: Clock): Promise<void> =>
   new Promise((resolve) => {
-    // The driver emits the event just before it stores the id of the cursor.
+    // The driver emits the event just before it stores the id of the cursor, so the promise resolves one turn later.
     stream.once('resumeTokenChanged', () => clock.afterTurn(resolve));
     for (const event of ['data', 'error', 'end', 'close']) {
       readable.once(event, () => {

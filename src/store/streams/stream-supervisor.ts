@@ -28,11 +28,10 @@ const MAX_UNANSWERED = 3;
 export type RefusedBy = 'settings' | 'handshake' | 'stream';
 
 export interface StreamOwner {
-  /** What the next cursor selects. */
   pipeline(): Document[];
   /** Whether the open cursor selects every event that is wanted. If not, a wider cursor is opened beside it. */
   isEnough(): boolean;
-  /** The stream is open: a new cursor has answered. `isWider`: it replaces a cursor that was open until now. */
+  /** A new cursor has answered, so the stream is open. `isWider`: this cursor replaces one that was open until now. */
   opened(isWider: boolean): void;
   event(event: Document): void;
   /** The stream broke, or an opening failed. Events may be missed. The next opening follows after a pause. */
@@ -73,7 +72,7 @@ export class StreamSupervisor {
   #isWanted = false;
   #lingerMs = 0;
   #current: StreamCursor | undefined;
-  /** The cursor that is being opened: it has not answered yet. */
+  /** The cursor that has not answered yet. */
   #next: StreamCursor | undefined;
   #isShakingHands = false;
   #unanswered = 0;
@@ -92,20 +91,20 @@ export class StreamSupervisor {
     return this.#state.now;
   }
 
-  /** How many openings and streams have failed in a row, counted up to 10. */
+  /** How many openings and streams in a row have failed; at most 10. */
   get failures(): number {
     return this.#failures;
   }
 
   /**
-   * The time since which the stream has been open, even if a wider cursor has replaced the first one; `Infinity` while
-   * no stream is open.
+   * The time since which the stream has been open. A wider cursor that replaces the first one does not change it.
+   * `Infinity` while no stream is open.
    */
   get openedAtMs(): number {
     return this.#openedAtMs;
   }
 
-  /** Somebody listens, or listens to more than before. */
+  /** Code listens, or listens to more than before. */
   join(): void {
     this.#isWanted = true;
     this.#linger?.cancel();
@@ -113,7 +112,7 @@ export class StreamSupervisor {
     void this.#open();
   }
 
-  /** Nobody listens any more. An open stream stays open for `lingerMs`, because the next listener may come soon. */
+  /** No code listens any more. An open stream stays open for `lingerMs`, because the next listener may come soon. */
   leave(lingerMs: number): void {
     if (!this.#isWanted) return;
     this.#isWanted = false;
@@ -127,7 +126,7 @@ export class StreamSupervisor {
     await Promise.allSettled(this.#closing);
   }
 
-  /** Opens a cursor, if one is needed. Only one cursor is opened at a time. */
+  /** Only one cursor is opened at a time. */
   async #open(): Promise<void> {
     if (!this.#needsCursor() || this.#isShakingHands || this.#next !== undefined) return;
     const { collection, settings } = this.#context;
@@ -156,7 +155,7 @@ export class StreamSupervisor {
     try {
       const isFull = this.#unanswered >= MAX_UNANSWERED;
       if (isFull) throw new Error('the server has not answered earlier change streams');
-      // Some versions of the driver throw here if the stream contradicts other options of the client.
+      // Some versions of the driver throw here, if options of the stream contradict options of the client.
       this.#next = new StreamCursor(this.#context, this.#owner.pipeline(), {
         answered: this.#answered.bind(this),
         event: this.#owner.event.bind(this.#owner),
@@ -175,7 +174,7 @@ export class StreamSupervisor {
     if (cursor !== this.#next) return;
     this.#next = undefined;
     const before = this.#current;
-    // The cursor is not needed if the listener that wanted a wider one has left.
+    // If the listener that needed a wider cursor has left, the old cursor is enough.
     const isNeeded = before === undefined || !this.#owner.isEnough();
     this.#discard(isNeeded ? before : cursor);
     if (!isNeeded) return;
@@ -197,7 +196,7 @@ export class StreamSupervisor {
     this.#state.to('opening');
     const error = collection.shortened(trouble, 'changeStream and find');
     report('storeError', { lockName: null, during: 'stream', error });
-    // A listener of this event may have closed the provider.
+    // A listener of `storeError` may have closed the provider.
     if (!this.#state.is('opening')) return;
     if (isStreamRefused(error)) this.#refuse(error, 'stream');
     else if (this.#isWanted) this.#reopenLater(error);
@@ -258,8 +257,8 @@ export class StreamSupervisor {
  * The pause before the next opening, in ms. The first reopening is immediate, because no event reports a grant until
  * the stream is open again.
  *
- * If the client may be closed, the pause is `MAX_REOPEN_PAUSE_MS`: meanwhile, the answers to looks show whether the
- * client is closed. A stream that is opened on a closed client leaves timers of driver 6.22 running for half a minute.
+ * If the client may be closed, the pause is `MAX_REOPEN_PAUSE_MS`. Meanwhile, the answers to looks show whether the
+ * client is closed. Opening a stream on a closed client leaves timers of driver 6.22 running for half a minute.
  */
 const reopenPauseMs = (chance: Chance, failures: number, error: unknown): number =>
   mayBeRefusedByDriver(error)

@@ -5,29 +5,28 @@ import { WAKE_OF_EVENT } from './stream-cursor.js';
 import type { StreamContext } from './stream-cursor.js';
 import { StreamSupervisor } from './stream-supervisor.js';
 
-/** What the wake stream tells its process: news of its waits, its leases and its kept seats. */
 export interface WakeListener {
-  /** A word names this attempt, with the token of its grant, `LOOK_AGAIN` or `OTHERS_WAIT`. */
+  /** A word names this attempt. `token` is that of its grant, or `LOOK_AGAIN` or `OTHERS_WAIT`. */
   onWoken(name: string, id: string, token: number): void;
-  /** Events may have been missed: look at every lock. */
+  /** Events may have been missed, so the process has to look at every lock. */
   onGap(): void;
   /** There is no stream, for now or for good: the process has to poll for its waiters. */
   onNoStream(): void;
   /** The collection was dropped or renamed: any document may be gone. */
   onCollectionGone(): void;
-  /** The driver may refuse every call: look at every lock. If a look is refused, the waits for that lock fail. */
+  /**
+   * The driver may refuse every further command. The process looks at every lock, and a refused look fails the waits
+   * for that lock.
+   */
   refusedByDriver(): void;
-  /** The option `wakeups` demands a stream, and there is none. */
+  /** The option `wakeups` is `change-stream`, and the stream was refused. */
   streamRequiredButRefused(error: unknown): void;
 }
 
 /** From this number of failures in a row on, the process polls for its waits until a stream is open again. */
 const POLLING_AFTER_FAILURES = 2;
 
-/**
- * The change stream that tells a provider of its grants. The server selects the events whose words name the provider's
- * process, and those that concern the whole collection.
- */
+/** The change stream that tells a provider of its grants. */
 export class WakeStream {
   readonly #process: string;
   readonly #listener: WakeListener;
@@ -101,10 +100,10 @@ export class WakeStream {
 }
 
 /**
- * Selects the changes whose words name this process. A small document arrives whole, as `replace` or `insert`, and a
- * larger one as a difference, as `update`. So the filter looks for `wake` in both forms (E13). Events of the whole
- * collection pass. Deletes do not pass: purges of unused documents come in bursts, and the process would have to read
- * each of them. Looks and extensions find out which documents are missing.
+ * Selects the changes whose words name this process, and the events of the whole collection. A small document arrives
+ * whole, as `replace` or `insert`. A larger one arrives as a difference, as `update`. So the filter looks for `wake`
+ * in both forms (E13). Deletes are left out: purges of unused documents come in bursts, and the process would have to
+ * read each of them. Looks and extensions find out which documents are missing.
  */
 function wakePipeline(process: string): Document[] {
   const namesUs = { $regex: naming(process) };

@@ -45,7 +45,6 @@ export interface Answer {
   readonly revoked?: unknown;
 }
 
-/** One submitted operation. */
 export interface Submission {
   /** Never settles if the operation was taken back. */
   readonly outcome: Promise<Outcome<Answer>>;
@@ -54,9 +53,9 @@ export interface Submission {
 }
 
 export interface SubmitOptions {
-  /** Take over an idle document of another kind first. */
+  /** Whether to take over an idle document of another kind first. */
   readonly takingOver?: boolean;
-  /** A copy of the operation may have been sent before, so its effect may be in the document already. */
+  /** Whether an earlier copy of the operation may have been sent, so that the document may show its effect already. */
   readonly isRepeat?: boolean;
 }
 
@@ -66,24 +65,24 @@ interface Pending extends QueuedOperation {
   readonly submittedMs: number;
   /** The operation as it was first sent. A repeat sends the same. */
   sent?: Operation;
-  /** Takes the operation back from the committer, which has it but may not have sent it. */
+  /** Takes the operation back while the committer has it and has not sent it. */
   withdraw?: (() => boolean) | undefined;
 }
 
 type Batch = readonly [Pending, ...Pending[]];
 
 /**
- * Sends the operations on each document one update at a time: conflicting writers of one document would stall the whole
- * server (E24). Operations that arrive meanwhile go together into the next updates, in the order of their lane. So a
- * hundred local callers cost a few writes.
+ * Sends the operations on each document one update at a time: conflicting writers of one document would stall the
+ * whole server (E24). Operations that arrive meanwhile go together into the next updates, in the order of their lane.
+ * So a hundred local callers cost a few writes.
  *
- * An operation may be alone in its lane, on a lock that nobody else seems to use. Its first copy then goes to the
- * committer as its *fast path*: a short update that applies only if nobody else uses the lock. The committer groups
- * such updates across documents. If the answer does not show that the fast path was applied, the combiner sends the
- * operation again as a whole transition. All other operations go as whole transitions.
+ * An operation may be alone in its lane, on a lock that nobody else seems to use. Then the committer gets its *fast
+ * path*: a short update that applies only if nobody else uses the lock. The committer groups fast paths across
+ * documents. If the answer does not show that the fast path was applied, the combiner sends the operation again as a
+ * whole transition. A repeat, and any operation beside others, goes as a whole transition at once.
  *
- * If the server refuses an update because of what one of its operations would do, the combiner sends the operations
- * again in smaller updates, until that operation is alone. No other operation fails with it.
+ * The server may refuse an update because of one operation in it. The combiner then sends the operations again in
+ * smaller updates, until that operation is alone. No other operation fails with it.
  */
 export class Combiner {
   readonly #collection: LockCollection;
@@ -161,10 +160,7 @@ export class Combiner {
     this.#lanes.delete(name);
   }
 
-  /**
-   * The share of the time bound that this call took. The wait for its turn is left out if the time of the sending is
-   * known.
-   */
+  /** The share of the time bound that this call took. The time before the sending does not count, if it is known. */
   #shareOf(outcome: Outcome<Answer>, beganMs: number): number {
     const sentMs = outcome.type === 'done' ? outcome.sentAt.ms : beganMs;
     return (this.#clock.nowMs() - sentMs) / this.#collection.boundMs;
@@ -180,12 +176,13 @@ export class Combiner {
       this.#hint.contended(name);
       return await this.#sendWhole(name, batch, committed.maybeApplied);
     } catch (error) {
-      // The code that handles the answer has thrown. The callers get an unknown outcome: they must not wait for ever.
+      // The code that handles the answer has thrown. The callers must not wait for ever, so they get an unknown
+      // outcome.
       return { type: 'unknown', error, maybeApplied: true };
     }
   }
 
-  /** Why the fast path of this batch is worth trying; `undefined`: it is not worth trying. */
+  /** `undefined`: the fast path of this batch is not worth trying. */
   #guess(
     name: string,
     [{ operation, takingOver, isRepeat, submittedMs }, ...others]: Batch,
@@ -195,7 +192,6 @@ export class Combiner {
     return this.#hint.expect(name, { type: operation.type, id }, submittedMs);
   }
 
-  /** Gives the fast path of the only operation of a batch to the committer. */
   async #commit(
     name: string,
     pending: Pending,
@@ -219,7 +215,7 @@ export class Combiner {
     return this.#answered(name, { ...committed, value: { ...committed.value, isSecondCopy: false } });
   }
 
-  /** @param isSecondCopy - Whether the fast path of the only operation was sent, and may have been applied. */
+  /** @param isSecondCopy - Whether the fast path of the only operation was sent before, and may have been applied. */
   async #sendWhole(name: string, batch: Batch, isSecondCopy: boolean): Promise<Outcome<Answer>> {
     const [{ seats, takingOver }] = batch;
     const onlyLeaves = batch.every(({ operation: { type } }) => type === 'leave');
@@ -249,8 +245,8 @@ export class Combiner {
   }
 
   #projection(seats: SeatRules, operations: readonly Operation[]): Fields {
-    // A process that may keep seats of this lock has to know whether others wait. The reply shows that, unless all
-    // operations are requests without `keeps`.
+    // A process that may keep seats of this lock has to know whether others wait. The reply shows it, except to an
+    // update that has only requests without `keeps`.
     const mayKeep = operations.some(
       (operation) => !('request' in operation) || operation.request.keeps !== undefined,
     );

@@ -9,33 +9,33 @@ import { codeOf } from '../outcome.js';
 import type { Outcome, Refused, Unknown } from '../outcome.js';
 
 /**
- * The most statements in one group. A statement is the update for one operation, and a group is the command with
- * several of them. In a larger group, each operation would wait longer for its answer.
+ * The most statements in one group. A statement is the update for one operation, and a group is a command with several
+ * statements. In a larger group, each operation would wait longer for its answer.
  */
 const MAX_STATEMENTS = 64;
 
 /**
- * The number of groups that are normally in flight: while the server handles one group, the client makes the next one.
- * With more groups in flight, each would be smaller, and each statement would cost more.
+ * How many groups are normally in flight: while the server handles one group, the client makes the next one. With more
+ * groups in flight, each would be smaller, and each statement would cost more.
  */
 const USUAL_IN_FLIGHT = 2;
 
 /**
- * The time bound of a group is short, because a blocked document (for example by a long transaction) delays the later
- * statements of its group until the bound. After that, each statement of the group is repeated alone. The bound is
- * `BOUND_FACTOR` times the usual time of a group, so that a slow server does not get all statements twice. It is at
- * least `MIN_BOUND_MS`, and at most the bound of an ordinary call.
+ * The time bound of a group is short. A blocked document, for example by a long transaction, delays the later
+ * statements of its group until the bound. Then each statement of the group is sent again alone.
+ *
+ * The bound is `BOUND_FACTOR` times the usual time of a group, so that a slow server does not get all statements
+ * twice. It is at least `MIN_BOUND_MS`, and at most the bound of an ordinary call.
  */
 const MIN_BOUND_MS = 1_000;
 const BOUND_FACTOR = 20;
 
-/** If statements wait, a further group starts this long after the last start, beside the groups in flight. */
+/** While statements wait, another group starts this long after the last start, beside the groups in flight. */
 const SLOW_GROUP_MS = 50;
 
 /** The most groups in flight, slow ones included. A store that has stopped answering gets no more than these. */
 const MAX_IN_FLIGHT = 6;
 
-/** The part of the collection that the committer uses. */
 type Store = Pick<
   LockCollection,
   'isSharded' | 'boundMs' | 'unanswered' | 'transition' | 'updateEach' | 'updateMany' | 'readAfterUpdate'
@@ -60,29 +60,29 @@ interface Sent extends Statement {
  * operations come one by one, and go in groups. The *statement* of an operation is its fast path: a short update that
  * applies only if nobody else uses the lock. Only the first copy of an operation goes this way.
  *
- * The statements that come while two groups are in flight go together in the next group. A group is one command with up
- * to 64 statements. After the command, a read shows what became of the statements, unless the counts tell it. While
- * fewer groups are in flight, a statement is sent at once. If it is the only one, its command is a `findAndModify`,
- * whose answer shows the document.
+ * While fewer than two groups are in flight, a statement is sent at once. A statement that goes alone is a
+ * `findAndModify`, whose answer shows the document. Statements that come while two groups are in flight go together in
+ * the next group: one command with up to 64 statements.
  *
- * The server counts the statements that changed their document. If all did, each was applied. Otherwise a statement is
- * confirmed if the read shows its id. The other statements were surely not applied if the count is no higher than the
- * number of confirmed ones. If a statement is not confirmed, the combiner sends the whole transition of its operation
- * alone. So a refused, corrupt or contended document costs the others of its group only time, which is bounded.
+ * The server counts the statements that changed their document. If all did, each was applied. Otherwise a read
+ * follows, and a statement is confirmed if the read shows its id. If the count is no higher than the number of
+ * confirmed statements, it is certain that the others were not applied. The combiner sends each operation that is not
+ * confirmed again alone, as a whole transition. So a refused, corrupt or contended document costs the other statements
+ * of its group only time, which is bounded.
  *
- * The read may be local: a majority has acknowledged the update. The read proves something only about a first copy. An
- * isolated old primary acknowledges an update that changes nothing, and a read there would show the effect of an
- * earlier copy.
+ * The read may be local, because a majority has acknowledged the update. The read proves something only about a first
+ * copy: an isolated old primary acknowledges an update that changes nothing, and a read there would show the effect of
+ * an earlier copy.
  */
 export class Committer {
   readonly #store: Store;
   readonly #clock: Clock;
-  /** Leaves, which go ahead of requests: seats become free before others ask for them. */
+  /** Leaves go ahead of requests, so that seats become free before others ask for them. */
   readonly #urgent = new Set<Statement>();
   readonly #others = new Set<Statement>();
   #inFlight = 0;
   #startedMs = -Infinity;
-  /** How long groups take lately, in ms: a moving average. Infinite before the first group. */
+  /** A moving average of the time that a group takes, in ms. Infinite before the first group. */
   #usualMs = Infinity;
   #isStartQueued = false;
   #timer: Timer | undefined;
@@ -111,7 +111,7 @@ export class Committer {
   }
 
   /**
-   * Applies one pipeline to these documents, and reads them. It goes at once, ahead of the statements that wait and
+   * Applies one pipeline to these documents, and reads them. It goes at once, ahead of the waiting statements and
    * beside the groups in flight: a lease that is not extended in time is lost.
    *
    * @param boundMs - The time for the update and the read together.
@@ -128,7 +128,7 @@ export class Committer {
     return await this.#store.readAfterUpdate(names, projection, endMs);
   }
 
-  /** Statements that come in one turn of the event loop start together, so that they share a group. */
+  /** Statements of one turn of the event loop start together, so that they share a group. */
   #startSoon(): void {
     if (this.#isStartQueued) return;
     this.#isStartQueued = true;
@@ -164,7 +164,7 @@ export class Committer {
     return group;
   }
 
-  /** Sets one timer while statements wait: it starts a group beside slow ones, and gives up overdue statements. */
+  /** While statements wait, one timer starts further groups beside slow ones, and gives up overdue statements. */
   #watchQueue(): void {
     const [urgent] = this.#urgent;
     const [other] = this.#others;
@@ -197,14 +197,14 @@ export class Committer {
       if (group.length === 1) await this.#sendAlone(group[0]);
       else await this.#sendTogether(group);
     } catch (error) {
-      // The code that handles the answer has thrown. Every statement gets an outcome: its caller must not wait for
-      // ever.
+      // The code that handles the answer has thrown. The callers must not wait for ever, so every statement gets an
+      // outcome.
       for (const { settle } of group) settle({ type: 'unknown', error, maybeApplied: true });
     } finally {
       this.#inFlight -= 1;
       this.#timer?.cancel();
       this.#timer = undefined;
-      // The callers that this group has answered may give more statements in this turn. These start together.
+      // Callers that this group has answered may give more statements in this turn. Those start together.
       this.#startSoon();
     }
   }
@@ -263,7 +263,7 @@ export class Committer {
     this.#usualMs = this.#usualMs === Infinity ? ms : (7 * this.#usualMs + ms) / 8;
   }
 
-  /** @param changes - How many of these statements changed their document; `Infinity`: that is not known. */
+  /** @param changes - How many of these statements changed their document; `Infinity` if that is not known. */
   async #readLater(unread: readonly Sent[], changes: number, endMs: number): Promise<void> {
     const fields = unread.reduce<Fields>((merged, { path }) => ({ ...merged, ...path.fields }), {});
     const names = unread.map(({ name }) => name);
@@ -286,7 +286,7 @@ export class Committer {
 }
 
 /**
- * The outcome of a group that failed. An error of the server may tell that one update was not applied. The server may
+ * The outcome of a group that failed. An error of the server may say that one update was not applied. The server may
  * still have applied other updates of the group.
  */
 const failureOfGroup = (failure: Refused | Unknown): Refused | Unknown =>

@@ -14,29 +14,28 @@ interface Part {
   readonly path: FastPath;
 }
 
-/** Leaves of locks of one kind. */
 interface Leaves {
   readonly seats: SeatRules;
   readonly names: string[];
   readonly ids: string[];
 }
 
-/** Requests with the same terms for locks of one kind. */
 interface Entries {
   readonly seats: SeatRules;
   readonly requests: [NamedEntering, ...NamedEntering[]];
-  /** The requests for locks that may have no document. */
+  /** Those of the requests whose locks may have no document. */
   readonly unseen: NamedEntering[];
   readonly parts: [Part, ...Part[]];
 }
 
 /**
- * The updates of a group. All leaves of a kind are one update, and all requests of a kind with the same terms are one,
- * after the updates that create their missing documents. Leaves come first, because they make seats free.
+ * The updates of a group. All leaves of one kind of lock are one update, and all requests of one kind with the same
+ * terms are one. Before the requests come the updates that create missing documents. Leaves come first, because they
+ * make seats free.
  *
  * @param isSharded - Whether the collection is behind a router. A router sends an update of several names to several
- *   shards, and more than one shard may count a document of the same name. So each statement is then an update of its
- *   own.
+ * shards, and more than one shard may count a document of the same name. So each statement is then an update of its
+ * own.
  */
 export function updatesOf(group: readonly Part[], isSharded: boolean): readonly NamedUpdate[] {
   if (isSharded) return group.map(updateOf);

@@ -9,7 +9,6 @@ export interface UnsentRequest {
   make(): Request;
 }
 
-/** One operation that waits for an update of its lock. */
 export interface QueuedOperation {
   readonly seats: SeatRules;
   readonly operation: Operation | UnsentRequest;
@@ -50,7 +49,6 @@ export class Lane<T extends QueuedOperation> {
     for (const id of ids) this.#idsInOrder.set(id, (this.#idsInOrder.get(id) ?? 0) + 1);
   }
 
-  /** Removes the operation. Returns false if it is not in the lane any more. */
   withdraw(queued: T): boolean {
     return this.#urgent.delete(queued) || this.#removeInOrder(queued);
   }
@@ -69,9 +67,9 @@ export class Lane<T extends QueuedOperation> {
   }
 
   /**
-   * Adapts the size of the next updates to the time that an update of `count` operations took: smaller updates follow a
-   * slow one. Each operation iterates over the whole queue and all leases. With ten thousand waiters or leases, on a
-   * busy server, a hundred operations could exceed the time bound of a call, and would be sent again and again.
+   * Adapts the size of the next updates to the time that an update of `count` operations took: smaller updates follow
+   * a slow one. Each operation iterates over the whole queue and all leases. With ten thousand waiters or leases, on a
+   * busy server, a hundred operations could exceed the time bound of a call, again and again.
    *
    * @param share - The share of its time bound that the call took.
    */
@@ -84,7 +82,8 @@ export class Lane<T extends QueuedOperation> {
   }
 
   /**
-   * The server refused an update of all these operations and changed nothing. They are sent again in smaller updates.
+   * The server refused an update of all these operations and changed nothing. The lane gives them out again, in
+   * smaller updates.
    */
   refused(batch: readonly T[]): void {
     this.#maxBatch = Math.ceil(batch.length / 2);
@@ -105,7 +104,9 @@ export class Lane<T extends QueuedOperation> {
     return true;
   }
 
-  /** Moves operations from the front of `from` to `taken`, as many as one update may contain and as can go together. */
+  /**
+   * Moves operations from the front of `from` to `taken`, as long as they may go together and the update is not full.
+   */
   #takeFrom(from: ReadonlySet<T>, taken: T[]): void {
     for (const queued of from) {
       const [first = queued] = taken;
@@ -118,13 +119,12 @@ export class Lane<T extends QueuedOperation> {
 }
 
 /**
- * Whether the operation never goes ahead of one that was submitted earlier. A resize must follow earlier requests that
- * set another limit, and a hand-over must follow the request of the candidate that it names.
+ * Whether the operation must not go ahead of an earlier one. A resize must follow earlier requests that set another
+ * limit, and a hand-over must follow the request of the candidate that it names.
  */
 const keepsOrder = ({ operation: { type } }: QueuedOperation): boolean =>
   type === 'enqueue' || type === 'try' || type === 'resize' || type === 'handOver';
 
-/** The attempts that an operation concerns. */
 export function idsOf(operation: Operation | UnsentRequest): readonly string[] {
   if ('request' in operation) return [operation.request.id];
   if ('ids' in operation) return operation.ids;

@@ -3,14 +3,14 @@ import type { Operation } from '../../protocol/operation.js';
 import { codeOf } from '../outcome.js';
 import type { Outcome, Refused, Unknown } from '../outcome.js';
 
-/** Errors for a document that would exceed MongoDB's maximum size. */
+/** The codes of errors for a document that would exceed MongoDB's maximum size. */
 const TOO_LARGE_CODES: ReadonlySet<number> = new Set([
   10_334, // BSONObjectTooLarge
   17_419, // the document after an update
   17_420, // the document of an upsert
 ]);
 
-/** Errors that every operation on the collection would cause. */
+/** The codes of errors that every operation on the collection would cause. */
 const GENERAL_CODES: ReadonlySet<number> = new Set([
   13, // Unauthorized
   18, // AuthenticationFailed
@@ -26,16 +26,14 @@ const GENERAL_CODES: ReadonlySet<number> = new Set([
 
 const isTooLarge = (error: unknown): boolean => TOO_LARGE_CODES.has(codeOf(error) ?? 0);
 
-/**
- * Whether the server refused an update because of what its operations would do, so that one of them may be the cause.
- */
+/** Whether the server refused an update because of what its operations would do. Then one of them may be the cause. */
 export const concernsOperations = (outcome: Outcome<unknown>): boolean =>
   outcome.type === 'refused' && outcome.byServer && !GENERAL_CODES.has(codeOf(outcome.error) ?? 0);
 
 /**
- * The refusal as the caller of one operation sees it. If the document is too large for one more waiter or lease, the
- * queue is full. If it is too large for the nonce that a look writes to `wake`, the look may be repeated: there is room
- * when a waiter or a holder leaves.
+ * The refusal as the caller of one operation sees it. If the document has no room for one more waiter or lease, the
+ * queue is full. If it has no room for the nonce that a look writes to `wake`, the look may be repeated: there is room
+ * again when a waiter or a holder leaves.
  */
 export function refusalFor(name: string, operation: Operation, refused: Refused): Refused | Unknown {
   if (!isTooLarge(refused.error)) return refused;

@@ -10,36 +10,39 @@ type Seen =
   | { readonly type: 'contended' };
 
 /**
- * Why the fast path of an operation is worth trying: a short update that applies only if nobody else uses the lock. The
- * lock was vacant, or had only the lease of this attempt (`alone`), or nothing is known of the lock (`new`). `long
- * alone`: the attempt got that lease a while ago, so others may wait by now. Then the fast path is worth trying only if
- * it shares a command with others.
+ * Why a fast path is worth trying: a short update that applies only if nobody else uses the lock.
+ *
+ * - `vacant`: the lock was vacant.
+ * - `new`: nothing is known of the lock.
+ * - `alone`: the lock had only the lease of this attempt, a moment ago.
+ * - `long alone`: the same, but longer ago, so others may wait by now. The fast path is worth trying only if it shares
+ *   a command with others.
  */
 export type Guess = 'vacant' | 'new' | 'alone' | 'long alone';
 
-/** The number of locks that are remembered. A lock that was forgotten counts as new. */
+/** How many locks are remembered. A forgotten lock counts as new. */
 const MAX_REMEMBERED = 4_096;
 
 /**
- * The time for which an uncontended hold is assumed to be still uncontended, in ms. A wrong guess makes the wait of
- * others longer by a round trip.
+ * How long an uncontended hold is assumed to be still uncontended, in ms. A wrong guess makes others wait a round trip
+ * longer.
  */
 const ALONE_FOR_MS = 5;
 
 /**
- * Guesses which locks no other process uses at this moment, so that it is worth trying the fast path.
+ * Guesses which locks no other process uses at this moment, so that the fast path is worth trying.
  *
- * A lock that is not known is most likely free: programs lock an invoice, an order or a user once. A fast path that
- * does not apply changes nothing and costs one more round trip. To keep wrong guesses rare, each observation of a lock
- * serves for one guess only. A contended lock stays contended until a reply shows that a request has entered it and
- * nobody else uses it.
+ * An unknown lock is most likely free: programs lock an invoice, an order or a user once. A fast path that does not
+ * apply changes nothing and costs one more round trip. To keep wrong guesses rare, each observation of a lock serves
+ * for one guess only. A contended lock stays contended until a reply shows that a request has entered it and nobody
+ * else uses it.
  */
 export class UncontendedHint {
   readonly #seen = new Map<string, Seen>();
 
   /**
-   * Why to try the fast path of this operation; `undefined`: do not try it. Uses up the last observation of the lock,
-   * unless the lock was contended.
+   * `undefined`: the fast path of this operation is not worth trying. Uses up the last observation of the lock, unless
+   * the lock was contended.
    *
    * @param nowMs - When the operation was submitted.
    */
@@ -59,14 +62,12 @@ export class UncontendedHint {
     return seen.wasFast ? 'long alone' : undefined;
   }
 
-  /** Learns that the fast path of this operation was applied. */
   applied(name: string, operation: Operation, nowMs: number): void {
     if ('request' in operation) {
       this.#alone(name, operation.request.id, nowMs, true);
     } else this.#remember(name, { type: 'vacant' });
   }
 
-  /** Learns from the reply to a whole transition of these operations. */
   learn(
     name: string,
     [operation, ...others]: readonly Operation[],
@@ -86,7 +87,7 @@ export class UncontendedHint {
     } else this.contended(name);
   }
 
-  /** Learns that others use the lock, or that its state is not known. */
+  /** Others use the lock, or its state is not known. */
   contended(name: string): void {
     this.#remember(name, { type: 'contended' });
   }
@@ -96,7 +97,7 @@ export class UncontendedHint {
   }
 
   #remember(name: string, seen: Seen): void {
-    // A map keeps the order in which names were added: the names used last are forgotten last.
+    // A map keeps the order of insertion. So the name that was used longest ago is the first one, and is forgotten.
     this.#seen.delete(name);
     this.#seen.set(name, seen);
     if (this.#seen.size <= MAX_REMEMBERED) return;
