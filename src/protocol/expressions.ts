@@ -11,14 +11,13 @@ export type Expression =
   | readonly Expression[]
   | { readonly [operator: string]: Expression };
 
-/** Names of fields, and the expressions for their values. */
 export type Fields = Readonly<Record<string, Expression>>;
 
 export type Stage = Readonly<Record<string, Expression>>;
 
 export const NOW = '$$NOW';
 
-/** The value itself. The server reads no text in it as a field path or an operator (E25). */
+/** The value as it is: the server reads no text in it as a field path or an operator (E25). */
 export const literal = (value: Expression): Expression => ({ $literal: value });
 
 /** An attempt id as a value. A stored id may begin with `$`, and the server would read that as a field path (E25). */
@@ -40,7 +39,7 @@ export const equal = (a: Expression, b: Expression): Expression => ({ $eq: [a, b
 
 export const isIn = (value: Expression, values: Expression): Expression => ({ $in: [value, values] });
 
-/** Up to this number of values are compared one by one. A longer list is halved first. */
+/** The most values that are compared one by one. A longer list is halved first. */
 const MAX_LINEAR = 16;
 
 /**
@@ -52,7 +51,10 @@ export function isOneOfMany(value: Expression, strings: readonly string[]): Expr
   return isBetween(value, sorted);
 }
 
-/** A binary search. The strings are in the order of their UTF-8 bytes, because the server compares strings that way. */
+/**
+ * A binary search. The strings must be in the order of their UTF-8 bytes, because the server compares strings that
+ * way.
+ */
 function isBetween(value: Expression, sorted: readonly string[]): Expression {
   const half = sorted.length >> 1;
   const { [half]: middle } = sorted;
@@ -65,7 +67,6 @@ export const bind = (vars: Fields, body: Expression): Expression => ({ $let: { v
 
 export const merge = (...objects: readonly Expression[]): Expression => ({ $mergeObjects: objects });
 
-/** The elements that meet the condition on `$$this`, in their order. */
 export const filter = (input: Expression, cond: Expression): Expression => ({ $filter: { input, cond } });
 
 export const hasType = (value: Expression, type: string): Expression => equal({ $type: value }, type);
@@ -82,17 +83,16 @@ export const match = (pairs: readonly (readonly [Expression, Expression])[]): Ex
 
 export const typeOf = (value: Expression): Expression => ({ $type: value });
 
-/** A lease or a waiter is live as long as its expiry is ahead of the server's clock. */
 export const isLive = (expiresAt: Expression): Expression => ({ $gt: [expiresAt, NOW] });
 
-/** The server time `leaseMs` from now; not before the stored expiry, even if the clock has stepped back (E9). */
+/** The server time `leaseMs` from now, but not before the stored expiry: the clock may have stepped back (E9). */
 export const leaseFromNow = (expiresAt: Expression, leaseMs: Expression): Expression => ({
   $max: [expiresAt, { $add: [NOW, leaseMs] }],
 });
 
 /**
- * The server time in ms × 1,000. Every grant gives a token above it, so tokens go on rising after a purge, a drop or a
- * restore (S3, E10).
+ * The server time in ms × 1,000. Every token of a grant is above this number, so tokens go on rising after a purge, a
+ * drop or a restore (S3, E10).
  */
 export const CLOCK_TOKEN: Expression = { $multiply: [{ $toLong: NOW }, 1_000] };
 
@@ -104,17 +104,18 @@ export const nextToken = (...offset: readonly Expression[]): Expression => ({
   $add: [{ $max: ['$fence', CLOCK_TOKEN] }, ...offset, 1],
 });
 
-/** Whether an upsert has just created the document, so that `_id` is its only field. */
+/** Whether an upsert has just created the document. Then `_id` is its only field. */
 export const IS_NEW: Expression = equal('$$ROOT', { _id: '$_id' });
 
 /** The stored queue as an array of `{ k: attempt id, v: waiter }`; empty if the stored value is no object. */
 export const STORED_WAITERS: Expression = when(hasType('$queue', 'object'), { $objectToArray: '$queue' }, []);
 
 /**
- * For each field of this object, in their order, an object `{ k, v }`: `v` is `true` if the field has one of these
- * names, else the field's value. The names that the object does not have come last, also with `true`. This takes one
- * pass over the fields and the names. `$in` would compare each field with all names, and `$getField` takes a computed
- * name only from MongoDB 7.2 on.
+ * For each field of this object, in their order, an object `{ k, v }`. `v` is `true` if the field has one of these
+ * names, else the field's value. Names that the object does not have come last, also with `true`.
+ *
+ * The expression takes one pass over the fields and the names. `$in` would compare each field with all names, and
+ * `$getField` takes a computed name only from MongoDB 7.2 on.
  */
 export const marked = (object: Expression, names: readonly string[]): Expression => ({
   $objectToArray: merge(object, literal(Object.fromEntries(names.map((name) => [name, true])))),
@@ -132,7 +133,6 @@ export const SHAPE_BESIDE_QUEUE: readonly (readonly [Expression, Expression])[] 
   [typeOf('$purgeAt'), 'date'],
 ];
 
-/** `SHAPE_BESIDE_QUEUE`, and that the queue is an object. */
 export const COMMON_SHAPE: readonly (readonly [Expression, Expression])[] = [
   ...SHAPE_BESIDE_QUEUE,
   [typeOf('$queue'), 'object'],

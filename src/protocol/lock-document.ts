@@ -1,13 +1,13 @@
-// Folder `protocol`: what is stored for a lock, and which updates may change it. The code here only computes values; it
-// uses neither the driver nor a clock. This file has the shapes of leases and waiters; docs/protocol.md describes the
-// whole document and the rules.
+// Folder `protocol`: what is stored for a lock, and which updates may change it. The code here only computes values:
+// it uses neither the driver nor a clock. This file has the shapes of leases and waiters. docs/protocol.md describes
+// the whole document and the rules.
 //
 // Comments cite some facts by number: docs/protocol.md lists the invariants (S1, L3 …) and the hazards (E1, E2 …), and
 // docs/guarantees.md lists the bounds (B1 …).
 
 /**
- * The use of a lock. The kind is stored with the lock. Only an idle lock can change its kind: a request for
- * another kind fails with a `LockKindMismatchError` as long as somebody holds the lock or waits for it.
+ * The use of a lock. The kind is stored with the lock, and only an idle lock can change its kind. While somebody holds
+ * the lock or waits for it, a request for another kind fails with a `LockKindMismatchError`.
  */
 export type LockKind = 'mutex' | 'reader-writer' | 'semaphore' | 'election';
 
@@ -21,21 +21,24 @@ export const MIN_LEASE_MS = 100;
 export const MAX_LEASE_MS = 86_400_000;
 
 /**
- * How a reader-writer lock is held. `read`: beside any number of other readers. `upgradeable`: a read that can become a
- * write; at most one, beside other readers. `write`: alone.
+ * How a reader-writer lock is held.
+ *
+ * - `read`: beside any number of other readers.
+ * - `upgradeable`: a read that can become a write. At most one holder has this mode, beside other readers.
+ * - `write`: alone.
  */
 export type Mode = 'read' | 'upgradeable' | 'write';
 
 /**
- * The most jobs in the list `claims` of an election, and in its list `calls`. No update drops a job: the instants of a
- * dropped job could be claimed again.
+ * The most jobs in the list `claims` of an election, and in its list `calls`. No update removes a job: the instants of
+ * a removed job could be claimed again.
  */
 export const MAX_JOBS = 1_000;
 
 /** The upper bound of a semaphore's limit, and of the permits of one request. */
 export const MAX_LIMIT = 2_147_483_647;
 
-/** The most tokens that one grant reserves beyond its own. `CLOCK_TOKEN` rises by as much in one millisecond. */
+/** The most tokens that one grant reserves beyond its own. `CLOCK_TOKEN` rises by the same number each millisecond. */
 export const MAX_KEEPS = 1_000;
 
 /** The fields that a waiter and its lease have in common. */
@@ -50,16 +53,17 @@ export interface EntryFields {
   /** Semaphore only. */
   readonly permits?: number;
   /**
-   * The number of tokens that the grant reserves beyond its own; in a reader-writer lock, the grant reserves none. A
-   * number above 0 also says that the process may keep the seat between its callers, until `wake` names the lease with
-   * `OTHERS_WAIT`.
+   * How many tokens the grant reserves beyond its own; in a reader-writer lock it reserves none. A number above 0 also
+   * says that the process may keep the seat between its callers, until `wake` names the lease with `OTHERS_WAIT`.
    */
   readonly keeps?: number;
   /** Election only. */
   readonly candidateId?: string;
   /** Election only. */
   readonly value?: string;
-  /** Election only: the time that the grant adds to `leaseMs` and `expiresAt`. Those of a waiter do not include it. */
+  /**
+   * Election only: the time that the grant adds to `leaseMs` and `expiresAt`. A waiter's fields do not include it yet.
+   */
   readonly transitionMs?: number;
 }
 
@@ -69,7 +73,7 @@ export interface Lease extends EntryFields {
   readonly token: number;
   readonly acquiredAt: Date;
   /**
-   * The number of the last change of mode that this lease has seen, a failed upgrade included. A change with this
+   * The number of the last change of mode that this lease has seen, failed upgrades included. A change with this
    * number or a lower one does nothing.
    */
   readonly change?: number;
@@ -86,20 +90,20 @@ export interface Lease extends EntryFields {
 
 /**
  * The time from `nowMs`, by the server's clock, to the end of a lease or a place, in ms; at most `leaseMs`. An expiry
- * further ahead was written before the server's clock stepped back. Such an expiry may pass at once when the clock is
- * set right (E9).
+ * further ahead was written before the server's clock stepped back, and may pass at once when the clock is set right
+ * (E9).
  */
 export const leftMs = (expiresAt: Date, nowMs: number, leaseMs: number): number =>
   Math.min(expiresAt.getTime() - nowMs, leaseMs);
 
 /**
- * The part of `leftMs` that counts for the holder. A leader may not rely on the last `transitionMs` of its lease, which
+ * The part of `leftMs` on which the holder may rely. For a leader it lacks the last `transitionMs` of the lease, which
  * are the transition of the election.
  */
 export const countedLeftMs = ({ expiresAt, leaseMs, transitionMs = 0 }: Lease, nowMs: number): number =>
   leftMs(expiresAt, nowMs, leaseMs) - transitionMs;
 
-/** A place in the queue, stored under its attempt id. It expires by itself if its process dies (E5). */
+/** A place in the queue, stored under its attempt id. The place of a dead process expires by itself (E5). */
 export interface Waiter extends EntryFields {
   readonly since: Date;
 }

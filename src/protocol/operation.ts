@@ -1,6 +1,6 @@
 import type { Mode } from './lock-document.js';
 
-/** The request of one attempt. Its id names the waiter in the queue, and then the lease until the release. */
+/** The request of one attempt. The id names the waiter in the queue, and then the lease until the release. */
 export interface Request extends Demand {
   readonly id: string;
   readonly process: string;
@@ -8,11 +8,13 @@ export interface Request extends Demand {
   readonly label?: string | undefined;
   readonly why?: string | undefined;
   /**
-   * The number of tokens that the grant reserves for the passes of the seat. For a read, which reserves no tokens, a
-   * number above 0 says that the process may keep the seat. `undefined`: the process does not keep the seat.
+   * How many tokens the grant reserves for the passes of the seat. A read reserves no tokens: there a number above 0
+   * only says that the process may keep the seat. `undefined`: the process does not keep the seat.
    */
   readonly keeps?: number | undefined;
-  /** The server time after which the request does nothing, so that it cannot take effect after its own cleanup (E2). */
+  /**
+   * The server time after which the request does nothing: a late copy must not take effect after its own cleanup (E2).
+   */
   readonly notAfter: Date;
   /** The most holders and waiters that the lock may have, this attempt included. */
   readonly maxMembers: number;
@@ -20,26 +22,29 @@ export interface Request extends Demand {
   readonly retentionMs: number;
 }
 
-/** The part of a request that depends on the kind of lock. For a mutex it is empty. */
+/** The part of a request that depends on the kind of lock. A mutex needs none of these fields. */
 export interface Demand {
   /** Reader-writer lock only. */
   readonly mode?: Mode | undefined;
   /** Semaphore only. */
   readonly permits?: number | undefined;
-  /** Semaphore only: the limit of a new document. `mustMatch` and `setsLimit` use it for a stored document, too. */
+  /**
+   * Semaphore only: the limit of a new document. With `mustMatch` or `setsLimit`, it also concerns a stored document.
+   */
   readonly limit?: number | undefined;
   /**
    * Semaphore only: if another limit is stored, an idle lock takes over `limit`, and a lock in use refuses the request.
    */
   readonly mustMatch?: boolean | undefined;
-  /** Semaphore only: if the request is not refused, it stores `limit`. */
+  /** Semaphore only: an accepted request stores `limit`. */
   readonly setsLimit?: boolean | undefined;
   /** Election only: the candidate. */
   readonly candidateId?: string | undefined;
   /** Election only: the value that the leader publishes. */
   readonly value?: string | undefined;
   /**
-   * Election only: the time that the grant adds at the end of the lease, in which only the same candidate may enter.
+   * Election only: the time that the grant adds at the end of the lease. In that time only the same candidate may
+   * enter.
    */
   readonly transitionMs?: number | undefined;
 }
@@ -49,7 +54,7 @@ export interface Revoking extends Revocation {
   readonly ids: readonly string[];
 }
 
-/** The revoker and the reason of a revocation. Only with `by` does the document get an entry in `revoked`. */
+/** The revoker and the reason. A revocation without `by` leaves no entry in `revoked`. */
 export interface Revocation {
   /** The label and the process id of a provider. */
   readonly by?: string | undefined;
@@ -100,7 +105,8 @@ export type OwnOperation = Exchange | Resize | HandOver | Claim | Conclude | Cal
 
 /**
  * Changes the mode of a lease of a reader-writer lock: an upgrade, its cancel, or a downgrade. The number `change`
- * rises with each change of one lease, so a repeat does nothing, and neither does a copy of an earlier change.
+ * rises with each change of one lease. So a repeat does nothing, and a late copy of an earlier change does nothing
+ * either.
  */
 export interface Exchange {
   readonly type: 'exchange';
@@ -110,9 +116,9 @@ export interface Exchange {
   /** Upgrade only. True: the upgrade waits for the other readers to leave; false: it is a single try. */
   readonly waits: boolean;
   /**
-   * Upgrade only: the last token that the process knows. If the stored lease has the mode `write` and no higher token,
-   * the process has given up that write by a downgrade that never arrived. Then the lease gets a new token, because a
-   * resource has to tell the new writes from the old ones.
+   * Upgrade only: the last token that the process knows. A stored write with no higher token is one that the process
+   * has given up: its downgrade never arrived. Then the lease gets a new token, because a resource has to tell the new
+   * writes from the old ones.
    */
   readonly knownToken?: number | undefined;
 }
@@ -126,7 +132,7 @@ export interface Resize {
 }
 
 /**
- * Gives the seat of the attempt `id` to the candidate `candidateId`, whatever the candidate's place in the queue. If
+ * Gives the seat of the attempt `id` to the candidate `candidateId`, whatever place the candidate has in the queue. If
  * the attempt does not lead, or the candidate does not wait, the seat and the queue stay as they are.
  */
 export interface HandOver {
@@ -136,40 +142,43 @@ export interface HandOver {
 }
 
 /**
- * Claims an instant of a job of an election, for the term with this id and token. `ClaimOutcome` lists the reasons for
- * which the claim is not applied.
+ * Claims an instant of a job of an election, for the term with this id and token. `ClaimOutcome` says why a claim may
+ * not be applied.
  */
 export interface Claim {
   readonly type: 'claim';
   readonly id: string;
   /**
-   * The token of the term. If a late copy of the same request is elected after the term, the new term has the same `id`
-   * but another token.
+   * The token of the term. A late copy of the same request may be elected after the term: the new term then has the
+   * same `id`, but another token.
    */
   readonly token: number;
   readonly job: string;
   readonly instant: Date;
   /** The last claimed instant of the job, as far as the process knows; `null`: none. */
   readonly after: Date | null;
-  /** The same for every repeat. By it, the server knows the repeat of the last claim, and answers `claimed` again. */
+  /** The same in every copy. The server answers a copy of the last claim with `claimed` again. */
   readonly claimId: string;
   /** Never used twice, so that each update changes the document. */
   readonly nonce: string;
   /** The instant from which a fixed rate counts, stored if the job has none; by default `instant`. */
   readonly anchor?: Date | undefined;
-  /** Whether a run begins with this claim. False, the default: the claim only records that the instant is over. */
+  /** Whether a run begins with this claim. By default, the claim only records that the instant is over. */
   readonly runs?: boolean | undefined;
   /** The number of the call that the claim answers. The claim is applied only if that call is pending. */
   readonly call?: number | undefined;
 }
 
 /**
- * How a run ended, as its process stored it: `completed`; `failed` (its work threw, or went on for too long after
- * `maxRunMs` had aborted its signal); or `missed` (the instant was claimed and the run could not start).
+ * How a run ended, as its process stored it.
+ *
+ * - `completed`: the work ended in time.
+ * - `failed`: the work threw, or went on for too long after `maxRunMs` had aborted its signal.
+ * - `missed`: the instant was claimed, and the run could not start.
  */
 export type RunOutcome = 'completed' | 'failed' | 'missed';
 
-/** Stores how a run ended: the run that the term of this attempt claimed for this instant. */
+/** Stores how a run ended: the run that the term `id` claimed for this instant. */
 export interface Conclude {
   readonly type: 'conclude';
   readonly id: string;
@@ -185,9 +194,9 @@ export interface Call {
   readonly type: 'call';
   readonly job: string;
   /**
-   * The number of the last call, as far as the process knows. The call is new only if this is still the last number, so
-   * a repeat adds no call. `null`: stores no call, and only asks for the numbers of the last call and the last claimed
-   * call.
+   * The number of the last call, as far as the process knows. The call is new only if this is still the last number,
+   * so a repeat adds no call. `null`: stores no call, and asks only for the numbers of the last call and of the last
+   * claimed call.
    */
   readonly since: number | null;
   /** The server time until which the call may be claimed. A copy that arrives later must not ask for a run. */

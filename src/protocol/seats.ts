@@ -10,13 +10,13 @@ import type { Operation, OwnOperation, Request } from './operation.js';
 export type Keeping = 'never' | 'passed' | 'shared';
 
 /**
- * The rules of one kind of lock: how its leases are stored, and which of the waiters may enter.
+ * The rules of one kind of lock: how its leases are stored, and which waiters may enter.
  *
- * Everything else of a transition (expiry, queue, tokens, wake-ups, purging) is the same for all kinds. Only the kind
+ * Everything else in a transition (expiry, queue, tokens, wake-ups, purging) is the same for all kinds. Only the kind
  * takeover has to know the seat fields of every kind.
  *
- * A path such as `$holder` means a field of the stored document. Between the stages of a transition it means a field of
- * the *state*, the temporary form of the document (`transition`).
+ * A path such as `$holder` names a field of the stored document. Between the stages of a transition it names a field
+ * of the *state*, the temporary form of the document (`transition`).
  */
 export interface SeatRules {
   readonly kind: LockKind;
@@ -24,15 +24,15 @@ export interface SeatRules {
   readonly keeping: Keeping;
 
   /**
-   * The condition on the stored document under which no process may keep a seat, even if no other process waits;
-   * `null`: this kind has no such condition.
+   * A condition on the stored document under which no process may keep a seat, even if no other process waits. `null`:
+   * this kind has no such condition.
    */
   readonly endsKeeping: Expression | null;
 
-  /** Whether there is one seat, so that one admission lets in at most one attempt. */
+  /** Whether there is only one seat, so that one admission lets in at most one attempt. */
   readonly entersOne: boolean;
 
-  /** Whether a waiter may enter while another one ahead of it in the queue may not. */
+  /** Whether a waiter may enter while a waiter ahead of it may not. */
   readonly mayOvertake: boolean;
 
   /** Further fields that a grant copies into the lease, from the waiter or from the lease that it upgrades. */
@@ -45,12 +45,12 @@ export interface SeatRules {
   vacant(operations: readonly Operation[]): Fields;
 
   /**
-   * Whether the stored fields of this kind have the right types and ranges. Its evaluation raises no error, whatever is
-   * stored.
+   * Whether the stored fields of this kind have the right types and ranges. Whatever is stored, this expression raises
+   * no error.
    */
   readonly wellFormed: Expression;
 
-  /** Conditions on the waiter `$$this`: it has the fields that this kind computes with. */
+  /** Conditions on the waiter `$$this`: it has the fields with which this kind computes. */
   readonly isWaiter: readonly Expression[];
 
   /** The seat fields of the stored document (`$was` in the state), without the expired leases. */
@@ -59,7 +59,7 @@ export interface SeatRules {
   /** Fields that follow from other fields. Every transition writes them anew. */
   readonly derived: Fields;
 
-  /** The leases of a stored document, as an array even if the document is corrupt. */
+  /** The leases of a stored document, as an array, even if the document is corrupt. */
   readonly stored: Expression;
 
   /** The stored values where leases should be, unchecked. */
@@ -68,24 +68,22 @@ export interface SeatRules {
   /** The seat fields of a reply's projection. A list of leases is cut to those of these attempts and a few others. */
   shown(ids: readonly string[]): Fields;
 
-  /** Reads what `shown` projected, unchecked. */
+  /** Reads what `shown` projected. The values are unchecked. */
   readShown(document: StoredFields): Shown;
 
-  /** All leases of the state, as an array. */
+  /** The leases in the state, as an array. */
   readonly leases: Expression;
 
-  /** How many leases there are. */
   readonly count: Expression;
 
-  /** Whether this attempt has a lease. */
   isHeldBy(id: string): Expression;
 
   /** The token of this attempt's lease, 0 if it has none. */
   tokenOf(id: string): Expression;
 
   /**
-   * The attempts that enter now, as an array of `{ k: attempt id, v: waiter }`: waiters of `$queue`, or the upgradeable
-   * lease that becomes the writer (then `v` is the lease).
+   * The attempts that enter now, as an array of `{ k: attempt id, v: waiter }`. They are waiters of `$queue`, or the
+   * upgradeable lease that becomes the writer (then `v` is the lease).
    */
   readonly entering: Expression;
 
@@ -93,18 +91,18 @@ export interface SeatRules {
   readonly enteringFromQueue: Expression;
 
   /**
-   * Whether this change of mode still waits after the admission, or was a try without success; `null`: this operation
-   * never waits.
+   * Whether this change of mode still waits after the admission, or was a try without success. `null`: an operation of
+   * this type never waits.
    */
   hasToWait(operation: OwnOperation): Expression | null;
 
-  /** Further conditions of this kind: a request that does not meet them is refused. */
+  /** Further conditions of this kind. A request that does not meet them is refused. */
   conditions(request: Request): readonly Expression[];
 
-  /** The fields that only this kind of lock has, with the values that the request gives its waiter and its lease. */
+  /** The fields that only this kind has, with the values that the request gives to its waiter and its lease. */
   requestFields(request: Request): Fields;
 
-  /** Stages before a request is queued. `$isAccepted` says whether the request has met its conditions. */
+  /** Stages that run before a request is queued. `$isAccepted` says whether the request has met its conditions. */
   beforeQueued(request: Request): readonly Stage[];
 
   /** Whether the request would enter at once if the queue were empty. */
@@ -113,22 +111,22 @@ export interface SeatRules {
   /** The seat fields after the leases at this path (an array) have entered. */
   occupy(leases: string): Fields;
 
-  /** The seat fields without the lease of this attempt. */
   vacate(id: string): Fields;
 
-  /** The seat fields without the leases of these attempts. */
   evict(ids: readonly string[]): Fields;
 
-  /** The seat fields with these leases extended, except those that have expired, are ending, or whose term is over. */
+  /**
+   * The seat fields with these leases extended. A lease stays as it is if it has expired, is ending, or its term is
+   * over.
+   */
   extend(ids: readonly string[]): Fields;
 
-  /** The seat fields with these leases marked as ending, for this reason. */
   markEnding(ids: readonly string[], why: string | undefined): Fields;
 
   /** The fast paths of a lock that no other process uses. */
   readonly uncontended: Uncontended;
 
-  /** The stages of an operation that only one kind has; none if it is an operation of another kind. */
+  /** The stages of an operation that only this kind has; none for an operation of another kind. */
   own(operation: OwnOperation): readonly Stage[];
 }
 
@@ -145,15 +143,13 @@ export interface Uncontended {
   /** The projection of the seat fields. It shows only the first lease of a list. */
   readonly fields: Fields;
   /**
-   * Whether the lock has exactly one lease, of one of these attempts. Its evaluation raises no error, whatever is
-   * stored.
+   * Whether the lock has exactly one lease, and one of these attempts has it. Whatever is stored, this expression
+   * raises no error.
    */
   heldByOneOf(ids: readonly Expression[]): Expression;
-  /** The id of the only lease. */
+  /** The id of the only lease. `token` and `expiresAt` are of the same lease. */
   readonly id: Expression;
-  /** The token of the only lease. */
   readonly token: Expression;
-  /** The expiry of the only lease. */
   readonly expiresAt: Expression;
   /** The seat fields without the only lease. */
   readonly vacated: Fields;

@@ -36,12 +36,11 @@ export const isLeaseAt = (at: string, own: readonly (readonly [Expression, Expre
 
 export const isOneOf = (at: string, ids: readonly string[]): Expression => isOneOfMany(`${at}.id`, ids);
 
-/** The token of the grant. It names the lease for good, although a change of mode replaces `token`. */
+/** The token of the grant. It names the lease for good, even after a change of mode has replaced `token`. */
 export const firstTokenAt = (at: string): Expression => ({
   $ifNull: [`${at}.firstToken`, `${at}.token`],
 });
 
-/** Whether the lease may be extended. */
 export const isExtendable = (at: string): Expression =>
   all(isLive(`${at}.expiresAt`), { $ne: [`${at}.ending`, true] });
 

@@ -4,7 +4,10 @@ import type { Expression } from './expressions.js';
 /** Stands in place of a token: the process of the attempt has to look at the lock again. */
 export const LOOK_AGAIN = 0;
 
-/** Stands in place of a token: the process has to give back the seat, after the passes that `passes` allows. */
+/**
+ * Stands in place of a token: the process has to give the seat back, after as many passes as its option `passes`
+ * allows.
+ */
 export const OTHERS_WAIT = -1;
 
 /**
@@ -12,22 +15,24 @@ export const OTHERS_WAIT = -1;
  *
  * - `process:id:token`: this attempt was granted a seat, with this token.
  * - `process:id:0`: the process of this attempt has to look at the lock again.
- * - `process:id:-1`: a request or an upgrade was not granted, or a new limit is exceeded, so the process has to give
+ * - `process:id:-1`: a request or an upgrade was not granted, or a new limit is exceeded. So the process has to give
  *   back the seat of this attempt.
  * - `-id:token`: a leave or a hand-over of this attempt gave back the lease with this token; 0 if it gave back none.
  * - `~nonce`: a look or a raised fence. The nonce makes the update a real write.
  * - `+nonce:outcome`: the outcome of a claim, a call or the end of a run.
  */
 
-/** This text with one more word for each of these members. */
+/** The text with one more word for each of these members. */
 const appendWords = (text: Expression, members: Expression, word: readonly Expression[]): Expression => ({
   $reduce: { input: members, initialValue: text, in: { $concat: ['$$value', ' ', ...word] } },
 });
 
-/** Each concatenation copies the whole text so far, so thousands of words are put together in portions. */
+/**
+ * How many words are put together at once. Each concatenation copies the whole text so far, and there may be thousands
+ * of words.
+ */
 const PORTION = 100;
 
-/** `wake` with one more word for each of these members, of which there may be thousands. */
 const wakeWith = (members: Expression, word: readonly Expression[]): Expression =>
   bind(
     { members },
@@ -65,7 +70,7 @@ const GIVE_BACK: readonly Expression[] = ['$$this.process', ':', '$$this.id', `:
 /** The leases that may be kept, except those of the process `but`; none if the condition does not hold. */
 const keepersAmong = (leases: Expression, condition: Expression, but: string | null): Expression => {
   const keepers = filter(leases, all({ $gt: ['$$this.keeps', 0] }, { $ne: ['$$this.process', but] }));
-  // The condition is outside the filter, so that the server evaluates it once and not for each of hundreds of leases.
+  // The condition is outside the filter, so that the server evaluates it once, and not for each of hundreds of leases.
   return when(condition, keepers, []);
 };
 
@@ -91,8 +96,8 @@ export const naming = (process: string): string =>
   ` ${process.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}:`;
 
 /**
- * Whether `wake` has the word `OTHERS_WAIT` for a lease of this process. Its evaluation raises no error, whatever is
- * stored.
+ * Whether `wake` has the word `OTHERS_WAIT` for a lease of this process. Whatever is stored, this expression raises no
+ * error.
  */
 export const isKeeperTold = (process: string): Expression =>
   when(
@@ -101,7 +106,7 @@ export const isKeeperTold = (process: string): Expression =>
     false,
   );
 
-/** The same as `holdersTold`, for waiters as `{ k: attempt id, v: waiter }`. */
+/** Like `holdersTold`, for waiters as `{ k: attempt id, v: waiter }`. */
 export const waitersTold = (waiters: Expression, cond: Expression): Expression =>
   wakeWith(filter(waiters, cond), ['$$this.v.process', ':', '$$this.k', `:${String(LOOK_AGAIN)}`]);
 
@@ -110,18 +115,22 @@ export const departed = (id: string, token: Expression): Expression => ({
   $concat: ['$wake', ` -${id}:`, { $toString: token }],
 });
 
-/** The word for an attempt that has left, as the only word of `wake`. `id` is the expression of its id. */
+/**
+ * The word for an attempt that has left, as the only word of `wake`.
+ *
+ * @param id - The expression of the attempt id.
+ */
 export const onlyDeparted = (id: Expression, token: Expression): Expression => ({
   $concat: [' -', id, ':', { $toString: token }],
 });
 
 /**
- * A word that is never stored. The process puts it into the answer of a leave if the number of changed documents proves
- * that the leave gave back a lease. The process did not read the token, so `?` stands in its place.
+ * A word that is never stored. The number of changed documents may prove that a leave gave back a lease. Then the
+ * process puts this word into the answer. It has not read the token, so `?` stands in its place.
  */
 export const departedUnread = (id: string): string => `-${id}:?`;
 
-/** `wake` with a nonce that no other update has. */
+/** `wake` with a nonce that is used only once. */
 export const looked = (nonce: string): Expression => ({ $concat: ['$wake', ` ~${nonce}`] });
 
 /** `wake` with the outcome of the operation that has this nonce. */
@@ -129,18 +138,20 @@ export const answered = (nonce: string, outcome: Expression): Expression => ({
   $concat: ['$wake', ` +${nonce}:`, outcome],
 });
 
-/** The words of `wake`; none if `wake` is not a string. */
 export const readWake = (wake: unknown): readonly string[] =>
   typeof wake === 'string' ? wake.split(' ').filter((word) => word !== '') : [];
 
-/** The attempt of this process that a word of `wake` names, and its token, `LOOK_AGAIN` or `OTHERS_WAIT`. */
+/**
+ * The attempt of this process that a word of `wake` names. `token` is that of the grant, or `LOOK_AGAIN` or
+ * `OTHERS_WAIT`.
+ */
 export function readWakeWord(process: string, word: string): { id: string; token: number } | undefined {
   if (!word.startsWith(`${process}:`)) return undefined;
   const [id = '', token = ''] = word.slice(process.length + 1).split(':');
   return { id, token: Number(token) };
 }
 
-/** The attempts, of any process, that these words tell to look again. */
+/** The attempts, of any process, that have to look again according to these words. */
 export const idsToldToLook = (wake: readonly string[]): ReadonlySet<string> =>
   new Set(wake.flatMap((word) => TOLD_TO_LOOK.exec(word)?.[1] ?? []));
 
@@ -152,10 +163,10 @@ export function gaveBackLease(wake: readonly string[], id: string): boolean | un
   return word === undefined ? undefined : word !== `-${id}:0`;
 }
 
-/** The attempt id, if this word says that the attempt gave back a lease. */
+/** The attempt id, if this word says that the attempt gave back a lease; else `undefined`. */
 export const idGivenBack = (word: string): string | undefined => /^-([^:]+):(?!0$)/.exec(word)?.[1];
 
-/** The outcome of the operation with this nonce; `undefined` if it was not applied. */
+/** The outcome of the operation with this nonce; `undefined`: the operation was not applied. */
 export function answerTo(wake: readonly string[], nonce: string): string | undefined {
   return wake.find((word) => word.startsWith(`+${nonce}:`))?.slice(nonce.length + 2);
 }

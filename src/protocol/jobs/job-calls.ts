@@ -21,12 +21,12 @@ import { answered, holdersTold } from '../wake.js';
 /**
  * The last call of a job: an entry of the list `calls`.
  *
- * Calls are numbered. By the number, each process can tell whether its call was claimed, and a repeat adds no call. A
- * call is pending until a claim takes it, or until `until` has passed by the server's clock. A new call before that
+ * Calls are numbered. The number tells a process whether its call was claimed, and prevents that a repeat adds a call.
+ * A call is pending until a claim takes it, or until `until` has passed by the server's clock. A new call before that
  * only prolongs the pending one.
  *
- * The calls are not a part of the claims: a job may be called before its first claim, and older releases of the library
- * take a document that has a claim without an instant for corrupt.
+ * Calls are stored apart from the claims, because a job may be called before its first claim. Older releases of the
+ * library would find such a document corrupt if the call were in `claims`: they expect an instant in every claim.
  */
 export interface StoredCall {
   readonly job: string;
@@ -66,7 +66,6 @@ export const isCallPending = (job: string, call: number): Expression =>
     ),
   );
 
-/** The list `calls`, with this call marked as claimed. */
 export const withCallClaimed = (job: string, call: number): Expression => ({
   $map: {
     input: storedList('calls'),
@@ -76,29 +75,30 @@ export const withCallClaimed = (job: string, call: number): Expression => ({
 
 const CALLS: Expression = when(hasType('$calls', 'array'), '$calls', []);
 
-/** The projection of the pending calls of a stored document. */
+/** The projection of the pending calls. */
 export const PENDING_CALLS: Expression = filter(CALLS, isPending('$$this'));
 
-/** The projection of the entry of one job, as an array with one element or none. */
+/** The projection of the entry of one job: an array with one element or none. */
 export const callsOf = (job: string): Expression => filter(CALLS, isOfJob(job));
 
-/** The answer to a call of a new job when `MAX_JOBS` jobs have been called. */
+/** The answer to the first call of a job when `MAX_JOBS` jobs have been called. */
 export const CALLS_FULL = 'full';
 
 /** The answer to a call that comes after its `until`, if `since` is still the number of the last call. */
 export const CALL_LATE = 'late';
 
-/** The numbers in the answer to a call: the last call, and the last call that a claim has taken. */
 export function readCallNumbers(answer: string): { readonly asked: number; readonly claimed: number } {
   const [asked, claimed] = answer.split('/');
   return { asked: Number(asked), claimed: Number(claimed) };
 }
 
 /**
- * Asks for a run, or only for the numbers if `since` is `null`. If a call is pending already, no call is added, and the
- * stored `until` rises to the new one if that is later. A call that arrives after its `until` neither adds nor prolongs
- * a call. The word in `wake` tells the leader at once. If the leader misses the word, the read after its next extension
- * shows the nonce in the lease.
+ * Asks for a run, or only for the numbers if `since` is `null`. If a call is pending already, no call is added, and
+ * the stored `until` rises to the new one if that is later. A call that arrives after its `until` neither adds nor
+ * prolongs a call.
+ *
+ * The word in `wake` tells the leader at once. If the leader misses the word, the read after its next extension shows
+ * the nonce in the lease.
  */
 export function call({ job, since, until, nonce }: Call): readonly Stage[] {
   const number = (field: string): Expression => ({ $ifNull: [{ $first: `$own.${field}` }, 0] });

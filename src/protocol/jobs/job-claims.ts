@@ -29,7 +29,6 @@ import { answered } from '../wake.js';
  */
 export interface StoredClaim {
   readonly job: string;
-  /** The last claimed instant. */
   readonly instant: Date;
   /** Names the claim, so that a repeat is recognized. */
   readonly claimId: string;
@@ -38,13 +37,12 @@ export interface StoredClaim {
    * call, the anchor is the first instant of the schedule, which may be later than that claim.
    */
   readonly anchor: Date;
-  /** The last run; `undefined`: no run was claimed, or an older release of the library claimed last. */
+  /** `undefined`: no run was claimed, or an older release of the library claimed last. */
   readonly run?: StoredRun;
 }
 
 /** The last run of a job. A run without an outcome goes on, or its process could not store how the run ended. */
 export interface StoredRun {
-  /** The instant for which the run was claimed. */
   readonly instant: Date;
   /** The server time of the claim. */
   readonly startedAt: Date;
@@ -60,9 +58,9 @@ export interface StoredRun {
  * The outcome of a claim.
  *
  * - `claimed`: this claim, or an earlier copy of it, was applied. The term may start the run.
- * - `outdated`: the last claimed instant of the job is not `after`, or it is not before `instant`.
- * - `deposed`: the term is over, or its lease is ending. No copy of the claim was applied, and none will be: the term
- *   cannot go on unless the server's clock is set back.
+ * - `outdated`: the last claimed instant of the job is not `after`, or is not before `instant`.
+ * - `deposed`: the term is over, or its lease is ending. No copy of the claim was applied, and none will be. (Only a
+ *   server clock that is set back could make the term go on.)
  * - `early`: the server's clock has not reached the instant.
  * - `uncalled`: the call that the claim answers is not pending any more.
  * - `full`: the job is new, and there are `MAX_JOBS` jobs already.
@@ -102,7 +100,7 @@ const IS_CLAIM: Expression = all(
   any(hasType('$$this.run', 'missing'), IS_RUN),
 );
 
-/** Whether the stored claims and calls are well-formed. Its evaluation raises no error, whatever is stored. */
+/** Whether the stored claims and calls are well-formed. Whatever is stored, this expression raises no error. */
 export const hasWellFormedJobs: Expression = all(isWellFormedList('claims', IS_CLAIM), hasWellFormedCalls);
 
 /** Whether this term goes on: its lease is not ending, and the transition of the election has not begun. */
@@ -117,16 +115,15 @@ const isTerm = (id: string, token: number): Expression =>
 const isRepeated = (claimId: string): Expression => isIn(literal(claimId), '$own.claimId');
 
 /**
- * The outcome of the first branch whose condition holds, else `claimed`. A repeat of a claim that was applied gets
- * `claimed` again, as long as no later claim of the job was applied.
+ * The outcome of the first branch whose condition holds, else `claimed`. A repeat of an applied claim gets `claimed`
+ * again, until a later claim of the job is applied.
  */
 function outcomeOf({ id, token, job, after, instant, claimId, call }: Claim): Expression {
   const last: Expression = { $ifNull: [{ $first: '$own.instant' }, null] };
   const branches: readonly (readonly [Expression, ClaimOutcome])[] = [
     [isRepeated(claimId), 'claimed'],
-    // A claim names the last claimed instant, so no instant is claimed, or reported as missed, a second time. This
-    // branch comes before the one about the term, so that `deposed` proves that no earlier copy of the claim was
-    // applied.
+    // A claim names the last claimed instant, so no instant is claimed or reported as missed a second time. This
+    // branch comes before that of the term: so `deposed` proves that no earlier copy of the claim was applied.
     [any(not(equal(last, after)), { $gte: [last, instant] }), 'outdated'],
     [not(isTerm(id, token)), 'deposed'],
     [{ $gt: [instant, NOW] }, 'early'],
@@ -137,7 +134,7 @@ function outcomeOf({ id, token, job, after, instant, claimId, call }: Claim): Ex
   return { $switch: { branches: cases, default: 'claimed' satisfies ClaimOutcome } };
 }
 
-/** The claims, with this one instead of the job's last claim. The last run is replaced only if the claim `runs`. */
+/** The list `claims` with this claim as the job's last one. The last run is replaced only if the claim `runs`. */
 function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Claim): Expression {
   const run: Fields = {
     instant,
@@ -161,7 +158,7 @@ function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Cl
 
 export function claim(operation: Claim): readonly Stage[] {
   const { job, claimId, call, nonce } = operation;
-  // A repeat leaves the entry as it is: since the first copy, the term may be over, and the run may have ended.
+  // A repeat leaves the entry as it is. Since the first copy, the term may be over, and the run may have ended.
   const isTaken = all(equal('$outcome', 'claimed'), not(isRepeated(claimId)));
   // A claim that answers a call is applied only if that call is pending, so the list `calls` is never missing here.
   const calls: Fields =
@@ -180,7 +177,7 @@ export function claim(operation: Claim): readonly Stage[] {
 }
 
 /**
- * Stores how a run ended, unless that is stored already or another run has been claimed since. The term may be over: a
+ * Stores how a run ended, unless its end is stored already or another run was claimed since. The term may be over: a
  * run may outlive it.
  */
 export function conclude({ id, job, instant, outcome, nonce }: Conclude): readonly Stage[] {
@@ -208,6 +205,6 @@ export function conclude({ id, job, instant, outcome, nonce }: Conclude): readon
 
 const CONCLUDED = 'concluded';
 
-/** Whether an update, by its words, did nothing but apply claims and store how runs ended. */
+/** Whether these words say that the update only applied claims and stored how runs ended. */
 export const onlyClaims = (words: readonly string[]): boolean =>
   words.length > 0 && words.every((word) => /^\+[^:]+:(claimed|concluded)$/.test(word));

@@ -11,8 +11,8 @@ import type { Expression } from '../expressions.js';
 export type JobList = 'claims' | 'calls';
 
 /**
- * Whether the stored list has only well-formed entries, and no two of the same job. Its evaluation raises no error,
- * whatever is stored.
+ * Whether the stored list has only well-formed entries, and at most one for each job. Whatever is stored, this
+ * expression raises no error.
  */
 export const isWellFormedList = (list: JobList, isEntry: Expression): Expression =>
   any(
@@ -24,10 +24,8 @@ export const isWellFormedList = (list: JobList, isEntry: Expression): Expression
     ),
   );
 
-/** Whether the entry `$$this` is of this job. */
 export const isOfJob = (job: string): Expression => equal('$$this.job', literal(job));
 
-/** The stored list; empty if it is missing. */
 export const storedList = (list: JobList): Expression => ({ $ifNull: [`$was.${list}`, []] });
 
 /** An array with the entry of this job; empty if the job has none, or if the document is corrupt. */

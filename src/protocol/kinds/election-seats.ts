@@ -33,14 +33,14 @@ const hasRoomForTransition: Expression = {
  */
 const isInTransition: Expression = all(isTermOver('$holder'), { $ne: ['$holder.ending', true] });
 
-/** The waiters of this candidate. */
 const standingAs = (candidateId: Expression): Expression =>
   filter('$queue', equal('$$this.v.candidateId', candidateId));
 
 /**
- * One seat, as in a mutex. The grant adds `transitionMs` to the lease, for the transition of the election. In that time
- * only a waiter of the same candidate may enter: it jumps the queue and gets a new term. The `expiresAt` of a waiter
- * does not include `transitionMs`, so that the place of a dead waiter lapses one lease after its last look.
+ * One seat, as in a mutex. The grant adds `transitionMs` to the lease, for the transition of the election. During the
+ * transition only a waiter of the same candidate may enter: that waiter jumps the queue and gets a new term. A
+ * waiter's `expiresAt` does not include `transitionMs`, so the place of a dead waiter lapses one lease after its last
+ * look.
  */
 export const electionSeats: SeatRules = {
   ...mutexSeats,
@@ -54,8 +54,8 @@ export const electionSeats: SeatRules = {
   entering: {
     $slice: [when(holder.isEmpty, '$queue', when(isInTransition, standingAs('$holder.candidateId'), [])), 1],
   },
-  // A term that is over is not extended, although its lease is live. So after a claim was answered `deposed`, no copy
-  // of that claim can be applied.
+  // A term that is over is not extended, even while its lease is live. So after the answer `deposed`, no copy of that
+  // claim can be applied.
   extend: (ids) => ({ holder: when(isTermOver('$holder'), '$holder', holder.extended(ids)) }),
   requestFields: ({ candidateId = '', value = '', transitionMs = 0 }) => ({
     candidateId: literal(candidateId),

@@ -15,17 +15,20 @@ import type { Expression } from '../expressions.js';
 import type { Shown } from '../seats.js';
 import { extended, isExtendable, isLeaseAt, isOneOf, markedEnding } from '../stored-lease.js';
 
-/** Expressions about a seat field that has any number of leases. Their order has no meaning. */
+/** Expressions about a field that has any number of leases. Their order has no meaning. */
 export interface LeaseList {
   readonly isEmpty: Expression;
   /** `own`: further conditions on each lease, `$$this`. */
   wellFormed(...own: readonly Expression[]): Expression;
   /** The leases of the stored document (`$was`) that have not expired. */
   readonly live: Expression;
-  /** The stored leases; empty if the stored value is no array. */
+  /** The leases of a document that may be corrupt; empty if the field is no array. */
   readonly stored: Expression;
   readonly count: Expression;
-  /** For a reply: the leases of these attempts, a few others, the number of all leases and their earliest expiry. */
+  /**
+   * The projection for a reply: the leases of these attempts, a few others, the number of all leases and their
+   * earliest expiry.
+   */
   shown(ids: readonly string[]): Expression;
   has(id: string): Expression;
   tokenOf(id: string): Expression;
@@ -63,8 +66,8 @@ export function leaseList(field: string): LeaseList {
       ),
     has: (id) => isIn(idText(id), `${at}.id`),
     tokenOf: (id) => ({ $sum: bind({ found: filter(at, isOneOf('$$this', [id])) }, '$$found.token') }),
-    // The last lease takes the position of the one that leaves. So the oplog entry of a release among 100 leases has
-    // two small changes (0.3 KB). Otherwise it would contain all leases behind the removed one.
+    // The last lease takes the position of the removed one. So a release among 100 leases is two small changes in the
+    // oplog (0.3 KB). Otherwise the oplog entry would contain all leases behind the removed one.
     without: (id) =>
       when(
         isIn(idText(id), `${at}.id`),
@@ -84,14 +87,14 @@ export function leaseList(field: string): LeaseList {
 
 /**
  * Whether the lease `$$this` belongs to one of these attempts. For projections only: there the server makes a hashed
- * set of the ids once. In an update it would make one for each lease.
+ * set of the ids once. In an update the server would make one for each lease.
  */
 const isShown = (ids: readonly string[]): Expression => ({ $setIsSubset: [['$$this.id'], literal(ids)] });
 
 /**
  * The leases, with those of the given ids extended. A look may name thousands of attempts, and thousands of them may
  * have leases. So the server makes two sets once for the whole list: the ids of the leases to extend, and the ids of
- * the other leases. It searches the smaller set, and in most cases one of the two is empty.
+ * the other leases. Each lease is then searched in the smaller set, which is empty in most cases.
  */
 const extendedOf = (at: string, ids: readonly string[]): Expression => {
   const each = (isConcerned: Expression): Expression => ({
@@ -111,10 +114,13 @@ const extendedOf = (at: string, ids: readonly string[]): Expression => {
   );
 };
 
-/** The most ids for which `extendedOf` makes no sets: it compares each id with each lease, which takes less time. */
+/** The most ids for which `extendedOf` makes no sets. Comparing each id with each lease takes less time then. */
 const MAX_WITHOUT_SET = 8;
 
-/** An array as it is. Any other value becomes the only element of an array, so the checks of the leases see it. */
+/**
+ * Returns an array unchanged. Any other value becomes the only element of an array, so that the checks of leases see
+ * the value.
+ */
 export const arrayOf = (stored: unknown): readonly unknown[] => (Array.isArray(stored) ? stored : [stored]);
 
 /** Reads what `shown` projected: first the leases of the attempts that were asked for. */

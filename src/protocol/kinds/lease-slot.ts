@@ -2,15 +2,15 @@ import { all, any, equal, hasType, idText, isLive, when } from '../expressions.j
 import type { Expression } from '../expressions.js';
 import { extended, isExtendable, isLeaseAt, isOneOf, markedEnding } from '../stored-lease.js';
 
-/** Expressions about a seat field that has one lease or null. */
+/** Expressions about a field that has one lease or null. */
 export interface LeaseSlot {
   readonly isEmpty: Expression;
   readonly wellFormed: Expression;
   /** The lease of the stored document (`$was`), or null if the lease has expired. */
   readonly live: Expression;
-  /** The stored lease as an array; empty if the stored value is no object. */
+  /** The lease of a document that may be corrupt, as an array; empty if the field is no object. */
   readonly stored: Expression;
-  /** The lease of a well-formed field as an array; empty if the field is null. */
+  /** The lease of a well-formed document, as an array; empty if the field is null. */
   readonly leases: Expression;
   readonly count: Expression;
   has(id: string): Expression;

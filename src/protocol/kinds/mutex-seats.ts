@@ -1,4 +1,4 @@
-// Folder `kinds`: the differences between the kinds of locks, one object of the shape of `SeatRules` for each.
+// Folder `kinds`: the differences between the kinds of locks, one `SeatRules` object for each kind.
 
 import { isIn, typeOf, when } from '../expressions.js';
 import { leaseSlot } from './lease-slot.js';
@@ -41,8 +41,8 @@ export const mutexSeats: SeatRules = {
   extend: (ids) => ({ holder: holder.extended(ids) }),
   markEnding: (ids, why) => ({ holder: holder.markedEnding(ids, why) }),
   uncontended: {
-    // The type is compared and not the value: `match` compares arrays, and in an array a missing field becomes null. A
-    // lock without the field is corrupt, and a corrupt lock is never free (E26).
+    // This line compares the type and not the value. `match` compares arrays, and in an array a missing field becomes
+    // null. A lock without the field is corrupt, and a corrupt lock is never free (E26).
     vacant: [[typeOf('$holder'), 'null']],
     conditions: () => [],
     taken: (lease) => ({ holder: lease }),

@@ -37,7 +37,7 @@ const hasUpgradeable: Expression = isIn('upgradeable', '$readers.mode');
  */
 const isUpgrading: Expression = isIn(true, '$readers.upgrading');
 
-/** Whether the lease `$$this` has a mode of a reader. Only an upgradeable lease may be upgrading. */
+/** Whether the lease `$$this` has a mode of a reader, and is marked as upgrading only if it is upgradeable. */
 const hasReadMode: Expression = all(
   isIn('$$this.mode', READ_MODES),
   any(equal('$$this.mode', 'upgradeable'), { $ne: ['$$this.upgrading', true] }),
@@ -50,9 +50,9 @@ const hasOneUpgradeableAtMost: Expression = {
 const isAlone: Expression = equal({ $size: '$readers' }, 1);
 
 /**
- * The number of waiters from the head that may read together: those before the first writer, and before an upgradeable
- * waiter that would be the second upgradeable reader. One `write` and two `upgradeable` are added at the end of the
- * modes, so that every search finds its mode.
+ * How many waiters from the head may read together: those before the first writer, and before an upgradeable waiter
+ * that would be the second upgradeable reader. One `write` and two `upgradeable` are added at the end of the modes, so
+ * that every search finds its mode.
  */
 const readingPrefix: Expression = bind(
   { modes: { $concatArrays: ['$queue.v.mode', ['write', 'upgradeable', 'upgradeable']] } },
@@ -71,7 +71,7 @@ const readingPrefix: Expression = bind(
 
 const isWriterFirst: Expression = equal({ $first: '$queue.v.mode' }, 'write');
 
-/** Keeps the token of the grant in a lease whose token is about to change. */
+/** Keeps the token of the grant in a lease that gets a new token. */
 const rememberedAt = (at: string): Fields => ({ firstToken: firstTokenAt(at) });
 
 const upgraded: Expression = bind({ reader: { $first: '$readers' } }, [
@@ -95,8 +95,8 @@ export const readerWriterSeats: SeatRules = {
   endsKeeping: equal('$writerWaiting', true),
   entersOne: false,
   mayOvertake: false,
-  // An upgrade is a grant that copies the lease of the reader field by field. So the list also has fields that only a
-  // lease has: the upgraded lease would lose them otherwise.
+  // An upgrade is a grant that copies the lease of the reader field by field. So this list also has fields that only a
+  // lease has: the upgraded lease would lose any other field.
   ownFields: ['mode', 'keeps', 'change', 'firstToken', 'ending', 'endingWhy'],
   lengthenedBy: null,
   vacant: () => ({ readers: [], writer: null, writerWaiting: false }),
@@ -119,7 +119,7 @@ export const readerWriterSeats: SeatRules = {
   readShown: (document) => {
     const { writer: stored, writerWaiting } = document;
     const shown = { ...readShownList(document['readers']), writerWaiting };
-    // With a writer there are no readers, so all leases are shown, and the counts of the readers are left out.
+    // A writer has no readers beside it. So `leases` has all leases, and the counts of the readers are left out.
     return stored === null ? shown : { leases: [...shown.leases, stored], writerWaiting };
   },
   leases: { $concatArrays: ['$readers', writer.leases] },
@@ -156,7 +156,8 @@ export const readerWriterSeats: SeatRules = {
     conditions: () => [],
     taken: (lease, { mode = 'write' }) => (mode === 'write' ? { writer: lease } : { readers: [lease] }),
     fields: { readers: { $slice: 1 }, writer: 1 },
-    // A well-formed lock has either readers, whose ids come as an array, or a writer.
+    // A well-formed lock has either a writer or readers. `$readers.id` is an array, so each id is also there as an
+    // array.
     heldByOneOf: (ids) =>
       all(
         isIn(
@@ -189,13 +190,13 @@ function hasRoomFor({ mode }: Request): Expression {
 }
 
 /**
- * Whether the exchange concerns the lease at this path, and the lease has not had a change with this number or a higher
- * one.
+ * Whether the exchange concerns the lease at this path. A lease that has seen this change or a later one stays as it
+ * is.
  */
 const isTarget = (at: string, { id, change }: Exchange): Expression =>
   all(equal(`${at}.id`, idText(id)), { $lt: [{ $ifNull: [`${at}.change`, 0] }, change] });
 
-/** The readers, with these fields changed in the upgradeable lease that the exchange concerns. */
+/** The readers, with these fields set in the upgradeable lease that the exchange concerns. */
 const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
   $map: {
     input: '$readers',
@@ -207,29 +208,32 @@ const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
   },
 });
 
-/** Whether this upgrade is the last change of its lease and has not made it the writer; `null`: it is no upgrade. */
+/**
+ * Whether this upgrade still waits, or was a try without success: its lease has counted the change and is still a
+ * reader. `null`: the exchange is no upgrade.
+ */
 const isHeldBack = ({ id, change, to }: Exchange): Expression | null =>
   to === 'write'
     ? not(equal(filter('$readers', all(equal('$$this.id', idText(id)), equal('$$this.change', change))), []))
     : null;
 
 /**
- * Marks the lease as upgrading: the admission that follows makes it the writer if it is the only reader. A try that
- * finds other readers sets no mark, but counts as a change: otherwise a late copy of the try could make the lease the
+ * Marks the lease as upgrading. The admission that follows makes it the writer if it is the only reader. A try that
+ * finds other readers sets no mark, but counts as a change. Otherwise a late copy of the try could make the lease the
  * writer after the try had failed (S2).
  */
 function upgrade(exchange: Exchange): readonly Stage[] {
   const { change, waits, knownToken = 0 } = exchange;
   const upgrading = waits ? true : isAlone;
-  // A token above the known one was given to an earlier upgrade of this hold. The change stream may still report that
-  // grant to the process, so the lease keeps the token.
+  // A stored token above the known one comes from an earlier upgrade of this hold. The change stream may still report
+  // that grant to the process, so the lease keeps the token.
   const token = when({ $lte: ['$writer.token', knownToken] }, nextToken(), '$writer.token');
   return [
     {
       $set: {
         readers: readersWith(exchange, { upgrading }),
-        // The lease may be the writer already: an earlier upgrade was granted, or a downgrade never arrived. The change
-        // counts all the same, so that a cancel or a downgrade that is still on its way does nothing.
+        // The lease may be the writer already: an earlier upgrade was granted, or a downgrade never arrived. The
+        // change counts nevertheless, so that a cancel or a downgrade that is still on its way does nothing.
         writer: when(
           isTarget('$writer', exchange),
           merge('$writer', { change, token, ...rememberedAt('$writer') }),
@@ -258,7 +262,7 @@ function downgrade(exchange: Exchange, to: Mode): readonly Stage[] {
         writer: when(isWriter, null, '$writer'),
       },
     },
-    // The new token is the highest: all others are at most the fence.
+    // The new token is the highest one in the document, because all others are at most the fence.
     { $set: { fence: { $max: ['$fence', { $max: '$readers.token' }] } } },
   ];
 }

@@ -15,7 +15,7 @@ const isCount = (path: string): Expression =>
 
 const permitsOf = ({ permits = 1 }: Request): number => permits;
 
-/** The limit that is stored after this request has been accepted. */
+/** The limit that is stored after this request was accepted. */
 const limitFor = ({ mustMatch, setsLimit, limit }: Request): Expression =>
   (mustMatch === true || setsLimit === true) && limit !== undefined ? limit : '$limit';
 
@@ -51,14 +51,11 @@ const fitting: Expression = bind(
   ),
 );
 
-/**
- * A list of leases. No grant makes the sum of their permits exceed the limit. The head of the queue enters when its
- * permits fit.
- */
+/** No grant makes the sum of the permits exceed the limit. The head of the queue enters when its permits fit. */
 export const semaphoreSeats: SeatRules = {
   kind: 'semaphore',
   keeping: 'passed',
-  // More permits are in use than a new, smaller limit allows.
+  // True if more permits are in use than a new, smaller limit allows.
   endsKeeping: all(isCount('$limit'), { $gt: [inUse, '$limit'] }),
   entersOne: false,
   mayOvertake: false,
@@ -82,8 +79,8 @@ export const semaphoreSeats: SeatRules = {
   hasToWait: () => null,
   conditions,
   requestFields: (request) => ({ permits: permitsOf(request) }),
-  // If the limits must match and another limit is stored, `$isAccepted` is true only for an idle lock. So such a
-  // request does not change the limit of a lock in use.
+  // With `mustMatch` and another stored limit, `$isAccepted` is true only for an idle lock. So such a request does not
+  // change the limit of a lock in use.
   beforeQueued: (request) => {
     const limit = limitFor(request);
     return typeof limit === 'number' ? resize('$isAccepted', limit) : [];
@@ -121,7 +118,7 @@ function conditions(request: Request): readonly Expression[] {
   return [fits, any(equal('$limit', limitFor(request)), isIdle)];
 }
 
-/** The limit of a vacant lock: that of the first operation that names one; 1 if none does. */
+/** The limit of a vacant lock: that of the first operation that names one, else 1. */
 function firstLimit(operations: readonly Operation[]): number {
   for (const operation of operations) {
     if (operation.type === 'resize') return operation.limit;

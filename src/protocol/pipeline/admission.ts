@@ -4,7 +4,7 @@ import type { Operation } from '../operation.js';
 import type { SeatRules } from '../seats.js';
 import { granted, grantedOne, keeperTold, keepersTold } from '../wake.js';
 
-/** The greatest count that `$slice` accepts. */
+/** The greatest count that `$slice` accepts: all elements. */
 const EVERYTHING = 2_147_483_647;
 
 /** The fields that a lease takes over from its waiter, in every kind of lock. */
@@ -13,12 +13,11 @@ const TAKEN_OVER = ['process', 'label', 'why'] as const;
 const mostKept = (path: string): Expression => ({ $ifNull: [{ $max: path }, 0] });
 
 /**
- * The distance between the tokens of two attempts that enter one after the other by the same update. The attempt that
- * reserves the most tokens decides it.
+ * The distance between the tokens of two attempts that enter by the same update, one directly after the other. The
+ * attempt that reserves the most tokens decides the distance.
  */
 const STRIDE: Expression = { $add: [mostKept('$entering.v.keeps'), 1] };
 
-/** The value of this field in the lease that a waiter gets. */
 const lengthened = ({ lengthenedBy }: SeatRules, field: 'leaseMs' | 'expiresAt'): Expression => {
   const path = `$$this.v.${field}`;
   return lengthenedBy === null ? path : { $add: [path, `$$this.v.${lengthenedBy}`] };
@@ -26,8 +25,8 @@ const lengthened = ({ lengthenedBy }: SeatRules, field: 'leaseMs' | 'expiresAt')
 
 /**
  * Gives free seats to the first waiters, in the order of the queue. A grant keeps the expiry of the waiter: a dead
- * waiter sends no look, so its grant ends when its place would have lapsed (E5). In an election the stored expiry is
- * later by `transitionMs`; the leader does not rely on that extra time.
+ * waiter sends no look, so its grant ends when its place would have lapsed (E5). In an election the grant's expiry is
+ * later by `transitionMs`, on which the leader does not rely.
  */
 export function admit(seats: SeatRules, requested: readonly string[]): readonly Stage[] {
   const reserves = seats.keeping === 'passed';
@@ -44,9 +43,9 @@ export function admit(seats: SeatRules, requested: readonly string[]): readonly 
     token: nextToken(...index),
     acquiredAt: NOW,
   });
-  // An attempt that this update itself has queued learns of its grant from the reply, or from the reply to a repeat. An
-  // attempt that was queued before is named in `wake` even if this update has its request: the request may be a late
-  // copy, whose reply no caller awaits (E2).
+  // An attempt that this update itself has queued learns of its grant from a reply: to this update, or to a repeat.
+  // `wake` names any other attempt, even if this update has its request: that request may be a late copy, whose reply
+  // no caller awaits (E2).
   const learnsFromReply = all(isIn('$$this.k', requested), not(isIn('$$this.k', '$before.k')));
   const fromQueue: Expression = { $slice: ['$entering', seats.enteringFromQueue] };
   const learning: Fields = requested.length === 0 ? {} : { learning: filter(fromQueue, learnsFromReply) };
@@ -79,7 +78,10 @@ export function admit(seats: SeatRules, requested: readonly string[]): readonly 
   ];
 }
 
-/** The lease of each attempt that enters. The loop counts the indexes, because a search for each would be quadratic. */
+/**
+ * The lease of each attempt that enters. The loop counts the indexes: a search for each attempt would take quadratic
+ * time.
+ */
 const inOrder = (lease: Expression): Expression => ({
   $map: {
     input: indexesOf('$entering'),
@@ -89,9 +91,9 @@ const inOrder = (lease: Expression): Expression => ({
 });
 
 /**
- * Names the keepers in `wake` if a request or an upgrade is not granted, so that they give back the seats that they do
- * not use. A request does not name its own process, which knows of the request. An upgrade names its own process, too,
- * which reads the words of `wake` in the reply.
+ * Names the keepers in `wake` if a request or an upgrade was not granted, so that they give back the seats that they
+ * do not use. A request does not name its own process, which knows of it. An upgrade names its own process, too, which
+ * reads the words of `wake` in the reply.
  */
 export function tellKeepers(seats: SeatRules, operation: Operation): readonly Stage[] {
   if (seats.keeping === 'never') return [];

@@ -29,8 +29,8 @@ export function operate(seats: SeatRules, operation: Operation): readonly Stage[
     case 'enqueue':
       return enqueue(seats, operation.request, []);
     case 'try': {
-      // A try is queued only if the queue is empty and a seat is free. So the admission that follows always lets it in,
-      // and it passes no waiter (L3).
+      // A try is queued only if the queue is empty and a seat is free. So the admission that follows always admits it,
+      // and no waiter is passed (L3).
       const { request } = operation;
       return enqueue(seats, request, [equal('$queue', []), seats.hasRoomFor(request)]);
     }
@@ -64,14 +64,14 @@ export function operate(seats: SeatRules, operation: Operation): readonly Stage[
 
 const isQueued = (id: string): Expression => isIn(idText(id), '$queue.k');
 
-/** Most leaves give back a lease, so the id is not in the queue. To search the queue costs less than to filter it. */
+/** Most leaves give back a lease, so the id is not in the queue. A search in the queue costs less than a filter. */
 const queueWithout = (id: string): Expression =>
   when(isQueued(id), filter('$queue', { $ne: ['$$this.k', idText(id)] }), '$queue');
 
 /**
- * Puts the request at the end of the queue. The queue stays as it is if the document may not be changed, the id has a
- * lease or a place already, the request comes after its not-after, or the lock is full. It also stays as it is if a
- * condition of the kind of lock, or one of `conditions`, is not met.
+ * Puts the request at the end of the queue. The queue stays as it is in these cases: the document may not be changed,
+ * the id has a lease or a place already, the request comes after its not-after, the lock is full, or a condition of
+ * the kind of lock or one of `conditions` is not met.
  */
 function enqueue(seats: SeatRules, request: Request, conditions: readonly Expression[]): readonly Stage[] {
   const { id, notAfter, maxMembers } = request;
@@ -113,7 +113,7 @@ function waiterOf(seats: SeatRules, request: Request): Fields {
 
 /**
  * Removes the lease or the place of this attempt. The word in `wake` says which lease the attempt gave back. The word
- * also makes the update a real write: even an isolated old primary acknowledges an update that changes nothing.
+ * also makes the update a real write: an isolated old primary acknowledges an update that changes nothing.
  */
 const leave = (seats: SeatRules, id: string): Fields => ({
   ...seats.vacate(id),
@@ -121,7 +121,7 @@ const leave = (seats: SeatRules, id: string): Fields => ({
   wake: departed(id, seats.tokenOf(id)),
 });
 
-/** Extends leases and places in the queue. An attempt that has neither stays absent. */
+/** Extends leases, and places in the queue. An attempt that has neither gets none. */
 function extend(seats: SeatRules, ids: readonly string[], nonce: string): Fields {
   const [id, ...others] = ids;
   const queue =
@@ -135,7 +135,7 @@ const EXTENDED: Expression = merge('$$this', {
   v: merge('$$this.v', { expiresAt: leaseFromNow('$$this.v.expiresAt', '$$this.v.leaseMs') }),
 });
 
-/** One pass over the queue, however many places are extended: a process may have thousands. */
+/** One pass over the queue, however many places are extended. A process may have thousands. */
 const queueWithExtended = (ids: readonly string[]): Expression =>
   bind(
     { marks: bind({ marks: marked({ $arrayToObject: '$queue' }, ids) }, '$$marks.v') },
@@ -151,7 +151,7 @@ const queueWithExtended = (ids: readonly string[]): Expression =>
     },
   );
 
-/** Raises the fence if this attempt has a lease. The lease and the fence in the reply show the effect. */
+/** Raises the fence if this attempt has a lease. The reply shows the lease and the fence, and so the effect. */
 const raiseFence = (seats: SeatRules, { id, token, nonce }: RaiseFence): Fields => ({
   fence: when(seats.isHeldBy(id), { $max: ['$fence', { $toLong: token }] }, '$fence'),
   wake: looked(nonce),

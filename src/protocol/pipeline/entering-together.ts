@@ -5,7 +5,6 @@ import type { SeatRules, StoredFields } from '../seats.js';
 import { entered, vacantFields } from './fast-path.js';
 import type { Entering } from './fast-path.js';
 
-/** A request, and the lock that it is for. */
 export interface NamedEntering {
   readonly name: string;
   readonly operation: Entering;
@@ -14,7 +13,7 @@ export interface NamedEntering {
 /** The fields in which the requests of one update may differ. */
 type OwnFields = 'id' | 'label' | 'why' | 'notAfter';
 
-/** The fields that must be equal in all requests of one update: every field of `Request` that is not in `OwnFields`. */
+/** The fields that must be equal in all requests of one update: every field of `Request` except `OwnFields`. */
 const TERMS: Record<Exclude<keyof Request, OwnFields>, true> = {
   process: true,
   leaseMs: true,
@@ -37,8 +36,8 @@ export const haveSameTerms = (one: Request, other: Request): boolean =>
   TERM_NAMES.every((term) => one[term] === other[term]);
 
 /**
- * The stages that give each of these locks to the request for it, if the lock is vacant. They do the same as the fast
- * path of each request. The client sends them once, and the server parses them once for all documents. With 64 locks,
+ * The stages that give each of these locks to its request, if the lock is vacant. The effect is that of the fast path
+ * of each request. The client sends the stages once, and the server parses them once for all documents. With 64 locks,
  * the client needs half the time of 64 fast paths, and the server a fifth (measured).
  *
  * @param requests - All with the same terms, each for another lock.
@@ -67,8 +66,8 @@ const ownFieldsOf = ({ id, label, why, notAfter }: Request): Fields => ({
 const PURGE_AT_ONCE = new Date(0);
 
 /**
- * The fields of a vacant lock. An upsert sets them on insert, and the update that follows lets this request enter. The
- * upsert leaves a stored document as it is, and costs the server less than a stage that creates the document.
+ * The fields of a vacant lock. An upsert sets them on insert, and leaves a stored document as it is. The update that
+ * follows lets this request enter. The upsert costs the server less than a stage that creates the document.
  */
 export const vacantDocument = (seats: SeatRules, operation: Entering): StoredFields => ({
   ...vacantFields(seats, operation),

@@ -10,9 +10,10 @@ import { isWellFormed } from './verdict.js';
 /**
  * The pipeline that extends the leases of one process in a batch of documents, each by its own stored `leaseMs`.
  *
- * The pipeline is no transition: it drops and admits nobody. It empties `wake`: the server logs a small document whole,
- * so the change stream would show the words of the last update again. It raises `purgeAt` if a hold may last beyond the
- * stored date. Corrupt documents stay as they are: an expression that fails on one document would stop the batch.
+ * The pipeline is no transition: it drops and admits nobody. It empties `wake`, because the server logs a small
+ * document whole, and the change stream would show the words of the last update again. It raises `purgeAt` if a hold
+ * may last beyond the stored date. Corrupt documents stay as they are: an expression that fails on one document would
+ * stop the batch.
  *
  * @param kinds - The seat rules of each kind of lock in the batch.
  * @param leaseMs - The longest lease that the requests of `ids` asked for.
@@ -34,15 +35,14 @@ export function extension(
   return [{ $replaceWith: extended }];
 }
 
-/** One document, as a read shows it. */
 export interface LeasesRead {
   readonly name: string;
   readonly nowMs: number;
   /** The leases of this process that are live and well-formed. */
   readonly leases: readonly Lease[];
-  /** Whether this process must not keep its seats; false if the projection does not ask for it. */
+  /** Whether this process must give its kept seats back; false if the projection does not ask for it. */
   readonly othersWait: boolean;
-  /** The records of revocations, unchecked: for `revocationOf`. */
+  /** The records of revocations, unchecked. `revocationOf` reads them. */
   readonly revoked: unknown;
 }
 
@@ -59,8 +59,8 @@ export function readLeases(document: Readonly<Record<string, unknown>>): LeasesR
 }
 
 /**
- * The fields that a process computes with. With `label`, `why` and `value`, thousands of leases could be too large for
- * one answer.
+ * The fields of a lease with which a process computes. With `label`, `why` and `value`, thousands of leases could be
+ * too large for one answer.
  */
 const FIELDS_READ: readonly (keyof Lease)[] = [
   ...(['id', 'process', 'token', 'leaseMs', 'acquiredAt', 'expiresAt'] as const),
@@ -97,7 +97,7 @@ export const leasesProjection = (
 });
 
 /**
- * Like `leasesProjection`, for seats that may be kept. It also shows `othersWait`: whether another process has a live
+ * Like `leasesProjection`, for seats that may be kept. The read also shows `othersWait`: another process has a live
  * waiter, or seats may not be kept for another reason.
  */
 export const keptLeasesProjection = (

@@ -24,22 +24,21 @@ import { purgeAfter } from './purging.js';
 import { departedUnread, onlyDeparted, readWake } from '../wake.js';
 
 /**
- * The fast path of an operation on a lock that no other process uses: enter a vacant lock with an empty queue, or leave
- * a lock that has no other holder and no waiter. It either does exactly what the transition would do, or leaves the
- * document as it is, and then the process sends the transition.
+ * The fast path of an operation on a lock that no other process uses: enter a vacant lock with an empty queue, or
+ * leave a lock that has no other holder and no waiter. It does exactly what the transition would do, or it leaves the
+ * document as it is. In that case the process sends the transition.
  *
  * The cost of a pipeline follows from the number of its expressions: 0.5 to 1 µs each, most of it for parsing. A fast
  * path has a quarter of the expressions. An acquire by a transition costs 1.5 times a bare write; by a fast path, 1.2
- * times.
+ * times (measured).
  */
 export interface FastPath {
   readonly pipeline: readonly Stage[];
   readonly fields: Fields;
-  /** Whether the update creates the document if there is none. */
   readonly upsert: boolean;
   /**
-   * The answer that the transition would have had, from the document that this update returned; `undefined`: the
-   * operation was not applied.
+   * The answer that the transition would have given, read from the updated document; `undefined`: the operation was
+   * not applied.
    */
   read(document: StoredFields): FastPathAnswer | undefined;
   /**
@@ -49,11 +48,12 @@ export interface FastPath {
   readonly counted: FastPathAnswer | undefined;
   /**
    * The answer from a read that followed the update; `undefined`: the read does not show that the update was applied.
-   * Use it only for the first copy of an operation: a read shows the effect of an earlier copy in the same way.
+   * Use it only for the first copy of an operation, because a read shows the effect of an earlier copy in the same
+   * way.
    */
   readLater(document: StoredFields): FastPathAnswer | undefined;
   readonly seats: SeatRules;
-  /** The fast paths of several leaves, or of several requests, can be sent as one update. */
+  /** From these operations a group makes one update of several leaves, or of several requests. */
   readonly operation: Entering | Leaving;
 }
 
@@ -70,7 +70,7 @@ export interface FastPathAnswer {
 /**
  * The fast path of this operation; `undefined`: it has none.
  *
- * @param creates - Create the document if there is none. An update that creates none has fewer expressions.
+ * @param creates - Whether to create the document if there is none. An update that creates none has fewer expressions.
  */
 export function fastPath(
   seats: SeatRules,
@@ -99,7 +99,7 @@ function created(seats: SeatRules, operation: Entering): Stage {
     ...vacantFields(seats, operation),
     fence: { $toLong: 0 },
     queue: literal({}),
-    // The next stage raises the date, with a margin. If that stage grants nothing, the document may be purged at once.
+    // The stage that enters the lock raises the date. If it grants nothing, the document may be purged at once.
     purgeAt: NOW,
   });
   return { $replaceWith: when(IS_NEW, vacant, '$$ROOT') };
@@ -117,10 +117,10 @@ const isUncontended = (
   ...FENCE_IN_RANGE,
 ];
 
-/** What differs between requests that one update can serve (`haveSameTerms`). */
+/** The parts that differ between requests that one update can serve (`haveSameTerms`). */
 export interface Own {
   readonly notAfter: Expression;
-  /** The lease: the fields that only this request has, and these terms. */
+  /** The lease: these terms, and the fields that only this request has. */
   lease(terms: Fields): Expression;
 }
 
@@ -134,7 +134,7 @@ const ownOf = ({ id, label, why, notAfter }: Request): Own => ({
   }),
 });
 
-/** The document after the request: with the lease of the request if the request could enter, else as it was. */
+/** The document after the request: with the lease if the request could enter, else as it was. */
 export function entered(seats: SeatRules, request: Request, own: Own = ownOf(request)): Expression {
   const { process, keeps, retentionMs } = request;
   const addedMs = seats.lengthenedBy === null ? 0 : (request[seats.lengthenedBy] ?? 0);
@@ -168,14 +168,14 @@ function enterOf(seats: SeatRules, operation: Entering, creates: boolean): FastP
   const { request } = operation;
   const { id } = request;
   return {
-    // A getter: an update for many requests has one pipeline for all of them instead (`enteringTogether`).
+    // A getter, because a group of requests needs no pipeline of each request: `enteringTogether` makes one for all.
     get pipeline() {
       const entering = { $replaceWith: entered(seats, request) };
       return creates ? [created(seats, operation), entering] : [entering];
     },
     fields: { _id: 0, now: NOW, fence: 1, ...seats.uncontended.fields },
     upsert: creates,
-    // The lease counts only if this very update granted it: an isolated old primary may show the effect of an earlier
+    // The lease counts only if this very update granted it. An isolated old primary may show the effect of an earlier
     // update.
     read: (document) =>
       readTaken(seats, document, (own, nowMs) => own.id === id && own.acquiredAt.getTime() === nowMs),
@@ -237,14 +237,14 @@ export function leaving(seats: SeatRules, ids: readonly string[]): readonly Stag
 
 function leaveOf(seats: SeatRules, operation: Leaving): FastPath {
   const { id } = operation;
-  // An earlier copy of the leave has the same word, so a repeat must be sent as the whole transition.
+  // An earlier copy of the leave has written the same word. So a repeat must be sent as the whole transition.
   const read = (document: StoredFields): FastPathAnswer | undefined => {
     const wake = readWake(document['wake']);
     const isLeft = wake.length === 1 && wake[0]?.startsWith(`-${id}:`) === true;
     return isLeft ? { wake, reply: null, nowMs: timeOf(document) } : undefined;
   };
   return {
-    // A getter: an update for many leaves has one pipeline for all of them instead.
+    // A getter, because a group of leaves needs no pipeline of each leave: `leaving` makes one for all.
     get pipeline() {
       return leaving(seats, [id]);
     },

@@ -23,7 +23,6 @@ import type { SeatRules } from '../seats.js';
 
 const SEAT_FIELDS = ['holder', 'readers', 'writer', 'writerWaiting', 'holders', 'limit'] as const;
 
-/** Whether the document does not have this field, or the field is null. */
 const isAbsent = (field: string): Expression => isIn(typeOf(field), ['missing', 'null']);
 
 const isLeaseOrNull = (field: string): Expression => isIn(typeOf(field), ['object', 'null']);
@@ -38,7 +37,7 @@ const hasSeatsOfItsKind: Expression = any(
 const isAbsentOr = (field: string, type: string): Expression => any(isAbsent(field), hasType(field, type));
 
 /**
- * Whether the common fields have their types, and so do the fields in which any kind stores leases, claims or calls. A
+ * Whether the common fields have their types, and also all fields in which any kind stores leases, claims or calls. A
  * corrupt lock is never free (E26).
  */
 const isShapedLikeALock: Expression = all(
@@ -68,7 +67,7 @@ const hasExpired: Expression = all(hasType('$$this.expiresAt', 'date'), not(isLi
 /** Whether nothing in the document is live. A member without a readable expiry counts as live. */
 const isIdle: Expression = equal(filter(MEMBERS, not(hasExpired)), []);
 
-/** Turns an idle lock of another kind into a vacant one of this kind. Its fence stays, so tokens go on rising (S3). */
+/** Turns an idle lock of another kind into a vacant one of this kind. The fence stays, so tokens go on rising (S3). */
 export function takeOverKind(seats: SeatRules, operations: readonly Operation[]): Stage {
   const otherKinds = LOCK_KINDS.filter((kind) => kind !== seats.kind);
   const withoutSeats = {

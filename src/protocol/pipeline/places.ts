@@ -4,11 +4,12 @@ import { MAX_KEEPS, MAX_LEASE_MS, MIN_LEASE_MS } from '../lock-document.js';
 import type { SeatRules } from '../seats.js';
 
 /**
- * Binds lists of all places of a queue, and of their expiries and lease lengths, for the expressions of this file.
+ * Binds lists of all places of a queue, of their expiries and of their lease lengths, for the expressions of this
+ * file.
  *
  * A queue may have hundreds of places, and the server interprets the condition of a `$filter` for each of them. The
- * least and the greatest value of a list cost less. So a range is checked on a list, and a list that two expressions
- * need is made once. Types are checked place by place: in a comparison, an int equals a double and a string equals a
+ * least and the greatest value of a list cost less, so ranges are checked on lists. A list that two expressions need
+ * is made once. Types are checked place by place: in a comparison, an int equals a double and a string equals a
  * symbol.
  *
  * @param places - The queue as an array of `{ k: attempt id, v: waiter }`.
@@ -22,12 +23,12 @@ export const withPlaces = (places: Expression, body: Expression): Expression =>
     ),
   );
 
-/** Whether some place has expired. Also true for an empty queue. */
+/** Whether a place has expired. Also true for an empty queue. */
 export const MAY_HAVE_EXPIRED: Expression = { $lte: [{ $min: '$$expiries' }, NOW] };
 
 /**
- * Conditions that are all true exactly if every waiter has the fields that transitions compute with. Their evaluation
- * raises no error, whatever is stored.
+ * Conditions that are all true exactly if every waiter has the fields with which transitions compute. Whatever is
+ * stored, they raise no error.
  */
 export const areWaiters = (seats: SeatRules): readonly Expression[] => [
   // The least value of an empty queue is null.
@@ -36,7 +37,7 @@ export const areWaiters = (seats: SeatRules): readonly Expression[] => [
   equal(filter('$$waiters', any(...isNoWaiter(seats))), []),
 ];
 
-/** Conditions of which at least one is true if the value `$$this` is no waiter. */
+/** Conditions on the value `$$this`. One of them is true exactly if the value is no waiter. */
 const isNoWaiter = (seats: SeatRules): readonly Expression[] => [
   { $ne: [typeOf('$$this.process'), 'string'] },
   { $ne: [typeOf('$$this.expiresAt'), 'date'] },
@@ -45,7 +46,7 @@ const isNoWaiter = (seats: SeatRules): readonly Expression[] => [
   ...seats.isWaiter.map(not),
 ];
 
-/** Whether `keeps` is there without being an integer in range. Tokens are computed with it. */
+/** Whether `keeps` is present and is no integer in range. Tokens are computed with it. */
 const IS_NO_RESERVE: Expression = all(
   { $ne: [typeOf('$$this.keeps'), 'missing'] },
   any(

@@ -4,7 +4,6 @@ import type { SeatRules } from '../seats.js';
 import { leasesProjection, readLeases } from './extension.js';
 import type { LeasesRead } from './extension.js';
 
-/** One document, as a poll shows it. */
 export interface Poll extends LeasesRead {
   /** The attempts of this process in the queue, in the order of the queue. */
   readonly waiting: readonly string[];
@@ -12,17 +11,17 @@ export interface Poll extends LeasesRead {
   readonly place: number;
   /** The number of all waiters, of this process and others. */
   readonly waiters: number;
-  /** The mark of the lock: see `readMark`. */
+  /** The mark of the lock (`readMark`). */
   readonly mark: string;
 }
 
 /**
- * The fields from which `readMark` makes a mark. A read of these two fields costs the server half as much as a poll of
- * a lock with a hundred waiters.
+ * The two fields that make the mark of a lock. A read of them costs the server half as much as a poll of a lock with a
+ * hundred waiters.
  */
 export const MARK_PROJECTION: Fields = { fence: 1, limit: 1 };
 
-/** The projection of a poll: it also shows which attempts of this process wait, and the place of the first of them. */
+/** The projection of a poll. It also shows which attempts of this process wait, and the place of the first of them. */
 export const pollProjection = (kinds: readonly SeatRules[], process: string): Fields => ({
   ...leasesProjection(kinds, process),
   ...MARK_PROJECTION,
@@ -41,6 +40,6 @@ export function readPoll(document: Readonly<Record<string, unknown>>): Poll {
   return { ...readLeases(document), ...queue, mark: readMark(document) };
 }
 
-/** The mark of a lock: a version stamp that changes with every grant, and whenever a smaller limit removes a waiter. */
+/** The mark of a lock changes with every grant, and whenever a smaller limit removes a waiter. */
 export const readMark = ({ fence, limit }: Readonly<Record<string, unknown>>): string =>
   `${String(fence)} ${String(limit)}`;

@@ -3,11 +3,11 @@ import type { Expression } from '../expressions.js';
 
 const HALF_DAY_MS = 43_200_000;
 
-/** A multiplier that is coprime to `HALF_DAY_MS`, so that consecutive tokens give margins that are far apart. */
+/** Coprime to `HALF_DAY_MS`, so that consecutive tokens give margins that are far apart. */
 const SPREAD = 48_271;
 
 /**
- * A margin between half a day and a day. It is computed from the fence, so that locks used together are not purged
+ * A margin between half a day and a day. The fence decides it, so that locks that were used together are not purged
  * together.
  */
 const marginOf = (fence: Expression): Expression => ({
@@ -15,8 +15,8 @@ const marginOf = (fence: Expression): Expression => ({
 });
 
 /**
- * The date from which a document may be purged. The document is needed for `ms` from now. A stored date that is late
- * enough is kept, so that the index is rarely touched. Otherwise the date rises, with a margin of at least half a day.
+ * The date from which a document may be purged, if it is needed for `ms` from now. A stored date that is late enough
+ * is kept, so that the index is rarely touched. Otherwise the date rises, with a margin of at least half a day.
  */
 export const purgeAfter = (ms: number, purgeAt: Expression, fence: Expression): Expression =>
   bind(

@@ -7,12 +7,14 @@ import { firstTokenAt, isOneOf } from '../stored-lease.js';
 /**
  * A record in `revoked`, the array of a document's last revocations. The field is missing before the first one. A
  * record tells a process why its lease is marked as ending or is gone, and nothing else depends on it. So a malformed
- * record does not make the document corrupt; the reader ignores it.
+ * record does not make the document corrupt: the reader ignores it.
  *
- * A record names its leases by a range: the lowest and the highest token of their grants. So its size does not grow
- * with their number. No two grants of a lock have the same token, and a change of mode keeps the token of the grant. A
- * revocation concerns one lease or all leases. So the only other leases in its range are those that were ending
- * already, and for these the first record counts (`revocationOf`).
+ * A record names its leases by a range, from the lowest to the highest token of their grants. So its size does not
+ * grow with their number. No two grants of a lock have the same token, and a change of mode keeps the token of the
+ * grant.
+ *
+ * The range may also contain leases that the revocation did not concern. A revocation concerns one lease or all
+ * leases, so these leases were ending already, and `revocationOf` takes their first record.
  */
 interface StoredRevocation {
   /** The lowest and the highest token of the grants of the revoked leases. */
@@ -26,7 +28,7 @@ interface StoredRevocation {
   readonly until: Date;
 }
 
-/** The most records of a document. If one more is added, the oldest is dropped, although its leases may be live. */
+/** The most records of a document. One more drops the oldest, even if its leases are live. */
 const MAX_RECORDS = 8;
 
 const IS_CURRENT: Expression = all(
@@ -39,7 +41,7 @@ const IS_CURRENT: Expression = all(
   { $gt: ['$$this.until', NOW] },
 );
 
-/** Records the revocation of these leases. The stages that mark or evict the leases follow. */
+/** Records the revocation of these leases. Later stages mark or evict the leases. */
 export function recordRevocation(
   seats: SeatRules,
   { ids, by, why }: Revoking,
@@ -60,7 +62,7 @@ export function recordRevocation(
     $slice: [{ $concatArrays: [current, [bind({ tokens }, entry)]] }, -MAX_RECORDS],
   };
   const isAsked = isOneOf('$$this', ids);
-  // A polite revocation records no lease that is ending already: for that lease, the first record counts.
+  // A polite revocation records no lease that is ending already: the first record of that lease counts.
   const isVictim = forced ? isAsked : all(isAsked, { $ne: ['$$this.ending', true] });
   return [
     { $set: { victims: filter(seats.leases, isVictim) } },
@@ -69,7 +71,7 @@ export function recordRevocation(
 }
 
 /**
- * The record of the revocation of the lease that was granted with this token; `undefined`: there is none. If there are
+ * The record of the revocation that ended the lease with this token of the grant; `undefined`: there is none. Of
  * several records, the last one by force counts, because it has ended the lease. If none was by force, the first one
  * counts.
  */
@@ -81,7 +83,7 @@ export function revocationOf(revoked: unknown, token: number): Revocation | unde
   return counts && { by: counts.by, why: counts.why };
 }
 
-/** `until` is not checked: only the server uses it. */
+/** Only the server uses `until`, so it is not checked. */
 function isStoredRevocation(value: unknown): value is Omit<StoredRevocation, 'until'> {
   if (typeof value !== 'object' || value === null) return false;
   const { from, to, by, why, forced } = value as Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-// Folder `pipeline`: the updates of lock documents, and the projections of their verdicts and of reads.
+// Folder `pipeline`: the updates of lock documents, and the projections of reads and of replies' verdicts.
 
 import { IS_NEW, STORED_WAITERS, any, filter, isLive, merge, when } from '../expressions.js';
 import type { Fields, Stage } from '../expressions.js';
@@ -15,15 +15,16 @@ import { isWellFormedWithPlaces } from './verdict.js';
 /**
  * Builds the pipeline of one transition: expire once → operate and admit for each operation → publish once.
  *
- * Between the stages, the pipeline works on a temporary form of the document, the *state*: `was` is the stored
- * document, `ok` says whether it may be changed, and `before` is its queue as an array. The state also has the fence,
- * the seats, the present queue as an array, and the new `wake`. A document that is corrupt or of another kind comes out
- * exactly as it went in. For such a document, the stages see an empty queue and vacant seats, so no expression fails on
- * bad data.
+ * Between the stages, the pipeline works on a temporary form of the document, the *state*. In it, `was` is the stored
+ * document, `ok` says whether the document may be changed, and `before` is its queue as an array. Beside them are the
+ * fence, the seats, the present queue as an array, and the new `wake`.
  *
- * @param takingOver - Take over the document of an idle lock of another kind first. The process asks for the takeover
- *   in a second update, after it has found such a document. The takeover is left out of other transitions, because its
- *   expressions would make each of them more expensive.
+ * A document that is corrupt or of another kind comes out exactly as it went in. For such a document, the stages see
+ * an empty queue and vacant seats, so no expression fails on bad data.
+ *
+ * @param takingOver - Whether to take over the document of an idle lock of another kind first. The process asks for
+ * the takeover in a second update, after it has found such a document. Other transitions leave it out, because its
+ * expressions would make each of them more expensive.
  */
 export function transition(
   seats: SeatRules,
@@ -45,7 +46,6 @@ export function transition(
   ];
 }
 
-/** Whether these operations may create the document. */
 export const mayCreate = (operations: readonly Operation[]): boolean =>
   operations.some(({ type }) => type === 'enqueue' || type === 'try');
 
@@ -74,7 +74,9 @@ function expire(seats: SeatRules, operations: readonly Operation[]): readonly St
   ];
 }
 
-/** The seat fields with the live leases. A corrupt document counts as vacant: no stage could trust its types. */
+/**
+ * The seat fields with the live leases. A corrupt document counts as vacant, because no stage could rely on its types.
+ */
 function liveSeats(seats: SeatRules, operations: readonly Operation[]): Fields {
   const vacant = seats.vacant(operations);
   const live = Object.entries(seats.live);
@@ -85,8 +87,8 @@ function liveSeats(seats: SeatRules, operations: readonly Operation[]): Fields {
 
 /**
  * Makes the document out of the state. `purgeAt` only rises, so that no live lease is purged (E11). The new value
- * covers the requests and the extensions of these operations. The stored value covers the leases and the waiters that
- * were there before.
+ * covers the requests and extensions of these operations. The stored value covers the leases and waiters that were
+ * there before.
  */
 function publish(seats: SeatRules, operations: readonly Operation[]): Stage {
   const lifetimesMs = operations.flatMap(lifetimeMs);

@@ -6,13 +6,13 @@ import type { SeatRules, StoredFields } from '../seats.js';
 import { areWaiters, withPlaces } from './places.js';
 
 /**
- * Whether the stored document is well-formed for this kind of lock. Its evaluation raises no error, whatever is stored.
- * A document that is well-formed for no kind is corrupt.
+ * Whether the stored document is well-formed for this kind of lock. Whatever is stored, this expression raises no
+ * error. A document that is well-formed for no kind is corrupt.
  */
 export const isWellFormed = (seats: SeatRules): Expression =>
   all(...isWellFormedBeside(seats), withPlaces({ $objectToArray: '$queue' }, all(...areWaiters(seats))));
 
-/** Like `isWellFormed`, for use inside `withPlaces`: so other expressions can share its lists. */
+/** Like `isWellFormed`, for use inside `withPlaces`, whose lists other expressions may then share. */
 export const isWellFormedWithPlaces = (seats: SeatRules): Expression =>
   all(...isWellFormedBeside(seats), ...areWaiters(seats));
 
@@ -30,10 +30,10 @@ export const wellFormedProjection = (...kinds: readonly SeatRules[]): Fields => 
 
 /**
  * The projection of the verdict: whether the document of a reply is well-formed. Only the server can tell: it sees
- * fields that a reply does not show, and types that the driver does not keep apart. The process uses nothing of a reply
- * from a corrupt document, and the request fails.
+ * fields that a reply does not show, and types that the driver does not keep apart. If the document is corrupt, the
+ * process uses nothing of the reply, and the request fails.
  *
- * An operation with a nonce needs no verdict: an update leaves a corrupt document untouched, so the nonce in `wake`
+ * An operation with a nonce needs no verdict. An update leaves a corrupt document untouched, so the nonce in `wake`
  * proves that the document was well-formed.
  */
 export function verdictProjection(seats: SeatRules, operations: readonly Operation[]): Fields {
@@ -42,7 +42,7 @@ export function verdictProjection(seats: SeatRules, operations: readonly Operati
   return { isWellFormed: any(isOfAnotherKind, ...justQueued(operations), isWellFormed(seats)) };
 }
 
-/** The reply, with the server's verdict on its document. A document of another kind is not judged. */
+/** The reply with the server's verdict on its document. A document of another kind is not judged. */
 export function judged(
   seats: SeatRules,
   operations: readonly Operation[],
@@ -55,8 +55,8 @@ export function judged(
 }
 
 /**
- * A nonce that a well-formed document shows after these operations. An operation of another kind of lock leaves no
- * nonce.
+ * A nonce that these operations leave in a well-formed document. An operation that is foreign to this kind of lock
+ * leaves none.
  */
 function nonceOf(seats: SeatRules, operations: readonly Operation[]): string | undefined {
   for (const operation of operations) {
@@ -73,10 +73,10 @@ const shows = (wake: readonly string[], nonce: string): boolean =>
 
 /**
  * The condition that this very update has queued the first request. An update queues a request only in a document that
- * is well-formed or new, so this condition saves the check of every waiter of a long queue.
+ * is well-formed or new. So this condition saves the check of every waiter of a long queue.
  */
 function justQueued(operations: readonly Operation[]): readonly Expression[] {
   const [first] = operations.flatMap((operation) => ('request' in operation ? [operation.request.id] : []));
-  // Only an id of this library's own form may be part of a field path: the server could misread another one (E25).
+  // Only an id of this library's own form may be part of a field path. The server could misread any other id (E25).
   return first !== undefined && /^w[0-9a-f]+$/.test(first) ? [equal(`$queue.${first}.since`, NOW)] : [];
 }

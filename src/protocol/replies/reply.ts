@@ -19,7 +19,6 @@ import type { Request } from '../operation.js';
 import type { SeatRules, StoredFields } from '../seats.js';
 import { readWake } from '../wake.js';
 
-/** One place of this process in the queue. */
 export interface Place {
   readonly id: string;
   readonly expiresAt: Date;
@@ -31,25 +30,23 @@ export interface Place {
 export interface Reply {
   readonly nowMs: number;
   readonly kind: LockKind;
-  /** False: the document is corrupt, by what the reply shows (`readReply`) or by the server's verdict (`judged`). */
+  /** False: the reply itself (`readReply`) or the server's verdict (`judged`) shows that the document is corrupt. */
   readonly isWellFormed: boolean;
   readonly fence: number;
   readonly wake: readonly string[];
   /** The leases of the attempts concerned, and a few others. */
   readonly leases: readonly Lease[];
-  /** The number of all leases. */
   readonly seated: number;
   /** Semaphore only. */
   readonly limit: number | undefined;
   /** The places of the attempts concerned, in the order of the queue. */
   readonly places: readonly Place[];
-  /** The number of all waiters, of this process and others. */
   readonly waiters: number;
   /** The number of waiters of this process; `undefined` if the projection did not ask for it. */
   readonly ownWaiters: number | undefined;
   /** Whether a writer waits, in the queue or by an upgrade. Reader-writer lock only; false for other kinds. */
   readonly isWriterWaiting: boolean;
-  /** The earliest expiry of all leases and of the waiters before the first of `places`; `null`: there are none. */
+  /** The earliest expiry of all leases, and of the waiters before the first of `places`; `null` if there are none. */
   readonly earliestMs: number | null;
 }
 
@@ -66,14 +63,14 @@ export type Fate =
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt' | 'unexplained';
 
 /**
- * The projection of the reply to a transition that concerns these attempts. The reply shows no other waiters, of which
- * a queue may have thousands. The common case of one attempt costs least.
+ * The projection of the reply to a transition that concerns these attempts. Other waiters are not shown: a queue may
+ * have thousands. The common case of one attempt costs least.
  *
  * @param counted - The id of the process whose waiters are counted: a keeper has to know whether other processes wait.
  */
 export function replyProjection(seats: SeatRules, ids: readonly string[], counted?: string): Fields {
   const [id] = ids;
-  // Only an id of this library's own form may be part of a field path: the server could misread another one (E25).
+  // Only an id of this library's own form may be part of a field path. The server could misread any other id (E25).
   const isOnlyOne = ids.length === 1 && id !== undefined && /^w[0-9a-f]+$/.test(id);
   const mine = isOnlyOne ? [placeOf(id)] : placesOf(ids);
   const ahead: Expression = { $slice: ['$$waiters.v.expiresAt', { $max: [0, { $first: '$$mine.place' }] }] };
@@ -126,10 +123,10 @@ function placesOf(ids: readonly string[]): Expression {
 /** The records of revocations: they tell a process why a lease is gone or ending. */
 export const REVOKED_PROJECTION: Fields = { revoked: 1 };
 
-/** The projection for an update of leaves only: `wake` tells what each leave gave back. */
+/** The projection for an update that has only leaves: `wake` tells what each of them gave back. */
 export const LEAVE_PROJECTION: Fields = { _id: 0, wake: 1, now: NOW, ...REVOKED_PROJECTION };
 
-/** The document as `replyProjection` gives it. The fields that are not declared here may have any type. */
+/** The document as `replyProjection` shows it. A field that is not declared here may have any type. */
 interface Projected extends Readonly<Record<string, unknown>> {
   readonly now: Date;
   readonly queue: {
@@ -173,14 +170,17 @@ export function readReply(seats: SeatRules, document: StoredFields): Reply {
   };
 }
 
-/** Finds the leases and places of a reply by id. Each list gets an index: a reply may concern thousands of attempts. */
+/**
+ * Finds the leases and places of a reply by id. Each list gets an index, because a reply may concern thousands of
+ * attempts.
+ */
 class ById<T extends { readonly id: string }> {
   readonly #indexes = new WeakMap<readonly T[], ReadonlyMap<string, T>>();
 
   find(all: readonly T[], id: string): T | undefined {
     let index = this.#indexes.get(all);
     if (index === undefined) {
-      // If two have the same id, the first one counts.
+      // If two elements have the same id, the first one counts.
       index = new Map([...all].reverse().map((one) => [one.id, one]));
       this.#indexes.set(all, index);
     }
@@ -193,7 +193,7 @@ const placesById = new ById<Place>();
 
 /** The state of this attempt in the reply. An upgrade that waits counts as queued at place 0. */
 export function fateOf(reply: Reply, id: string): Fate {
-  // What a corrupt document shows is not used.
+  // The content of a corrupt document is not used.
   if (!reply.isWellFormed) return { type: 'absent' };
   const lease = leasesById.find(reply.leases, id);
   if (lease !== undefined && lease.expiresAt.getTime() > reply.nowMs) {
@@ -207,7 +207,6 @@ export function fateOf(reply: Reply, id: string): Fate {
   return { type: 'absent' };
 }
 
-/** Why the request has neither a seat nor a place, as far as the reply shows. */
 export function refusalOf(
   reply: Reply,
   seats: SeatRules,

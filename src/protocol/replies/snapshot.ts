@@ -20,9 +20,9 @@ export interface LeaseInfo {
   /** Semaphore only: how many permits this lease has. */
   readonly permits?: number | undefined;
   /**
-   * Only if the process may keep the seat between its callers (`keepMs`): the number of tokens beyond `token` that are
-   * reserved for those callers. For a read, whose callers share `token`, it is 1 and reserves nothing. In both cases,
-   * the other fields are those of the first caller.
+   * How many tokens beyond `token` are reserved for further callers of the same process. Present only if the process
+   * may keep the seat between its callers (`keepMs`). A read reserves none, because its callers share `token`: there
+   * the number is 1. In both cases, the other fields are those of the first caller.
    */
   readonly keeps?: number | undefined;
   /** Election only: the candidate that leads. */
@@ -32,7 +32,7 @@ export interface LeaseInfo {
   /** When the lease was granted. */
   readonly acquiredAt: Date;
   /**
-   * The time of the last extension. For a lease that was never extended: the time at which its attempt was queued or
+   * The time of the last extension. A lease that was never extended has the time at which its attempt was queued or
    * last looked, which is not after `acquiredAt`.
    */
   readonly extendedAt: Date;
@@ -65,8 +65,8 @@ export interface WaiterInfo {
 }
 
 /**
- * A lock at the moment `asOf`, with the holders and waiters that were live at that moment by the server's clock. Any of
- * them may have left since, so no process may conclude from a snapshot that it holds the lock.
+ * A lock at the moment `asOf`, with the holders and waiters that were live then by the server's clock. Any of them may
+ * have left since, so a snapshot does not show a process that it holds the lock.
  */
 export interface LockSnapshot {
   /** The name of the lock. */
