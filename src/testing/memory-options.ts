@@ -8,13 +8,16 @@ import { VirtualTime } from './time/virtual-time.js';
 /** Options of a {@link MemoryReplicaSet}. */
 export interface MemoryReplicaSetOptions<Other = unknown> {
   /**
-   * `real` (default): the timers of this process. `virtual`: time passes only by `advance`, and for the part of a
-   * millisecond that a message takes. Another set: both share its time, as the deployments of a quorum do.
+   * How time passes.
+   *
+   * - `real` (default): by the clock and the timers of this process.
+   * - `virtual`: by `advance` alone. Only messages take time without it, a part of a millisecond each.
+   * - another set: both sets share its time, as the deployments of a quorum do.
    */
   time?: 'real' | 'virtual' | Other | undefined;
   /**
    * Decides everything that is random: the wall clock at the beginning, ids, tokens, pauses, and how long each message
-   * takes. An integer from 0 to 2^32 - 1. Default: a random one, which is printed to stderr.
+   * takes. An integer from 0 to 2^32 - 1. Default: a random integer, which is printed to stderr.
    */
   seed?: number | undefined;
 }
@@ -23,7 +26,7 @@ const KEYS: KeysOf<MemoryReplicaSetOptions> = { time: true, seed: true };
 
 const MAX_SEED = 2 ** 32 - 1;
 
-/** The first of January 2030. The clock of a set begins up to a year later. */
+/** The first of January 2030. The virtual clock of a set begins up to a year later. */
 const EPOCH_MS = 1_893_456_000_000;
 const YEAR_MS = 31_536_000_000;
 

@@ -28,7 +28,7 @@ export interface StepDownOptions {
   /** The time until the next primary is elected, in ms. Default: 1,000. */
   electionMs?: number | undefined;
   /**
-   * Whether the primary is cut off from the other members first. Then everything that no majority has is rolled back,
+   * Whether the primary is first cut off from the other members. Every write that no majority has is then rolled back,
    * and the old primary goes on answering for a moment. Default: false.
    */
   losesUnacknowledged?: boolean | undefined;
@@ -36,11 +36,11 @@ export interface StepDownOptions {
 
 /**
  * A MongoDB replica set of three members in the memory of this process, for tests of code that uses this library. It
- * needs no server and no driver. It knows the commands that the library sends; any other one fails with an error that
- * names it.
+ * needs no server and no driver. It knows the commands that the library sends. Any other command fails with an error
+ * that names it.
  *
- * In virtual time, a test decides when time passes, and what it tests takes milliseconds. The same seed has the same
- * effects in each run, if the code under test does not depend on anything else that differs between runs.
+ * In virtual time, a test decides when time passes, so a test of long waits takes milliseconds. A run with the same
+ * seed has the same effects, if the code under test depends on nothing else that differs between runs.
  *
  * @example
  *   const set = new MemoryReplicaSet({ time: 'virtual', seed: 7 });
@@ -103,71 +103,71 @@ export class MemoryReplicaSet {
     return client.db(name) as unknown as Db;
   }
 
-  /** Lets this much time pass: everything that falls due happens, in order. Resolves when nothing more happens. */
+  /** Lets `ms` milliseconds pass: everything that falls due happens, in order. Resolves when nothing more happens. */
   async advance(ms: number): Promise<void> {
     await this.#time.advance(number('ms', ms, 0, MAX_MS));
   }
 
-  /** Resolves when nothing can happen any more without time. Messages on their way arrive. */
+  /** Resolves when nothing more can happen until time passes. Messages on their way arrive. */
   async settle(): Promise<void> {
     await this.#time.settle();
   }
 
-  /** All members stop. Connections break, and new ones are refused. */
+  /** Stops all members. Connections break, and new ones are refused. */
   stop(): void {
     this.#set.stop();
     this.#servers.disconnectAll();
   }
 
-  /** The members start again, with everything that they had. They elect a primary within 200 ms. */
+  /** Starts the members again, with everything that they had. They elect a primary 200 ms later. */
   start(): void {
     this.#set.start();
   }
 
-  /** The primary steps down, and another member is elected after a while. */
+  /** Makes the primary step down. Another member is elected after `electionMs`. */
   stepDown({ electionMs = DEFAULT_ELECTION_MS, losesUnacknowledged = false }: StepDownOptions = {}): void {
     const checkedMs = number('electionMs', electionMs, 0, MAX_MS);
     if (losesUnacknowledged) this.#set.losePrimary(checkedMs);
     else this.#set.stepDown(checkedMs);
   }
 
-  /** Moves the clock of the primary by so much, added to earlier moves. Another primary has its own clock. */
+  /** Moves the clock of the primary by `ms`, which adds to earlier moves. Another primary has its own clock. */
   skewClock(ms: number): void {
     const member = this.#set.primary ?? this.#set.members[0];
     if (member !== undefined) member.skewMs += number('ms', ms, -MAX_MS, MAX_MS);
   }
 
-  /** From now on every reply takes so much longer. 0: no longer than usual. */
+  /** From now on every reply takes `ms` milliseconds longer; 0 ends the delay. */
   delayReplies(ms: number): void {
     this.#replyDelayMs = number('ms', ms, 0, MAX_MS);
   }
 
-  /** The members apply the next `count` writes, and do not answer them. */
+  /** Loses the replies to the next `count` writes. The members apply these writes. Builds of indexes do not count. */
   loseReplies(count: number): void {
     this.#repliesToLose = number('count', count, 0, Number.MAX_SAFE_INTEGER);
   }
 
-  /** All change streams that are open break. */
+  /** Breaks all open change streams. */
   breakStreams(): void {
     this.#servers.breakStreams();
   }
 
-  /** The process of this database stands still: its timers do not fire, and it reads nothing of what arrives. */
+  /** Stops the process of this database: its timers do not fire, and it reads nothing of what arrives. */
   freeze(db: Db): void {
     this.#clientOf(db).process.freeze();
   }
 
-  /** The process goes on: timers that were due fire, and it reads what has arrived. */
+  /** Lets the process go on: timers that were due fire, and it reads what has arrived. */
   thaw(db: Db): void {
     this.#clientOf(db).process.thaw();
   }
 
-  /** The process of this database reaches nobody, while it goes on. */
+  /** Cuts the process of this database off: it goes on, and reaches no member. */
   cut(db: Db): void {
     this.#clientOf(db).cut();
   }
 
-  /** The process of this database reaches the members again. */
+  /** Lets the process of this database reach the members again. */
   heal(db: Db): void {
     this.#clientOf(db).heal();
   }
@@ -182,12 +182,12 @@ export class MemoryReplicaSet {
     return this.#history.versions;
   }
 
-  /** What breaks an invariant of the locks, judged from all versions; empty if all is well. */
+  /** The broken invariants of the locks, judged from all versions; empty if there are none. */
   violations(): readonly Violation[] {
     return violationsIn(this.#history.versions);
   }
 
-  /** Ends the set: all connections are closed, and nothing happens any more. */
+  /** Ends the set. All connections are closed, and nothing happens any more. */
   async close(): Promise<void> {
     this.#servers.disconnectAll();
     await Promise.all([...this.#clients.values()].map((client) => client.close()));

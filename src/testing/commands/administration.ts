@@ -5,7 +5,7 @@ import type { CommandReader, GivenCommand } from './command.js';
 import { awaitsMajority, refuseOtherOptions } from './options.js';
 import { respondToWrite } from './write-concern.js';
 
-/** MongoDB 7.0. */
+/** The wire version of MongoDB 7.0. */
 const WIRE_VERSION = 21;
 
 export const hello: CommandReader = (given) => {
@@ -31,7 +31,7 @@ export const ping: CommandReader = () => ({
   },
 });
 
-/** Lists collections. None of them is capped. */
+/** No collection of the simulation is capped. */
 export const listCollections: CommandReader = (given, database) => {
   refuseOtherOptions('listCollections', given, ['listCollections', 'filter', 'nameOnly']);
   const filter = (given['filter'] ?? {}) as GivenCommand;
@@ -56,7 +56,10 @@ interface GivenIndex {
   readonly expireAfterSeconds?: number;
 }
 
-/** Makes indexes that purge documents. Other indexes would change nothing here, except a unique one. */
+/**
+ * Only an index that purges documents has an effect. A unique index is refused. Any other index would change no
+ * result.
+ */
 export const createIndexes: CommandReader = (given, database) => {
   refuseOtherOptions('createIndexes', given, ['createIndexes', 'indexes', 'writeConcern']);
   const namespace = namespaceOf(given, 'createIndexes', database);

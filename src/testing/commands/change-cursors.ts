@@ -10,10 +10,9 @@ import type { DocumentValue, Value } from '../server/values.js';
 import type { Time } from '../time/time.js';
 import { eventOf, invalidation, tokenOf } from './change-events.js';
 
-/** What a change stream selects and shows: `$match` and `$project` stages. */
+/** The `$match` and `$project` stages of a change stream. */
 type Stages = readonly DocumentValue[];
 
-/** One open cursor of a change stream, on one member. */
 class ChangeCursor {
   readonly id: number;
   readonly namespace: Namespace;
@@ -23,7 +22,7 @@ class ChangeCursor {
   /** The index of the next entry of the oplog to look at. */
   #position: number;
   #isInvalidated = false;
-  /** The request that waits for events. */
+  /** Ends the request that waits for events; `undefined`: no request waits. */
   #end: ((reply?: Reply) => void) | undefined;
 
   constructor(id: number, member: Member, time: Time, namespace: Namespace, stages: Stages) {
@@ -35,7 +34,7 @@ class ChangeCursor {
     this.#position = member.committedLength;
   }
 
-  /** Answers with the events that a majority has; without any, after this time with none. */
+  /** Answers with the events that a majority has. If there are none, the answer waits for one, at most `awaitMs`. */
   next(awaitMs: number, batch: 'firstBatch' | 'nextBatch', respond: Respond): void {
     const events = this.#take();
     if (events.length > 0 || awaitMs === 0) {
@@ -55,7 +54,6 @@ class ChangeCursor {
     const timer = this.#time.at(this.#time.nowMs() + awaitMs, () => this.#end?.());
   }
 
-  /** Fails the request that waits, if there is one. */
   fail(reply: Reply): void {
     this.#end?.(reply);
   }
@@ -86,7 +84,7 @@ class ChangeCursor {
     return events;
   }
 
-  /** The event as the stages of the stream show it. */
+  /** The event as the stages show it; empty if the stages do not select it. */
   #shown(event: DocumentValue): readonly DocumentValue[] {
     let shown = event;
     for (const stage of this.#stages) {
@@ -101,7 +99,6 @@ class ChangeCursor {
   }
 }
 
-/** The cursors of one member. */
 export class ChangeCursors {
   readonly #member: Member;
   readonly #time: Time;

@@ -4,10 +4,10 @@ import { DateValue, presentFields, sizeOf } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
 import { isIdentical } from './identity.js';
 
-/** The events that were made already: every cursor of the collection shows the same ones. */
+/** The event of each entry. All cursors over a collection show the same one, so it is made once. */
 const events = new WeakMap<Entry, DocumentValue>();
 
-/** The change event of one entry of the oplog for a stream over this collection; `undefined`: there is none. */
+/** The change event of one entry of the oplog; `undefined`: a stream over this collection does not show the entry. */
 export function eventOf(entry: Entry, index: number, namespace: Namespace): DocumentValue | undefined {
   const { change } = entry;
   if (change.type === 'new-term' || change.namespace !== namespace) return undefined;
@@ -31,7 +31,7 @@ function newEvent(change: Write | Drop, wallMs: number, index: number): Document
   ]);
 }
 
-/** The event after the drop of the collection. The stream ends with it. */
+/** The last event of a stream, after the drop of the collection. */
 export const invalidation = (index: number): DocumentValue =>
   new Map<string, Value>([
     ['_id', tokenOf(index)],
@@ -54,7 +54,7 @@ function fieldsOf({ id, before, after }: Write): ReadonlyMap<string, Value> {
   return event('update', [['updateDescription', difference]]);
 }
 
-/** The fields of the document that differ, each with its whole value. */
+/** The fields that differ, each with its whole value. */
 function differenceOf(before: DocumentValue, after: DocumentValue): DocumentValue {
   const updated = [...presentFields(after)].filter(([name, value]) => !isIdentical(before.get(name), value));
   const removed = [...presentFields(before)].map(([name]) => name).filter((name) => !after.has(name));

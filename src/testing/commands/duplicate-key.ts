@@ -2,7 +2,7 @@ import { ServerError } from '../server/errors/server-error.js';
 import { toDriver } from '../server/values.js';
 import type { Value } from '../server/values.js';
 
-/** A document of this `_id` is stored already. */
+/** A document with this `_id` is stored already. */
 export class DuplicateKeyError extends ServerError {
   readonly details: { readonly keyPattern: object; readonly keyValue: object };
 

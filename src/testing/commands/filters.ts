@@ -4,7 +4,7 @@ import { matches } from '../server/queries.js';
 import { compareValues, isArray, isDocument } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
 
-/** The ids that a filter names, so that only these documents can match; `undefined`: any document can. */
+/** The ids that a filter names: only documents with these ids can match. `undefined`: any document can match. */
 function idsNamedBy(filter: DocumentValue): readonly Value[] | undefined {
   const id = filter.get('_id');
   if (id === undefined) return undefined;
@@ -17,7 +17,7 @@ function idsNamedBy(filter: DocumentValue): readonly Value[] | undefined {
 const isRegex = (value: Value): boolean =>
   typeof value === 'object' && value !== null && 'type' in value && value.type === 'regex';
 
-/** The documents that match the filter, in the order of their ids if the filter does not name them. */
+/** The documents that match the filter. If the filter names no ids, they come in the order of their ids. */
 export function* found(
   documents: Documents,
   namespace: Namespace,
@@ -36,7 +36,7 @@ export function* found(
   }
 }
 
-/** The fields that an upsert takes from its filter: those that the filter compares by equality. */
+/** The fields that an upsert takes from its filter: those that the filter compares for equality. */
 export function fieldsForUpsert(filter: DocumentValue): DocumentValue {
   const fields = new Map<string, Value>();
   const take = (condition: DocumentValue): void => {

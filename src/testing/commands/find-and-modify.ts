@@ -12,7 +12,7 @@ import { respondToWrite } from './write-concern.js';
 
 const KNOWN = ['findAndModify', 'query', 'update', 'new', 'upsert', 'fields', 'collation', 'writeConcern'];
 
-/** Updates one document, or inserts it, and answers with the document after that. */
+/** Updates or inserts one document, and answers with its new version. */
 export const findAndModify: CommandReader = (given, database) => {
   refuseOtherOptions('findAndModify', given, KNOWN);
   refuseOtherCollation('findAndModify', given['collation']);

@@ -10,7 +10,6 @@ import { DuplicateKeyError } from './duplicate-key.js';
 import { newObjectId } from './object-id.js';
 import { isIdentical } from './identity.js';
 
-/** The document after an update of it. */
 export function updated(
   document: DocumentValue,
   update: Value,
@@ -24,7 +23,7 @@ export function updated(
   return applyOperators(document, update, isInsert, nowMs);
 }
 
-/** Updates one stored document. Returns the document after it. An update without an effect writes nothing. */
+/** Updates one stored document and returns its new version. An update without an effect writes nothing. */
 export function change(
   member: Member,
   namespace: Namespace,

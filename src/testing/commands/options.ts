@@ -1,12 +1,12 @@
 import { NotSimulatedError } from '../server/errors/server-error.js';
 import type { GivenCommand } from './command.js';
 
-/** The options that every command may have and that change nothing here. */
+/** The options that every command may have, and that have no effect in the simulation. */
 const WITHOUT_EFFECT: readonly string[] = [
   ...['maxTimeMS', 'comment', 'lsid', 'bypassDocumentValidation', 'hint', '$db', '$readPreference'],
 ];
 
-/** @throws {@link NotSimulatedError} for an option that the simulation would ignore although it has an effect. */
+/** @throws {@link NotSimulatedError} for an option that has an effect on a real server and none here. */
 export function refuseOtherOptions(what: string, given: GivenCommand, known: readonly string[]): void {
   const other = Object.keys(given).find(
     (option) => given[option] !== undefined && !known.includes(option) && !WITHOUT_EFFECT.includes(option),
@@ -14,13 +14,13 @@ export function refuseOtherOptions(what: string, given: GivenCommand, known: rea
   if (other !== undefined) throw new NotSimulatedError(`the option ${other} of ${what}`);
 }
 
-/** Strings are compared byte by byte. */
+/** @throws {@link NotSimulatedError} for a collation that does not compare strings byte by byte. */
 export function refuseOtherCollation(what: string, collation: unknown): void {
   const { locale = 'simple' } = (collation ?? {}) as { readonly locale?: unknown };
   if (locale !== 'simple') throw new NotSimulatedError(`a collation of ${what}`);
 }
 
-/** Whether a write is answered only when a majority has it. Without a write concern this is the default. */
+/** Whether a write is answered only when a majority has it. This is also the default. */
 export function awaitsMajority(what: string, writeConcern: unknown): boolean {
   const { w = 'majority' } = (writeConcern ?? {}) as { readonly w?: unknown };
   if (w === 'majority') return true;

@@ -3,7 +3,7 @@ import type { Member } from '../replica-set/member.js';
 import { DateValue } from '../server/values.js';
 import { put } from './one-update.js';
 
-/** An index that purges a document when the date in its field, plus these seconds, has passed. */
+/** An index that purges a document when the date in its field is this number of seconds ago. */
 interface PurgeIndex {
   readonly field: string;
   readonly afterSeconds: number;
@@ -26,7 +26,6 @@ export class PurgeIndexes {
     this.#indexes.delete(namespace);
   }
 
-  /** Deletes the documents whose time has passed. */
   purge(member: Member): void {
     const { latest, nowMs } = member;
     for (const [namespace, indexes] of this.#indexes) {

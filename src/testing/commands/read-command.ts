@@ -24,7 +24,7 @@ const READERS: Readonly<Record<string, CommandReader>> = {
 /**
  * Encodes a command, as the driver does when it sends one.
  *
- * @throws {@link NotSimulatedError} for a command, or an option of one, that the simulation does not know.
+ * @throws {@link NotSimulatedError} for a command, or an option of a command, that the simulation does not know.
  */
 export function readCommand(given: GivenCommand, database: string): Command {
   const [name = ''] = Object.keys(given);

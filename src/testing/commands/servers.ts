@@ -38,7 +38,6 @@ export class Servers {
     this.#servers = new Map(set.members.map((member) => [member, serverOf(member)]));
   }
 
-  /** How many cursors of change streams are open. */
   get openCursors(): number {
     return [...this.#servers.values()].reduce((sum, { cursors }) => sum + cursors.count, 0);
   }
@@ -74,12 +73,11 @@ export class Servers {
     this.breakStreams();
   }
 
-  /** Kills all cursors of change streams. */
   breakStreams(): void {
     for (const { cursors } of this.#servers.values()) cursors.killAll();
   }
 
-  /** From the first index that purges on, the primary looks once a minute. */
+  /** If there is an index that purges documents, the primary purges once a minute from now on. */
   #purgeLater(): void {
     if (this.#isPurging || this.#purgeIndexes.isEmpty) return;
     this.#isPurging = true;
@@ -95,7 +93,10 @@ export class Servers {
   }
 }
 
-/** The reply for what a command has thrown. An error that is a fault of the simulation itself is not caught. */
+/**
+ * The reply for the error that a command has thrown. An error of an unknown class is a fault of the simulation itself,
+ * and is thrown again.
+ */
 function replyTo(error: unknown): Reply {
   if (error instanceof NotSimulatedError) return { type: 'not-simulated', error };
   if (!(error instanceof ServerError)) throw error;

@@ -18,7 +18,6 @@ interface Statement {
   readonly isMulti: boolean;
 }
 
-/** What one statement has done. */
 interface Effect {
   readonly matched: number;
   readonly modified: number;
@@ -36,7 +35,7 @@ function readStatement(given: GivenCommand): Statement {
   };
 }
 
-/** Several updates. An update that fails stops the later ones only if the command is ordered. */
+/** If one of the updates fails, the later ones are left out only if the command is ordered. */
 export const update: CommandReader = (given, database) => {
   refuseOtherOptions('update', given, ['update', 'updates', 'ordered', 'writeConcern']);
   const namespace = namespaceOf(given, 'update', database);
@@ -90,7 +89,7 @@ export const deleteCommand: CommandReader = (given, database) => {
   });
 };
 
-/** A command of several statements, of which some may fail. */
+/** A command of several statements. Each of them may fail alone. */
 function writing<S>(
   name: string,
   given: GivenCommand,

@@ -1,7 +1,7 @@
 import type { Reply, Respond } from '../replica-set/reply.js';
 import type { Server } from './command.js';
 
-/** Answers a write: at once, or when a majority has everything that this member has. */
+/** Answers a write at once, or when a majority has everything that this member has. */
 export function respondToWrite(server: Server, isMajority: boolean, reply: Reply, respond: Respond): void {
   server.replicate();
   if (!isMajority) {
@@ -13,7 +13,7 @@ export function respondToWrite(server: Server, isMajority: boolean, reply: Reply
   });
 }
 
-/** The member has stepped down before a majority had the write, so nobody knows whether it stays. */
+/** The member has stepped down before a majority had the write. So it is not known whether the write stays. */
 function withoutMajority(reply: Reply): Reply {
   if (reply.type !== 'answer') return reply;
   const writeConcernError = {

@@ -15,7 +15,7 @@ export interface WatchOptions {
   readonly maxAwaitTimeMS?: number | undefined;
 }
 
-/** A change stream, as the driver shows it to those who read it by `stream()`. It does not resume by itself. */
+/** A change stream, as the driver shows it to a reader of `stream()`: it does not resume by itself. */
 export class SimulatedChangeStream extends EventEmitter {
   readonly #sender: Sender;
   readonly #database: string;
@@ -78,7 +78,7 @@ export class SimulatedChangeStream extends EventEmitter {
     }
   }
 
-  /** Returns whether more may follow. */
+  /** Returns false if no further answer will follow. */
   #deliver({ answer, address }: Answered, readable: Readable): boolean {
     const { id, firstBatch, nextBatch, postBatchResumeToken } = answer['cursor'] as Cursor;
     this.#cursor = id === 0 ? undefined : { id, address };

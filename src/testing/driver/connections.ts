@@ -6,7 +6,7 @@ import { errorOf, networkError } from './driver-errors.js';
 import { Pool } from './pool.js';
 import type { Topology } from './topology.js';
 
-/** The codes by which a member says that it is not the primary any more. */
+/** The codes by which a member says that it is not primary any more. */
 const NOT_PRIMARY_CODES: readonly number[] = [189, 10_107, 11_600, 11_602, 13_435, 13_436];
 
 export interface SendOptions {
@@ -15,7 +15,7 @@ export interface SendOptions {
   readonly address?: string | undefined;
 }
 
-/** An answer, and the member that has given it. */
+/** An answer, and the address of the member that gave it. */
 export interface Answered {
   readonly answer: Answer;
   readonly address: string;
@@ -27,7 +27,7 @@ export class Connections {
   readonly #deployment: Deployment;
   readonly #topology: Topology;
   readonly #pool: Pool;
-  /** How each command in flight fails when its connection is closed. */
+  /** For each command in flight, the function by which it fails when its connection is closed. */
   readonly #inFlight = new Set<(error: Error) => void>();
 
   constructor(process: SimulatedProcess, deployment: Deployment, topology: Topology, poolSize: number) {
@@ -51,12 +51,11 @@ export class Connections {
     }
   }
 
-  /** All connections are closed. */
   closeAll(error: Error = networkError('the connection was closed')): void {
     for (const fail of [...this.#inFlight]) fail(error);
   }
 
-  /** Sends the command and waits for its reply. The signal closes the connection. */
+  /** Sends the command and waits for its reply. An abort of the signal closes the connection. */
   async #exchange(address: string, command: Command, signal: AbortSignal | undefined): Promise<Reply> {
     return await new Promise<Reply>((resolve, reject) => {
       const end = (): void => {

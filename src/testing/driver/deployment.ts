@@ -4,13 +4,13 @@ import type { Command } from '../commands/command.js';
 import type { Role } from '../replica-set/member.js';
 import type { Respond } from '../replica-set/reply.js';
 
-/** The replica set as the driver reaches it. */
+/** The replica set, as the simulated driver reaches it. */
 export interface Deployment {
   readonly setName: string;
-  /** The members by their addresses. At most one is primary: the one that was elected last. */
+  /** The role of each member, by its address. At most one is primary: the one that was elected last. */
   roles(): ReadonlyMap<string, Role>;
-  /** Runs a command on the member of this address, and answers once or never. */
+  /** Runs a command on the member with this address. Calls `answer` at most once. */
   run(address: string, command: Command, answer: Respond): void;
-  /** What happens to the reply to this command: it is lost, or it takes this much longer. */
+  /** What happens to the reply to this command: whether it is lost, and how much longer it takes. */
   fateOfReply(command: Command): { readonly isLost: boolean; readonly delayMs: number };
 }

@@ -1,6 +1,6 @@
 import type { Answer, Reply } from '../replica-set/reply.js';
 
-/** An error with the name that the driver gives it. The library sorts errors by name, code and label. */
+/** An error with the name that the driver gives it. The library sorts errors by name, code and labels. */
 class DriverError extends Error {
   readonly #labels = new Set<string>();
 
@@ -39,7 +39,7 @@ export const selectionFailed = (timeoutMs: number, reason: object): Error =>
     reason,
   });
 
-/** An error that no repeat can avoid, as the driver throws it for an invalid call. */
+/** The driver's error for an invalid call: a repeat would fail in the same way. */
 export const notSimulated = (error: Error): Error =>
   new DriverError('MongoAPIError', error.message, { cause: error });
 
@@ -49,7 +49,6 @@ export const serverError = (message: string, details: Answer): Error =>
     errorResponse: { errmsg: message, ...details },
   });
 
-/** The error for a reply that is no answer. */
 export function errorOf(reply: Exclude<Reply, { readonly type: 'answer' }>): Error {
   switch (reply.type) {
     case 'failure': {
@@ -68,7 +67,10 @@ interface WriteFailures {
   readonly writeConcernError?: Answer & { readonly errmsg: string };
 }
 
-/** Throws what a method of a collection throws if the answer reports a failure. `db.command` leaves that to its caller. */
+/**
+ * Throws the error that a method of a collection throws for such an answer. `db.command` leaves the check to its
+ * caller.
+ */
 export function throwIfWriteFailed(answer: Answer): void {
   const { writeErrors: [first] = [], writeConcernError } = answer as WriteFailures;
   if (first !== undefined) throw serverError(first.errmsg, first);

@@ -1,15 +1,15 @@
-/** The connections of one client. A command without a connection waits, first come, first served. */
+/** The connections of one client. Commands that find no free connection wait, first come, first served. */
 export class Pool {
   readonly #size: number;
   readonly #waiting = new Set<() => void>();
   #used = 0;
 
-  /** @param size - 0: no bound. */
+  /** @param size - 0 means that there is no bound. */
   constructor(size: number) {
     this.#size = size === 0 ? Infinity : size;
   }
 
-  /** Resolves with a function that gives the connection back. The signal ends the wait. */
+  /** Resolves with a function that gives the connection back. An abort of the signal ends the wait. */
   async checkOut(signal: AbortSignal | undefined): Promise<() => void> {
     signal?.throwIfAborted();
     if (this.#used < this.#size) this.#used += 1;
@@ -21,7 +21,7 @@ export class Pool {
     };
   }
 
-  /** A connection that is given back goes to the first command that waits. */
+  /** A connection that is given back goes to the first command in the queue. */
   #checkIn(): void {
     const [next] = this.#waiting;
     if (next === undefined) this.#used -= 1;

@@ -1,7 +1,7 @@
 import { NotSimulatedError } from '../server/errors/server-error.js';
 import { notSimulated } from './driver-errors.js';
 
-/** What other code asks of any object, to find out what it is. */
+/** Properties that promises, serializers and test tools read from any object, to find out what it is. */
 const ASKED_OF_ANY: readonly string[] = [
   'then',
   'toJSON',
@@ -12,9 +12,9 @@ const ASKED_OF_ANY: readonly string[] = [
 ];
 
 /**
- * The object, with an error for each method of the driver that it does not have.
+ * Returns the object with an error for each method of the driver that it does not have.
  *
- * @param what - What the object is, such as `Collection`.
+ * @param what - The name of the driver's class, such as `Collection`.
  */
 export function refusingOthers<T extends object>(object: T, what: string): T {
   return new Proxy(object, {

@@ -1,7 +1,6 @@
 import type { Command } from '../commands/command.js';
 import type { Answered, SendOptions } from './connections.js';
 
-/** Sends commands to the replica set. */
 export interface Sender {
   send(command: Command, options: SendOptions): Promise<Answered>;
 }

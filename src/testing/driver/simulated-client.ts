@@ -11,10 +11,10 @@ import type { Sender } from './sender.js';
 import { SimulatedDatabase } from './simulated-database.js';
 import { Topology } from './topology.js';
 
-/** The driver's default. */
+/** The driver's default for `maxPoolSize`. */
 const MAX_POOL_SIZE = 100;
 
-/** A session. It has no transactions. */
+/** A session without transactions. */
 interface Session {
   inTransaction(): boolean;
   endSession(): Promise<void>;
@@ -24,9 +24,9 @@ interface Session {
 export class SimulatedClient extends EventEmitter implements Sender {
   readonly options: object;
   readonly process: SimulatedProcess;
-  /** The driver has one while it is connected. */
+  /** Set while the client is connected, as in the driver. */
   topology: Topology | undefined;
-  /** The client as its users see it. */
+  /** This client, with an error for each method that is not simulated. Users get only this object. */
   readonly #face: this;
   readonly #topology: Topology;
   readonly #connections: Connections;
@@ -78,18 +78,18 @@ export class SimulatedClient extends EventEmitter implements Sender {
     return await this.#connections.send(command, options);
   }
 
-  /** The members have changed: one was elected, has stepped down, was stopped or was started. */
+  /** A member was elected, has stepped down, was stopped or was started. */
   membersChanged(): void {
     if (this.topology !== undefined) this.#topology.changed();
   }
 
-  /** The process reaches nobody from now on. */
+  /** From now on, the process reaches no member. */
   cut(): void {
     this.process.cut();
     if (this.topology !== undefined) this.#topology.cut();
   }
 
-  /** The process reaches the members again. Its connections were given up meanwhile. */
+  /** The process reaches the members again, over new connections. */
   heal(): void {
     this.process.heal();
     this.#connections.closeAll();

@@ -6,7 +6,7 @@ import type { WatchOptions } from './change-stream.js';
 import { throwIfWriteFailed } from './driver-errors.js';
 import type { Sender } from './sender.js';
 
-/** The options by which the driver decodes answers, and those that every command may have. */
+/** The options by which the driver decodes answers. */
 const DECODING = ['promoteValues', 'promoteLongs', 'promoteBuffers', 'useBigInt64', 'raw', 'bsonRegExp'];
 const EVERYWHERE = [...DECODING, 'session', 'readPreference', 'ignoreUndefined', 'checkKeys'];
 
@@ -20,7 +20,6 @@ interface UpdateResult {
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** The documents that a query finds. */
 interface Cursor {
   toArray(): Promise<readonly object[]>;
 }
@@ -48,7 +47,10 @@ export class SimulatedCollection {
     return `${this.dbName}.${this.collectionName}`;
   }
 
-  /** The driver's collections have one if it is not the default. The simulation has only the default, a majority. */
+  /**
+   * In the driver, a collection has a write concern only if it is not the default. The simulation has only the
+   * default: a majority.
+   */
   get writeConcern(): undefined {
     return undefined;
   }
@@ -96,7 +98,7 @@ export class SimulatedCollection {
     return (await this.#find(filter, {})).length;
   }
 
-  /** Unlike a server, this takes no other option than `new: true`, so the result is the document after the update. */
+  /** The simulation returns only the document after the update, so `returnDocument` must be `'after'`. */
   async findOneAndUpdate(filter: object, update: object, options: Options = {}): Promise<unknown> {
     refuseOtherOptions('findOneAndUpdate', options, [
       ...EVERYWHERE,

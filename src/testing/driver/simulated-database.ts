@@ -15,7 +15,7 @@ interface CommandOptions {
 
 /** The part of the driver's `Db` that the library uses. */
 export class SimulatedDatabase {
-  /** The client as its users see it. */
+  /** The client, with an error for each method that is not simulated. */
   readonly client: object;
   readonly databaseName: string;
   readonly #sender: Sender;

@@ -7,10 +7,10 @@ import { networkError, networkTimeout, selectionFailed } from './driver-errors.j
 /** The driver's default for `serverSelectionTimeoutMS`. */
 export const SELECTION_TIMEOUT_MS = 30_000;
 
-/** After this time without an answer, the driver's monitor gives a member up. */
+/** How long a monitor waits for an answer before it gives a member up, in ms. */
 const MONITOR_TIMEOUT_MS = 10_000;
 
-/** How long it takes until a monitor hears of a change. */
+/** How long it takes until a monitor hears of a change, in ms. */
 const LEAST_DETECTION_MS = 2;
 const MOST_DETECTION_MS = 30;
 
@@ -50,7 +50,6 @@ export class Topology {
     this.#onChange = onChange;
   }
 
-  /** Begins to search for the members. */
   open(): void {
     const servers = [...this.#deployment.roles().keys()].map((address) => unknown(address));
     this.#become({ type: 'ReplicaSetNoPrimary', servers: byAddress(servers) });
@@ -61,7 +60,7 @@ export class Topology {
     });
   }
 
-  /** Something has changed: the monitors hear of it soon, unless the process is cut off. */
+  /** The members have changed. The monitors hear of it soon, unless the process is cut off. */
   changed(): void {
     const delayMs =
       LEAST_DETECTION_MS + this.#process.clock.chance.number() * (MOST_DETECTION_MS - LEAST_DETECTION_MS);
@@ -70,7 +69,7 @@ export class Topology {
     }, delayMs);
   }
 
-  /** The process was cut off: in a while its monitors give all members up. */
+  /** The process was cut off. Its monitors give all members up after `MONITOR_TIMEOUT_MS`. */
   cut(): void {
     const { clock } = this.#process;
     this.#silence = clock.at(clock.nowMs() + MONITOR_TIMEOUT_MS, () => {
@@ -84,7 +83,7 @@ export class Topology {
     this.changed();
   }
 
-  /** An answer of this member shows that the monitors are out of date. */
+  /** An answer of this member, or its closed connection, shows that it may not be primary any more. */
   suspect(address: string): void {
     const server = this.#description.servers.get(address);
     if (server?.type !== 'RSPrimary') return;
@@ -98,7 +97,7 @@ export class Topology {
     this.#description = { type: 'Unknown', servers: new Map() };
   }
 
-  /** Resolves with the address of the primary, when there is one. */
+  /** Resolves with the address of the primary as soon as the monitors know one. */
   async primary(signal: AbortSignal | undefined): Promise<string> {
     const { clock } = this.#process;
     const endMs = clock.nowMs() + SELECTION_TIMEOUT_MS;

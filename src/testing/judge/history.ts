@@ -13,13 +13,15 @@ export interface StoredVersion {
   readonly namespace: string;
   /** The `_id` of the document. */
   readonly id: unknown;
-  /** `null`: the document was deleted. */
+  /** The document; `null` if it was deleted. */
   readonly document: StoredDocument | null;
-  /** When it was written, by the clock of the primary. */
+  /** When the version was written, by the clock of the primary. */
   readonly at: Date;
 }
 
-/** Every version of every document, in order. What is rolled back never gets here. */
+/**
+ * Every version of every document that a majority has had, in order. A write that is rolled back leaves no version.
+ */
 export class History {
   readonly #versions: StoredVersion[] = [];
   readonly #current = new Map<Namespace, Map<string, StoredDocument>>();
@@ -34,7 +36,7 @@ export class History {
     return [...this.#current.values()].flatMap((documents) => [...documents.values()]);
   }
 
-  /** Records what a majority has got since the last call. */
+  /** Records the versions that a majority has got since the last call. */
   record(member: Member): void {
     for (; this.#recorded < member.committedLength; this.#recorded += 1) {
       const entry = member.entryAt(this.#recorded);

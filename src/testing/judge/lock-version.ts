@@ -4,15 +4,13 @@ import type { Lease, LockKind, Waiter } from '../../protocol/lock-document.js';
 export interface Version {
   readonly kind: LockKind;
   readonly fence: number;
-  /** All leases, in any seat. */
   readonly leases: readonly Lease[];
-  /** The attempt in the seat of the writer. */
+  /** The attempt that has the seat of the writer. */
   readonly writer: string | undefined;
-  /** The limit of a semaphore. */
   readonly limit: number | undefined;
-  /** The words of the update that has written the version. */
+  /** The words of the update that wrote this version. */
   readonly wake: string;
-  /** In the order of arrival. */
+  /** The waiters, in the order of their arrival. */
   readonly queue: readonly (readonly [id: string, waiter: Waiter])[];
 }
 
@@ -28,7 +26,7 @@ interface StoredSeats {
   readonly wake: string;
 }
 
-/** Reads a version from the fields that a lock is stored in; `null` if there is no document. */
+/** Reads a version from the stored fields. `null`, no document, reads as a mutex that was never used. */
 export function versionOf(stored: Readonly<Record<string, unknown>> | null): Version {
   if (stored === null) {
     return { kind: 'mutex', fence: 0, leases: [], writer: undefined, limit: undefined, wake: '', queue: [] };
@@ -43,7 +41,7 @@ export function versionOf(stored: Readonly<Record<string, unknown>> | null): Ver
   };
 }
 
-/** The field of a document with the lease or the place of this attempt; `undefined` if it has none. */
+/** The name of the field that has the lease or the place of this attempt; `undefined` if there is none. */
 export function fieldOf(stored: Readonly<Record<string, unknown>>, id: string): string | undefined {
   const { holder, readers, writer, holders, queue } = stored as unknown as StoredSeats;
   const seats = { holder: [holder], readers, writer: [writer], holders };

@@ -1,6 +1,6 @@
 /**
- * A grant reserves a block of tokens: the lease's own, and after it one for each pass of the seat. The holds of a kept
- * read share its token, so that a lease of a reader-writer lock, which alone has a mode, reserves none.
+ * The tokens that one grant reserves: the lease's own, and after it one for each pass of the seat. A lease of a
+ * reader-writer lock reserves none, because the holds of a kept read share its token. Only such a lease has a `mode`.
  */
 export interface TokenBlock {
   readonly token: number;
@@ -16,7 +16,7 @@ export const lastTokenOf = (block: TokenBlock): number => block.token + reserved
 export const hasToken = (block: TokenBlock, token: number): boolean =>
   block.token <= token && token <= lastTokenOf(block);
 
-/** Two blocks that have a token in common. */
+/** Two blocks that have a token in common; `undefined` if there are none. */
 export function overlapIn<B extends TokenBlock>(blocks: readonly B[]): readonly [B, B] | undefined {
   const [first, ...rest] = [...blocks].sort((a, b) => a.token - b.token);
   let before = first;

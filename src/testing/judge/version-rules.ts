@@ -10,13 +10,13 @@ export type Invariant = 'S1' | 'S3' | 'S5' | 'L1' | 'L2' | 'L3';
 export interface Step {
   readonly before: Version;
   readonly after: Version;
-  /** The words of the update. */
+  /** The words in `wake` that the update wrote. */
   readonly wake: string;
-  /** A lease that expires before this time, by the clock of the server, was over for sure. */
+  /** The server's time of the later version. A lease with this expiry or an earlier one was certainly over. */
   readonly overBeforeMs: number;
   /** The highest token given or reserved under this name so far. */
   readonly lastToken: number;
-  /** 0 if the document was not there before. */
+  /** `before` is 0 if there was no document. */
   readonly purgeAtMs: { readonly before: number; readonly after: number };
 }
 
@@ -29,7 +29,7 @@ type Rule = (step: Step) => Iterable<Wrong>;
 
 const wrong = (invariant: Invariant, what: string): Wrong => ({ invariant, what });
 
-/** The leases with a new token: by a grant, or by a change of mode. */
+/** The leases that got a new token, by a grant or by a change of mode. */
 export const givenIn = ({ before, after }: Pick<Step, 'before' | 'after'>): readonly Lease[] =>
   after.leases.filter(({ id, token }) => leaseOf(before, id)?.token !== token);
 
@@ -43,7 +43,7 @@ const leaseOf = ({ leases }: Version, id: string): Lease | undefined =>
 const newcomersIn = ({ before, after }: Step): readonly Lease[] =>
   after.leases.filter(({ id }) => leaseOf(before, id) === undefined);
 
-/** The leases of both versions, as they were and as they are. */
+/** For each lease that is in both versions, its record in both. */
 const stayingIn = ({ before, after }: Step): readonly (readonly [Lease, Lease])[] =>
   before.leases.flatMap((was) => {
     const is = leaseOf(after, was.id);
@@ -65,7 +65,7 @@ function* legal({ after }: Step): Iterable<Wrong> {
 function* noGrantExceedsTheLimit(step: Step): Iterable<Wrong> {
   const { before, after } = step;
   if (after.limit === undefined || newcomersIn(step).length === 0) return;
-  // An update of several operations may have granted first and then lowered the limit.
+  // An update of several operations may first grant a lease and then lower the limit.
   const limit = Math.max(after.limit, before.limit ?? 0);
   const permits = permitsOf(after.leases);
   if (permits > limit) yield wrong('S1', `${permits} permits of ${limit} are held after a grant`);
@@ -95,7 +95,7 @@ function* purgeAtNeverFalls({ purgeAtMs }: Step): Iterable<Wrong> {
   yield wrong('S3', `purgeAt is lowered from ${purgeAtMs.before} to ${purgeAtMs.after}`);
 }
 
-/** A document with a lease or a place is not purged before their expiry. */
+/** A document that has a lease or a place is not purged before its expiry. */
 function* purgeAtCoversAllExpiries({ after, purgeAtMs }: Step): Iterable<Wrong> {
   const members = [...after.leases, ...after.queue.map(([, waiter]) => waiter)];
   const latestMs = members.reduce((ms, { expiresAt }) => Math.max(ms, expiresAt.getTime()), 0);
@@ -103,11 +103,14 @@ function* purgeAtCoversAllExpiries({ after, purgeAtMs }: Step): Iterable<Wrong> 
     yield wrong('S3', `purgeAt ${purgeAtMs.after} is before an expiry at ${latestMs}`);
 }
 
-/** Whether the term of this leader may have been in its transition by then, so that its candidate may come back. */
+/** Whether the transition of this leader's term may have begun by `ms`. In the transition its candidate may return. */
 const isSilent = ({ ending, expiresAt, transitionMs = 0 }: Lease, ms: number): boolean =>
   ending !== true && expiresAt.getTime() - transitionMs <= ms;
 
-/** In the transition of its own term, a candidate comes back ahead of all waiters, and the term is over by that. */
+/**
+ * Whether the candidate returns in the transition of its own term. It then enters ahead of all waiters, and that term
+ * ends.
+ */
 const followsItself = ({ before }: Step, { candidateId, acquiredAt }: Lease): boolean =>
   candidateId !== undefined &&
   before.leases.some(
@@ -115,8 +118,8 @@ const followsItself = ({ before }: Step, { candidateId, acquiredAt }: Lease): bo
   );
 
 /**
- * Whether the leader's candidate came back and left in this update, so that only the word of its leave shows it. An
- * attempt that was not queued before is named nowhere else, so it may be this candidate.
+ * Whether the leader's candidate may have returned and left within this update. Then only the word of its leave shows
+ * it. An attempt that was not queued before is named nowhere else, so it counts as this candidate.
  */
 function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): boolean {
   if (leader.candidateId === undefined || !isSilent(leader, overBeforeMs)) return false;
@@ -127,11 +130,11 @@ function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): b
   });
 }
 
-/** A leader that gives up its term may name its successor. */
+/** Whether a leader gave up its term in this update. It may have named this lease's candidate as its successor. */
 const mayBeNamed = ({ before: { leases }, wake }: Step, { candidateId }: Lease): boolean =>
   candidateId !== undefined && leases.some(({ id, token }) => wake.includes(` -${id}:${token}`));
 
-/** No attempt is admitted before a waiter that was ahead of it and still waits, and the queue keeps its order. */
+/** No attempt is admitted before a waiter that was ahead of it and still waits. The queue keeps its order. */
 function* firstComeFirstServed(step: Step): Iterable<Wrong> {
   const { before, after } = step;
   const placeOf = new Map(before.queue.map(([id], place) => [id, place]));
@@ -156,25 +159,24 @@ function* firstComeFirstServed(step: Step): Iterable<Wrong> {
   }
 }
 
-/** A grant takes over the expiry of the waiter, and is dated by the same clock that has judged it. */
+/** A grant takes over the expiry of its waiter. `acquiredAt` is the server's time at which that expiry was judged. */
 function* nobodyDeadComesIn(step: Step): Iterable<Wrong> {
   for (const { id, expiresAt, acquiredAt } of newcomersIn(step)) {
     if (expiresAt <= acquiredAt) yield wrong('L3', `${id} comes in although its time was over`);
   }
 }
 
-/** The transition of a lease, which comes on top of the lease of the waiter. */
 const transitionOf = ({ transitionMs = 0 }: Lease): number => transitionMs;
 
 /**
- * A grant has the lease of its waiter, and in an election the transition once on top of that. It counts from the last
- * sign of life of the waiter at the latest, which may be the update of the grant.
+ * A grant has the lease of its waiter; in an election, `transitionMs` is added once. The lease counts at the latest
+ * from the last sign of life of the waiter, which may be the update of the grant.
  */
 function* grantsHaveTheLeaseOfTheirWaiter(step: Step): Iterable<Wrong> {
   const waiters = new Map(step.before.queue);
   for (const lease of newcomersIn(step)) {
     const waiter = waiters.get(lease.id);
-    // An attempt that did not wait has been granted what its own request said.
+    // An attempt that did not wait got what its own request asked for.
     if (waiter === undefined) continue;
     const addedMs = transitionOf(lease);
     const asked = `${waiter.leaseMs} ms and a transition of ${addedMs} ms`;
@@ -210,7 +212,7 @@ const NEVER_CHANGES = [
   ...(['candidateId', 'value', 'transitionMs'] as const),
 ];
 
-/** The changes of a lease that no operation makes. */
+/** No operation changes a lease in one of these ways. */
 function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
   for (const [was, is] of stayingIn(step)) {
     const { id } = was;
@@ -224,7 +226,7 @@ function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
   }
 }
 
-/** A lease leaves before its expiry only by a word about its id: it was released, or was revoked and told. */
+/** Before its expiry, a lease leaves only by a word about its id: it was released, or was revoked and told. */
 function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
   const { before, after, wake, overBeforeMs } = step;
   if (newcomersIn(step).some((newcomer) => followsItself(step, newcomer))) return;
@@ -237,8 +239,8 @@ function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
 }
 
 /**
- * An update that queues a request behind a kept lease, or makes an upgrade wait, tells the keeper, which would not hear
- * of it otherwise.
+ * An update may queue a request behind a kept lease, or make an upgrade wait. Then it tells the keeper, which would
+ * not hear of it otherwise.
  */
 function* keepersAreTold(step: Step): Iterable<Wrong> {
   const { before, after, wake } = step;
@@ -246,7 +248,7 @@ function* keepersAreTold(step: Step): Iterable<Wrong> {
   const upgrade = stayingIn(step).find(([was, is]) => was.upgrading !== true && is.upgrading === true)?.[1];
   for (const [was, { id, process, token, keeps = 0 }] of stayingIn(step)) {
     if (keeps === 0 || was.token !== token || wake.includes(` ${process}:${id}:-1`)) continue;
-    // A process knows of its own requests.
+    // A process knows of its own requests, so the update need not tell it.
     const other = newcomers.find(([, waiter]) => waiter.process !== process);
     const waiting = other?.[0] ?? upgrade?.id;
     if (waiting !== undefined) yield wrong('L2', `${waiting} waits, and ${id}, which is kept, is not told`);

@@ -5,7 +5,7 @@ import { lastTokenOf } from './token-blocks.js';
 import { wrongIn } from './version-rules.js';
 import type { Invariant, Step } from './version-rules.js';
 
-/** What breaks an invariant. */
+/** A broken invariant, and the version that breaks it. */
 export interface Violation {
   /** The number of the invariant in docs/protocol.md. */
   readonly invariant: Invariant;
@@ -13,21 +13,20 @@ export interface Violation {
   readonly namespace: string;
   /** The `_id` of the document. */
   readonly id: unknown;
-  /** The position of the version in `versions`. */
+  /** The index of the version in `versions`. */
   readonly version: number;
   /** What is wrong, in words. */
   readonly what: string;
 }
 
-/** What is known of one lock. */
 interface Judged {
-  /** The newest version; `null`: there is no document. */
+  /** The newest version; `null` if there is no document. */
   document: StoredDocument | null;
-  /** The highest token so far, also while there is no document: tokens rise for ever. */
+  /** The highest token so far. It outlives the document, because tokens rise for ever. */
   lastToken: number;
 }
 
-/** Judges every version of every lock document alone, and by the version before it. */
+/** Judges every version of every lock document by itself, and against the version before it. */
 export function violationsIn(versions: readonly StoredVersion[]): readonly Violation[] {
   const locks = new Map<string, Judged>();
   return versions.flatMap((version, index) => {
@@ -70,7 +69,7 @@ function* judge(
   judged.lastToken = Math.max(lastToken, step.after.fence, ...tokens);
 }
 
-/** The purge deletes only documents without a live lease. */
+/** A purge deletes no document that has a live lease. */
 function* judgeVanished(
   before: StoredDocument | null,
   at: Date,

@@ -11,8 +11,8 @@ const LEAST_LATENCY_MS = 0.05;
 const MOST_LATENCY_MS = 0.4;
 
 /**
- * One process of a simulation. It can stand still (`freeze`): then its timers do not fire and what arrives waits in its
- * inbox. It can be cut off (`cut`): then it goes on, and its messages reach nobody.
+ * One process of a simulation. It can stand still (`freeze`): then its timers do not fire, and arriving messages wait
+ * in its inbox. It can be cut off (`cut`): then it goes on, and its messages reach nobody.
  */
 export class SimulatedProcess implements Surroundings {
   readonly clock: Clock;
@@ -21,7 +21,7 @@ export class SimulatedProcess implements Surroundings {
   readonly #chance: SeededChance;
   #isFrozen = false;
   #isCut = false;
-  /** What was due while the process stood still. */
+  /** The timers that were due while the process stood still. */
   readonly #due: (() => void)[] = [];
   readonly #inbox: (() => void)[] = [];
 
@@ -53,7 +53,7 @@ export class SimulatedProcess implements Surroundings {
     this.#isFrozen = true;
   }
 
-  /** The timers that were due fire first, and then the process reads what has arrived. */
+  /** The due timers fire first. Then the process reads what has arrived. */
   thaw(): void {
     this.#isFrozen = false;
     for (const backlog of [this.#due, this.#inbox]) {
@@ -81,7 +81,7 @@ export class SimulatedProcess implements Surroundings {
   /**
    * Delivers a message of a member to this process.
    *
-   * @param delayMs - Added to the time that the message takes. Virtual time does not pass by itself for a delay.
+   * @param delayMs - Added to the time that the message takes. Virtual time does not pass by itself for this delay.
    */
   receive(arrive: () => void, delayMs = 0): void {
     const deliver = this.#unlessCut(this.#whenAwake(this.#inbox, arrive));
@@ -114,7 +114,7 @@ export class SimulatedProcess implements Surroundings {
     };
   }
 
-  /** While the process stands still, it puts off what it would do. */
+  /** While the process stands still, the run waits in the backlog. */
   #whenAwake(backlog: (() => void)[], run: () => void): () => void {
     return () => {
       if (this.#isFrozen) backlog.push(run);

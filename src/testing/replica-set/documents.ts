@@ -4,7 +4,7 @@ import type { DocumentValue, Value } from '../server/values.js';
 /** `database.collection` */
 export type Namespace = string;
 
-/** The text of an `_id`: two ids have the same text if the server takes them for the same id. */
+/** The text of an `_id`. Two ids have the same text if the server takes them for the same id. */
 export function keyOf(id: Value | undefined): string {
   if (typeof id === 'string') return `s${id}`;
   if (typeof id === 'number' || typeof id === 'bigint') return `n${String(id)}`;
@@ -17,7 +17,7 @@ export function keyOf(id: Value | undefined): string {
   return `{${[...id].map(([name, value]) => `${JSON.stringify(name)}:${keyOf(value)}`).join()}}`;
 }
 
-/** All documents of one member, in one state. Documents themselves never change. */
+/** All documents of one member, in one state. A stored document is never changed in place. */
 export class Documents {
   readonly #collections = new Map<Namespace, Map<string, DocumentValue>>();
 
@@ -49,7 +49,7 @@ export class Documents {
     this.#collections.delete(namespace);
   }
 
-  /** Puts back what `drop` removed. */
+  /** Puts back the documents that `drop` removed. */
   restore(namespace: Namespace, documents: readonly DocumentValue[]): void {
     for (const document of documents) this.put(namespace, keyOf(document.get('_id')), document);
   }

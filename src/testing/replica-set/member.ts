@@ -28,7 +28,7 @@ export class Member {
   role: Role = 'secondary';
   /** The highest term that this member knows of. */
   term = 0;
-  /** By how much its clock is ahead of the true time. */
+  /** How far its clock is ahead of the true time, in ms. */
   skewMs = 0;
 
   constructor(address: string, time: Time) {
@@ -36,7 +36,7 @@ export class Member {
     this.#time = time;
   }
 
-  /** The time of this member's clock, in whole ms, as the server counts. */
+  /** The clock of this member, in whole ms like a server's. */
   get nowMs(): number {
     return Math.floor(this.#time.wallMs() + this.skewMs);
   }
@@ -64,7 +64,10 @@ export class Member {
     apply(entry, this.latest);
   }
 
-  /** Makes the oplog equal to the first `length` entries of the source. Entries that the source lacks are rolled back. */
+  /**
+   * Makes the oplog equal to the first `length` entries of the source. Entries that the source does not have are
+   * rolled back.
+   */
   follow(source: Member, length: number): void {
     let common = Math.min(length, this.length);
     while (common > 0 && this.#oplog[common - 1] !== source.entryAt(common - 1)) common -= 1;
@@ -94,19 +97,22 @@ export class Member {
     for (const notify of [...this.#onCommitted]) notify();
   }
 
-  /** Calls back when a majority has everything that this member has now, or when this member steps down before that. */
+  /**
+   * Calls back with `true` when a majority has everything that this member has now. Calls back with `false` if this
+   * member steps down or stops before that.
+   */
   whenDurable(done: (isDurable: boolean) => void): void {
     if (this.#committedLength >= this.length) done(true);
     else this.#waits.push({ length: this.length, done });
   }
 
-  /** Calls back whenever a majority has more entries. Returns a function to unsubscribe. */
+  /** Calls back whenever a majority has more entries. The returned function unsubscribes. */
   onCommitted(notify: () => void): () => void {
     this.#onCommitted.add(notify);
     return () => this.#onCommitted.delete(notify);
   }
 
-  /** Is not primary any more. The callers that wait for a majority learn that they wait in vain. */
+  /** This member is not primary any more. The callers that wait for a majority get `false`. */
   leaveOffice(role: 'secondary' | 'down'): void {
     this.role = role;
     const waits = this.#waits;

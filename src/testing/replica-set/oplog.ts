@@ -1,7 +1,7 @@
 import type { DocumentValue, Value } from '../server/values.js';
 import type { Documents, Namespace } from './documents.js';
 
-/** A document was inserted, changed or deleted. `undefined`: there is no document. */
+/** A change of one document. Without `before` it was inserted, without `after` it was deleted. */
 export interface Write {
   readonly type: 'write';
   readonly namespace: Namespace;
@@ -27,7 +27,7 @@ export type Change = Write | Drop | NewTerm;
 /** One entry of the oplog. Members that have the same entry share one object. */
 export interface Entry {
   readonly term: number;
-  /** The time of the primary's clock. */
+  /** When the entry was appended, by the primary's clock. */
   readonly wallMs: number;
   readonly change: Change;
 }

@@ -12,7 +12,7 @@ const MAJORITY = 2;
 const LEAST_LATENCY_MS = 0.05;
 const MOST_LATENCY_MS = 0.3;
 
-/** How long a primary that was cut off believes to be primary after the next one was elected, in ms. */
+/** How long a primary that was cut off still counts as primary after the next one was elected, in ms. */
 const LEAST_STALE_MS = 50;
 const MOST_STALE_MS = 400;
 
@@ -28,8 +28,8 @@ export interface ReplicaSetListener {
 
 /**
  * Three members. The primary appends entries to its oplog, and the other members copy them. An entry is durable when a
- * majority has it. An election gives the office to the member with the newest oplog among those that reach a majority,
- * so that durable entries stay.
+ * majority has it. Of the members that reach a majority, the one with the newest oplog is elected, so that durable
+ * entries stay.
  */
 export class ReplicaSet {
   readonly members: readonly Member[];
@@ -38,15 +38,15 @@ export class ReplicaSet {
   readonly #listener: ReplicaSetListener;
   /** How many entries of the primary each member has confirmed in this term. */
   readonly #confirmed = new Map<Member, number>();
-  /** Per pair of members, when the last message arrives: messages do not overtake each other. */
+  /** For each pair of members, when the last message arrives: messages do not overtake each other. */
   readonly #lastArrivals = new Map<string, number>();
   /** The members that reach no other member. */
   readonly #isolated = new Set<Member>();
-  /** The member that has stepped down: it votes, and is no candidate in the next election. */
+  /** The member that has stepped down. It votes in the next election, but is no candidate. */
   #resigned: Member | undefined;
   #term = 0;
   #primary: Member | undefined;
-  /** Counts elections and what makes a planned one obsolete. */
+  /** Rises when an election is planned and when the members stop: earlier plans are then obsolete. */
   #plans = 0;
 
   constructor(time: Time, chance: SeededChance, name: string, listener: ReplicaSetListener) {
@@ -62,7 +62,7 @@ export class ReplicaSet {
     return this.#primary;
   }
 
-  /** The members by their addresses. Only the member that was elected last is shown as primary. */
+  /** The role of each member, by its address. Only the member that was elected last is shown as primary. */
   get roles(): ReadonlyMap<string, Role> {
     const newest = Math.max(...this.members.map(({ role, term }) => (role === 'primary' ? term : 0)));
     return new Map(
@@ -77,7 +77,7 @@ export class ReplicaSet {
     return this.members.find((member) => member.address === address);
   }
 
-  /** Sends what the primary has appended to the other members. A primary that is isolated reaches none. */
+  /** Sends what the primary has appended to the other members. An isolated primary reaches none. */
   replicate(from: Member): void {
     if (from !== this.#primary || this.#isolated.has(from)) return;
     const { length, term } = from;
@@ -101,7 +101,8 @@ export class ReplicaSet {
     this.#confirmed.set(member, Math.max(length, this.#confirmed.get(member) ?? 0));
     const lengths = [primary.length, ...this.#confirmed.values()].sort((a, b) => b - a);
     const durable = lengths[MAJORITY - 1] ?? 0;
-    // Only an entry of its own term tells the primary that no other member can be elected without it.
+    // Only an entry of the present term counts. If a majority has such an entry, no member without it can be elected.
+    // For an older entry this is not certain.
     if (durable <= primary.committedLength || primary.entryAt(durable - 1)?.term !== term) return;
     primary.commit(durable);
     this.#listener.committed(primary);
@@ -125,8 +126,8 @@ export class ReplicaSet {
   }
 
   /**
-   * The primary is cut off from the other members, and goes on as a primary until it hears of the next one. Everything
-   * that no majority has is rolled back then.
+   * The primary is cut off from the other members, and stays primary until it hears of the next one. Every entry that
+   * no majority has is then rolled back.
    */
   losePrimary(electionMs: number): void {
     const old = this.#primary;
@@ -145,7 +146,7 @@ export class ReplicaSet {
     });
   }
 
-  /** All members stop. What is in their oplogs stays. */
+  /** All members stop. Their oplogs stay. */
   stop(): void {
     this.#plans += 1;
     this.#primary = undefined;
@@ -196,6 +197,6 @@ export class ReplicaSet {
   }
 }
 
-/** The newer oplog has the later last term, or is longer. If they are equal, the first member wins. */
+/** The newer oplog is the one with the later last term, or with equal terms the longer one. */
 const isNewer = (a: Member, b: Member): boolean =>
   a.lastTerm > b.lastTerm || (a.lastTerm === b.lastTerm && a.length > b.length);

@@ -13,7 +13,6 @@ export type Reply =
   /** The simulation cannot run the command. */
   | { readonly type: 'not-simulated'; readonly error: Error };
 
-/** Sends the reply to one command. */
 export type Respond = (reply: Reply) => void;
 
 export type Answer = Readonly<Record<string, unknown>>;

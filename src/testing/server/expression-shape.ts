@@ -5,8 +5,9 @@ import type { ParameterValue } from './operators/compiler.js';
 import { namesOf } from './field-paths.js';
 
 /**
- * An expression without its constants and paths: its shape, and the constants and paths as parameters. The library makes
- * its pipelines anew for each command, with other ids and times in them. Their shapes are few, so each is compiled once.
+ * The shape of an expression: its text without its constants and paths, which become parameters. The library makes its
+ * pipelines anew for each command, with other ids and times in them. Their shapes are few, so each shape is compiled
+ * once.
  */
 export class ExpressionShape {
   readonly parameters: ParameterValue[] = [];
@@ -38,7 +39,7 @@ export class ExpressionShape {
     else this.#keep(text);
   }
 
-  /** The length tells where a text ends, whatever is in it. */
+  /** The length tells where a text ends, whatever characters it has. */
   #keep(text: string): void {
     this.#text += `${text.length}:${text}`;
   }
@@ -65,7 +66,7 @@ export class ExpressionShape {
   }
 }
 
-/** The arguments that an operator needs when it is compiled. */
+/** The arguments that an operator needs when it is compiled. They stay in the shape. */
 const STATIC: ReadonlySet<string> = new Set(['as', 'to', 'regex']);
 
 function kindOf(text: string): 'constant' | 'path' | 'kept' {
@@ -83,7 +84,7 @@ function isConstantList(array: ArrayValue): boolean {
   return true;
 }
 
-/** The most paths that are kept. */
+/** The most paths in the cache. */
 const MAX_PATHS = 10_000;
 
 const paths = new Map<string, readonly string[]>();
@@ -98,7 +99,7 @@ function pathNames(path: string): PathParameter {
   return new PathParameter(names);
 }
 
-/** The same expression with parameters in place of its constants and paths, in the order of `ExpressionShape`. */
+/** The expression with parameters in place of its constants and paths, in the order of `ExpressionShape`. */
 export function withParameters(expression: Value): Value {
   let count = 0;
   const next = (isPath: boolean): Value => new Parameter((count += 1) - 1, isPath) as unknown as Value;

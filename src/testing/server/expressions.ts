@@ -21,10 +21,13 @@ const OPERATORS: ReadonlyMap<string, OperatorCompiler> = new Map(
   ),
 );
 
-/** The names of all operators that can be evaluated. */
+/** The operators that the simulation knows. */
 export const EXPRESSION_OPERATORS: readonly string[] = [...OPERATORS.keys()].sort();
 
-/** Compiles an expression into closures. The server reports most mistakes in an expression before it evaluates any. */
+/**
+ * Compiles an expression into closures. Most mistakes in an expression are reported now, before an evaluation, as the
+ * server does.
+ */
 export function compile(expression: Value, scope: Scope = Scope.EMPTY): Evaluation {
   if (typeof expression === 'string') {
     return expression.startsWith('$') ? compilePath(expression, scope) : () => expression;
@@ -76,12 +79,12 @@ export const environmentOf = (root: DocumentValue, nowMs: number): Environment =
   parameters: [],
 });
 
-/** The most shapes that are kept. */
+/** The most shapes in the cache. */
 const MAX_KEPT = 5_000;
 
 const kept = new Map<string, Evaluation>();
 
-/** Compiles an expression outside of any variable, or finds the closures of another one of the same shape. */
+/** Compiles an expression that uses no outer variable, or takes the closures of an earlier one of the same shape. */
 export function compileOnce(expression: Value): Evaluation {
   if (typeof expression !== 'object' || expression === null) return compile(expression);
   const { text, parameters } = new ExpressionShape(expression);

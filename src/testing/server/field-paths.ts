@@ -12,7 +12,7 @@ export function namesOf(path: string): readonly string[] {
   return names;
 }
 
-/** Checks one name. It may be one of those that an object expression gives to its fields. */
+/** Checks one name: a part of a path, or a field of an object expression. */
 export function checkName(name: string): void {
   if (name === '') throw new ServerError(15_998, 'FieldPath field names may not be empty strings.');
   if (name.startsWith('$')) throw new ServerError(16_410, "FieldPath field names may not start with '$'.");
@@ -40,7 +40,7 @@ function valuesWithin(array: ArrayValue, names: readonly string[], from: number)
   return values;
 }
 
-/** Compiles a path of the document (`$a.b`) or a variable (`$$this.a`). */
+/** Compiles a path of the document (`$a.b`) or of a variable (`$$this.a`). */
 export function compilePath(text: string, scope: Scope): Evaluation {
   if (text.startsWith('$$')) return compileVariable(text.slice(2), scope);
   if (text === '$') throw new ServerError(16_872, "'$' by itself is not a valid FieldPath");

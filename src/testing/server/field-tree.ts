@@ -7,10 +7,13 @@ import { ServerError } from './errors/server-error.js';
 /** A document in the making. A field that was removed, or was set to a missing value, keeps its position. */
 type Fields = Map<string, Value | undefined>;
 
-/** What a stage or a projection says about one path. */
+/** What a stage or a projection does with one path: lists it, or computes its value. */
 export type Leaf = 'listed' | Evaluation;
 
-/** The codes of the errors for two paths that meet: one goes on beyond the other, or it is the same or ends before it. */
+/**
+ * The error codes for two paths that meet. `within`: the new path goes on beyond the earlier one. `at`: the new path
+ * is the same, or ends before the earlier one.
+ */
 interface Collisions {
   readonly within: number;
   readonly at: number;
@@ -25,7 +28,6 @@ export class FieldTree {
   readonly #collisions: Collisions;
   #computes = false;
 
-  /** Whether an expression computes one of the paths. */
   get computes(): boolean {
     return this.#computes;
   }
@@ -61,7 +63,7 @@ export class FieldTree {
   }
 
   /**
-   * The document with the computed fields. All expressions see the document as it was. A field that is missing gets a
+   * The document with the computed fields. All expressions see the document as it was before. A missing field gets a
    * position if fields within it are listed.
    */
   withComputed(document: DocumentValue, at: Environment): DocumentValue {
@@ -92,7 +94,10 @@ export class FieldTree {
     return fields as DocumentValue;
   }
 
-  /** Without fields, a value is left out. An element of an array keeps its position for a computed field. */
+  /**
+   * A value that is neither an object nor an array has no listed fields, so it becomes missing. In an array it keeps
+   * its position, where a field may be computed.
+   */
   #includingWithin(value: Value | undefined): Value | undefined {
     if (isDocument(value)) return this.including(value);
     return isArray(value)
@@ -119,7 +124,7 @@ export class FieldTree {
   }
 }
 
-/** The document without the positions of removed fields, and of left out elements, at every depth. */
+/** The document without the positions of removed fields and of missing elements, at every depth. */
 export function compacted(document: DocumentValue): DocumentValue {
   let isChanged = false;
   const fields = new Map<string, Value>();

@@ -9,7 +9,7 @@ type Projection = (document: DocumentValue, at: Environment) => DocumentValue;
 
 export interface CompiledProjection {
   readonly apply: Projection;
-  /** Whether it includes fields and computes none. */
+  /** Whether the projection includes fields and computes none. */
   readonly isPlainInclusion: boolean;
 }
 
@@ -72,12 +72,12 @@ const hasInclusion = (fields: DocumentValue): boolean =>
   [...fields].some(([path, value]) => path !== '_id' && (!isFlag(value) || isListed(value)));
 
 /**
- * What one path of a projection asks for: true to include it, false to exclude it, or an expression. `objects` are the
+ * What a projection asks for at one path: true to include it, false to exclude it, or an expression. `objects` are the
  * paths of the objects of the specification that contain it.
  */
 type Wish = readonly [path: string, value: Value, objects: readonly string[]];
 
-/** The wishes of a projection. An object that is no expression stands for its fields. */
+/** The wishes of a projection. The fields of an object that is no expression are wishes of their own. */
 function wishesOf(fields: DocumentValue, objects: readonly string[] = []): readonly Wish[] {
   const around = objects.at(-1);
   return [...fields].flatMap(([name, value]): readonly Wish[] => {
@@ -93,7 +93,6 @@ function startsWithOperator(value: DocumentValue): boolean {
   return false;
 }
 
-/** Compiles a projection: of `find`, or of the stage `$project`. */
 export function compileProjection(fields: DocumentValue): CompiledProjection {
   const wishes = wishesOf(fields);
   const tree = new FieldTree(IN_PROJECTION);

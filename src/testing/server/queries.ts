@@ -8,14 +8,13 @@ import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
 type Predicate = (document: DocumentValue, at: Environment) => boolean;
 
-/** A condition on one element. `undefined`: there is none at the path. */
+/** A condition on one element; `undefined` is given if there is none at the path. */
 type Test = (element: Value | undefined) => boolean;
 
 const BAD_VALUE = 2;
 
 const predicates = new WeakMap<object, Predicate>();
 
-/** Whether a query selects the document. */
 export function matches(document: DocumentValue, filter: DocumentValue, nowMs: number): boolean {
   let predicate = predicates.get(filter);
   if (predicate === undefined) predicates.set(filter, (predicate = compileFilter(filter)));
@@ -126,7 +125,7 @@ const isNaN = (value: Value | undefined): boolean =>
   (value instanceof Double && Number.isNaN(value.value)) ||
   (value instanceof Decimal && value.kind === 'nan');
 
-/** Null also selects documents without the field. A pattern selects the texts that it matches. */
+/** Null also selects documents without the field. A pattern also selects the texts that it matches. */
 function equalTo(value: Value): Test {
   const pattern = patternOf(value);
   if (value === null) return (element) => element === null || element === undefined;
@@ -134,7 +133,10 @@ function equalTo(value: Value): Test {
   return pattern === undefined ? isEqual : (element) => isEqual(element) || testOf(pattern)(element);
 }
 
-/** An order compares only values whose types have the same position. NaN is neither less nor greater than a number. */
+/**
+ * The operators of order compare only values whose types have the same rank. NaN is neither less nor greater than a
+ * number.
+ */
 function orderedTest(operator: '$gt' | '$gte' | '$lt' | '$lte', value: Value): Test {
   const includesEqual = operator === '$gte' || operator === '$lte';
   const sign = operator === '$gt' || operator === '$gte' ? 1 : -1;
@@ -226,7 +228,7 @@ const testOf =
 const isSamePattern = ({ parts }: OtherValue, { source, flags }: RegExp): boolean =>
   parts[0] === source && parts[1] === flags;
 
-/** Whether an element at the path meets the condition: for an array, one of its elements, or the array itself. */
+/** Whether an element at the path meets the condition. For an array, its elements are tested, and the array itself. */
 const anyElement =
   (names: readonly string[], test: Test): Predicate =>
   (document) =>
@@ -242,13 +244,16 @@ function isAny(document: DocumentValue, names: readonly string[], from: number, 
 const isLeaf = (value: Value | undefined, test: Test): boolean =>
   test(value) || (isArray(value) && value.some(test));
 
-/** In an array, a path goes on in each element that is an object, or in the element with the number that it names. */
+/**
+ * In an array, a path goes on in each element that is an object. If the next name is a number, it also goes on in the
+ * element at that index.
+ */
 function isAnyWithin(array: ArrayValue, names: readonly string[], from: number, test: Test): boolean {
   if (array.some((element) => isDocument(element) && isAny(element, names, from, test))) return true;
   const name = names[from] ?? '';
   const element = /^\d+$/.test(name) ? array[Number(name)] : undefined;
   if (element === undefined) return false;
-  // An array that a number names is not searched.
+  // If the path ends at an index, and the element there is an array, its elements are not tested.
   if (from === names.length - 1) return test(element);
   if (isDocument(element)) return isAny(element, names, from + 1, test);
   return isArray(element) && isAnyWithin(element, names, from + 1, test);

@@ -13,7 +13,7 @@ import { compareStrings, compareValues } from './values/comparison.js';
 import { toNumber } from './operators/arithmetic.js';
 import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
-/** What the new value of a field follows from. */
+/** The facts about an update on which a new value may depend. */
 interface Moment {
   readonly isInsert: boolean;
   readonly nowMs: number;
@@ -36,7 +36,6 @@ interface FieldUpdate {
 
 const updates = new WeakMap<object, readonly FieldUpdate[]>();
 
-/** The document after an update by operators. */
 export function applyOperators(
   document: DocumentValue,
   update: DocumentValue,
@@ -58,7 +57,7 @@ export function applyOperators(
   return result as DocumentValue;
 }
 
-/** The fields that an update changes, in the order in which the server adds new fields. */
+/** The changed fields, in the order in which the server adds new fields. */
 function compileUpdate(update: DocumentValue): readonly FieldUpdate[] {
   const fields: FieldUpdate[] = [];
   for (const [operator, argument] of update) {
@@ -79,7 +78,7 @@ function compileUpdate(update: DocumentValue): readonly FieldUpdate[] {
   return fields.sort((a, b) => comparePaths(a.names, b.names));
 }
 
-/** Two paths of an update must not meet. */
+/** One path of an update must not be equal to another one or lie within it. */
 function refuseConflict(fields: readonly FieldUpdate[], path: string): void {
   const isWithin = (inner: string, outer: string): boolean =>
     inner === outer || inner.startsWith(`${outer}.`);
@@ -97,7 +96,7 @@ function namesOf(path: string): readonly string[] {
   return names;
 }
 
-/** Names are in the order of their text, numbers in their own order. */
+/** Field names are compared as texts, and array indexes as numbers. */
 function comparePaths(a: readonly string[], b: readonly string[]): number {
   const isIndex = (name: string): boolean => /^(0|[1-9]\d*)$/.test(name);
   for (const [index, name] of a.entries()) {
@@ -110,7 +109,7 @@ function comparePaths(a: readonly string[], b: readonly string[]): number {
   return a.length - b.length;
 }
 
-/** The value with a change at this path. The objects on the way to a new field are created. */
+/** The value with the change at this path. Missing objects on the way to a new field are created. */
 function changed(
   value: Value | undefined,
   names: readonly string[],
@@ -158,7 +157,6 @@ function changedArray(
   return elements;
 }
 
-/** The sum or the product of a stored number and the argument. */
 function computed(
   operator: string,
   path: string,
@@ -174,7 +172,7 @@ function computed(
   if (typeof old === 'object' || typeof argument === 'object') {
     const [a, b] = [toNumber(old), toNumber(argument)];
     const result = isSum ? a + b : a * b;
-    // The server stores no number that equals the old one, so a zero keeps its sign.
+    // The server stores no number that is equal to the old one. So a zero keeps its sign.
     return old instanceof Double && result === a ? old : new Double(result);
   }
   const [a, b] = [BigInt(old), BigInt(argument)];

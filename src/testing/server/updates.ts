@@ -9,12 +9,10 @@ import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
 export { applyOperators } from './update-operators.js';
 
-/** A stage has the same shape as a projection. */
 type Stage = CompiledProjection;
 
 const pipelines = new WeakMap<object, readonly Stage[]>();
 
-/** The document after an update by a pipeline. */
 export function applyPipeline(document: DocumentValue, pipeline: Value, nowMs: number): DocumentValue {
   if (!isArray(pipeline)) throw new TypeError('a pipeline is an array');
   let stages = pipelines.get(pipeline);
@@ -24,7 +22,8 @@ export function applyPipeline(document: DocumentValue, pipeline: Value, nowMs: n
   for (const { apply, isPlainInclusion } of stages) {
     const before = at.root;
     at.root = apply(before, at);
-    // The server copies the included fields of a document that no stage has made. The copy has no other positions.
+    // A plain inclusion of a stored document, or of an object in it, makes the server copy the fields. In the copy,
+    // removed fields have no position any more.
     if (isPlainInclusion && isPartOf(before, stored)) at.root = stored = compacted(at.root);
   }
   return withIdOf(document, compacted(at.root));
@@ -36,7 +35,7 @@ const isPartOf = (part: DocumentValue, whole: Value): boolean => {
   return isArray(whole) && whole.some((value) => isPartOf(part, value));
 };
 
-/** An update neither changes nor removes the id, which is the first field. */
+/** An update cannot change or remove the `_id`, which stays the first field. */
 function withIdOf(before: DocumentValue, after: DocumentValue): DocumentValue {
   const [id, stored] = [after.get('_id'), before.get('_id')];
   if (stored === undefined) return after;
@@ -92,7 +91,7 @@ function setStage(name: string, argument: Value): Stage {
   return ofStage((document, at) => tree.withComputed(document, at));
 }
 
-/** An object that is no expression stands for its fields. */
+/** The fields of an object that is no expression are added one by one. */
 function addComputed(tree: FieldTree, fields: DocumentValue, prefix: string): void {
   for (const [name, value] of fields) {
     const path = `${prefix}${name}`;

@@ -1,5 +1,5 @@
 // Folder `server`: what one member of the simulated replica set computes: values, expressions, updates, queries and
-// projections, as a real server computes them. This file names what others need of the values.
+// projections, as a real server computes them. This file exports what other folders need of the values.
 
 export type { DocumentValue, Value } from './values/bson-value.js';
 export { DateValue, Decimal, Double, OtherValue, isArray, isDocument } from './values/bson-value.js';

@@ -1,19 +1,19 @@
-/** Something that happens at an instant. */
+/** An event that a simulation has planned. */
 export interface Happening {
   readonly atMs: number;
-  /** The order of those that happen at the same instant. */
+  /** The order among events of the same instant. */
   readonly order: number;
-  /** Whether virtual time goes on by itself until it has happened. */
+  /** Whether the event is the arrival of a message: virtual time then goes on by itself until it has happened. */
   readonly isMessage: boolean;
   readonly happen: () => void;
-  /** Whether it has happened or was cancelled. */
+  /** Whether the event has happened or was cancelled. */
   isOver: boolean;
 }
 
 const isBefore = (a: Happening, b: Happening): boolean =>
   a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
 
-/** A priority queue: a binary heap with the earliest happening at its root. */
+/** A priority queue: a binary heap with the earliest event at its root. */
 export class EventQueue {
   readonly #heap: Happening[] = [];
 
@@ -30,7 +30,7 @@ export class EventQueue {
     heap[index] = happening;
   }
 
-  /** The earliest happening that is not over. */
+  /** The earliest event that is not over. */
   get first(): Happening | undefined {
     while (this.#heap[0]?.isOver === true) this.removeFirst();
     return this.#heap[0];

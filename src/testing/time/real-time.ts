@@ -3,7 +3,6 @@ import type { Timer } from '../../clock.js';
 import type { Time } from './time.js';
 import { turnOfEventLoop } from './turns.js';
 
-/** The time of the real process. */
 export class RealTime implements Time {
   #messages = 0;
   #isClosed = false;

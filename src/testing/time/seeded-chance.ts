@@ -1,7 +1,7 @@
 import { inSixDigits } from '../../chance.js';
 import type { Chance } from '../../chance.js';
 
-/** A stream of random numbers that its seed decides: the generator sfc32. */
+/** A stream of random numbers, by the generator sfc32. The seed decides all numbers. */
 export class SeededChance implements Chance {
   readonly seesCollections: boolean;
   #a: number;
@@ -10,7 +10,7 @@ export class SeededChance implements Chance {
   #counter = 1;
   #uniques = 0;
 
-  /** @param stream - Distinguishes the streams of one seed. */
+  /** @param stream - The name of the stream: one seed gives several streams. */
   constructor(seed: number, stream: string, seesCollections = false) {
     this.seesCollections = seesCollections;
     this.#a = hashOf(`a${String(seed)}/${stream}`);
@@ -39,7 +39,6 @@ export class SeededChance implements Chance {
     return least + this.number() * (most - least);
   }
 
-  /** The next 32 bits. */
   #next(): number {
     const sum = (this.#a + this.#b + this.#counter) | 0;
     this.#counter = (this.#counter + 1) | 0;
@@ -50,7 +49,7 @@ export class SeededChance implements Chance {
   }
 }
 
-/** 32 bits of the text, by FNV-1a. */
+/** A hash of 32 bits, by FNV-1a. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) {

@@ -10,14 +10,16 @@ export interface Time {
   wallMs(): number;
   /** Calls `fire` when `nowMs()` has reached `atMs`. */
   at(atMs: number, fire: () => void): Timer;
-  /** As `at`, for a message on its way. Virtual time goes on by itself until the message has arrived. */
+  /** Like `at`, for a message on its way. Virtual time goes on by itself until the message has arrived. */
   deliverAt(atMs: number, deliver: () => void): Timer;
-  /** Calls `fire` after the present turn of the event loop and everything that its promises lead to. */
+  /**
+   * Calls `fire` when the present turn of the event loop has ended and all promises that follow from it are settled.
+   */
   afterTurn(fire: () => void): Timer;
-  /** Lets this much time pass. */
+  /** Lets `ms` milliseconds pass. */
   advance(ms: number): Promise<void>;
-  /** Resolves when nothing can happen any more without time. */
+  /** Resolves when nothing more can happen until time passes. */
   settle(): Promise<void>;
-  /** Nothing happens any more. */
+  /** Ends the time: nothing happens any more. */
   close(): void;
 }

@@ -4,16 +4,16 @@ import type { Happening } from './event-queue.js';
 import type { Time } from './time.js';
 import { turnOfEventLoop } from './turns.js';
 
-/** A caller that waits until virtual time has come this far and nothing more happens. */
+/** A caller that waits until virtual time has reached this instant and nothing more happens. */
 interface Goal {
   readonly untilMs: number;
   readonly reached: () => void;
 }
 
 /**
- * Time that passes only when `advance` is called, and for the short time that a message takes. One happening follows
- * the other, in the order of their instants. Before each of them, all promises are settled, so the same happenings have
- * the same effects in each run.
+ * Time that passes only when `advance` is called, and for the short time that a message takes. One event follows the
+ * other, in the order of their instants. Before each event all promises are settled, so the same events have the same
+ * effects in each run.
  */
 export class VirtualTime implements Time {
   readonly #epochMs: number;
@@ -95,7 +95,7 @@ export class VirtualTime implements Time {
     });
   }
 
-  /** Lets happen what is due, until there is no goal and no message left. One run serves all callers. */
+  /** Lets due events happen until there is no goal and no message left. One run serves all callers. */
   async #run(): Promise<void> {
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -104,7 +104,7 @@ export class VirtualTime implements Time {
     this.#isRunning = false;
   }
 
-  /** Settles all promises, and everything that was put off to the end of a turn. */
+  /** Settles all promises. Then runs what waits for the end of a turn, one call after the other. */
   async #drain(): Promise<void> {
     for (;;) {
       await turnOfEventLoop();
@@ -114,7 +114,7 @@ export class VirtualTime implements Time {
     }
   }
 
-  /** Lets the next thing happen, or tells the callers whose goals are reached. Returns false if there is neither. */
+  /** Lets the next event happen, or tells the callers whose goals are reached. Returns false if there is neither. */
   #step(): boolean {
     const { first } = this.#queue;
     const untilMs = Math.max(...this.#goals.map((goal) => goal.untilMs));
@@ -133,7 +133,7 @@ export class VirtualTime implements Time {
     return true;
   }
 
-  /** While a caller advances to an instant, nothing happens after that instant, so that the instant is exact. */
+  /** While a caller advances to an instant, nothing happens after that instant, so the clock stops exactly there. */
   #mayHappen({ atMs }: Happening, untilMs: number): boolean {
     return atMs <= Math.max(untilMs, this.#nowMs) || (untilMs === -Infinity && this.#messages > 0);
   }

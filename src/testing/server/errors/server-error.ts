@@ -1,6 +1,6 @@
 // Folder `errors`: what the simulated server throws.
 
-/** The names of the codes that have one. The server names all others after their number. */
+/** The names of error codes. The server names any other code after its number. */
 const CODE_NAMES: Readonly<Record<number, string>> = {
   2: 'BadValue',
   9: 'FailedToParse',
@@ -30,7 +30,7 @@ export class ServerError extends Error {
   }
 }
 
-/** The simulated server cannot do this. A real server perhaps can. */
+/** The simulation cannot do this. A real server may be able to. */
 export class NotSimulatedError extends Error {
   constructor(what: string) {
     super(`leasehold/testing does not simulate ${what}`);

@@ -8,7 +8,7 @@ import { ExactSum } from './exact-sum.js';
 
 type Values = readonly (Value | undefined)[];
 
-/** An operator over many values: those of its operands, or the elements of its only operand if that is an array. */
+/** An operator over many values: its operands, or the elements of its only operand if that is an array. */
 const accumulator = (operator: string, compute: (values: Values) => Value): OperatorCompiler =>
   variadic(operator, (operands) => {
     const [only = MISSING, ...others] = operands;
@@ -21,7 +21,7 @@ const accumulator = (operator: string, compute: (values: Values) => Value): Oper
     };
   });
 
-/** The extreme of the values that are not null: the first one, if several are equal. */
+/** The greatest or the least of the values that are not null. Of equal values, the first one counts. */
 const extreme =
   (sign: 1 | -1) =>
   (values: Values): Value => {

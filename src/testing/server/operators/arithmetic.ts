@@ -51,7 +51,7 @@ const add = (operands: readonly Evaluation[]): Evaluation => {
     const a = first(at);
     if (!isInteger(a) && !(a instanceof DateValue)) return sumOf([() => a, second], at);
     const b = second(at);
-    // The most frequent sums need little.
+    // A shortcut for the most frequent sums.
     if (typeof b === 'number') {
       if (typeof a === 'number') return intOrLong(BigInt(a + b));
       if (a instanceof DateValue) return dateOf(a.ms + BigInt(b));
@@ -113,7 +113,8 @@ function longOf(value: number): bigint {
 
 function multiply(operands: readonly Evaluation[]): Evaluation {
   return (at) => {
-    // The server computes both, and needs the double if the exact product is no long.
+    // The result is the exact product if that fits into a long, else the product of doubles. As on a server, both are
+    // computed side by side.
     let exact: bigint | undefined = 1n;
     let product = 1;
     let width: Width = 'int';
@@ -136,7 +137,7 @@ function multiply(operands: readonly Evaluation[]): Evaluation {
 const isZero = (value: NumberValue): boolean =>
   value instanceof Decimal ? value.kind === 'finite' && value.coefficient === 0n : toNumber(value) === 0;
 
-/** The remainder is a double only if the first number is one, or the second one has a fraction or no int has its size. */
+/** The remainder is a double if `a` is one, or if `b` has a fraction or is a double outside the range of an int. */
 function mod(a: Value | undefined, b: Value | undefined): Value {
   if (isNullish(a) || isNullish(b)) return null;
   if (!isNumber(a) || !isNumber(b)) throw new ServerError(16_611, '$mod only supports numeric types');

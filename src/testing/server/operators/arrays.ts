@@ -8,7 +8,7 @@ import { NotSimulatedError, ServerError } from '../errors/server-error.js';
 const wrong = (code: number, operator: string, value: Value | undefined): ServerError =>
   new ServerError(code, `${operator} got a value that it does not accept: ${typeNameOf(value)}`);
 
-/** A number that is a whole one within 32 bits. */
+/** The value as an integer of 32 bits; `undefined` if it is none. */
 function toInt(value: Value | undefined): number | undefined {
   if (!isNumber(value)) return undefined;
   if (typeof value !== 'number' && typeof value !== 'bigint' && !(value instanceof Double))
@@ -17,7 +17,7 @@ function toInt(value: Value | undefined): number | undefined {
   return Number.isInteger(number) && number >= MIN_INT && number <= MAX_INT ? number : undefined;
 }
 
-/** An index, with one code for a value that is no number and one for a number that is no index. */
+/** The index. A value that is no number fails with one code, and a number that is no index with another. */
 function indexOf(operator: string, value: Value | undefined, noNumber: number, noInt: number): number {
   if (!isNumber(value)) throw wrong(noNumber, operator, value);
   const index = toInt(value);
@@ -68,7 +68,7 @@ function slice([array = MISSING, first = MISSING, second]: readonly Evaluation[]
   };
 }
 
-/** The server bounds a range by its memory. */
+/** A bound of the simulation. A server bounds a range by its memory. */
 const MAX_RANGE = 1_000_000;
 
 function range([first = MISSING, second = MISSING, third]: readonly Evaluation[]): Evaluation {
@@ -86,7 +86,7 @@ function range([first = MISSING, second = MISSING, third]: readonly Evaluation[]
   };
 }
 
-/** The bound of a search: a whole number that is not negative. */
+/** A bound of the search range: an integer that is not negative. */
 function boundOf(value: Value | undefined): number {
   const bound = toInt(value);
   if (bound === undefined) throw wrong(40_096, '$indexOfArray', value);

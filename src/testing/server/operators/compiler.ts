@@ -6,15 +6,14 @@ import { ServerError } from '../errors/server-error.js';
 export interface Environment {
   root: DocumentValue;
   readonly now: DateValue;
-  /** The values of the variables, at the positions that their scopes name. */
+  /** The values of the variables. A `Scope` knows the position of each. */
   readonly slots: (Value | undefined)[];
-  /** The constants and paths of the expression that is evaluated. */
+  /** The constants and paths of the expression that is evaluated now. */
   parameters: readonly ParameterValue[];
 }
 
 export type ParameterValue = Value | PathParameter;
 
-/** A path of the document. */
 export class PathParameter {
   readonly names: readonly string[];
 
@@ -23,7 +22,7 @@ export class PathParameter {
   }
 }
 
-/** Stands in an expression for a constant, or for a path, that the environment has. */
+/** Stands in an expression for a constant or a path, whose value is in `parameters` of the environment. */
 export class Parameter {
   readonly index: number;
   readonly isPath: boolean;
@@ -37,7 +36,7 @@ export class Parameter {
 /** One compiled expression. `undefined`: the value is missing. */
 export type Evaluation = (at: Environment) => Value | undefined;
 
-/** The variables that an expression sees. */
+/** The innermost variable that an expression sees, and the scope around it. */
 export class Scope {
   readonly #name: string;
   readonly #outer: Scope | undefined;
@@ -64,14 +63,13 @@ export class Scope {
 
 export type Compile = (expression: Value, scope: Scope) => Evaluation;
 
-/** Compiles one operator with its argument. */
 export type OperatorCompiler = (argument: Value, scope: Scope, compile: Compile) => Evaluation;
 
 export type Operators = Readonly<Record<string, OperatorCompiler>>;
 
 export const operandsOf = (argument: Value): readonly Value[] => (isArray(argument) ? argument : [argument]);
 
-/** An operator with this number of operands at least and at most. */
+/** An operator that takes from `least` to `most` operands. */
 export const withOperands =
   (
     operator: string,
@@ -89,7 +87,6 @@ export const withOperands =
     return make(operands.map((operand) => compile(operand, scope)));
   };
 
-/** An operator with one operand. */
 export const unary = (
   operator: string,
   compute: (value: Value | undefined) => Value | undefined,
@@ -103,7 +100,6 @@ export const unary = (
         compute(operand(at)),
   );
 
-/** An operator with two operands. */
 export const binary = (
   operator: string,
   compute: (a: Value | undefined, b: Value | undefined) => Value | undefined,
@@ -117,7 +113,6 @@ export const binary = (
         compute(a(at), b(at)),
   );
 
-/** An operator with any number of operands. */
 export const variadic = (
   operator: string,
   make: (operands: readonly Evaluation[]) => Evaluation,

@@ -85,7 +85,7 @@ const bind: OperatorCompiler = (argument, scope, compile) => {
     };
   }
   return (at) => {
-    // All values see the variables outside, so none is set before all are computed.
+    // Each value sees only the outer variables. So no variable is set before all values are computed.
     const computed = values.map((value) => value(at));
     for (const [index, value] of computed.entries()) at.slots[first + index] = value;
     return result(at);
@@ -131,7 +131,7 @@ export const LOGIC: Operators = {
   $ifNull: ifNull,
   $let: bind,
   $literal: (argument, scope, compile) => {
-    // In a shape, a parameter stands for the literal.
+    // In a shape, a parameter stands in place of the literal.
     return isParameter(argument) ? compile(argument, scope) : () => argument;
   },
   $eq: binary('$eq', areEqual),

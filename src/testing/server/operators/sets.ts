@@ -10,13 +10,13 @@ function elementsOf(operator: string, code: number, value: Value | undefined): A
   return value;
 }
 
-/** The values in their order, each of them once. */
+/** The values in the order of BSON, without duplicates. */
 const distinct = (values: ArrayValue): ArrayValue =>
   [...values]
     .sort(compareValues)
     .filter((value, at, all) => at === 0 || compareValues(value, all[at - 1]) !== 0);
 
-/** Whether one of these values, which are sorted, is equal. */
+/** A binary search in sorted values. */
 function contains(sorted: ArrayValue, value: Value): boolean {
   let [low, high] = [0, sorted.length];
   while (low < high) {

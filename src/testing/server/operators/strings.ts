@@ -42,7 +42,10 @@ const regexMatch: OperatorCompiler = (argument, scope, compile) => {
   };
 };
 
-/** The pattern of a query or an expression. The simple patterns that the library sends mean the same in JavaScript. */
+/**
+ * Compiles the pattern of a query or an expression. The simple patterns that the library sends have the same meaning
+ * in JavaScript.
+ */
 export function regularExpression(pattern: string, options: string): RegExp {
   if (/[^im]/.test(options)) throw new NotSimulatedError(`the options ${options} of a regular expression`);
   return new RegExp(pattern, options);

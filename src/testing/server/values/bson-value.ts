@@ -1,8 +1,8 @@
 // Folder `values`: BSON values, their order, and how the driver encodes them.
 
 /**
- * One BSON value. The types that JavaScript tells apart are native: a `number` is an int, a `bigint` is a long, and a
- * document is a `Map`, which keeps the order of its fields. A missing value is `undefined`.
+ * One BSON value. Some types have a native form: a `number` is an int, a `bigint` is a long, and a document is a
+ * `Map`, which keeps the order of its fields. A missing value is `undefined`.
  */
 export type Value =
   | null
@@ -19,12 +19,11 @@ export type Value =
 
 export type ArrayValue = readonly Value[];
 
-/** An object. While a pipeline runs, a field that a stage has removed keeps its position, with the value `undefined`. */
+/** An object. While a pipeline runs, a removed field keeps its position, with the value `undefined`. */
 export type DocumentValue = ReadonlyMap<string, Value>;
 
 export type NumberValue = number | bigint | Double | Decimal;
 
-/** A floating-point number. */
 export class Double {
   readonly value: number;
 
@@ -33,7 +32,7 @@ export class Double {
   }
 }
 
-/** A date. The server computes with 64 bits, which is more than a `Date` holds. */
+/** A date in ms. The server computes with 64 bits, which is more than a `Date` holds. */
 export class DateValue {
   readonly ms: bigint;
 
@@ -68,10 +67,10 @@ type OtherType =
   | 'minKey'
   | 'maxKey';
 
-/** A value of a type with which no pipeline of the library computes. It can be stored, compared and read. */
+/** A value of a type with which no pipeline of the library computes. The simulation can store, compare and read it. */
 export class OtherValue {
   readonly type: OtherType;
-  /** What decides the order among values of this type, the most significant part first. */
+  /** The parts by which values of this type are ordered, the most significant part first. */
   readonly parts: readonly (string | number | bigint)[];
   /** The number of bytes of the value in BSON. */
   readonly size: number;
@@ -119,7 +118,7 @@ function typeNameOfObject(value: Exclude<Value, number | bigint | boolean | stri
   return 'object';
 }
 
-/** Whether a condition counts as true. Only false, zero, null and a missing value do not. */
+/** Whether a condition counts as true: it is neither false, zero, null nor missing. */
 export function isTrue(value: Value | undefined): boolean {
   if (typeof value === 'boolean') return value;
   if (value === null || value === undefined || value === 0 || value === 0n) return false;
@@ -132,7 +131,7 @@ export const MAX_INT = 2_147_483_647;
 export const MIN_LONG: bigint = -(2n ** 63n);
 export const MAX_LONG: bigint = 2n ** 63n - 1n;
 
-/** The smallest integer type that holds this number. It must be within the range of a long. */
+/** The number as the smallest integer type that holds it. It must be within the range of a long. */
 export const intOrLong = (exact: bigint): number | bigint =>
   exact >= BigInt(MIN_INT) && exact <= BigInt(MAX_INT) ? Number(exact) : exact;
 

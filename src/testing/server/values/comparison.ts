@@ -18,7 +18,7 @@ const RANK_OF_OTHER: Readonly<Record<OtherValue['type'], number>> = {
 
 const NUMBER_RANK = 10;
 
-/** The position of the type of a value in the order of types. All numbers have the same position. */
+/** The position of the value's type in the order of types. All numbers have the same one. */
 export function typeRank(value: Value | undefined): number {
   if (value === undefined) return 0;
   if (typeof value === 'number' || typeof value === 'bigint') return NUMBER_RANK;
@@ -47,7 +47,7 @@ export function areEqual(a: Value | undefined, b: Value | undefined): boolean {
   return compareValues(a, b) === 0;
 }
 
-/** Compares two values whose types have the same position. */
+/** Compares two values whose types have the same rank. */
 function compareAlike(a: Value | undefined, b: Value | undefined): Order {
   if (isNumber(a) && isNumber(b)) return compareNumbers(a, b);
   if (isDocument(a) && isDocument(b)) return compareDocuments(a, b);
@@ -88,13 +88,13 @@ export function compareStrings(a: string, b: string): Order {
   return order(a.length, b.length);
 }
 
-/** In UTF-8, a character that UTF-16 stores as two surrogates comes after all others. */
+/** UTF-16 stores some characters as two surrogates. In UTF-8 these characters come after all others. */
 const utf8Rank = (unit: number): number => {
   if (unit < 0xd800) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
 };
 
-/** NaN is less than every other number and equal to itself. JavaScript compares a bigint and a number exactly. */
+/** NaN is less than every other number, and equal to itself. JavaScript compares a bigint and a number exactly. */
 export function compareNumbers(a: NumberValue, b: NumberValue): Order {
   if (a instanceof Decimal || b instanceof Decimal) return compareDecimals(asDecimal(a), asDecimal(b));
   const [x, y] = [a instanceof Double ? a.value : a, b instanceof Double ? b.value : b];

@@ -18,7 +18,7 @@ export function parseDecimal(text: string): Decimal {
   return new Decimal('finite', isNegative, BigInt(`${whole}${fraction}`), scale);
 }
 
-/** The exact value of a number as a decimal, which may have more digits than the server stores. */
+/** The exact value of a number as a decimal. It may have more digits than the server stores. */
 export function exactDecimal(value: number | bigint): Decimal {
   if (typeof value === 'bigint') return signed(value, 0);
   if (Number.isNaN(value)) return DECIMAL_NAN;
@@ -54,7 +54,7 @@ function rankOf({ kind, isNegative }: Decimal): number {
   return 2;
 }
 
-/** Both numbers as multiples of the same power of ten. */
+/** The coefficients of both numbers for the same exponent, and that exponent. */
 function aligned(a: Decimal, b: Decimal): readonly [bigint, bigint, number] {
   const exponent = Math.min(a.exponent, b.exponent);
   const scaled = (value: Decimal): bigint =>
@@ -71,7 +71,7 @@ export function addDecimals(a: Decimal, b: Decimal): Decimal {
   return rounded(signed(x + y, exponent));
 }
 
-/** The nearest decimal that the server can store. If two are as near, it is the one with the even last digit. */
+/** The nearest decimal that the server can store. Of two that are equally near, the one with an even last digit. */
 export function rounded(exact: Decimal): Decimal {
   const { isNegative, coefficient, exponent } = exact;
   const dropped = coefficient.toString().length - DIGITS;
@@ -96,7 +96,7 @@ export function truncated({ kind, isNegative, coefficient, exponent }: Decimal):
   return isNegative ? -size : size;
 }
 
-/** The text of a decimal: with an exponent if it is positive, or if the number is very small. */
+/** The text of a decimal. An exponent is written if it is positive, or if the number is very small. */
 export function decimalText({ kind, isNegative, coefficient, exponent }: Decimal): string {
   const sign = isNegative ? '-' : '';
   if (kind === 'nan') return 'NaN';

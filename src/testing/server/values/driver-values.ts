@@ -3,7 +3,10 @@ import type { DocumentValue, Value } from './bson-value.js';
 import { presentFields } from './comparison.js';
 import { decimalText, parseDecimal } from './decimal.js';
 
-/** The parts of the driver's BSON classes that are read here. They are recognized by `_bsontype`, not by class. */
+/**
+ * The parts of the driver's BSON classes that are read here. `_bsontype` tells the class, because an application may
+ * have two copies of the driver.
+ */
 interface BsonObject {
   readonly _bsontype: string;
   readonly value?: unknown;
@@ -47,12 +50,12 @@ function fromObject(js: object): Value {
 const hasOwnEncoding = (js: object): js is { toBSON(): unknown } =>
   'toBSON' in js && typeof js.toBSON === 'function';
 
-/** A function is left out. The driver stores any other value that has no BSON type as null. */
+/** The driver leaves out a function. It stores any other value that has no BSON type as null. */
 function put(fields: Map<string, Value>, name: string, js: unknown): void {
   if (typeof js !== 'function') fields.set(name, fromDriver(js));
 }
 
-/** The driver has the flags of BSON in alphabetical order. */
+/** The flags in alphabetical order, as the BSON specification demands. */
 const optionsOf = ({ ignoreCase, multiline, global }: RegExp): string =>
   `${ignoreCase ? 'i' : ''}${multiline ? 'm' : ''}${global ? 's' : ''}`;
 
@@ -112,7 +115,7 @@ function code(js: BsonObject): OtherValue {
 const bitsOf = ({ low = 0, high = 0 }: BsonObject): bigint =>
   (BigInt(high) << 32n) | BigInt.asUintN(32, BigInt(low));
 
-/** A long beyond the numbers that JavaScript holds exactly, with the shape of the driver's `Long`. */
+/** A long that no JavaScript number holds exactly. It has the shape of the driver's `Long`. */
 class LongObject {
   readonly _bsontype = 'Long';
   readonly low: number;
@@ -178,7 +181,7 @@ class DecimalObject {
 
 const MAX_EXACT = 2n ** 53n;
 
-/** Decodes as the driver does if it promotes values: a long becomes a number if the number is exact. */
+/** Decodes as the driver does if it promotes values: a long becomes a number if that number is exact. */
 export function toDriver(value: Value): unknown {
   if (typeof value === 'bigint') {
     return value >= -MAX_EXACT && value <= MAX_EXACT ? Number(value) : new LongObject(value);
@@ -206,14 +209,14 @@ function toObject(document: DocumentValue): Record<string, unknown> {
   return object;
 }
 
-/** The bytes of a document in BSON: its length, its fields and the byte at its end. */
+/** The size of a document in BSON, in bytes: its length field, its fields and the byte at its end. */
 export function sizeOf(document: DocumentValue): number {
   let size = 5;
   for (const [name, value] of presentFields(document)) size += fieldSize(Buffer.byteLength(name), value);
   return size;
 }
 
-/** One byte for the type, the name with a byte at its end, and the value. */
+/** One byte for the type, the name, one byte after it, and the value. */
 const fieldSize = (nameBytes: number, value: Value): number => 2 + nameBytes + sizeOfValue(value);
 
 const stringSize = (text: string): number => 5 + Buffer.byteLength(text);
