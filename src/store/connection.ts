@@ -51,15 +51,15 @@ export class Connection implements TopologyObserver {
     Connection.#shared.leave(this.#client);
   }
 
-  /** Called only by `SharedPerClient`, as are `closed` and `changed`. */
+  /** `SharedPerClient` calls `forget`, `closed` and `changed`. No other code does. */
   forget(): void {
     this.#description = undefined;
     this.#isClosed = false;
   }
 
   /**
-   * What is wrong with the client's servers now, according to the driver's monitors; `undefined` if the monitors have
-   * not reported any trouble.
+   * The present trouble with the client's servers, as the driver's monitors report it; `undefined` if they have reported
+   * none.
    */
   get trouble(): string | undefined {
     return this.#description === undefined ? undefined : troubleOf(this.#description, this.#client.options);

@@ -38,7 +38,7 @@ export class PrimaryWatch implements TopologyObserver {
     PrimaryWatch.#shared.leave(this.#client);
   }
 
-  /** Called only by `SharedPerClient`, as are `closed` and `changed`. */
+  /** `SharedPerClient` calls `forget`, `closed` and `changed`. No other code does. */
   forget(): void {
     this.#primary = undefined;
   }

@@ -65,7 +65,6 @@ export class StoreCalls {
     this.#transitions = new TransitionLimiter(clientOf(db).options.maxPoolSize);
   }
 
-  /** Stops observing the client. No call to the store may follow. */
   close(): void {
     this.#primary.leave();
     this.#connection.leave();
@@ -83,7 +82,6 @@ export class StoreCalls {
     return new Error(trouble === undefined ? silence : `${silence}: ${trouble}`);
   }
 
-  /** Returns the error with a short message. If the user is not authorized, the message names the needed `actions`. */
   shortened(error: unknown, actions: string): unknown {
     const namespace = `${this.#db.databaseName}.${this.#collectionName}`;
     return shortenedError(error, clientOf(this.#db).options, { namespace, actions });

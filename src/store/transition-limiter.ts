@@ -1,5 +1,5 @@
 /**
- * How many connections of the client's pool transitions leave to other commands. A pool of one connection has none to
+ * Transitions leave this many connections of the client's pool to other commands. A pool of one connection has none to
  * spare.
  */
 const RESERVED = 1;
@@ -21,7 +21,7 @@ export class TransitionLimiter {
   }
 
   /**
-   * Runs `send` when its turn comes.
+   * Calls `send` as soon as a slot is free.
    *
    * @param signal - Ends the wait. Then `send` is not called, and this method rejects with the signal's reason.
    */

@@ -8,8 +8,7 @@ type Seeds = Pick<DriverClientOptions, 'hosts' | 'replicaSet'>;
 const MAX_ERRORS = 3;
 
 /**
- * What is wrong with the client's servers, according to the driver's monitors; `undefined` if the monitors have not
- * reported any trouble. The driver's own message often says only that the server selection timed out.
+ * The trouble with the client's servers, as the driver's monitors report it; `undefined` if they have reported none. The driver's own message often says only that the server selection timed out.
  */
 export function troubleOf(
   { servers, type, compatibilityError }: DriverTopology,

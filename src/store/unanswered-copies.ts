@@ -1,6 +1,6 @@
 import type { ServerClock } from './server-clock.js';
 
-/** A margin for the drift between the two clocks until the not-after, beyond the error that the estimate states. */
+/** A margin for the drift of the clocks until the not-after, in ms. `aheadByMs` does not cover the drift. */
 const ARRIVAL_SLACK_MS = 100;
 
 /** No copy can arrive: none was sent, or all have ended. This not-after is always in the past. */
@@ -13,8 +13,9 @@ const constant =
 
 /**
  * The unanswered copies of one request. Such a copy may reach the server after its caller has gone, and take a seat or
- * a place that nobody uses (E2). After the request's not-after, by the server's clock, a copy has no effect. The
- * properties may change after the process has given up the request, so read them anew each time.
+ * a place that nobody uses (E2). After the request's not-after, by the server's clock, a copy has no effect.
+ *
+ * The properties may change even after the process has given up the request, so read them anew each time.
  */
 export class UnansweredCopies {
   readonly #serverClock: ServerClock;
@@ -33,7 +34,7 @@ export class UnansweredCopies {
   /**
    * A copy is about to be sent.
    *
-   * @param notAfter - Returns the not-after of the request. Called after the copy was sent: only then is it known.
+   * @param notAfter - Returns the not-after of the request. Not called yet: the request is made when the copy is sent.
    */
   sent(notAfter: () => Date): void {
     this.#inFlight += 1;
@@ -58,8 +59,8 @@ export class UnansweredCopies {
   }
 
   /**
-   * The instant on the clock of this process after which no unanswered copy has any effect. The server's clock is
-   * estimated.
+   * The instant on this process's clock after which no unanswered copy has any effect. It follows from an estimate of
+   * the server's clock, with a margin.
    */
   get overAtMs(): number {
     const { aheadByMs } = this.#serverClock;

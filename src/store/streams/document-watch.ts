@@ -17,9 +17,11 @@ export interface DocumentWatcher {
  * stream begins to report its document, and at each trouble with the stream: events may have been missed (E13).
  *
  * For a new name, the supervisor opens a wider stream beside the open one. Only one stream is opened at a time, so
- * later names wait for the next stream. The wider stream replaces the older one. A change that the older stream has
- * not reported by then may be lost. To prevent the loss, both streams would have to stay open for a second or two, on
- * one more connection. So a watcher must also read its document once in a while.
+ * later names wait for the next stream.
+ *
+ * When the wider stream replaces the older one, a change that the older one has not reported yet may be lost. To
+ * prevent the loss, both streams would have to stay open for a second or two, on one more connection. So a watcher
+ * must also read its document once in a while.
  */
 export class DocumentWatch {
   readonly #lingerMs: number;

@@ -24,7 +24,7 @@ const PROVEN_MS = 5_000;
  */
 const MAX_UNANSWERED = 3;
 
-/** What refused a stream: the settings of the provider, the handshake, or the server's answer to the stream itself. */
+/** The origin of a refusal: the settings of the provider, the handshake, or the server's answer to the stream itself. */
 export type RefusedBy = 'settings' | 'handshake' | 'stream';
 
 export interface StreamOwner {
@@ -52,16 +52,16 @@ const MOVES: Moves<State> = {
 
 /**
  * Owns the life of one change stream: opens it, opens it afresh after trouble, and closes it when no code listens any
- * more. A stream is never resumed, because a resume token can age out (E13): the owner finds out by itself what it
+ * more. A stream is never resumed, because a resume token can age out (E13). The owner has to find out which events it
  * missed. Once the command that opens a cursor has been sent, the opening goes on even if no code listens any more. So
  * short waits do not open one stream after the other.
  *
- * - `idle`: nothing is open. → `opening`, when somebody listens.
+ * - `idle`: nothing is open. → `opening`, when code listens.
  * - `opening`: a handshake, a cursor without an answer, or a pause before them. → `streaming`, at the first answer; →
- *   `opening`, on trouble; → `idle`, when nobody listens after the handshake, after the pause or on trouble; →
+ *   `opening`, on trouble; → `idle`, when no code listens after the handshake, after the pause or on trouble; →
  *   `refused`.
  * - `streaming`: a cursor that has answered, at times beside a wider one that will replace it. → `opening`, on trouble
- *   with either; → `idle`, when nobody has listened for some time, or on trouble while nobody listens; → `refused`.
+ *   with either; → `idle`, when no code has listened for some time, or on trouble while no code listens; → `refused`.
  * - `refused` and `closed`: nothing is open, for good. Every state leads to `closed`. With `wakeups: 'change-stream'`,
  *   a refusal leads to `idle` instead: a later wait asks for a stream again, and fails if that stream is refused too.
  */

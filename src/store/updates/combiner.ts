@@ -79,7 +79,7 @@ type Batch = readonly [Pending, ...Pending[]];
  * An operation may be alone in its lane, on a lock that nobody else seems to use. Then the committer gets its *fast
  * path*: a short update that applies only if nobody else uses the lock. The committer groups fast paths across
  * documents. If the answer does not show that the fast path was applied, the combiner sends the operation again as a
- * whole transition. A repeat, and any operation beside others, goes as a whole transition at once.
+ * whole transition. A repeat has no fast path, and neither have operations that share an update.
  *
  * The server may refuse an update because of one operation in it. The combiner then sends the operations again in
  * smaller updates, until that operation is alone. No other operation fails with it.
@@ -160,7 +160,10 @@ export class Combiner {
     this.#lanes.delete(name);
   }
 
-  /** The share of the time bound that this call took. The time before the sending does not count, if it is known. */
+  /**
+   * The share of the time bound that this call took. The wait before the sending is left out if the moment of the
+   * sending is known.
+   */
   #shareOf(outcome: Outcome<Answer>, beganMs: number): number {
     const sentMs = outcome.type === 'done' ? outcome.sentAt.ms : beganMs;
     return (this.#clock.nowMs() - sentMs) / this.#collection.boundMs;
@@ -245,8 +248,8 @@ export class Combiner {
   }
 
   #projection(seats: SeatRules, operations: readonly Operation[]): Fields {
-    // A process that may keep seats of this lock has to know whether others wait. The reply shows it, except to an
-    // update that has only requests without `keeps`.
+    // A process that may keep seats of this lock has to know whether others wait. So the reply shows it, unless the
+    // update has only requests without `keeps`.
     const mayKeep = operations.some(
       (operation) => !('request' in operation) || operation.request.keeps !== undefined,
     );

@@ -13,7 +13,7 @@ export interface Unconfirmed {
   readonly maybeApplied: boolean;
 }
 
-/** No other operation was there to form a group, and the operation was not to go alone. It was not sent. */
+/** The operation was to go only with others, and there were none. It was not sent. */
 export interface WithoutGroup {
   readonly type: 'without group';
 }

@@ -22,7 +22,7 @@ const USUAL_IN_FLIGHT = 2;
 
 /**
  * The time bound of a group is short. A blocked document, for example by a long transaction, delays the later
- * statements of its group until the bound. Then each statement of the group is sent again alone.
+ * statements of its group until the bound. Then each operation of the group is repeated alone.
  *
  * The bound is `BOUND_FACTOR` times the usual time of a group, so that a slow server does not get all statements
  * twice. It is at least `MIN_BOUND_MS`, and at most the bound of an ordinary call.
@@ -64,11 +64,12 @@ interface Sent extends Statement {
  * `findAndModify`, whose answer shows the document. Statements that come while two groups are in flight go together in
  * the next group: one command with up to 64 statements.
  *
- * The server counts the statements that changed their document. If all did, each was applied. Otherwise a read
- * follows, and a statement is confirmed if the read shows its id. If the count is no higher than the number of
- * confirmed statements, it is certain that the others were not applied. The combiner sends each operation that is not
- * confirmed again alone, as a whole transition. So a refused, corrupt or contended document costs the other statements
- * of its group only time, which is bounded.
+ * The server counts the statements that changed their document. If all did, each was applied, and a release needs no
+ * read. The other statements are read: one is confirmed if the read shows its id. If the count is no higher than the
+ * number of confirmed statements, it is certain that the rest was not applied.
+ *
+ * The combiner sends each operation that is not confirmed again alone, as a whole transition. So a refused, corrupt or
+ * contended document costs the other statements of its group only time, which is bounded.
  *
  * The read may be local, because a majority has acknowledged the update. The read proves something only about a first
  * copy: an isolated old primary acknowledges an update that changes nothing, and a read there would show the effect of
@@ -111,8 +112,8 @@ export class Committer {
   }
 
   /**
-   * Applies one pipeline to these documents, and reads them. It goes at once, ahead of the waiting statements and
-   * beside the groups in flight: a lease that is not extended in time is lost.
+   * Applies one pipeline to these documents, and reads them. The batch goes at once, ahead of the waiting statements
+   * and beside the groups in flight: a lease that is not extended in time is lost.
    *
    * @param boundMs - The time for the update and the read together.
    */

@@ -23,7 +23,7 @@ interface Leaves {
 interface Entries {
   readonly seats: SeatRules;
   readonly requests: [NamedEntering, ...NamedEntering[]];
-  /** Those of the requests whose locks may have no document. */
+  /** The requests whose locks may have no document. */
   readonly unseen: NamedEntering[];
   readonly parts: [Part, ...Part[]];
 }

@@ -22,15 +22,18 @@ export const MAX_OPERATIONS = 100;
 /** An update that takes more than this share of its time bound is slow: smaller updates follow it. */
 const SLOW_SHARE = 1 / 3;
 
-/** An update with at most this number of operations is slow for another reason; splitting it would only add updates. */
+/**
+ * If an update with at most this many operations is slow, its size is not the reason. Splitting it would only add
+ * updates.
+ */
 const FEW_OPERATIONS = 10;
 
 /**
  * The operations on one lock that wait for its next updates.
  *
  * Requests keep their order: first come, first served begins here (L3). Most other operations go ahead of requests, so
- * that releases, and looks that keep places alive, do not wait behind thousands of requests. Such an operation never
- * goes ahead of a request of the same attempt: a leave that arrived before its enqueue would leave a place behind.
+ * that releases, and looks that keep places alive, do not wait behind thousands of requests. But no operation goes
+ * ahead of a request of the same attempt: a leave that arrived before its enqueue would leave a place behind.
  */
 export class Lane<T extends QueuedOperation> {
   readonly #urgent = new Set<T>();

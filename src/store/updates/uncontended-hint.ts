@@ -30,7 +30,7 @@ const MAX_REMEMBERED = 4_096;
 const ALONE_FOR_MS = 5;
 
 /**
- * Guesses which locks no other process uses at this moment, so that the fast path is worth trying.
+ * Guesses which locks no other process uses at this moment. For them the fast path is worth trying.
  *
  * An unknown lock is most likely free: programs lock an invoice, an order or a user once. A fast path that does not
  * apply changes nothing and costs one more round trip. To keep wrong guesses rare, each observation of a lock serves
@@ -41,8 +41,8 @@ export class UncontendedHint {
   readonly #seen = new Map<string, Seen>();
 
   /**
-   * `undefined`: the fast path of this operation is not worth trying. Uses up the last observation of the lock, unless
-   * the lock was contended.
+   * `undefined`: the fast path of this operation is not worth trying. This method uses up the last observation of the
+   * lock, unless the lock was contended.
    *
    * @param nowMs - When the operation was submitted.
    */
