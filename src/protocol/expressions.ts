@@ -114,8 +114,8 @@ export const STORED_WAITERS: Expression = when(hasType('$queue', 'object'), { $o
  * For each field of this object, in their order, an object `{ k, v }`. `v` is `true` if the field has one of these
  * names, else the field's value. Names that the object does not have come last, also with `true`.
  *
- * The expression takes one pass over the fields and the names. `$in` would compare each field with all names, and
- * `$getField` takes a computed name only from MongoDB 7.2 on.
+ * This takes one pass over the fields and the names. `$in` would compare each field with all names, and `$getField`
+ * takes a computed name only from MongoDB 7.2 on.
  */
 export const marked = (object: Expression, names: readonly string[]): Expression => ({
   $objectToArray: merge(object, literal(Object.fromEntries(names.map((name) => [name, true])))),

@@ -49,14 +49,12 @@ export interface Demand {
   readonly transitionMs?: number | undefined;
 }
 
-/** A revocation of these leases. */
 export interface Revoking extends Revocation {
   readonly ids: readonly string[];
 }
 
 /** The revoker and the reason. A revocation without `by` leaves no entry in `revoked`. */
 export interface Revocation {
-  /** The label and the process id of a provider. */
   readonly by?: string | undefined;
   readonly why?: string | undefined;
 }
@@ -123,7 +121,6 @@ export interface Exchange {
   readonly knownToken?: number | undefined;
 }
 
-/** Sets the limit of a semaphore. */
 export interface Resize {
   readonly type: 'resize';
   readonly limit: number;
@@ -172,7 +169,7 @@ export interface Claim {
 /**
  * How a run ended, as its process stored it.
  *
- * - `completed`: the work ended in time.
+ * - `completed`: the work ended without an error.
  * - `failed`: the work threw, or went on for too long after `maxRunMs` had aborted its signal.
  * - `missed`: the instant was claimed, and the run could not start.
  */

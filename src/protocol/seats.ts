@@ -123,7 +123,6 @@ export interface SeatRules {
 
   markEnding(ids: readonly string[], why: string | undefined): Fields;
 
-  /** The fast paths of a lock that no other process uses. */
   readonly uncontended: Uncontended;
 
   /** The stages of an operation that only this kind has; none for an operation of another kind. */

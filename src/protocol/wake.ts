@@ -22,7 +22,6 @@ export const OTHERS_WAIT = -1;
  * - `+nonce:outcome`: the outcome of a claim, a call or the end of a run.
  */
 
-/** The text with one more word for each of these members. */
 const appendWords = (text: Expression, members: Expression, word: readonly Expression[]): Expression => ({
   $reduce: { input: members, initialValue: text, in: { $concat: ['$$value', ' ', ...word] } },
 });

@@ -21,7 +21,7 @@ import { answered, holdersTold } from '../wake.js';
 /**
  * The last call of a job: an entry of the list `calls`.
  *
- * Calls are numbered. The number tells a process whether its call was claimed, and prevents that a repeat adds a call.
+ * Calls are numbered. The number tells a process whether its call was claimed, and keeps a repeat from adding a call.
  * A call is pending until a claim takes it, or until `until` has passed by the server's clock. A new call before that
  * only prolongs the pending one.
  *
@@ -75,7 +75,6 @@ export const withCallClaimed = (job: string, call: number): Expression => ({
 
 const CALLS: Expression = when(hasType('$calls', 'array'), '$calls', []);
 
-/** The projection of the pending calls. */
 export const PENDING_CALLS: Expression = filter(CALLS, isPending('$$this'));
 
 /** The projection of the entry of one job: an array with one element or none. */

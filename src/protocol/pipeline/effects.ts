@@ -23,7 +23,7 @@ import { isOneOf } from '../stored-lease.js';
 import { holdersTold, departed, looked } from '../wake.js';
 import { recordRevocation } from './revocation.js';
 
-/** What one operation changes in the state of a transition. The admission of waiters follows. */
+/** The changes of one operation to the state of a transition. The admission of waiters follows. */
 export function operate(seats: SeatRules, operation: Operation): readonly Stage[] {
   switch (operation.type) {
     case 'enqueue':
@@ -157,6 +157,5 @@ const raiseFence = (seats: SeatRules, { id, token, nonce }: RaiseFence): Fields 
   wake: looked(nonce),
 });
 
-/** `wake` with “look again” for each of these leases. */
 const tell = (seats: SeatRules, ids: readonly string[]): Expression =>
   holdersTold(seats.leases, isOneOf('$$this', ids));

@@ -31,7 +31,6 @@ const TERMS: Record<Exclude<keyof Request, OwnFields>, true> = {
 };
 const TERM_NAMES = Object.keys(TERMS) as (keyof typeof TERMS)[];
 
-/** Whether one update can serve both requests, for locks of the same kind. */
 export const haveSameTerms = (one: Request, other: Request): boolean =>
   TERM_NAMES.every((term) => one[term] === other[term]);
 

@@ -27,7 +27,7 @@ const isAbsent = (field: string): Expression => isIn(typeOf(field), ['missing', 
 
 const isLeaseOrNull = (field: string): Expression => isIn(typeOf(field), ['object', 'null']);
 
-/** Whether the fields in which the document's own kind stores leases have their types. */
+/** Whether the fields in which the document's own kind stores leases have the right types. */
 const hasSeatsOfItsKind: Expression = any(
   all(isIn('$kind', ['mutex', 'election']), isLeaseOrNull('$holder')),
   all(equal('$kind', 'reader-writer'), hasType('$readers', 'array'), isLeaseOrNull('$writer')),
@@ -37,8 +37,8 @@ const hasSeatsOfItsKind: Expression = any(
 const isAbsentOr = (field: string, type: string): Expression => any(isAbsent(field), hasType(field, type));
 
 /**
- * Whether the common fields have their types, and also all fields in which any kind stores leases, claims or calls. A
- * corrupt lock is never free (E26).
+ * Whether the common fields have the right types, and also all fields in which any kind stores leases, claims or
+ * calls. A corrupt lock is never free (E26).
  */
 const isShapedLikeALock: Expression = all(
   match(COMMON_SHAPE),

@@ -37,7 +37,7 @@ export const areWaiters = (seats: SeatRules): readonly Expression[] => [
   equal(filter('$$waiters', any(...isNoWaiter(seats))), []),
 ];
 
-/** Conditions on the value `$$this`. One of them is true exactly if the value is no waiter. */
+/** Conditions on the value `$$this`. At least one of them is true exactly if the value is no waiter. */
 const isNoWaiter = (seats: SeatRules): readonly Expression[] => [
   { $ne: [typeOf('$$this.process'), 'string'] },
   { $ne: [typeOf('$$this.expiresAt'), 'date'] },

@@ -9,7 +9,6 @@ export interface Poll extends LeasesRead {
   readonly waiting: readonly string[];
   /** The place of the first of these attempts: 0 for the head, −1 if no attempt of this process waits. */
   readonly place: number;
-  /** The number of all waiters, of this process and others. */
   readonly waiters: number;
   /** The mark of the lock (`readMark`). */
   readonly mark: string;

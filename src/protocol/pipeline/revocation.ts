@@ -6,7 +6,7 @@ import { firstTokenAt, isOneOf } from '../stored-lease.js';
 
 /**
  * A record in `revoked`, the array of a document's last revocations. The field is missing before the first one. A
- * record tells a process why its lease is marked as ending or is gone, and nothing else depends on it. So a malformed
+ * record tells a process why its lease is marked as ending or is gone. Nothing else depends on it, so a malformed
  * record does not make the document corrupt: the reader ignores it.
  *
  * A record names its leases by a range, from the lowest to the highest token of their grants. So its size does not

@@ -67,7 +67,6 @@ function nonceOf(seats: SeatRules, operations: readonly Operation[]): string | u
   return undefined;
 }
 
-/** Whether there is a word with this nonce: of a look, a raised fence, a claim, a call or the end of a run. */
 const shows = (wake: readonly string[], nonce: string): boolean =>
   wake.some((word) => word === `~${nonce}` || word.startsWith(`+${nonce}:`));
 

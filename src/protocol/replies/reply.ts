@@ -57,8 +57,8 @@ export type Fate =
   | { readonly type: 'absent' };
 
 /**
- * Why a request was neither let in nor queued. `unexplained`: the reply shows no reason, because the same update has
- * removed it, by another operation or by the admission of another attempt.
+ * Why a request was neither let in nor queued. `unexplained`: the reply shows no reason. Another operation of the same
+ * update has removed the reason, or the admission of another attempt has.
  */
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt' | 'unexplained';
 
@@ -193,7 +193,6 @@ const placesById = new ById<Place>();
 
 /** The state of this attempt in the reply. An upgrade that waits counts as queued at place 0. */
 export function fateOf(reply: Reply, id: string): Fate {
-  // The content of a corrupt document is not used.
   if (!reply.isWellFormed) return { type: 'absent' };
   const lease = leasesById.find(reply.leases, id);
   if (lease !== undefined && lease.expiresAt.getTime() > reply.nowMs) {

@@ -66,7 +66,7 @@ export interface WaiterInfo {
 
 /**
  * A lock at the moment `asOf`, with the holders and waiters that were live then by the server's clock. Any of them may
- * have left since, so a snapshot does not show a process that it holds the lock.
+ * have left since. So a snapshot proves to no process that it holds the lock.
  */
 export interface LockSnapshot {
   /** The name of the lock. */
