@@ -90,8 +90,8 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * A database for one more process, which has its own clients and its own network. `db.client.db(name)` is another
-   * database for the same process.
+   * A database for one more process, which has its own clients and its own network. `db.client.db(name)` gives another
+   * database to the same process.
    */
   db(name = 'test'): Db {
     const number = this.#clients.size + 1;
@@ -103,7 +103,11 @@ export class MemoryReplicaSet {
     return client.db(name) as unknown as Db;
   }
 
-  /** Lets `ms` milliseconds pass: everything that falls due happens, in order. Resolves when nothing more happens. */
+  /**
+   * Lets `ms` milliseconds pass: everything that falls due happens, in order. Resolves when nothing more happens.
+   *
+   * @throws RangeError if `ms` is not from 0 to 315,360,000,000 (ten years).
+   */
   async advance(ms: number): Promise<void> {
     await this.#time.advance(number('ms', ms, 0, MAX_MS));
   }
@@ -124,25 +128,41 @@ export class MemoryReplicaSet {
     this.#set.start();
   }
 
-  /** Makes the primary step down. Another member is elected after `electionMs`. */
+  /**
+   * Makes the primary step down. Another member is elected after `electionMs`.
+   *
+   * @throws RangeError if `electionMs` is not from 0 to 315,360,000,000 (ten years).
+   */
   stepDown({ electionMs = DEFAULT_ELECTION_MS, losesUnacknowledged = false }: StepDownOptions = {}): void {
     const checkedMs = number('electionMs', electionMs, 0, MAX_MS);
     if (losesUnacknowledged) this.#set.losePrimary(checkedMs);
     else this.#set.stepDown(checkedMs);
   }
 
-  /** Moves the clock of the primary by `ms`, which adds to earlier moves. Another primary has its own clock. */
+  /**
+   * Moves the clock of the primary by `ms`, added to earlier moves. Another primary has its own clock.
+   *
+   * @throws RangeError if `ms` is not from -315,360,000,000 to 315,360,000,000 (ten years).
+   */
   skewClock(ms: number): void {
     const member = this.#set.primary ?? this.#set.members[0];
     if (member !== undefined) member.skewMs += number('ms', ms, -MAX_MS, MAX_MS);
   }
 
-  /** From now on every reply takes `ms` milliseconds longer; 0 ends the delay. */
+  /**
+   * From now on every reply takes `ms` milliseconds longer; 0 ends the delay.
+   *
+   * @throws RangeError if `ms` is not from 0 to 315,360,000,000 (ten years).
+   */
   delayReplies(ms: number): void {
     this.#replyDelayMs = number('ms', ms, 0, MAX_MS);
   }
 
-  /** Loses the replies to the next `count` writes. The members apply these writes. Builds of indexes do not count. */
+  /**
+   * Loses the replies to the next `count` writes. The members apply these writes. Builds of indexes do not count.
+   *
+   * @throws RangeError if `count` is not from 0 to 2^53 - 1.
+   */
   loseReplies(count: number): void {
     this.#repliesToLose = number('count', count, 0, Number.MAX_SAFE_INTEGER);
   }
@@ -152,22 +172,38 @@ export class MemoryReplicaSet {
     this.#servers.breakStreams();
   }
 
-  /** Stops the process of this database: its timers do not fire, and it reads nothing of what arrives. */
+  /**
+   * Stops the process of this database: its timers do not fire, and it reads nothing of what arrives.
+   *
+   * @throws TypeError if the database is not of this set.
+   */
   freeze(db: Db): void {
     this.#clientOf(db).process.freeze();
   }
 
-  /** Lets the process go on: timers that were due fire, and it reads what has arrived. */
+  /**
+   * Lets the process go on: timers that were due fire, and it reads what has arrived.
+   *
+   * @throws TypeError if the database is not of this set.
+   */
   thaw(db: Db): void {
     this.#clientOf(db).process.thaw();
   }
 
-  /** Cuts the process of this database off: it goes on, and reaches no member. */
+  /**
+   * Cuts the process of this database off: it goes on, and reaches no member.
+   *
+   * @throws TypeError if the database is not of this set.
+   */
   cut(db: Db): void {
     this.#clientOf(db).cut();
   }
 
-  /** Lets the process of this database reach the members again. */
+  /**
+   * Lets the process of this database reach the members again.
+   *
+   * @throws TypeError if the database is not of this set.
+   */
   heal(db: Db): void {
     this.#clientOf(db).heal();
   }

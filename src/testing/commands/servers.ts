@@ -9,7 +9,7 @@ import type { Command, Server } from './command.js';
 import { DuplicateKeyError } from './duplicate-key.js';
 import { PurgeIndexes } from './purge-indexes.js';
 
-/** How often the server looks for documents to purge. */
+/** How often the server looks for documents to purge, in ms. */
 const PURGE_EVERY_MS = 60_000;
 
 const NOT_PRIMARY: Reply = failed(10_107, 'NotWritablePrimary', 'not primary');

@@ -31,7 +31,7 @@ export interface DescriptionChange {
   readonly newDescription: Description;
 }
 
-/** What the monitors of one client know of the members, and the commands that wait for a primary. */
+/** The members as the monitors of one client know them, and the commands that wait for a primary. */
 export class Topology {
   readonly #process: SimulatedProcess;
   readonly #deployment: Deployment;
@@ -83,7 +83,7 @@ export class Topology {
     this.changed();
   }
 
-  /** An answer of this member, or its closed connection, shows that it may not be primary any more. */
+  /** A refusal of this member, or its closed connection, shows that it may not be primary any more. */
   suspect(address: string): void {
     const server = this.#description.servers.get(address);
     if (server?.type !== 'RSPrimary') return;

@@ -2,7 +2,7 @@ import type { Lease, LockKind, Waiter } from '../../protocol/lock-document.js';
 import type { Version } from './lock-version.js';
 
 interface Rules {
-  /** Why S1 is broken by the leases of one version; `undefined`: it is not broken. */
+  /** The reason why S1 is broken by the leases of one version; `undefined` if S1 holds. */
   wrongWith(version: Version): string | undefined;
   /** Whether the head of the queue could be admitted beside these leases. */
   mayEnter(version: Version, head: Waiter): boolean;

@@ -1,6 +1,6 @@
 import type { Lease, LockKind, Waiter } from '../../protocol/lock-document.js';
 
-/** What can be seen of a lock document from outside. */
+/** The part of a lock document that the rules judge. */
 export interface Version {
   readonly kind: LockKind;
   readonly fence: number;

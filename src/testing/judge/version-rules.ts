@@ -130,7 +130,7 @@ function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): b
   });
 }
 
-/** Whether a leader gave up its term in this update. It may have named this lease's candidate as its successor. */
+/** Whether a leader gave up its term in this update. That leader may have named the candidate of this lease. */
 const mayBeNamed = ({ before: { leases }, wake }: Step, { candidateId }: Lease): boolean =>
   candidateId !== undefined && leases.some(({ id, token }) => wake.includes(` -${id}:${token}`));
 
@@ -169,8 +169,8 @@ function* nobodyDeadComesIn(step: Step): Iterable<Wrong> {
 const transitionOf = ({ transitionMs = 0 }: Lease): number => transitionMs;
 
 /**
- * A grant has the lease of its waiter; in an election, `transitionMs` is added once. The lease counts at the latest
- * from the last sign of life of the waiter, which may be the update of the grant.
+ * A grant has the `leaseMs` of its waiter; in an election, `transitionMs` is added once. The lease counts at the
+ * latest from the last sign of life of the waiter, which may be the update of the grant.
  */
 function* grantsHaveTheLeaseOfTheirWaiter(step: Step): Iterable<Wrong> {
   const waiters = new Map(step.before.queue);
@@ -212,7 +212,7 @@ const NEVER_CHANGES = [
   ...(['candidateId', 'value', 'transitionMs'] as const),
 ];
 
-/** No operation changes a lease in one of these ways. */
+/** The changes to a lease that no operation makes. */
 function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
   for (const [was, is] of stayingIn(step)) {
     const { id } = was;

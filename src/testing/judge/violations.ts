@@ -15,7 +15,7 @@ export interface Violation {
   readonly id: unknown;
   /** The index of the version in `versions`. */
   readonly version: number;
-  /** What is wrong, in words. */
+  /** The fault, in words. */
   readonly what: string;
 }
 

@@ -1,4 +1,4 @@
-// Folder `processes`: the processes of a simulation, each with its own clock, chance and network.
+// Folder `processes`: the processes of a simulation, each with its own clock, random numbers and network.
 
 import { systemClock } from '../../clock.js';
 import type { Clock, Timer } from '../../clock.js';
@@ -71,7 +71,7 @@ export class SimulatedProcess implements Surroundings {
     this.#isCut = false;
   }
 
-  /** Sends a message to a member. A process that stands still sends it when it goes on. */
+  /** Sends a message to a member. A process that stands still sends the message when it goes on. */
   send(arrive: () => void): void {
     this.#whenAwake(this.#inbox, () => {
       this.#time.deliverAt(this.#time.nowMs() + this.#latencyMs(), this.#unlessCut(arrive));
@@ -114,7 +114,7 @@ export class SimulatedProcess implements Surroundings {
     };
   }
 
-  /** While the process stands still, the run waits in the backlog. */
+  /** While the process stands still, the call waits in the backlog. */
   #whenAwake(backlog: (() => void)[], run: () => void): () => void {
     return () => {
       if (this.#isFrozen) backlog.push(run);

@@ -49,7 +49,6 @@ export class Documents {
     this.#collections.delete(namespace);
   }
 
-  /** Puts back the documents that `drop` removed. */
   restore(namespace: Namespace, documents: readonly DocumentValue[]): void {
     for (const document of documents) this.put(namespace, keyOf(document.get('_id')), document);
   }

@@ -26,9 +26,8 @@ export class Member {
   #waits: MajorityWait[] = [];
   readonly #onCommitted = new Set<() => void>();
   role: Role = 'secondary';
-  /** The highest term that this member knows of. */
   term = 0;
-  /** How far its clock is ahead of the true time, in ms. */
+  /** How far the clock of this member is ahead of the true time, in ms. */
   skewMs = 0;
 
   constructor(address: string, time: Time) {
@@ -57,7 +56,7 @@ export class Member {
     return this.#oplog[index];
   }
 
-  /** Only for a primary. */
+  /** Only the primary appends. */
   append(change: Change): void {
     const entry = { term: this.term, wallMs: this.nowMs, change };
     this.#oplog.push(entry);
@@ -85,7 +84,6 @@ export class Member {
     for (const entry of this.#oplog.splice(length).reverse()) undo(entry, this.latest);
   }
 
-  /** Learns that a majority has the first `length` entries. */
   commit(length: number): void {
     const reached = Math.min(length, this.length);
     if (reached <= this.#committedLength) return;

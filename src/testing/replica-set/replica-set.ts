@@ -22,7 +22,7 @@ const START_ELECTION_MS = 200;
 export interface ReplicaSetListener {
   /** A member was elected, has stepped down, was stopped or was started. */
   changed(): void;
-  /** A majority has more entries. */
+  /** A majority has more entries than before. */
   committed(primary: Member): void;
 }
 
@@ -114,7 +114,7 @@ export class ReplicaSet {
     }
   }
 
-  /** The primary gives up its office, and its oplog reaches the other members before the election. */
+  /** The primary steps down. What it has sent still reaches the other members. */
   stepDown(electionMs: number): void {
     const old = this.#primary;
     if (old === undefined) return;

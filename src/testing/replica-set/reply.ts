@@ -1,4 +1,3 @@
-/** What a member answers to one command. */
 export type Reply =
   | { readonly type: 'answer'; readonly document: Answer }
   | {

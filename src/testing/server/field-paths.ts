@@ -67,7 +67,6 @@ function compileVariable(path: string, scope: Scope): Evaluation {
   return (at) => valueWithin(at.slots[slot], names, 0);
 }
 
-/** A variable that the server defines. */
 function ofServer(variable: string, names: readonly string[]): Evaluation {
   switch (variable) {
     case 'ROOT':

@@ -7,7 +7,7 @@ import { ServerError } from './errors/server-error.js';
 /** A document in the making. A field that was removed, or was set to a missing value, keeps its position. */
 type Fields = Map<string, Value | undefined>;
 
-/** What a stage or a projection does with one path: lists it, or computes its value. */
+/** The part of one path in a stage or a projection: the path is listed, or its value is computed. */
 export type Leaf = 'listed' | Evaluation;
 
 /**
@@ -82,7 +82,7 @@ export class FieldTree {
     return this.#computes ? this.withComputed(new Map(), at) : undefined;
   }
 
-  /** The document with the listed fields only. An object in it keeps only its own listed fields. */
+  /** The document with the listed fields only. An inner object keeps only its own listed fields. */
   including(document: DocumentValue): DocumentValue {
     const fields: Fields = new Map();
     for (const [name, value] of document as Fields) {

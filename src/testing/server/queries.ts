@@ -8,7 +8,7 @@ import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
 type Predicate = (document: DocumentValue, at: Environment) => boolean;
 
-/** A condition on one element; `undefined` is given if there is none at the path. */
+/** A condition on one element. `undefined` stands for a missing element. */
 type Test = (element: Value | undefined) => boolean;
 
 const BAD_VALUE = 2;

@@ -199,7 +199,6 @@ function zeroLike(argument: NumberValue): NumberValue {
   return typeof argument === 'bigint' ? 0n : new Double(toNumber(argument) * 0);
 }
 
-/** The greater or the lesser of the stored value and the argument. */
 const extreme =
   (sign: 1 | -1) =>
   (argument: Value): Change =>

@@ -1,4 +1,4 @@
-/** An event that a simulation has planned. */
+/** An event of a simulation. */
 export interface Happening {
   readonly atMs: number;
   /** The order among events of the same instant. */
@@ -30,7 +30,6 @@ export class EventQueue {
     heap[index] = happening;
   }
 
-  /** The earliest event that is not over. */
   get first(): Happening | undefined {
     while (this.#heap[0]?.isOver === true) this.removeFirst();
     return this.#heap[0];

@@ -4,11 +4,8 @@ import type { Timer } from '../../clock.js';
 
 /** The time that all processes and members of a simulation share. */
 export interface Time {
-  /** Milliseconds of the monotonic clock. */
   nowMs(): number;
-  /** Milliseconds of the wall clock. */
   wallMs(): number;
-  /** Calls `fire` when `nowMs()` has reached `atMs`. */
   at(atMs: number, fire: () => void): Timer;
   /** Like `at`, for a message on its way. Virtual time goes on by itself until the message has arrived. */
   deliverAt(atMs: number, deliver: () => void): Timer;
@@ -16,10 +13,9 @@ export interface Time {
    * Calls `fire` when the present turn of the event loop has ended and all promises that follow from it are settled.
    */
   afterTurn(fire: () => void): Timer;
-  /** Lets `ms` milliseconds pass. */
   advance(ms: number): Promise<void>;
   /** Resolves when nothing more can happen until time passes. */
   settle(): Promise<void>;
-  /** Ends the time: nothing happens any more. */
+  /** After this call nothing happens any more. */
   close(): void;
 }

@@ -26,7 +26,7 @@ export class VirtualTime implements Time {
   #isRunning = false;
   #isClosed = false;
 
-  /** @param epochMs - The wall clock at the beginning. */
+  /** @param epochMs - The wall clock at the beginning, in ms. */
   constructor(epochMs: number) {
     this.#epochMs = epochMs;
   }

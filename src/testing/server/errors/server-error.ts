@@ -16,7 +16,7 @@ const CODE_NAMES: Readonly<Record<number, string>> = {
   241: 'ConversionFailure',
 };
 
-/** The refusal of a server: an update, a query or a projection fails with this code on a real one, too. */
+/** A refusal. A real server refuses the same update, query or projection with the same code. */
 export class ServerError extends Error {
   readonly code: number;
   readonly codeName: string;

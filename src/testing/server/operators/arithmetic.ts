@@ -103,7 +103,6 @@ function subtractFromDate(date: DateValue, other: Value): Value {
   return dateOf(date.ms - ms, DURATION_OVERFLOW);
 }
 
-/** A double as a long, without its fraction. */
 function longOf(value: number): bigint {
   if (!(value >= -(2 ** 63) && value < 2 ** 63)) {
     throw new ServerError(31_109, "Can't coerce out of range value to long");

@@ -2,7 +2,6 @@ import { isArray } from '../values/bson-value.js';
 import type { DateValue, DocumentValue, Value } from '../values/bson-value.js';
 import { ServerError } from '../errors/server-error.js';
 
-/** What an expression is evaluated against. */
 export interface Environment {
   root: DocumentValue;
   readonly now: DateValue;
@@ -40,7 +39,6 @@ export type Evaluation = (at: Environment) => Value | undefined;
 export class Scope {
   readonly #name: string;
   readonly #outer: Scope | undefined;
-  /** The position of the variable in `slots`. */
   readonly slot: number;
 
   private constructor(name: string, slot: number, outer: Scope | undefined) {

@@ -92,7 +92,6 @@ const bind: OperatorCompiler = (argument, scope, compile) => {
   };
 };
 
-/** Checks the name of a variable that a user defines. */
 export function variableName(name: string): string {
   if (name === 'CURRENT') throw new NotSimulatedError('a new value for $$CURRENT');
   if (!/^[a-z\u0080-\uffff][\w\u0080-\uffff]*$/.test(name)) {
@@ -131,7 +130,7 @@ export const LOGIC: Operators = {
   $ifNull: ifNull,
   $let: bind,
   $literal: (argument, scope, compile) => {
-    // In a shape, a parameter stands in place of the literal.
+    // `withParameters` puts a parameter in place of the literal.
     return isParameter(argument) ? compile(argument, scope) : () => argument;
   },
   $eq: binary('$eq', areEqual),

@@ -16,7 +16,6 @@ const distinct = (values: ArrayValue): ArrayValue =>
     .sort(compareValues)
     .filter((value, at, all) => at === 0 || compareValues(value, all[at - 1]) !== 0);
 
-/** A binary search in sorted values. */
 function contains(sorted: ArrayValue, value: Value): boolean {
   let [low, high] = [0, sorted.length];
   while (low < high) {

@@ -131,7 +131,7 @@ export const MAX_INT = 2_147_483_647;
 export const MIN_LONG: bigint = -(2n ** 63n);
 export const MAX_LONG: bigint = 2n ** 63n - 1n;
 
-/** The number as the smallest integer type that holds it. It must be within the range of a long. */
+/** The number as the smallest integer type that holds it. The number must be within the range of a long. */
 export const intOrLong = (exact: bigint): number | bigint =>
   exact >= BigInt(MIN_INT) && exact <= BigInt(MAX_INT) ? Number(exact) : exact;
 

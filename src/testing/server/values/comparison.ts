@@ -18,7 +18,7 @@ const RANK_OF_OTHER: Readonly<Record<OtherValue['type'], number>> = {
 
 const NUMBER_RANK = 10;
 
-/** The position of the value's type in the order of types. All numbers have the same one. */
+/** The position of the value's type in the order of types. All numbers have the same position. */
 export function typeRank(value: Value | undefined): number {
   if (value === undefined) return 0;
   if (typeof value === 'number' || typeof value === 'bigint') return NUMBER_RANK;
@@ -47,7 +47,6 @@ export function areEqual(a: Value | undefined, b: Value | undefined): boolean {
   return compareValues(a, b) === 0;
 }
 
-/** Compares two values whose types have the same rank. */
 function compareAlike(a: Value | undefined, b: Value | undefined): Order {
   if (isNumber(a) && isNumber(b)) return compareNumbers(a, b);
   if (isDocument(a) && isDocument(b)) return compareDocuments(a, b);
@@ -133,7 +132,6 @@ function compareDocuments(a: DocumentValue, b: DocumentValue): Order {
   return others.next().done === true ? 0 : -1;
 }
 
-/** The fields of a document that are not missing. */
 export function* presentFields(document: DocumentValue): Generator<readonly [string, Value], void> {
   for (const field of document as ReadonlyMap<string, Value | undefined>) {
     if (field[1] !== undefined) yield field as readonly [string, Value];

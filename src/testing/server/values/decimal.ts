@@ -1,6 +1,6 @@
 import { Decimal } from './bson-value.js';
 
-/** The most digits of a decimal. */
+/** The most digits of the server's decimals. */
 const DIGITS = 34;
 
 export const DECIMAL_ZERO: Decimal = new Decimal('finite', false);
@@ -82,14 +82,12 @@ export function rounded(exact: Decimal): Decimal {
   return rounded(new Decimal('finite', isNegative, kept + (isUp ? 1n : 0n), exponent + dropped));
 }
 
-/** The nearest double. */
 export function doubleOf({ kind, isNegative, coefficient, exponent }: Decimal): number {
   if (kind === 'nan') return NaN;
   if (kind === 'infinite') return isNegative ? -Infinity : Infinity;
   return Number(`${isNegative ? '-' : ''}${coefficient.toString()}e${exponent}`);
 }
 
-/** The decimal without its fraction; `undefined` if it is not finite. */
 export function truncated({ kind, isNegative, coefficient, exponent }: Decimal): bigint | undefined {
   if (kind !== 'finite') return undefined;
   const size = exponent >= 0 ? coefficient * 10n ** BigInt(exponent) : coefficient / 10n ** BigInt(-exponent);
