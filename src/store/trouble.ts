@@ -8,7 +8,8 @@ type Seeds = Pick<DriverClientOptions, 'hosts' | 'replicaSet'>;
 const MAX_ERRORS = 3;
 
 /**
- * The trouble with the client's servers, as the driver's monitors report it; `undefined` if they have reported none. The driver's own message often says only that the server selection timed out.
+ * The trouble with the client's servers, as the driver's monitors report it; `undefined` if they have reported none.
+ * The driver's own message often says only that the server selection timed out.
  */
 export function troubleOf(
   { servers, type, compatibilityError }: DriverTopology,
