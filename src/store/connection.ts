@@ -10,7 +10,6 @@ import { SharedPerClient } from './shared-per-client.js';
 import type { TopologyObserver } from './shared-per-client.js';
 import { troubleOf } from './trouble.js';
 
-/** Follows one command, to find out whether it may have reached a server. */
 export interface Sending {
   /**
    * False only if no server was reachable at any time from the beginning of the call until now, according to the
@@ -132,7 +131,7 @@ export class Connection implements TopologyObserver {
   changed({ previousDescription, newDescription }: DriverTopologyChange): void {
     this.#description = newDescription;
     this.#isClosed = false;
-    // Only at the beginning of a search does the previous description have no servers.
+    // The previous description has no servers only at the beginning of a search.
     if (previousDescription.servers.size === 0) this.#searches += 1;
     if (isReachable(newDescription)) this.#reachableReports += 1;
   }

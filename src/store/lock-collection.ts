@@ -58,7 +58,7 @@ export interface Changes {
 
 /**
  * The shortest bound of a read that follows an update, in ms. Without the read, the process does not learn what the
- * update did. So a slow update leaves at least this time to the read.
+ * update did. So the read gets this time even after a slow update.
  */
 const MIN_READ_MS = 50;
 

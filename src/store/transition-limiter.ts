@@ -35,7 +35,7 @@ export class TransitionLimiter {
     }
   }
 
-  /** Resolves when a command has ended and its slot passes to this one. */
+  /** Resolves when a command has ended and has left its slot to this one. */
   async #waitForSlot(signal: AbortSignal): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const enter = (): void => {

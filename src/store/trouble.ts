@@ -68,7 +68,6 @@ interface DriverError extends Error {
   readonly code?: number | string;
   readonly codeName?: string;
   readonly errorLabels?: readonly string[];
-  /** The key of the index that has the duplicate. */
   readonly keyPattern?: object;
   readonly errorResponse?: { readonly collation?: object };
   /** The servers as a failed server selection saw them. */

@@ -62,7 +62,6 @@ export class WakeStream {
     });
   }
 
-  /** Whether the process has to poll for grants, because no event reports them. */
   get isPolling(): boolean {
     const { state, failures } = this.#stream;
     return state === 'refused' || (state === 'opening' && failures >= POLLING_AFTER_FAILURES);

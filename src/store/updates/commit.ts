@@ -19,7 +19,6 @@ export interface WithoutGroup {
 }
 
 export interface CommitOptions {
-  /** Whether to go ahead of the operations that are not urgent. */
   readonly isUrgent: boolean;
   /** Whether to send the operation only together with others. */
   readonly onlyInGroup: boolean;

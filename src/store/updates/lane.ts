@@ -12,7 +12,6 @@ export interface UnsentRequest {
 export interface QueuedOperation {
   readonly seats: SeatRules;
   readonly operation: Operation | UnsentRequest;
-  /** Whether to take over an idle document of another kind first. */
   readonly takingOver: boolean;
 }
 

@@ -1,7 +1,6 @@
 import type { Operation } from '../../protocol/operation.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 
-/** The last state of a lock, as this process has seen it. */
 type Seen =
   | { readonly type: 'vacant' }
   /** Only this process seemed to use the lock. `wasFast`: a fast path was applied to enter it. */
