@@ -41,7 +41,6 @@ export interface SeatRules {
   /** The field of a waiter whose value a grant adds to `leaseMs` and `expiresAt`; `null`: a grant adds nothing. */
   readonly lengthenedBy: 'transitionMs' | null;
 
-  /** The seat fields of the vacant lock that these operations create. */
   vacant(operations: readonly Operation[]): Fields;
 
   /**
@@ -68,7 +67,6 @@ export interface SeatRules {
   /** The seat fields of a reply's projection. A list of leases is cut to those of these attempts and a few others. */
   shown(ids: readonly string[]): Fields;
 
-  /** Reads what `shown` projected. The values are unchecked. */
   readShown(document: StoredFields): Shown;
 
   /** The leases in the state, as an array. */
@@ -150,7 +148,6 @@ export interface Uncontended {
   readonly id: Expression;
   readonly token: Expression;
   readonly expiresAt: Expression;
-  /** The seat fields without the only lease. */
   readonly vacated: Fields;
 }
 

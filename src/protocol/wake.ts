@@ -54,7 +54,6 @@ const GRANTED: readonly Expression[] = [
   { $toString: '$$this.token' },
 ];
 
-/** `wake` with the grant of each of these leases. */
 export const granted = (leases: Expression): Expression => wakeWith(leases, GRANTED);
 
 /** Like `granted`, for at most one lease and with fewer expressions. */

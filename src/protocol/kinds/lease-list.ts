@@ -114,7 +114,10 @@ const extendedOf = (at: string, ids: readonly string[]): Expression => {
   );
 };
 
-/** The most ids for which `extendedOf` makes no sets. Comparing each id with each lease takes less time then. */
+/**
+ * The most ids for which `extendedOf` makes no sets. For so few ids, comparing each of them with each lease takes less
+ * time.
+ */
 const MAX_WITHOUT_SET = 8;
 
 /**

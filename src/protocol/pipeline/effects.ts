@@ -121,7 +121,7 @@ const leave = (seats: SeatRules, id: string): Fields => ({
   wake: departed(id, seats.tokenOf(id)),
 });
 
-/** Extends leases, and places in the queue. An attempt that has neither gets none. */
+/** Extends leases, and places in the queue. An attempt that has neither a lease nor a place gets none. */
 function extend(seats: SeatRules, ids: readonly string[], nonce: string): Fields {
   const [id, ...others] = ids;
   const queue =

@@ -51,7 +51,6 @@ const isShapedLikeALock: Expression = all(
   hasWellFormedJobs,
 );
 
-/** The leases and waiters of a document of any kind. */
 const MEMBERS: Expression = {
   $concatArrays: [
     when(isAbsent('$holder'), [], ['$holder']),

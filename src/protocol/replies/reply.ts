@@ -50,7 +50,6 @@ export interface Reply {
   readonly earliestMs: number | null;
 }
 
-/** The state of one attempt in a reply. */
 export type Fate =
   | { readonly type: 'granted'; readonly lease: Lease }
   | { readonly type: 'queued'; readonly place: Place }
