@@ -37,10 +37,8 @@ export const readAnywhere = (name: string): Kind => ({ name, isWrite: false, run
 
 type Kind = Pick<ReadCommand, 'name' | 'isWrite' | 'runsAnywhere'>;
 
-/** A command as the caller gives it to the driver. */
 export type GivenCommand = Readonly<Record<string, unknown>>;
 
-/** Checks and encodes the commands of one name. */
 export type CommandReader = (given: GivenCommand, database: string) => ReadCommand;
 
 /** The namespace of the collection that the first field of a command names. */

@@ -12,7 +12,6 @@ import { respondToWrite } from './write-concern.js';
 
 const KNOWN = ['findAndModify', 'query', 'update', 'new', 'upsert', 'fields', 'collation', 'writeConcern'];
 
-/** Updates or inserts one document, and answers with its new version. */
 export const findAndModify: CommandReader = (given, database) => {
   refuseOtherOptions('findAndModify', given, KNOWN);
   refuseOtherCollation('findAndModify', given['collation']);

@@ -35,7 +35,6 @@ export function change(
   return after;
 }
 
-/** Inserts the document that an upsert makes from its filter and its update. */
 export function upsert(
   member: Member,
   namespace: Namespace,
@@ -55,7 +54,6 @@ export function insert(member: Member, namespace: Namespace, given: DocumentValu
   return after;
 }
 
-/** Appends the change of one document to the oplog. */
 export function put(
   member: Member,
   namespace: Namespace,

@@ -9,7 +9,7 @@ interface PurgeIndex {
   readonly afterSeconds: number;
 }
 
-/** The indexes that purge documents. All members have the same ones. */
+/** The indexes that purge documents. All members have the same indexes. */
 export class PurgeIndexes {
   readonly #indexes = new Map<Namespace, Map<string, PurgeIndex>>();
 

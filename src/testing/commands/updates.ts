@@ -35,7 +35,7 @@ function readStatement(given: GivenCommand): Statement {
   };
 }
 
-/** If one of the updates fails, the later ones are left out only if the command is ordered. */
+/** After an update that failed, an ordered command leaves out the later ones. Any other command goes on. */
 export const update: CommandReader = (given, database) => {
   refuseOtherOptions('update', given, ['update', 'updates', 'ordered', 'writeConcern']);
   const namespace = namespaceOf(given, 'update', database);
@@ -89,7 +89,6 @@ export const deleteCommand: CommandReader = (given, database) => {
   });
 };
 
-/** A command of several statements. Each of them may fail alone. */
 function writing<S>(
   name: string,
   given: GivenCommand,

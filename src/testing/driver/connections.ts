@@ -15,7 +15,6 @@ export interface SendOptions {
   readonly address?: string | undefined;
 }
 
-/** An answer, and the address of the member that gave it. */
 export interface Answered {
   readonly answer: Answer;
   readonly address: string;

@@ -4,7 +4,6 @@ import type { Command } from '../commands/command.js';
 import type { Role } from '../replica-set/member.js';
 import type { Respond } from '../replica-set/reply.js';
 
-/** The replica set, as the simulated driver reaches it. */
 export interface Deployment {
   readonly setName: string;
   /** The role of each member, by its address. At most one is primary: the one that was elected last. */

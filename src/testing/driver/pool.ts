@@ -21,7 +21,6 @@ export class Pool {
     };
   }
 
-  /** A connection that is given back goes to the first command in the queue. */
   #checkIn(): void {
     const [next] = this.#waiting;
     if (next === undefined) this.#used -= 1;

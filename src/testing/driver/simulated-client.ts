@@ -14,7 +14,6 @@ import { Topology } from './topology.js';
 /** The driver's default for `maxPoolSize`. */
 const MAX_POOL_SIZE = 100;
 
-/** A session without transactions. */
 interface Session {
   inTransaction(): boolean;
   endSession(): Promise<void>;
@@ -78,12 +77,10 @@ export class SimulatedClient extends EventEmitter implements Sender {
     return await this.#connections.send(command, options);
   }
 
-  /** A member was elected, has stepped down, was stopped or was started. */
   membersChanged(): void {
     if (this.topology !== undefined) this.#topology.changed();
   }
 
-  /** From now on, the process reaches no member. */
   cut(): void {
     this.process.cut();
     if (this.topology !== undefined) this.#topology.cut();

@@ -31,7 +31,6 @@ export class History {
     return this.#versions;
   }
 
-  /** The last version of each document. */
   get documents(): readonly StoredDocument[] {
     return [...this.#current.values()].flatMap((documents) => [...documents.values()]);
   }

@@ -95,7 +95,6 @@ function* purgeAtNeverFalls({ purgeAtMs }: Step): Iterable<Wrong> {
   yield wrong('S3', `purgeAt is lowered from ${purgeAtMs.before} to ${purgeAtMs.after}`);
 }
 
-/** A document that has a lease or a place is not purged before its expiry. */
 function* purgeAtCoversAllExpiries({ after, purgeAtMs }: Step): Iterable<Wrong> {
   const members = [...after.leases, ...after.queue.map(([, waiter]) => waiter)];
   const latestMs = members.reduce((ms, { expiresAt }) => Math.max(ms, expiresAt.getTime()), 0);
@@ -212,7 +211,6 @@ const NEVER_CHANGES = [
   ...(['candidateId', 'value', 'transitionMs'] as const),
 ];
 
-/** The changes to a lease that no operation makes. */
 function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
   for (const [was, is] of stayingIn(step)) {
     const { id } = was;
@@ -226,7 +224,10 @@ function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
   }
 }
 
-/** Before its expiry, a lease leaves only by a word about its id: it was released, or was revoked and told. */
+/**
+ * Before its expiry, a lease leaves only by a word about its id: it was released, or it was revoked and its process
+ * was told.
+ */
 function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
   const { before, after, wake, overBeforeMs } = step;
   if (newcomersIn(step).some((newcomer) => followsItself(step, newcomer))) return;

@@ -40,7 +40,6 @@ export class ReplicaSet {
   readonly #confirmed = new Map<Member, number>();
   /** For each pair of members, when the last message arrives: messages do not overtake each other. */
   readonly #lastArrivals = new Map<string, number>();
-  /** The members that reach no other member. */
   readonly #isolated = new Set<Member>();
   /** The member that has stepped down. It votes in the next election, but is no candidate. */
   #resigned: Member | undefined;

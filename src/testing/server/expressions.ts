@@ -21,7 +21,6 @@ const OPERATORS: ReadonlyMap<string, OperatorCompiler> = new Map(
   ),
 );
 
-/** The operators that the simulation knows. */
 export const EXPRESSION_OPERATORS: readonly string[] = [...OPERATORS.keys()].sort();
 
 /**

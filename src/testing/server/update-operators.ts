@@ -78,7 +78,7 @@ function compileUpdate(update: DocumentValue): readonly FieldUpdate[] {
   return fields.sort((a, b) => comparePaths(a.names, b.names));
 }
 
-/** One path of an update must not be equal to another one or lie within it. */
+/** Two paths of one update must not be equal, and neither may lie within the other. */
 function refuseConflict(fields: readonly FieldUpdate[], path: string): void {
   const isWithin = (inner: string, outer: string): boolean =>
     inner === outer || inner.startsWith(`${outer}.`);

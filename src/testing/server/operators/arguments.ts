@@ -14,7 +14,6 @@ export function fieldsOf(
   return argument;
 }
 
-/** The argument of this name. Fails with this code if there is none. */
 export function requiredOf(
   operator: string,
   given: ReadonlyMap<string, Value>,

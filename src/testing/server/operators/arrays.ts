@@ -8,7 +8,6 @@ import { NotSimulatedError, ServerError } from '../errors/server-error.js';
 const wrong = (code: number, operator: string, value: Value | undefined): ServerError =>
   new ServerError(code, `${operator} got a value that it does not accept: ${typeNameOf(value)}`);
 
-/** The value as an integer of 32 bits; `undefined` if it is none. */
 function toInt(value: Value | undefined): number | undefined {
   if (!isNumber(value)) return undefined;
   if (typeof value !== 'number' && typeof value !== 'bigint' && !(value instanceof Double))
@@ -86,7 +85,6 @@ function range([first = MISSING, second = MISSING, third]: readonly Evaluation[]
   };
 }
 
-/** A bound of the search range: an integer that is not negative. */
 function boundOf(value: Value | undefined): number {
   const bound = toInt(value);
   if (bound === undefined) throw wrong(40_096, '$indexOfArray', value);

@@ -67,7 +67,6 @@ export type Operators = Readonly<Record<string, OperatorCompiler>>;
 
 export const operandsOf = (argument: Value): readonly Value[] => (isArray(argument) ? argument : [argument]);
 
-/** An operator that takes from `least` to `most` operands. */
 export const withOperands =
   (
     operator: string,

@@ -12,7 +12,6 @@ function listOf(operator: string, code: number, value: Value | undefined): Array
   return value;
 }
 
-/** The name of the variable for the element; `this` by default. */
 function elementName(given: Value | undefined): string {
   if (given === undefined) return 'this';
   if (typeof given !== 'string') throw new NotSimulatedError('a name that is no string');

@@ -6,7 +6,6 @@ const DIGITS = 34;
 export const DECIMAL_ZERO: Decimal = new Decimal('finite', false);
 export const DECIMAL_NAN: Decimal = new Decimal('nan', false);
 
-/** Reads the text of a decimal, as the driver writes it. */
 export function parseDecimal(text: string): Decimal {
   const found = /^([-+]?)(?:(Infinity|inf)|(NaN)|(\d*)(?:\.(\d*))?(?:E([-+]?\d+))?)$/i.exec(text);
   if (found === null) throw new Error(`no decimal: ${text}`);
