@@ -57,8 +57,8 @@ export class Connection implements TopologyObserver {
   }
 
   /**
-   * The present trouble with the client's servers, as the driver's monitors report it; `undefined` if they have reported
-   * none.
+   * The present trouble with the client's servers, as the driver's monitors report it; `undefined` if they have
+   * reported none.
    */
   get trouble(): string | undefined {
     return this.#description === undefined ? undefined : troubleOf(this.#description, this.#client.options);

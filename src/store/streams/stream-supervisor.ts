@@ -24,7 +24,7 @@ const PROVEN_MS = 5_000;
  */
 const MAX_UNANSWERED = 3;
 
-/** The origin of a refusal: the settings of the provider, the handshake, or the server's answer to the stream itself. */
+/** The origin of a refusal: the settings of the provider, the handshake, or the server's answer to the stream. */
 export type RefusedBy = 'settings' | 'handshake' | 'stream';
 
 export interface StreamOwner {
