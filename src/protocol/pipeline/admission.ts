@@ -44,8 +44,8 @@ export function admit(seats: SeatRules, requested: readonly string[]): readonly 
     acquiredAt: NOW,
   });
   // An attempt that this update itself has queued learns of its grant from a reply: to this update, or to a repeat.
-  // `wake` names any other attempt, even if this update has its request: that request may be a late copy, whose reply
-  // no caller awaits (E2).
+  // `wake` names every other attempt that enters, even if this update has its request: that request may be a late
+  // copy, whose reply no caller awaits (E2).
   const learnsFromReply = all(isIn('$$this.k', requested), not(isIn('$$this.k', '$before.k')));
   const fromQueue: Expression = { $slice: ['$entering', seats.enteringFromQueue] };
   const learning: Fields = requested.length === 0 ? {} : { learning: filter(fromQueue, learnsFromReply) };

@@ -40,7 +40,7 @@ export interface LeasesRead {
   readonly nowMs: number;
   /** The leases of this process that are live and well-formed. */
   readonly leases: readonly Lease[];
-  /** Whether this process must give its kept seats back; false if the projection does not ask for it. */
+  /** Whether seats of this lock may not be kept any more; false if the projection does not ask for it. */
   readonly othersWait: boolean;
   /** The records of revocations, unchecked. `revocationOf` reads them. */
   readonly revoked: unknown;

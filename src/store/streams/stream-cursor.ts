@@ -37,7 +37,7 @@ export class StreamCursor {
   constructor(context: StreamContext, pipeline: Document[], listener: CursorListener) {
     const { collection, settings } = context;
     const { stream, session } = collection.watch(pipeline);
-    // Read in any other way, the driver would resume the stream by itself after an error.
+    // If the stream were read in another way, the driver would resume it by itself after an error.
     const readable = stream.stream();
     this.#stream = stream;
     this.#session = session;

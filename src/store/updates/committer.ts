@@ -65,8 +65,8 @@ interface Sent extends Statement {
  * the next group: one command with up to 64 statements.
  *
  * The server counts the statements that changed their document. If all did, each was applied, and a release needs no
- * read. The other statements are read: one is confirmed if the read shows its id. If the count is no higher than the
- * number of confirmed statements, it is certain that the rest was not applied.
+ * read. The other statements are read: one is confirmed if the read shows its id. If no statement failed and the count
+ * is no higher than the number of confirmed statements, it is certain that the rest was not applied.
  *
  * The combiner sends each operation that is not confirmed again alone, as a whole transition. So a refused, corrupt or
  * contended document costs the other statements of its group only time, which is bounded.
