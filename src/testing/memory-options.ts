@@ -11,7 +11,7 @@ export interface MemoryReplicaSetOptions<Other = unknown> {
    * How time passes.
    *
    * - `real` (default): by the clock and the timers of this process.
-   * - `virtual`: by `advance` alone. Only messages take time without it, a part of a millisecond each.
+   * - `virtual`: by `advance` alone, except for the part of a millisecond that each message takes.
    * - another set: both sets share its time, as the deployments of a quorum do.
    */
   time?: 'real' | 'virtual' | Other | undefined;

@@ -71,9 +71,9 @@ export function recordRevocation(
 }
 
 /**
- * The record of the revocation that ended the lease with this token of the grant; `undefined`: there is none. Of
- * several records, the last one by force counts, because it has ended the lease. If none was by force, the first one
- * counts.
+ * The record of the revocation that ended the lease with this token of the grant; `undefined`: there is none. If
+ * several records name the lease, the last one by force counts, because it has ended the lease. If none was by force,
+ * the first one counts.
  */
 export function revocationOf(revoked: unknown, token: number): Revocation | undefined {
   if (!Array.isArray(revoked)) return undefined;

@@ -28,8 +28,8 @@ export interface ReplicaSetListener {
 
 /**
  * Three members. The primary appends entries to its oplog, and the other members copy them. An entry is durable when a
- * majority has it. Of the members that reach a majority, the one with the newest oplog is elected, so that durable
- * entries stay.
+ * majority has it. An election chooses the member with the newest oplog among those that reach a majority, so that
+ * durable entries stay.
  */
 export class ReplicaSet {
   readonly members: readonly Member[];
