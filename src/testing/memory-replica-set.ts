@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import { systemChance } from '../chance.js';
-import { number, wrongType } from '../options/checks.js';
+import { integer, number, wrongType } from '../options/checks.js';
 import { surroundingsOf } from '../surroundings.js';
 import type { Surroundings } from '../surroundings.js';
 import { Servers } from './commands/servers.js';
@@ -164,7 +164,7 @@ export class MemoryReplicaSet {
    * @throws RangeError if `count` is not from 0 to 2^53 - 1.
    */
   loseReplies(count: number): void {
-    this.#repliesToLose = number('count', count, 0, Number.MAX_SAFE_INTEGER);
+    this.#repliesToLose = integer('count', count, 0, Number.MAX_SAFE_INTEGER);
   }
 
   /** Breaks all open change streams. */

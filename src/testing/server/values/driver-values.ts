@@ -55,9 +55,9 @@ function put(fields: Map<string, Value>, name: string, js: unknown): void {
   if (typeof js !== 'function') fields.set(name, fromDriver(js));
 }
 
-/** The flags in alphabetical order, as the BSON specification demands. */
+/** In the driver's order. */
 const optionsOf = ({ ignoreCase, multiline, global }: RegExp): string =>
-  `${ignoreCase ? 'i' : ''}${multiline ? 'm' : ''}${global ? 's' : ''}`;
+  `${ignoreCase ? 'i' : ''}${global ? 's' : ''}${multiline ? 'm' : ''}`;
 
 function regularExpression(pattern: string, options: string): OtherValue {
   const size = Buffer.byteLength(pattern) + options.length + 2;
