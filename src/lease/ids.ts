@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 
-/** Returns a fresh random text. An update that stores such a text always changes the document. */
+/** Returns a fresh random text. An update that stores it always changes the document. */
 export const newNonce = ({ chance }: Clock): string => chance.hex(6);
 
 /**

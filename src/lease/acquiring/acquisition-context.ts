@@ -17,10 +17,9 @@ export interface AcquisitionContext {
   readonly room: WaitingRoom;
   readonly releases: ReleaseQueue;
   /**
-   * An upgrade of this lock begins. If this process keeps a read of the lock, the read takes no new readers and is
-   * given back, because the upgrade waits for it.
+   * Called when an upgrade of this lock begins. If this process keeps a read of the lock, the cache lets no new reader
+   * share it and gives it back, because the upgrade waits for the end of that read.
    */
   makeWay(name: string): void;
-  /** Aborts when the provider closes. */
   readonly closing: AbortSignal;
 }

@@ -1,5 +1,5 @@
-// Folder `acquiring`: sends a request to the store and awaits its grant. Each attempt of the request has an id of its
-// own. The acquisition makes the attempts, one after the other.
+// Folder `acquiring`: sends a request to the store and awaits its grant. A request makes one attempt after another, and
+// each attempt has its own id.
 
 import { withCallerFrames } from '../../caller-frames.js';
 import { within } from '../../clock.js';
@@ -22,22 +22,21 @@ import { StoreAnswers } from './store-answers.js';
 
 type Queued = Extract<Asked, { readonly type: 'queued' }>;
 
-/** One attempt of the call, and its wait in the waiting room. */
 interface AttemptWait {
   readonly attempt: Attempt;
   readonly wait: TurnWait;
 }
 
 /**
- * One call of acquire: asks, waits for its turn, and asks again under a new id if its place lapsed or its grant came
- * too late.
+ * One call of acquire: sends an attempt and awaits its grant. If the place lapses or the grant comes too late, a new
+ * attempt follows under a new id.
  */
 export class Acquisition {
   readonly #context: AcquisitionContext;
   readonly #request: BegunRequest;
   readonly #answers: StoreAnswers;
   readonly #stopped: Promise<Stop>;
-  /** Resolves when the caller aborts or the provider closes, even if the time was up before. */
+  /** Apart from `#stopped`, because `#stopped` resolves only once: an abort can also follow the end of the time. */
   readonly #aborted: Promise<Stop>;
   #current: AttemptWait;
   #stop!: (stop: Stop) => void;
@@ -45,8 +44,8 @@ export class Acquisition {
   #isStopped = false;
   #place: number | null = null;
   /**
-   * The holders in the last reply. Thousands of waiters share one reply, so the holders are converted to `LeaseInfo`
-   * only when a timeout error is made.
+   * The holders in the last reply, not yet converted to `LeaseInfo`. Thousands of waiters share one reply, and only a
+   * timeout error needs the conversion.
    */
   #holders: readonly Lease[] = [];
 
@@ -64,8 +63,8 @@ export class Acquisition {
   }
 
   /**
-   * Resolves with the grant; rejects with the reason why there is none. A failed call leaves nothing behind: the
-   * library removes in the background what the document may have of it.
+   * Resolves with the grant, or rejects with the reason why there is none. After a failure, the library removes in the
+   * background what the document may have of this call.
    */
   async run(): Promise<Grant> {
     const { clock, closing, settings } = this.#context;
@@ -86,7 +85,6 @@ export class Acquisition {
     }
   }
 
-  /** Gives the grant back, because the caller cannot use it any more. */
   giveBack(): void {
     this.#current.attempt.giveBack();
   }
@@ -100,15 +98,18 @@ export class Acquisition {
       } finally {
         if (grant === undefined) this.#abandon();
       }
-      // The new attempt has a new id: a late answer to the old attempt must not be taken for an answer to the new one.
+      // The new attempt has a new id, so that a late answer to the old attempt is not taken for an answer to the new
+      // one.
       this.#current = this.#newAttempt();
     }
   }
 
-  /** Makes one attempt. `undefined`: its place lapsed, or its grant came too late, so a new attempt has to follow. */
+  /**
+   * Makes one attempt. Returns `undefined` if a new attempt must follow: the place lapsed, or the grant came too late.
+   */
   async #runAttempt(): Promise<Grant | undefined> {
     const { wait } = this.#current;
-    // The grant may be heard before the reply and must not be missed, so the wait is registered first (L2).
+    // The grant may arrive before the reply, so the wait is registered before the request is sent (L2).
     this.#context.room.enter(wait);
     const asked = await Promise.race([this.#ask(), this.#stopped]);
     const turn = asked.type === 'queued' ? await this.#waitInQueue(asked) : asked;
@@ -150,18 +151,18 @@ export class Acquisition {
     const { room, report } = this.#context;
     const { wait } = this.#current;
     if (this.#request.isNested && place.place > 0) {
-      // The waiters ahead may wait for a hold of the caller's own chain of calls.
+      // A waiter ahead may wait for the hold that the caller's own chain of calls has of this lock: a deadlock.
       throw withCallerFrames(() => new DeadlockError(wait.name));
     }
     room.queued(wait, place, reply, sentAt);
     this.#request.onQueued?.();
-    // The report comes last, because its listener may abort the call, or close the provider.
+    // Reported last, because a listener may abort the call or close the provider.
     report('waiting', { ...this.#event(), place: place.place });
     return await Promise.race([wait.turn, this.#stopped]);
   }
 
   /**
-   * Returns the grant; `undefined`: its deadline has passed already, so a new attempt has to be made.
+   * Returns the grant, or `undefined` if its deadline has passed and a new attempt must follow.
    *
    * @param isLast - Whether no new attempt may follow. A grant that is too late then counts as a timeout.
    */
@@ -183,9 +184,6 @@ export class Acquisition {
     return { name, seats, id, token, terms, demand: { mode, permits }, deadline, copies };
   }
 
-  // ---- the end
-
-  /** Ends the call: withdraws a request that has not been sent yet, and wakes `#runAttempt` or `#cancel`. */
   #end(stop: Stop): void {
     this.#isStopped = true;
     this.#current.attempt.withdraw();
@@ -194,8 +192,8 @@ export class Acquisition {
   }
 
   /**
-   * The time is up. A cancel removes only a waiter, and its answer tells whether the grant came first. Such a grant is
-   * returned, though late, because giving it back would waste it.
+   * Called when the time is up. A cancel removes only a waiter, and its answer tells whether the grant came first. A
+   * grant that came first is returned, though late, because giving it back would waste it.
    */
   async #cancel(): Promise<Grant | undefined> {
     const { attempt, wait } = this.#current;
@@ -205,14 +203,14 @@ export class Acquisition {
     void wait.turn.then(({ type }) => (place.hasLapsed = type === 'lapsed'));
     const cancelled = within(this.#context.clock, CANCEL_GRACE_MS, this.#sendCancel(attempt));
     const first = await Promise.race([grantOrFailure(wait), cancelled, this.#aborted]);
-    // A late copy of the request may be granted after the place has lapsed. The waiting room gives that seat back.
+    // A grant after the lapse of the place went to a late copy of the request. The waiting room gives that seat back.
     if (first?.type === 'granted' && !place.hasLapsed) return this.#accept(first, true);
     if (first?.type === 'failed') throw this.#withdrawAndExplain(first.error);
     if (first?.type === 'aborted') throw withCallerFrames(first.errorOf);
     throw this.#reportTimeout(CANCEL_GRACE_MS);
   }
 
-  /** Returns the grant that came before the cancel; `undefined`: there was none, or the cancel failed. */
+  /** Returns the grant that came before the cancel; `undefined` if there was none or the cancel failed. */
   async #sendCancel(attempt: Attempt): Promise<Turn | undefined> {
     const outcome = await attempt.cancel();
     if (outcome.type !== 'done') {
@@ -225,7 +223,6 @@ export class Acquisition {
     return seat === undefined ? undefined : { type: 'granted', ...seat };
   }
 
-  /** Ends this attempt without a lock. What may be in the document is removed in the background. */
   #abandon(): void {
     const { attempt, wait } = this.#current;
     attempt.withdraw();
@@ -254,7 +251,10 @@ export class Acquisition {
     this.#request.onReply?.(reply);
   }
 
-  /** Withdraws the attempt, and returns the error. Only the withdrawal shows whether the attempt may be stored. */
+  /**
+   * Withdraws the attempt and returns the error. The withdrawal comes first, because it may show that nothing is
+   * stored.
+   */
   #withdrawAndExplain(error: unknown): unknown {
     const { attempt } = this.#current;
     attempt.withdraw();
@@ -262,9 +262,9 @@ export class Acquisition {
   }
 
   /**
-   * Reports the timeout, unless the call was a try, and returns its error.
+   * Reports the timeout, unless the call was a try, and returns the error.
    *
-   * @param boundMs - The time bound, in ms, of the cancel that ended the wait; not given if no cancel was sent.
+   * @param boundMs - How long the cancel had for its answer, in ms; not given if no cancel was sent.
    */
   #reportTimeout(boundMs?: number): AcquireTimeoutError {
     const { clock, report } = this.#context;
@@ -282,8 +282,8 @@ export class Acquisition {
 }
 
 /**
- * Resolves with the grant or the failure of a wait. Never resolves if the place lapses: `#cancel` then waits for the
- * answer to its cancel.
+ * Resolves with the grant or the failure of a wait. If the place lapses, this never resolves: `#cancel` then goes on to
+ * await the answer to its cancel.
  */
 async function grantOrFailure({ turn }: TurnWait): Promise<Turn> {
   const ended = await turn;

@@ -17,28 +17,25 @@ import type { AcquisitionContext } from './acquisition-context.js';
 import type { Attempt } from './attempt.js';
 import type { BegunRequest } from './begun-request.js';
 
-/** The result of sending the request of one attempt. */
+/** The answer to the request of one attempt. */
 export type Asked =
   | { readonly type: 'granted'; readonly token: number; readonly deadline: Moment }
   | { readonly type: 'queued'; readonly place: Place; readonly reply: Reply; readonly sentAt: Moment }
-  /** A try found no room. */
   | { readonly type: 'busy' }
-  /** The document has nothing of this attempt: ask again under a new id. */
+  /** The document has nothing of this attempt, so the request must be sent again under a new id. */
   | { readonly type: 'lapsed' }
   | { readonly type: 'failed'; readonly error: unknown };
 
-/** Hears of the answers while the request of one attempt is sent. */
 export interface AskingObserver {
-  /** Whether the call still wants an answer. */
   isWanted(): boolean;
-  /** Called with each reply to a copy of the request, if the reply shows a document. */
+  /** Called with each reply that shows a document. */
   note(reply: Reply): void;
-  /** Called when the outcome is unknown: the store did not answer, or its answer does not tell the outcome. */
+  /** Called each time the outcome is unknown: the store did not answer, or its answer does not tell the outcome. */
   trouble(error: unknown): void;
 }
 
 /**
- * Sends the request of one attempt until it is answered: repeating the same request settles an unknown outcome (E1).
+ * Sends the request of one attempt until it is answered. A repeat of the same request settles an unknown outcome (E1).
  */
 export class Asking {
   readonly #context: AcquisitionContext;
@@ -76,7 +73,7 @@ export class Asking {
     const outcome = await this.#attempt.ask(this.#takingOver);
     if (outcome.type !== 'done') return unanswered(outcome);
     const { reply } = outcome.value;
-    // An enqueue or a try creates the document if there is none, so an answer without a document tells no outcome.
+    // An enqueue or a try creates a missing document, so an answer without a document does not tell the outcome.
     if (reply === null) return { type: 'unknown', error: new Error('no document') };
     this.#observer.note(reply);
     const fate = fateOf(reply, this.#attempt.id);
@@ -90,7 +87,10 @@ export class Asking {
     }
   }
 
-  /** A repeat may find a seat that was granted long ago (E7). If too little of its lease is left, extends it first. */
+  /**
+   * A repeat may find a seat that was granted long ago (E7). If too little of its lease is left, the lease is extended
+   * first.
+   */
   async #granted(lease: Lease, reply: Reply, { sentAt }: Done<Answer>): Promise<Asked | Unanswered> {
     const { terms } = this.#begun;
     const deadline = deadlineOf(lease, reply.nowMs, sentAt, terms);
@@ -152,7 +152,7 @@ const unanswered = (outcome: Outcome<unknown>): Asked | Unanswered => {
   return outcome.type === 'refused' ? failed(outcome.error) : { type: 'unknown', error: outcome.error };
 };
 
-/** The seat of this attempt that an answer shows; `undefined`: it shows none. */
+/** Returns the seat that the answer shows under this attempt id, or `undefined` if the answer shows none. */
 export function seatOf(
   { value: { reply }, sentAt }: Done<Answer>,
   id: string,

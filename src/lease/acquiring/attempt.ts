@@ -9,12 +9,11 @@ import type { AcquisitionContext } from './acquisition-context.js';
 import type { BegunRequest } from './begun-request.js';
 
 /**
- * One attempt id, and what the document may have under it. The request is built when it is first sent. A repeat sends
- * the same request, its not-after included. Cancelling and giving back name the same id, so each may be repeated, too.
+ * One attempt id, and what the document may have under it. All copies of the request are equal, including the
+ * not-after. A cancel and a leave name the same id, so each of them may be repeated.
  */
 export class Attempt {
   readonly id: string;
-  /** A request that does not wait is a `try`. */
   readonly type: 'enqueue' | 'try';
   readonly copies: UnansweredCopies;
   readonly #context: AcquisitionContext;
@@ -33,20 +32,19 @@ export class Attempt {
   }
 
   /**
-   * Whether the document may have this attempt: true from the first sending until a reply, a refusal or a withdrawal
-   * shows that it does not.
+   * Whether the document may have this attempt. True from the first sending until a reply, a refusal or a withdrawal
+   * shows that the document does not have it.
    */
   get mayBeStored(): boolean {
     return this.#mayBeStored;
   }
 
-  /** The request: built at the first use, and the same for every copy. */
   get request(): Request {
     this.#request ??= this.#newRequest();
     return this.#request;
   }
 
-  /** Sends the request. With `takingOver` the update first takes over an idle document of another kind. */
+  /** Sends the request. With `takingOver`, the update first takes over an idle document of another kind. */
   async ask(takingOver: boolean): Promise<Outcome<Answer>> {
     const { name, seats } = this.#begun;
     const isRepeat = this.#demand !== undefined;
@@ -70,7 +68,6 @@ export class Attempt {
     return this.#learn(outcome);
   }
 
-  /** Extends the seat or the place under this id. */
   async extend(): Promise<Outcome<Answer>> {
     const { name, seats, terms } = this.#begun;
     const operation = {
@@ -82,7 +79,7 @@ export class Attempt {
     return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
   }
 
-  /** Withdraws the request if it has not been sent yet. */
+  /** Takes the request back if it has not been sent yet. */
   withdraw(): void {
     this.#withdraw();
   }
@@ -95,8 +92,7 @@ export class Attempt {
   }
 
   /**
-   * Removes in the background what the document has under this id, or may still get from a copy of the request that
-   * arrives late.
+   * Removes in the background what the document has under this id, and what a late copy of the request may still add.
    */
   giveBack(): void {
     if (!this.#mayBeStored && !this.copies.mayArrive) return;
@@ -106,7 +102,7 @@ export class Attempt {
     void releases.giveBack({ name, seats, id: this.id, untilMs, copies: this.copies });
   }
 
-  /** The place lapsed: the document has nothing of this attempt. */
+  /** Called when the place has lapsed: the document has nothing of this attempt any more. */
   forget(): void {
     this.#mayBeStored = false;
   }
@@ -114,7 +110,7 @@ export class Attempt {
   #learn(outcome: Outcome<Answer>): Outcome<Answer> {
     if (outcome.type !== 'done') return outcome;
     const { reply } = outcome.value;
-    // A corrupt document does not show whether it has the attempt, so `#mayBeStored` stays as it is.
+    // A corrupt document does not show whether it has the attempt, so `#mayBeStored` stays unchanged.
     if (reply?.isWellFormed === false) return outcome;
     this.#mayBeStored = reply !== null && fateOf(reply, this.id).type !== 'absent';
     return outcome;
@@ -124,7 +120,7 @@ export class Attempt {
     const { settings, process, collection } = this.#context;
     const { terms, why, keeper } = this.#begun;
     const { leaseMs, retentionMs, clockAllowanceMs } = terms;
-    // A copy that arrives after the not-after does nothing. A call that still waits then asks again, under a new id.
+    // A copy that arrives after the not-after does nothing. If the call still waits then, it makes a new attempt.
     const patienceMs = (this.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
     return {
       ...this.#demand,

@@ -5,7 +5,7 @@ import type { SeatRules } from '../../protocol/seats.js';
 import type { CallLimits } from '../../scope.js';
 import type { SeatKeeper } from '../holding/seat.js';
 
-/** A request for a lock: its name, its mode or permits, and the callbacks for the answers. */
+/** The lock that a caller asks for, how much of it, and the callbacks for the answers. */
 export interface Wanted {
   readonly name: string;
   readonly seats: SeatRules;
@@ -15,8 +15,8 @@ export interface Wanted {
    */
   demand(): Demand;
   /**
-   * Called with the replies to the request and to its cancel, and with each reply to a look that shows the attempt in
-   * the queue. A reply without a document is left out.
+   * Called with each reply to the request or to its cancel, and with each reply to a look that shows the attempt in the
+   * queue. Only replies that show a document count.
    */
   readonly onReply?: ((reply: Reply) => void) | undefined;
   readonly onQueued?: (() => void) | undefined;
@@ -24,13 +24,10 @@ export interface Wanted {
   readonly onTrouble?: ((error: unknown) => void) | undefined;
 }
 
-/**
- * One request, from its checks to its end: which lock it asks for, by which options, and since when. Each attempt makes
- * a new `Request` of it.
- */
+/** One call of acquire after its checks. Each attempt builds its own `Request` from this. */
 export interface BegunRequest extends Wanted, ParsedAcquireOptions, CallLimits {
   /** Whether the request waits without a bound and the caller's own chain of calls already holds the lock. */
   readonly isNested: boolean;
-  /** Keeps the seat for the next caller of this process; `undefined`: every release gives the seat back. */
+  /** Keeps the seat for the next caller of this process. If `undefined`, every release gives the seat back. */
   readonly keeper?: SeatKeeper | undefined;
 }

@@ -1,6 +1,6 @@
 import type { LockCollection } from '../../store/lock-collection.js';
 
-/** Remembers for one call whether the store has ever answered, and why it is silent now. */
+/** Remembers for one call whether the store has ever answered, and why the store is silent now. */
 export class StoreAnswers {
   readonly #collection: LockCollection;
   #hadAnswered = false;
@@ -11,27 +11,26 @@ export class StoreAnswers {
     this.#collection = collection;
   }
 
-  /** The store has answered a command. */
   answered(): void {
     this.#hadAnswered = true;
     this.#isSilent = false;
     this.#lastError = undefined;
   }
 
-  /** A command was not answered, or was answered by an error that does not end the wait. */
+  /** Called when a command was not answered, or was answered by an error that does not end the wait. */
   failed(error: unknown): void {
     this.#isSilent = true;
     this.#lastError = error;
   }
 
-  /** The last command of the wait, a cancel, is about to be sent. Until it is answered, the store counts as silent. */
+  /** Called before the cancel, the last command of a wait. Until the cancel is answered, the store counts as silent. */
   ending(): void {
     this.#isSilent = true;
   }
 
   /**
-   * The last error. If there is none, makes an error which says that the store has not answered: within `boundMs`, or
-   * until now if `boundMs` is not given.
+   * The last error, or else a new error which says that the store did not answer: within `boundMs`, or until now if
+   * `boundMs` is not given.
    */
   why(boundMs?: number): unknown {
     return this.#lastError ?? this.#collection.unanswered(boundMs);
@@ -40,7 +39,7 @@ export class StoreAnswers {
   /**
    * The part of a timeout error that is about the store.
    *
-   * @param boundMs - The time bound, in ms, of the cancel that ended the wait; not given if no cancel was sent.
+   * @param boundMs - How long the cancel had for its answer, in ms; not given if no cancel was sent.
    */
   atTimeout(boundMs?: number): { readonly hadAnswered: boolean; readonly cause: unknown } {
     return { hadAnswered: this.#hadAnswered, cause: this.#isSilent ? this.why(boundMs) : undefined };

@@ -1,6 +1,5 @@
-/** An element of a {@link DueQueue}. */
 export interface Due {
-  /** While the element is in a queue, only the queue changes this. */
+  /** Only the queue changes this while the element is in the queue. */
   dueMs: number;
   /** The index in the heap; -1 if the element is in no queue. */
   index: number;
@@ -10,12 +9,10 @@ export interface Due {
 export class DueQueue<D extends Due> {
   readonly #heap: D[] = [];
 
-  /** The element that is due first. */
   get first(): D | undefined {
     return this.#heap[0];
   }
 
-  /** Adds the element, or moves it if it is already in the queue. */
   set(element: D, dueMs: number): void {
     element.dueMs = dueMs;
     if (element.index < 0) {
@@ -25,7 +22,6 @@ export class DueQueue<D extends Due> {
     this.#sink(element);
   }
 
-  /** Removes the element; no effect if it is not in the queue. */
   delete(element: D): void {
     const { index } = element;
     if (index < 0) return;

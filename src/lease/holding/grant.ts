@@ -13,8 +13,8 @@ export interface Grant {
   readonly terms: LeaseTerms;
   /** How much of the lock the request asked for. */
   readonly demand: Demand;
-  /** The first deadline of the hold: the clock allowance before the earliest instant at which its lease can end. */
+  /** The first deadline of the hold. */
   readonly deadline: Moment;
-  /** The copies of the request that were unanswered at the grant; `undefined`: none. */
+  /** The copies of the request that had no answer at the grant and may still arrive; `undefined` if there are none. */
   readonly copies?: UnansweredCopies | undefined;
 }

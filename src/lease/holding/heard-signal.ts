@@ -1,30 +1,26 @@
 import { getEventListeners } from 'node:events';
 
-/** What is known of the listeners of one signal. */
 interface Watch {
-  /**
-   * The number of own keys that the signal had when it was made. A further key means that another signal has been
-   * derived from it.
-   */
+  /** The number of own keys of the new signal. Deriving another signal from the signal adds a key. */
   readonly ownKeys: number;
-  /** The number of the library's own listeners, which do not make the signal heard (`followSilently`). */
+  /** How many listeners `followSilently` has added. They do not make the signal heard. */
   uncounted: number;
   isHeard: boolean;
   isCheckDue: boolean;
   readonly changed: (isHeard: boolean) => void;
 }
 
-/**
- * The map does not keep a signal alive. While a signal is reachable, so is everything that its `changed` refers to.
- */
+/** A weak map keeps no signal alive. A reachable signal keeps alive what its `changed` refers to. */
 const watches = new WeakMap<AbortSignal, Watch>();
 
 /**
- * The prototype of the watched signals. Its methods `addEventListener` and `removeEventListener` notice nearly every
- * way of listening: a direct call, `onabort =`, and code that is given the signal (`fetch`, streams, timers, child
- * processes, the driver). `AbortSignal.any` calls neither of them: it reads `aborted` and then adds a field to the
- * signal, so reading `aborted` schedules a check. Node 20 and 22 add the field at once; Node 24 adds it when code
- * begins to listen to the derived signal.
+ * The prototype of the watched signals, which notices nearly every way of listening. A direct call, `onabort =`, and
+ * code that is given the signal (`fetch`, streams, timers, child processes, the driver) call `addEventListener` and
+ * `removeEventListener`.
+ *
+ * `AbortSignal.any` calls neither method. It reads `aborted` and then adds a field to the signal, so a read of
+ * `aborted` schedules a check. Node 20 and 22 add the field at once; Node 24 adds it when code begins to listen to the
+ * derived signal.
  */
 class HeardSignal extends AbortSignal {
   override get aborted(): boolean {
@@ -68,8 +64,8 @@ function checkLater(signal: AbortSignal): void {
  * Makes a controller that calls `changed` when code begins to listen to its signal, and when no code listens any more.
  * While the signal is reachable, so is everything that `changed` refers to.
  *
- * A signal from which another one has been derived counts as heard for ever. If the runtime does not show every way of
- * listening (`canDetectListeners`), each signal counts as heard from the beginning and for ever.
+ * If another signal was derived from a signal, the signal counts as heard for ever. If the runtime does not show every
+ * way of listening (`canDetectListeners`), every signal counts as heard from the beginning and for ever.
  */
 export function heardController(changed: (isHeard: boolean) => void): AbortController {
   if (canDetectListeners) return watched(changed);
@@ -87,8 +83,8 @@ function watched(changed: (isHeard: boolean) => void): AbortController {
 }
 
 /**
- * Aborts the controller when the signal aborts. The listener for that does not make the signal heard, and keeps neither
- * signal nor controller alive.
+ * Aborts the controller when the signal aborts. The listener does not make the signal heard, and keeps neither the
+ * signal nor the controller alive.
  */
 export function followSilently(signal: AbortSignal, controller: AbortController): void {
   const follower = new WeakRef(controller);
@@ -98,7 +94,7 @@ export function followSilently(signal: AbortSignal, controller: AbortController)
   signal.addEventListener('abort', onAbort, { once: true });
 }
 
-/** Whether this runtime shows each way of listening; tried once, when the module is loaded. */
+/** Whether this runtime shows every way of listening, tried once when the module is loaded. */
 const canDetectListeners: boolean = isHeardBy(
   (signal) => {
     signal.addEventListener('abort', () => undefined);
@@ -116,7 +112,7 @@ function isHeardBy(...ways: readonly ((signal: AbortSignal) => void)[]): boolean
     const seen = { isHeard: false };
     const { signal } = watched((isHeard) => (seen.isHeard = isHeard));
     listen(signal);
-    // `AbortSignal.any` has scheduled the check as a microtask: make that check now.
+    // `AbortSignal.any` has scheduled the check as a microtask. Make the check now.
     if (watches.get(signal)?.isCheckDue === true) check(signal);
     return seen.isHeard;
   });

@@ -22,11 +22,11 @@ const MOVES: Moves<State> = {
 };
 
 /**
- * One caller's use of a seat, inside the library. The caller sees it through a handle, and the public interface `Hold`
- * (lock-handle.ts) is what every handle offers.
+ * One caller's use of a seat. This class is internal: a caller sees its hold through the interface `Hold` of
+ * lock-handle.ts.
  *
- * - `held`: only while its seat is live. → `lost`, with its seat; → `released`, by its caller or, on the
- *   caller's behalf, by the library.
+ * - `held`: while its seat is live. → `lost`, together with the seat; → `released`, by the caller, or by the library on
+ *   behalf of the caller.
  * - `lost` and `released`: final.
  */
 export class Hold implements SeatHold {
@@ -38,16 +38,15 @@ export class Hold implements SeatHold {
   #wasAskedToRelease = false;
   #ended: LossCause | undefined;
   #foundGone: LossCause | undefined;
-  // Weak, so that a handle which no code refers to can be collected. Its lock is then released.
+  // Weak, so that a handle to which no code refers can be collected. The library then releases the lock.
   #observer: WeakRef<HoldObserver> | undefined;
   #strongObserver: HoldObserver | undefined;
-  // Made when first used: a hold takes about 2 KB, and two empty sets would be 0.15 KB of that.
+  // Made at the first use: a hold takes about 2 KB, and two empty sets would be 0.15 KB of that.
   #onEnded: Set<() => void> | undefined;
   #onCalled: Set<() => void> | undefined;
-  /** The nonce of the last call for a run of a job; empty before the first call. */
+  /** The nonce of the last known call of `runNow`; empty before the first call. */
   #lastCall = '';
 
-  /** A caller uses the seat from now on. */
   constructor(seat: Seat) {
     this.seat = seat;
     this.#token = seat.begin(this);
@@ -66,7 +65,7 @@ export class Hold implements SeatHold {
     return this.seat.name;
   }
 
-  /** The fencing token. Each change of mode brings a new one. */
+  /** Each change of mode brings a new token. */
   get token(): number {
     return this.#token;
   }
@@ -75,30 +74,30 @@ export class Hold implements SeatHold {
     return this.seat.clock.nowMs() - this.#heldSinceMs;
   }
 
-  /** The fields that every event about the hold has. */
   get event(): AttemptEvent & { readonly fencingToken: number } {
     const { id, name, seats } = this.grant;
     return { lockName: name, kind: seats.kind, id, fencingToken: this.#token };
   }
 
-  /** The last change of mode is settled; `token` is the token after it. */
+  /** Called when no change of mode is in flight any more; `token` is the token after the last change. */
   changed(token: number): void {
     this.#token = Math.max(this.#token, token);
     this.seat.changed(token);
   }
 
-  // ---- whether the hold is over
-
-  /** Why the hold is over; `undefined` while it is not. Past the deadline this loses the seat, and so the hold. */
+  /**
+   * Why the hold is over; `undefined` while it is not. If the deadline has passed, this call loses the seat and the
+   * hold.
+   */
   checkEnd(): LossCause | undefined {
     if (this.#state === 'held') this.seat.checkOpen();
     return this.#ended;
   }
 
   /**
-   * How long the process can rely on the hold without an extension, in ms. Past the deadline this loses the hold. If
-   * the seat is doubtful, this asks the server to confirm it; further calls do not ask again until an extension is
-   * confirmed.
+   * How long the process can rely on the hold without an extension, in ms. If the deadline has passed, this call loses
+   * the hold. If the seat is doubtful, this call asks the server to confirm it, once until the next confirmed
+   * extension.
    */
   checkRemainingMs(): number {
     return this.#state === 'held' ? this.seat.checkRemainingMs() : 0;
@@ -109,13 +108,11 @@ export class Hold implements SeatHold {
     return this.#state === 'held' ? this.seat.standing() : { remainingMs: 0, why: this.#ended };
   }
 
-  // ---- what the handle hears
-
   observe(observer: HoldObserver): void {
     this.#observer = new WeakRef(observer);
   }
 
-  /** Keeps a strong reference to the observer, until `letGo` or the end of the hold. */
+  /** Keeps a strong reference to the observer until `letGo` or the end of the hold. */
   retain(observer: HoldObserver): void {
     if (this.#state === 'held') this.#strongObserver = observer;
   }
@@ -124,14 +121,14 @@ export class Hold implements SeatHold {
     if (this.#strongObserver === observer) this.#strongObserver = undefined;
   }
 
-  /** Calls back once: when the hold is over, or now if it is over already. Returns a function to unsubscribe. */
+  /** Calls back once: when the hold is over, or at once if it is over already. Returns a function that unsubscribes. */
   onEnded(callback: () => void): () => void {
     if (this.checkEnd() !== undefined) callback();
     else (this.#onEnded ??= new Set()).add(callback);
     return () => this.#onEnded?.delete(callback);
   }
 
-  /** Calls back when an extension shows a new call for a run of a job (`runNow`). Returns a function to unsubscribe. */
+  /** Calls back when an extension shows a new call of `runNow`. Returns a function that unsubscribes. */
   onCalled(callback: () => void): () => void {
     (this.#onCalled ??= new Set()).add(callback);
     return () => this.#onCalled?.delete(callback);
@@ -146,7 +143,6 @@ export class Hold implements SeatHold {
     return this.#wasAskedToRelease;
   }
 
-  /** The revocation of the seat; `undefined` while none is known. */
   get revocation(): Revocation | undefined {
     return this.seat.revocation;
   }
@@ -155,8 +151,6 @@ export class Hold implements SeatHold {
     this.#wasAskedToRelease = true;
     (this.#strongObserver ?? this.#observer?.deref())?.releaseRequestedNow();
   }
-
-  // ---- the end
 
   lose(why: LossCause): void {
     this.#end('lost', why);
@@ -171,7 +165,7 @@ export class Hold implements SeatHold {
     return true;
   }
 
-  /** The hold is over. Tells the handle of a loss, and then calls the code that waits for the end. */
+  /** Called when the hold is over. Tells the handle of a loss first, and then the code that waits for the end. */
   tellEnd(): void {
     const observer = this.#strongObserver ?? this.#observer?.deref();
     this.#strongObserver = undefined;
@@ -180,12 +174,11 @@ export class Hold implements SeatHold {
     this.#onEnded = undefined;
   }
 
-  /** The release came too late: the server had no lease any more, for this reason. */
   setFoundGone(why: LossCause): void {
     this.#foundGone = why;
   }
 
-  /** Why the release of this hold found no lease; `undefined`: it found one, or that is not known. */
+  /** Why the release of this hold found no lease; `undefined` if it found one, or if the library does not know. */
   get foundGone(): LossCause | undefined {
     return this.#foundGone;
   }

@@ -1,7 +1,6 @@
 /**
- * The holds of one seat: an array of at most one hold, which becomes a set when a second hold joins. A process may have
- * thousands of seats, nearly all with a single hold. For one hold, an array takes 56 bytes, a third of what a set
- * takes.
+ * The holds of one seat: an array of at most one hold, or a set once a second hold has joined. A process may have
+ * thousands of seats, nearly all with one hold. For one hold, an array takes 56 bytes, a third of what a set takes.
  */
 export type HoldsOfSeat<H> = readonly [] | readonly [H] | Set<H>;
 
@@ -21,7 +20,7 @@ export const countOf = (holds: HoldsOfSeat<unknown>): number =>
   holds instanceof Set ? holds.size : holds.length;
 
 /**
- * The holds at this moment, in a list that stays as it is: code that is called for one of them may end others, or begin
+ * The holds at this moment, in a list that does not change: code that is called for one hold may end others or begin
  * new ones.
  */
 export const listed = <H>(holds: HoldsOfSeat<H>): readonly H[] => (holds instanceof Set ? [...holds] : holds);

@@ -1,5 +1,5 @@
-// Folder `holding`: extends leases, reports losses to handles, and gives back the seats that the process does not use
-// any more.
+// Folder `holding`: extends leases, reports losses to handles, and gives back seats that the process does not use any
+// more.
 
 import { within } from '../../clock.js';
 import { CollectedHandles } from '../../collected-handles.js';
@@ -54,7 +54,6 @@ export class Holds implements HandleHolds, SeatListener {
     this.#releases = releases;
   }
 
-  /** @param keeper - May keep the seat between the callers of this process. */
   take(grant: Grant, keeper?: SeatKeeper): Hold {
     const seat = new Seat(grant, this.#clock, this, keeper);
     const hold = new Hold(seat);
@@ -63,7 +62,6 @@ export class Holds implements HandleHolds, SeatListener {
     return hold;
   }
 
-  /** A caller uses the hold from now on. Reports the event `acquired`. */
   acquired(hold: Hold, waitedMs: number): void {
     this.#report('acquired', { ...hold.event, waitedMs });
   }
@@ -82,13 +80,13 @@ export class Holds implements HandleHolds, SeatListener {
     return this.#confirm(seat);
   }
 
-  /** Asks the server about a lease of this process that may have been revoked or lost. Ignores an unknown id. */
+  /** Asks the server about a lease of this process that may have been revoked or lost. No effect for an unknown id. */
   async confirmLease(id: string): Promise<void> {
     const seat = this.#monitor.get(id);
     if (seat !== undefined) await this.#confirm(seat);
   }
 
-  /** The collection was dropped or renamed. Confirms all seats now, instead of when they are due. */
+  /** Called when the collection was dropped or renamed: confirms all seats now, not only when they are due. */
   confirmAll(): void {
     this.#monitor.confirmAll();
   }
@@ -113,14 +111,14 @@ export class Holds implements HandleHolds, SeatListener {
     return true;
   }
 
-  /** Gives back an idle seat. No effect if the seat is over, or if a hold uses it. */
+  /** Gives back an idle seat. No effect if the seat is over or in use. */
   returnIdle(idle: Seat): void {
     if (this.#giveUp(idle)) void this.#giveBack(idle);
   }
 
   /**
-   * Ends the hold, but does not give back its seat: the lease is not extended any more, and stays stored until it
-   * expires or a later operation ends it. Used for a leader's work that outlives the term, and before a hand-over.
+   * Ends the hold without giving its seat back: the lease is not extended any more, and stays stored until it expires
+   * or a later operation ends it. For the work of a leader that outlives the term, and before a hand-over.
    */
   letExpire(hold: Hold): void {
     if (!hold.release()) return;
@@ -142,7 +140,6 @@ export class Holds implements HandleHolds, SeatListener {
     }
   }
 
-  /** Resolves when this process holds nothing any more. */
   async emptied(): Promise<void> {
     if (this.#monitor.isEmpty) return;
     await new Promise<void>((resolve) => {
@@ -150,10 +147,7 @@ export class Holds implements HandleHolds, SeatListener {
     });
   }
 
-  /**
-   * Loses all seats here and lets their leases expire: the work of the holders may go on, so the locks are not given
-   * back.
-   */
+  /** Loses all seats and lets their leases expire. Gives no lock back, because the work of the holders may go on. */
   loseAll(): void {
     for (const seat of this.#monitor.allSeats) seat.lose('provider-closed');
   }
@@ -167,19 +161,19 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * Gives the seat of a released hold to its keeper, if the seat is idle and the keeper may keep it. Returns whether
-   * the seat stays in this process: another hold still uses it, or the keeper has taken it.
+   * Gives an idle seat to its keeper, if the keeper may keep it. Returns whether the seat stays in this process:
+   * another hold uses it, or the keeper has it now.
    */
   #keep(seat: Seat): boolean {
     if (!seat.isIdle) return true;
     if (seat.keeper?.mayKeep(seat) !== true) return false;
-    // The keeper takes the seat before `release` reports: a listener may close the provider, and the keeper then gives
-    // the idle seat back.
+    // The keeper gets the seat before `release` reports to listeners: a listener may close the provider, and then the
+    // keeper gives the seat back.
     seat.keeper.keepIdle(seat);
     return true;
   }
 
-  /** Ends an idle seat, without a command. Returns false if the seat is over already, or if a hold still uses it. */
+  /** Ends an idle seat without a command. Returns false if the seat is over or in use. */
   #giveUp(seat: Seat): boolean {
     if (!seat.giveUp()) return false;
     this.#remove(seat);
@@ -193,16 +187,16 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * Whether to send a leave for this lost seat. The leave removes its lease, if the lease may still be stored.
-   * Otherwise it removes the seat that a late copy of the request may still take.
+   * Whether to send a leave for this lost seat. If the lease may still be stored, the leave removes it. If not, the
+   * leave removes the seat that a late copy of the request may still take.
    */
   #mustGiveBack(seat: Seat, why: LossCause, mayBeStored: boolean): boolean {
     // The work under the lock may go on, so the lease must last until its expiry.
     if (why === 'provider-closed') return false;
     // The lease is gone, but an unanswered copy of the request may still take a seat.
     if (!mayBeStored) return this.#mayComeBack(seat);
-    // Nobody may rely on the rest of the lease, so the next waiter should not have to wait for its end. A leader is the
-    // exception: its work is told to end at the deadline, and the rest of the lease is the time for that.
+    // Nobody may rely on the rest of the lease, so the next waiter should not wait for its end. A leader is the
+    // exception: its work is told to end at the deadline, and may use the rest of the lease for that.
     return seat.grant.terms.transitionMs === undefined;
   }
 
@@ -212,7 +206,7 @@ export class Holds implements HandleHolds, SeatListener {
     return this.#releases.giveBack({ name, seats, id, untilMs, copies });
   }
 
-  /** Why a leave found no lease. Past the deadline of the seat, its lease may have expired before the leave arrived. */
+  /** Why a leave found no lease. After the deadline, the lease may have expired before the leave arrived. */
   #whyGone({ grant, revocation, deadlineMs }: Seat, { revoked, nowMs }: LeaveResult): LossCause {
     if ((revocationOf(revoked, grant.token) ?? revocation) !== undefined) return 'revoked';
     // The leave found no lease. Its reply lacks the server's time only if there is no document.
@@ -220,12 +214,12 @@ export class Holds implements HandleHolds, SeatListener {
     return this.#clock.nowMs() < deadlineMs ? 'evicted' : 'expired';
   }
 
-  /** Whether a copy of the seat's request may still arrive, and take a seat that no caller uses (E2). */
+  /** Whether a late copy of the request may still arrive and take a seat that no caller uses (E2). */
   #mayComeBack({ grant: { copies } }: Seat): boolean {
     return copies?.mayArrive === true && copies.overAtMs > this.#clock.nowMs();
   }
 
-  /** Asks the server about this seat, and waits at most `storeTimeoutMs` for the answer. */
+  /** Waits at most `storeTimeoutMs` for the answer. */
   async #confirm(seat: Seat): Promise<Confirmation> {
     const { storeTimeoutMs } = this.#settings;
     const confirmation = await within(this.#clock, storeTimeoutMs, this.#monitor.confirm(seat));
@@ -233,7 +227,9 @@ export class Holds implements HandleHolds, SeatListener {
     return { type: 'unknown', error: new Error(`no answer within ${String(storeTimeoutMs)} ms`) };
   }
 
-  /** Gives the seat back. After `storeTimeoutMs`, returns `undefined`, and giving back goes on in the background. */
+  /**
+   * Gives the seat back. Returns `undefined` after `storeTimeoutMs`; the release queue then goes on in the background.
+   */
   async #boundedGiveBack(seat: Seat): Promise<LeaveResult | undefined> {
     return await within(this.#clock, this.#settings.storeTimeoutMs, this.#giveBack(seat));
   }

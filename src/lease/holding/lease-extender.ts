@@ -14,11 +14,10 @@ import type { Committer } from '../../store/updates/committer.js';
 import { deadlineOf } from '../deadline.js';
 import type { Seat } from './seat.js';
 
-/** The result of asking the server about one seat. */
 export type Confirmation =
   | { readonly type: 'extended' }
   | { readonly type: 'lost' }
-  /** There was no answer, or a refusal. This does not end the seat. */
+  /** The server did not answer, or refused. Neither ends the seat. */
   | { readonly type: 'unknown'; readonly error: unknown };
 
 /** The results for the seats of one batch, in their order. */
@@ -28,7 +27,6 @@ export interface Answers {
   readonly isRefused: boolean;
 }
 
-/** One document, as the read shows it. */
 interface DocumentRead extends LeasesRead {
   readonly byId: ReadonlyMap<string, Lease>;
 }
@@ -103,7 +101,7 @@ export class LeaseExtender {
   }
 
   /**
-   * Reports `extended` for each hold. If the lease is ending, instead requests the release of each hold and reports
+   * Reports `extended` for each hold. For an ending lease, requests the release of each hold instead, and reports
    * `releaseRequested`.
    */
   #emit(seat: Seat, { ending }: Lease, { revoked }: DocumentRead): void {
@@ -113,7 +111,7 @@ export class LeaseExtender {
       }
       return;
     }
-    // The lease is revoked also if there is no record. Then the document does not show the revoker.
+    // An ending lease is revoked even if the document has no record of the revocation. The revoker is then unknown.
     for (const { event } of seat.requestRelease(revocationOf(revoked, seat.grant.token) ?? {})) {
       this.#report('releaseRequested', { ...event, ...seat.revocation });
     }

@@ -15,32 +15,30 @@ import type { LockHandle } from './lock-handle.js';
 import { lossError, requestOf } from './loss.js';
 import type { Standing } from './loss.js';
 
-/** What a handle needs of its hold, which is one lease or a majority of several. */
+/** What a handle needs of its hold. The hold is one lease, or a majority of several in a quorum. */
 export interface Held {
   readonly name: string;
   readonly id: string;
   readonly token: number;
   readonly wasAskedToRelease: boolean;
-  /** The revocation of the hold, if one is known. */
   readonly revocation?: Revocation | undefined;
   readonly grant: Pick<Grant, 'demand'> & { readonly seats: Pick<Grant['seats'], 'kind'> };
-  /** Why the hold is over; `undefined` while it is not. Past the deadline this loses the hold. */
+  /** Why the hold is over; `undefined` while it is not. If the deadline has passed, this call loses the hold. */
   checkEnd(): LossCause | undefined;
   /**
-   * How long the process can rely on the hold, in ms. Past the deadline this loses the hold. If the hold is doubtful,
-   * this asks the server to confirm it; further calls do not ask again until an extension is confirmed.
+   * How long the process can rely on the hold, in ms. If the deadline has passed, this call loses the hold. If the hold
+   * is doubtful, this call asks the server to confirm it, once until the next confirmed extension.
    */
   checkRemainingMs(): number;
-  /** The state of the hold. Reading it ends no hold and sends nothing. */
+  /** The state of the hold. This call ends no hold and sends nothing. */
   standing(): Standing;
   observe(observer: HoldObserver): void;
-  /** Keeps a strong reference to the observer, until `letGo` or the end of the hold. */
+  /** Keeps a strong reference to the observer until `letGo` or the end of the hold. */
   retain(observer: HoldObserver): void;
   letGo(observer: HoldObserver): void;
   onEnded(callback: () => void): () => void;
 }
 
-/** The holds of a provider, as a handle needs them. */
 export interface HandleHolds<H = Hold> {
   /** The database of the lock; `undefined` for a hold in several databases. */
   readonly databaseName: string | undefined;
@@ -51,21 +49,24 @@ export interface HandleHolds<H = Hold> {
   untrack(handle: object): void;
 }
 
-/** The state of a hold for logs: whether the hold can be relied on or why not, and for how many whole ms. */
+/** The state of a hold, for logs. `remainingMs` is in whole ms. */
 export const inFacts = ({ remainingMs, why }: Standing): object => ({
   isHeld: remainingMs > 0,
   ...(why !== undefined && { why }),
   remainingMs: Math.floor(remainingMs),
 });
 
-/** The handle of a caller. The library keeps no strong reference to it, unless code listens to one of its signals. */
+/**
+ * The handle that a caller gets. The library keeps a strong reference to a handle only while code listens to one of its
+ * signals.
+ */
 export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEligibility, HoldObserver {
   readonly #hold: H;
   readonly #holds: HandleHolds<H>;
-  // Made at the first use: a process has thousands of holds, and most need no signal.
+  // Made at the first use: a process has thousands of holds, and most of them need no signal.
   #lossSignal: AbortController | undefined;
   #requestSignal: AbortController | undefined;
-  /** How many of `#lossSignal` and `#requestSignal` may have a listener. */
+  /** How many of the two signals may have a listener. */
   #heardSignals = 0;
   #released: Promise<boolean> | undefined;
 
@@ -97,7 +98,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   }
 
   get signal(): AbortSignal {
-    // If the deadline has passed, `checkEnd` reports the loss to an existing signal, and the code below to a new one.
+    // Past the deadline, `checkEnd` aborts an existing signal, and the code below aborts a new one.
     const ended = this.#hold.checkEnd();
     if (this.#lossSignal === undefined) {
       this.#lossSignal = this.#newSignal();
@@ -188,12 +189,12 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   }
 
   /**
-   * Makes a signal that keeps the handle alive as long as code can hear of the loss by the signal. Such code relies on
-   * the lock even if it does not refer to the handle. If the handle were collected, its lock would be released, and
-   * could get a second holder meanwhile (S2).
+   * Makes a signal that keeps the handle alive while code can learn of the loss through the signal. Such code relies on
+   * the lock, even if it does not refer to the handle. If the handle were collected, the library would release the
+   * lock, and another process could get it meanwhile (S2).
    *
-   * While the signal is reachable, so is the handle. While the signal has a listener, or another signal is derived from
-   * it, the hold retains the handle: a listener alone would keep neither signal nor handle alive.
+   * A reachable signal refers to the handle. A listener alone keeps neither the signal nor the handle alive, so the
+   * hold retains the handle while the signal has a listener or a derived signal.
    */
   #newSignal(): AbortController {
     let wasHeard = false;
@@ -210,7 +211,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
     if (this.#hold.checkEnd() !== undefined) throw this.#lossError();
   }
 
-  /** A fresh error, whose stack shows the caller. */
+  /** A new error each time, so that its stack shows the caller. */
   #lossError(): LockLostError {
     const why = this.#hold.checkEnd();
     if (why !== undefined) return lossError(this.#hold, why);

@@ -5,17 +5,19 @@ import type { Confirmation, LeaseExtender } from './lease-extender.js';
 import type { Seat } from './seat.js';
 import { LOST, WatchedSeat } from './watched-seat.js';
 
-/** The most leases in one batch: a process may have thousands of leases of one semaphore. */
+/**
+ * The most leases in one batch. A bound on documents is not enough: a process may have thousands of leases of one
+ * semaphore.
+ */
 const MAX_LEASES = 2_048;
 
-/** The most documents in one batch. */
 const MAX_DOCUMENTS = 256;
 
 /**
- * A write of another client may wait for the end of a batch, so small batches are better. A quick server, whose last
- * batch took less than `QUICK_BATCH_MS`, gets batches of `MIN_DOCUMENTS`. They are larger if all seats would otherwise
- * need more than about `FEW_BATCHES` batches. Any other server gets batches of `MAX_DOCUMENTS`, so that there are few
- * and the last one is not late.
+ * A write of another client may wait for the end of a batch, so small batches are better. After a batch of less than
+ * `QUICK_BATCH_MS`, the next batch has `MIN_DOCUMENTS`, or more if all seats would otherwise need more than about
+ * `FEW_BATCHES` batches. After a slower batch, the next one has `MAX_DOCUMENTS`, so that there are few batches and the
+ * last one is not late.
  */
 const MIN_DOCUMENTS = 128;
 const FEW_BATCHES = 40;
@@ -24,37 +26,36 @@ const QUICK_BATCH_MS = 50;
 const MAX_BATCHES_IN_FLIGHT = 4;
 
 /**
- * Normally one batch is in flight, so that thousands of leases use one of the server's processors at a time and not all
- * of them: this protects the p99 latency of other clients' writes. A primary may stand still (E17). So the next batch
- * starts beside a batch that has no answer after `SLOW_BATCH_MS`, or sooner if leases are short.
+ * Normally one batch is in flight, so that thousands of leases use one processor of the server at a time and not all of
+ * them: this protects the p99 latency of other clients' writes. But a primary may stand still (E17). So a second batch
+ * starts if the first has no answer after `SLOW_BATCH_MS`, or sooner if leases are short.
  */
 const SLOW_BATCH_MS = 200;
 
 /**
- * Extends every lease of one provider, in batches of documents: one update, then one read of the same documents, which
- * shows the leases of this process that are still live. A seat joins a batch when its extension is due, or shortly
- * before, and when `confirm` or `confirmAll` has asked for it.
+ * Extends every lease of one provider in batches of documents. A batch is one update, then one read of the same
+ * documents, which shows the leases of this process that are still live. A seat joins a batch when its extension is due
+ * or nearly due, or when `confirm` or `confirmAll` has asked for it.
  *
- * A seat that the read does not show is lost. A batch without an answer proves nothing: its seats are tried again, and
- * stay until their own deadlines. A primary may stand still (E17). So each batch is bounded by about a third of the
- * shortest lease in it, and a second try can follow before the lease ends. No document is in two batches at once,
- * because concurrent updates of one document conflict.
+ * A seat that the read does not show is lost. A batch without an answer proves nothing: its seats stay until their own
+ * deadlines, and the monitor tries them again. A primary may stand still (E17), so each batch is bounded by about a
+ * third of its shortest lease, and a second try can follow before the lease ends. No document is in two batches at
+ * once, because concurrent updates of one document conflict.
  */
 export class LeaseMonitor {
   readonly #extender: Pick<LeaseExtender, 'extend'>;
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #watched = new Map<string, WatchedSeat>();
-  /** All seats, except those that are in a batch and those that wait until the batch with their document ends. */
+  /** All seats, except those in a batch, and those that wait for the end of a batch with their document. */
   readonly #due = new DueQueue<WatchedSeat>();
-  /** By name, the documents that are in a batch. Each has the list of its other seats that came due meanwhile. */
+  /** The documents that are in a batch, by name. Each has the list of its other seats that came due meanwhile. */
   readonly #inFlight = new Map<string, WatchedSeat[]>();
   #timer: Timer | undefined;
   #timerAtMs = Infinity;
   #isTickQueued = false;
   #batchesInFlight = 0;
   #startedMs = -Infinity;
-  /** Whether the last batch took less than `QUICK_BATCH_MS`. */
   #isServerQuick = false;
 
   constructor(extender: Pick<LeaseExtender, 'extend'>, settings: Settings, clock: Clock) {
@@ -93,7 +94,7 @@ export class LeaseMonitor {
 
   /**
    * Asks the server about one seat now, and extends it. The answer comes from a batch that is sent after this call: a
-   * batch in flight may have read the document before the change that this call is about.
+   * batch in flight may have read the document before the change that the caller asks about.
    */
   confirm({ id }: Seat): Promise<Confirmation> {
     const watched = this.#watched.get(id);
@@ -103,7 +104,6 @@ export class LeaseMonitor {
     return answer;
   }
 
-  /** Asks the server about all seats now, because something has happened to the whole collection. */
   confirmAll(): void {
     for (const watched of this.#watched.values()) this.#dueNow(watched);
   }
@@ -164,8 +164,8 @@ export class LeaseMonitor {
   }
 
   /**
-   * The earliest instant at which a batch that begins with this seat may be sent. If four batches are in flight, the
-   * end of one starts the next tick; each batch is bounded, so it does end.
+   * The earliest instant for sending a batch that begins with this seat. While four batches are in flight, there is
+   * none: the end of a batch starts the next tick, and each batch is bounded in time.
    */
   #nextStartMs({ seat }: WatchedSeat): number {
     if (this.#batchesInFlight === 0) return -Infinity;
@@ -174,9 +174,9 @@ export class LeaseMonitor {
   }
 
   /**
-   * Takes the seats that are due, in the order in which they came due. A batch that extends any seat on schedule also
-   * takes seats that come due within half of their own `extendEveryMs`, so that seats which began at different times
-   * come to share batches. A batch that has only seats to confirm takes none early.
+   * Takes the due seats in their order. A batch with an extension on schedule also takes seats that come due within
+   * half of their own `extendEveryMs`, so that seats which began at different times come to share batches. A batch that
+   * has only seats to confirm takes none early.
    */
   #takeBatch(nowMs: number): readonly WatchedSeat[] {
     const batch: WatchedSeat[] = [];
@@ -196,7 +196,7 @@ export class LeaseMonitor {
       }
       if (!names.has(seat.name) && names.size >= documents) return batch;
       this.#due.delete(next);
-      // Past the deadline, `checkOpen` reports the loss, even if the timer of the seat is late.
+      // Past the deadline, `checkOpen` reports the loss even if the timer of the seat is late.
       if (!seat.checkOpen()) continue;
       if (batch.length === 0) {
         size = Math.min(MAX_LEASES, next.batchSize);
@@ -235,7 +235,6 @@ export class LeaseMonitor {
     this.#tick();
   }
 
-  /** Puts a seat back into `#due` after a batch, unless the seat is over. */
   #requeue(watched: WatchedSeat, dueMs: number): void {
     if (this.#watched.get(watched.seat.id) !== watched) return;
     this.#due.set(watched, watched.isToConfirm ? Math.min(dueMs, this.#clock.nowMs()) : dueMs);

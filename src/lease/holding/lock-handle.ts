@@ -3,15 +3,15 @@ export interface Hold extends AsyncDisposable {
   /**
    * Aborts once, with a {@link LockLostError} as its reason, when the hold is lost: the server answers that the lease
    * is gone, the local deadline passes (even if the server does not answer), or the provider ends the hold as it
-   * closes. A release does not abort the signal, with one exception: the signal of a leader's term aborts before the
-   * term is given back.
+   * closes. A release does not abort the signal. The one exception is the signal of a leader's term, which aborts
+   * before the term is given back.
    */
   readonly signal: AbortSignal;
 
   /**
-   * Aborts when the holder is asked to release the lock: by `revoke`, or because its provider closes. The lock is still
-   * held then. After a revocation, the reason of the signal is an error. Its message names the provider that revoked
-   * and the reason that was given, if they are known.
+   * Aborts when `revoke` or the closing of the provider asks the holder to release the lock. The lock is still held
+   * then. After a revocation, the reason of the signal is an error. Its message names the provider that revoked, and
+   * the reason given to `revoke`, if they are known.
    */
   readonly releaseRequested: AbortSignal;
 
@@ -25,13 +25,13 @@ export interface Hold extends AsyncDisposable {
   readonly remainingMs: number;
 
   /**
-   * Throws {@link LockLostError} unless the caller can rely on the hold at this instant. The check promises nothing
-   * about the next instant, so a write that must not come after a loss needs the fencing token as well.
+   * Throws {@link LockLostError} if the caller cannot rely on the hold at this instant. The check promises nothing
+   * about the next instant: a write that must not come after a loss also needs the fencing token.
    */
   assertHeld(): void;
 
   /**
-   * Asks the server whether the lock is still held, and extends the lease unless the lease was revoked.
+   * Asks the server whether the lock is still held, and extends the lease. A revoked lease is not extended.
    *
    * @throws {@link LockLostError} if the lock is not held any more.
    * @throws {@link StoreUnavailableError} if the store refused, or did not answer in time: within `storeTimeoutMs`, or
@@ -40,8 +40,8 @@ export interface Hold extends AsyncDisposable {
   confirm(): Promise<void>;
 
   /**
-   * Releases the lock. The same update grants it to the next waiters, unless the provider keeps the seat (`keepMs`).
-   * Waits at most `storeTimeoutMs` for the store, and never rejects. Further calls return the same result.
+   * Releases the lock. The same update grants the lock to the next waiters, unless the provider keeps the seat
+   * (`keepMs`). Waits at most `storeTimeoutMs` for the store, and never rejects. Further calls return the same result.
    *
    * @returns Whether the lock was still held, as far as is known. If the store does not answer in time, the release
    *   goes on in the background, and the lease ends by its expiry at the latest.
@@ -58,9 +58,10 @@ export interface LockHandle extends Hold {
   readonly id: string;
 
   /**
-   * The fencing token, below 2^53. That of an exclusive hold is higher than every earlier token of this name. So is any
-   * other one that comes with a grant of the store. But holds that share a kept read have one token, and a kept permit
-   * that is used again has a token that was reserved at its grant. A change of mode brings a new token.
+   * The fencing token, below 2^53. If the hold is exclusive, or came with a grant of the store, the token is higher
+   * than every earlier token of this name. Two kinds of hold have other tokens: holds that share a kept read have one
+   * token, and a kept permit that is used again has a token that was reserved at its grant. A change of mode brings a
+   * new token.
    */
   readonly fencingToken: number;
 }

@@ -5,10 +5,7 @@ import type { Revocation } from '../../protocol/operation.js';
 
 /** The state of a hold at one instant. Reading it ends no hold and sends nothing. */
 export interface Standing {
-  /**
-   * The time for which the process can rely on the hold without another extension, in ms; 0 if it cannot rely on the
-   * hold.
-   */
+  /** How long the process can rely on the hold without another extension, in ms; 0 if it cannot. */
   readonly remainingMs: number;
   /**
    * Why the process cannot rely on the hold; `undefined` if it can. `suspended`: the process was suspended, and the
@@ -17,7 +14,6 @@ export interface Standing {
   readonly why: LossCause | 'suspended' | undefined;
 }
 
-/** What the errors need to know about a hold. */
 interface Revocable {
   readonly name: string;
   readonly revocation?: Revocation | undefined;
@@ -26,7 +22,6 @@ interface Revocable {
 const described = ({ by, why }: Revocation): string =>
   `revoked${by === undefined ? '' : ` by ${by}`}${why === undefined ? '' : ` for ${JSON.stringify(why)}`}`;
 
-/** A fresh error for a hold that is over. */
 export function lossError({ name, revocation }: Revocable, why: LossCause): LockLostError {
   const isExplained = why === 'revoked' && revocation !== undefined;
   return isExplained
@@ -34,7 +29,7 @@ export function lossError({ name, revocation }: Revocable, why: LossCause): Lock
     : new LockLostError(name, why);
 }
 
-/** The abort reason of `releaseRequested`: who revoked the hold, and why. `undefined`: no revocation is known. */
+/** The abort reason of `releaseRequested`; `undefined` if no revocation is known. */
 export function requestOf({ name, revocation }: Revocable): Error | undefined {
   return revocation && new Error(`Lock ${quoted(name)} was ${described(revocation)}`);
 }

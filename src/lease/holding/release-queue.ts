@@ -13,9 +13,9 @@ export interface Leftover {
   readonly name: string;
   readonly seats: SeatRules;
   readonly id: string;
-  /** The instant at which the lease or place has surely expired, so that giving it back is pointless. */
+  /** The instant at which the lease or place has surely expired. Giving it back has no use after that. */
   readonly untilMs: number;
-  /** The unanswered copies of the request for this seat or place; `undefined` if the caller knows of none. */
+  /** The unanswered copies of the request for this seat or place; `undefined` if none are known. */
   readonly copies?: UnansweredCopies | undefined;
 }
 
@@ -30,8 +30,8 @@ export interface LeaveResult {
 }
 
 /**
- * The pauses between the repeats of a leave. A caller waits for a leave for a bounded time or not at all, so the pauses
- * grow longer than those of other requests.
+ * The pauses between the repeats of a leave. No caller waits for a leave without a bound, so the pauses grow longer
+ * than those of other requests.
  */
 const BETWEEN_LEAVES = new Backoff(50, 2_000);
 
@@ -40,8 +40,8 @@ const BETWEEN_LEAVES = new Backoff(50, 2_000);
  * it, the lease or place has expired, or the queue is closed. A repeat is safe: a leave names one attempt, and changes
  * nothing once that attempt is gone (S5).
  *
- * An unanswered copy of the request for the seat may arrive after the leave, and take a seat for nobody (E2). So the
- * queue sends the leave again when the not-after of every such copy has passed by the server's clock.
+ * A late copy of the request may arrive after the leave and take a seat that no caller uses (E2). So the queue sends
+ * the leave again when the not-after of every unanswered copy has passed by the server's clock.
  */
 export class ReleaseQueue {
   readonly #combiner: Combiner;
@@ -69,17 +69,17 @@ export class ReleaseQueue {
     return left;
   }
 
-  /** Resolves when every seat and place is given back or given up. Does not wait for `#outlast`. */
+  /** Resolves when no call of `giveBack` is in progress. Does not wait for `#outlast`. */
   async drained(): Promise<void> {
     while (this.#leftovers.size > 0) await Promise.all(this.#leftovers.values());
   }
 
-  /** Stops repeating. What is not given back ends with its lease. */
+  /** Stops repeating. A seat or place that was not given back ends when it expires. */
   close(): void {
     this.#closed = true;
   }
 
-  /** Repeats the leave until the server's time in an answer is past the not-after of the request. */
+  /** Repeats the leave until an answer shows a server time past the not-after of every copy. */
   async #outlast(leftover: Leftover, first: LeaveResult | undefined): Promise<void> {
     const { copies } = leftover;
     if (copies?.mayArrive !== true || this.#repeating.has(copies)) return;
@@ -89,8 +89,8 @@ export class ReleaseQueue {
       await sleepUntil(this.#clock, copies.overAtMs);
       if (this.#closed) break;
       left = await this.#leave(leftover, true);
-      // Without a time, this leave was given up or found no document. If there is no document, only the local clock can
-      // show that no copy has an effect any more, and `sleepUntil` has waited for that.
+      // Without a time, this leave was given up, or found no document. If there is no document, only the local clock
+      // can show that no copy takes effect any more, and `sleepUntil` has waited for that.
       if (left?.nowMs === undefined) break;
       await BETWEEN_REPEATS.pause(this.#clock, repeats);
     }
@@ -119,7 +119,7 @@ export class ReleaseQueue {
     const { wake, nowMs, revoked } = outcome.value;
     // Without a word for this attempt, there is no valid document of this kind, and so no lease.
     const hadLease = gaveBackLease(wake, id) ?? false;
-    // An earlier leave without an answer may have removed the lease, so finding none now proves nothing.
+    // An earlier leave without an answer may have removed the lease. A later leave that finds none then proves nothing.
     return { foundLease: !hadLease && earlier.mayHaveApplied ? undefined : hadLease, nowMs, revoked };
   }
 }

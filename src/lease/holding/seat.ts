@@ -11,19 +11,17 @@ import { countOf, listed, withHold, withoutHold } from './holds-of-seat.js';
 import type { HoldsOfSeat } from './holds-of-seat.js';
 import type { Standing } from './loss.js';
 
-/** A hold, as its seat sees it: always a `Hold`. This file cannot import hold.ts, which imports this file. */
+/** What a seat needs of its holds. The only implementation is `Hold`, whose file imports this one. */
 export interface SeatHold {
   readonly event: AttemptEvent & { readonly fencingToken: number };
   readonly heldMs: number;
-  /** The seat is lost, and so is the hold. No other code hears of the loss before `tellEnd`. */
+  /** Marks the hold as lost. Only `tellEnd` reports the loss to other code. */
   lose(why: LossCause): void;
   tellEnd(): void;
   requestRelease(): void;
-  /** @param nonce - The nonce of the last call for a run of a job, as the stored lease shows it. */
   noteCall(nonce: string): void;
 }
 
-/** Hears that a seat is lost or doubtful. */
 export interface SeatListener {
   /**
    * @param holds - The holds that the loss has ended.
@@ -37,25 +35,25 @@ export interface SeatListener {
 /** Keeps the seats of one lock between the callers of this process. */
 export interface SeatKeeper {
   /**
-   * The number of tokens that a request asks to reserve beyond its own. If all holds share one token, any number above
-   * 0 tells the server that the process may keep the seat.
+   * How many tokens a request asks to reserve beyond its own. If all holds share one token, any number above 0 tells
+   * the server that the process may keep the seat.
    */
   readonly keeps: number;
-  /** Whether all holds of a seat have its token: holds that do not exclude each other need no tokens of their own. */
+  /**
+   * Whether all holds of a seat have the same token. Holds that do not exclude each other need no tokens of their own.
+   */
   readonly sharesToken: boolean;
-  /** The server has granted this seat. */
   seatGranted(seat: Seat): void;
-  /** Whether this seat, whose hold was released, may stay in the process. */
+  /** Whether this seat may stay in the process after the release of its hold. */
   mayKeep(seat: Seat): boolean;
-  /** Takes the idle seat. */
   keepIdle(seat: Seat): void;
-  /** Gives the idle seat back, because its release was requested. */
+  /** Called when the release of the idle seat was requested: gives the seat back. */
   returnIdle(seat: Seat): void;
-  /** The seat is given back or lost. */
+  /** Called when the seat was given back or lost. */
   seatEnded(seat: Seat): void;
   /**
-   * Another process, a writer or an upgrade waits behind the seats of this lock, or a new limit is exceeded. The keeper
-   * must give back idle seats, and lets no new hold begin, except by bounded passes.
+   * Called when another process, a writer or an upgrade waits behind the seats of this lock, or when the holders exceed
+   * a new limit. The keeper must give back idle seats, and lets no new hold begin except by bounded passes.
    */
   othersWait(): void;
 }
@@ -71,22 +69,24 @@ const MOVES: Moves<State> = {
 };
 
 /**
- * One stored lease, as far as this process knows. Callers use it by holds; a kept seat without a hold is idle.
+ * One stored lease, as far as this process knows. Callers use the seat through holds; a kept seat without a hold is
+ * idle.
  *
- * - `live`: until its deadline. Only an answer of the server moves the deadline, and backwards only after a suspension.
- *   → `lost`, with each of its holds, when the deadline has passed, the server says that the lease is gone, or the
- *   provider closes; → `given up`, while it is idle.
+ * - `live`: until its deadline. Only an answer of the server moves the deadline, and only after a suspension may the
+ *   answer move it backwards. → `lost`, with each of its holds, when the deadline has passed, the server says that the
+ *   lease is gone, or the provider closes; → `given up`, while it is idle.
  * - `lost`: final. A later extension does not revive the seat.
- * - `given up`: final. Giving up sends nothing: the process then gives the lease back by a command, or lets it expire.
+ * - `given up`: final. This change sends nothing: the process then gives the lease back by a command, or lets it
+ *   expire.
  *
- * Each check compares the clock with the deadline, so after a blocked event loop no check takes an expired seat for
- * live (E18). The timer at the deadline reports the loss without waiting for a reply, before the server can give
- * the lease away (L4).
+ * Each check compares the clock with the deadline, so a check after a blocked event loop never takes an expired seat
+ * for live (E18). The timer at the deadline reports the loss without waiting for a reply, before the server can give
+ * the seat to another process (L4).
  */
 export class Seat {
   readonly grant: Grant;
   readonly clock: Clock;
-  /** Set if the process may keep the seat between its callers; `undefined`: every release gives the seat back. */
+  /** Set if the process may keep the seat between its callers. If `undefined`, every release gives the seat back. */
   readonly keeper: SeatKeeper | undefined;
   readonly #listener: SeatListener;
   // A field instead of a `StateMachine` object, to save memory: a process has thousands of seats.
@@ -119,8 +119,6 @@ export class Seat {
     return this.grant.name;
   }
 
-  // ---- its holds
-
   get holds(): readonly SeatHold[] {
     return listed(this.#holds);
   }
@@ -129,12 +127,14 @@ export class Seat {
     return countOf(this.#holds) === 0;
   }
 
-  /** The number of holds that have begun to use the seat. */
   get uses(): number {
     return this.#uses;
   }
 
-  /** A hold begins to use the seat. Returns its token: the next one of the block, or the one that all holds share. */
+  /**
+   * Called when a hold begins to use the seat. Returns the token of the hold: the next one of the block, or the one
+   * that all holds share.
+   */
   begin(hold: SeatHold): number {
     const token = this.grant.token + (this.keeper?.sharesToken === true ? 0 : this.#uses);
     this.#uses += 1;
@@ -142,31 +142,29 @@ export class Seat {
     return token;
   }
 
-  /** The hold was released. */
   leave(hold: SeatHold): void {
     this.#holds = withoutHold(this.#holds, hold);
   }
-
-  // ---- until when the process can rely on the seat
 
   get deadlineMs(): number {
     return this.#deadline.ms;
   }
 
-  /** Past the deadline the seat is not open, even if the timer is late. */
+  /** False after the deadline, even if the timer is late. */
   get isOpen(): boolean {
     return this.#state === 'live' && this.clock.nowMs() < this.#deadline.ms;
   }
 
-  /** Whether the seat is open. Past the deadline this loses the seat. */
+  /** Whether the seat is open. If the deadline has passed, this call loses the seat. */
   checkOpen(): boolean {
     if (this.#state === 'live' && this.clock.nowMs() >= this.#deadline.ms) this.lose('expired');
     return this.#state === 'live';
   }
 
   /**
-   * How long the process can rely on the seat without an extension, in ms. Past the deadline this loses the seat. If
-   * the seat is doubtful, this asks the server to confirm it, but only once until an extension is confirmed.
+   * How long the process can rely on the seat without an extension, in ms. If the deadline has passed, this call loses
+   * the seat. If the seat is doubtful, this call asks the server to confirm it, once until the next confirmed
+   * extension.
    */
   checkRemainingMs(): number {
     this.checkOpen();
@@ -178,7 +176,7 @@ export class Seat {
     return remainingMs;
   }
 
-  /** Whether and how long the process can rely on a live seat. This call ends no hold and sends nothing. */
+  /** Whether and how long the process can rely on the seat. This call ends no hold and sends nothing. */
   standing(): Standing {
     if (!this.isOpen) return { remainingMs: 0, why: this.#causeOf('expired') };
     if (this.#isDoubtful) return { remainingMs: 0, why: 'suspended' };
@@ -186,23 +184,21 @@ export class Seat {
   }
 
   /**
-   * The server has confirmed the lease; `deadline` follows from its answer. No effect on a seat that is over or whose
-   * deadline has passed. If the process was suspended after the extension was sent, the seat stays doubtful:
-   * `deadline.wallAheadMs` was measured at the sending.
+   * Called when the server has confirmed the lease; `deadline` follows from the answer. No effect if the seat is over
+   * or its old deadline has passed. If the process was suspended after it sent the extension, the seat stays doubtful,
+   * because `deadline.wallAheadMs` was measured at the sending.
    */
   extendTo(deadline: Moment): void {
     if (!this.isOpen) return;
-    // A doubtful seat gets the new deadline: if the clock stood still, the old one is too late. Any other seat keeps
-    // the later one. The new one may be earlier, because an ending lease is confirmed without being extended.
+    // A doubtful seat takes the new deadline: if the clock stood still, the old deadline is too late. Any other seat
+    // keeps the later deadline: an ending lease is confirmed without an extension, so its new deadline may be earlier.
     const ms = this.#isDoubtful ? deadline.ms : Math.max(deadline.ms, this.#deadline.ms);
     this.#isDoubted = false;
     this.#deadline = { ms, wallAheadMs: deadline.wallAheadMs };
     this.#arm();
   }
 
-  // ---- the stored lease
-
-  /** The token that the lease is stored with. */
+  /** The token of the stored lease. The hold after a pass has a higher token, which the server does not store. */
   get storedToken(): number {
     return this.#storedToken;
   }
@@ -218,20 +214,17 @@ export class Seat {
     return id === this.id && token >= tokenThen && (this.#isChanging || token <= this.#storedToken);
   }
 
-  /** A change of mode is in flight: the stored token may be higher than the one known here. */
+  /** Called when a change of mode is sent. The stored token may then be higher than the token known here. */
   changing(): void {
     this.#isChanging = true;
   }
 
-  /** The last change of mode is settled; `token` is the token after it. */
+  /** Called when no change of mode is in flight any more; `token` is the token after the last change. */
   changed(token: number): void {
     this.#isChanging = false;
     this.#storedToken = Math.max(this.#storedToken, token);
   }
 
-  // ---- the revocation and the end of the seat
-
-  /** The revocation of the lease; `undefined` while none is known. */
   get revocation(): Revocation | undefined {
     return this.#revocation;
   }
@@ -242,7 +235,7 @@ export class Seat {
 
   /**
    * Tells each hold that its release is requested, and gives back an idle seat. Returns the holds that this call has
-   * told: none if an earlier call told them. Without a `revocation`, the provider is closing.
+   * told, so none after an earlier call. Without a `revocation`, the provider is closing.
    */
   requestRelease(revocation?: Revocation): readonly SeatHold[] {
     if (this.#state !== 'live') return NO_HOLDS;
@@ -256,8 +249,8 @@ export class Seat {
   }
 
   /**
-   * Ends the seat and its holds against the will of their callers. For a revoked lease, `revoked` replaces the causes
-   * `expired` and `evicted`.
+   * Ends the seat and its holds without a release. For a revoked lease, the holds report `revoked` instead of `expired`
+   * or `evicted`.
    */
   lose(cause: Exclude<LossCause, 'released' | 'revoked'>, revocation?: Revocation): void {
     if (this.#state !== 'live') return;
@@ -266,14 +259,15 @@ export class Seat {
     this.#end('lost');
     const { holds } = this;
     this.#holds = NO_HOLDS;
-    // Mark all holds as lost before telling any: code that hears of one loss must find no other hold of the seat held.
+    // All holds are marked as lost before any is told: code that is told of one loss must find no other hold of the
+    // seat held.
     for (const hold of holds) hold.lose(why);
-    // The code that works under the lock hears of the loss before any listener of an event.
+    // The code under the lock is told before the listeners of events.
     for (const hold of holds) hold.tellEnd();
     this.#listener.lost(this, holds, why, cause === 'expired');
   }
 
-  /** Ends an idle seat. Returns false if the seat is over already, or if a hold still uses it. */
+  /** Ends an idle seat. Returns false if the seat is over or in use. */
   giveUp(): boolean {
     if (!this.isIdle || !this.checkOpen()) return false;
     this.#end('given up');

@@ -7,13 +7,12 @@ export const LOST: Confirmation = { type: 'lost' };
 const MIN_RETRY_MS = 20;
 const MAX_RETRY_MS = 500;
 
-/** The answer for all callers that have asked about a seat since its last batch was sent. The next batch gives it. */
+/** The answer that the next batch gives to all callers that have asked about the seat since its last batch was sent. */
 export interface PendingAnswer {
   readonly answered: Promise<Confirmation>;
   answer(confirmation: Confirmation): void;
 }
 
-/** The end of one batch. */
 export interface EndedBatch {
   readonly size: number;
   /** Whether the batch was refused or used up its time; a smaller batch may then succeed. */
@@ -38,7 +37,7 @@ export class WatchedSeat implements Due {
   }
 
   /**
-   * The most leases in a batch that begins with this seat; `Infinity`: no bound of its own. After a batch that was
+   * The most leases in a batch that begins with this seat; `Infinity` if there is no bound. After a batch that was
    * refused or used up its time, the bound is half the size of that batch, so that one bad document costs the others
    * little.
    */
@@ -52,7 +51,10 @@ export class WatchedSeat implements Due {
     return this.#pendingAnswer.answered;
   }
 
-  /** A batch with this seat is being sent. Returns the answer that the batch has to give, if a caller has asked. */
+  /**
+   * Called when a batch with this seat is sent. Returns the answer that the batch must give, if a caller has asked for
+   * one.
+   */
   sent(): PendingAnswer | undefined {
     const pendingAnswer = this.#pendingAnswer;
     this.#pendingAnswer = undefined;
@@ -60,12 +62,10 @@ export class WatchedSeat implements Due {
     return pendingAnswer;
   }
 
-  /** The seat is over. */
   end(): void {
     this.#pendingAnswer?.answer(LOST);
   }
 
-  /** The instant at which the seat is due after a batch that ended with this confirmation. */
   dueAfter({ type }: Confirmation, { size, isTooLarge }: EndedBatch): number {
     const { clock } = this.seat;
     const nowMs = clock.nowMs();
@@ -81,7 +81,7 @@ export class WatchedSeat implements Due {
     return Math.max(this.#nextExtensionMs(), nowMs + extendEveryMs / 2);
   }
 
-  /** The seat is due `extendEveryMs` after its last confirmation, whose instant follows from the deadline. */
+  /** `extendEveryMs` after the last confirmation, whose instant follows from the deadline. */
   #nextExtensionMs(): number {
     const { clock, deadlineMs, grant } = this.seat;
     const { leaseMs, clockAllowanceMs, extendEveryMs } = grant.terms;
