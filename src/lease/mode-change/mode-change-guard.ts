@@ -5,10 +5,7 @@ type Change = 'an upgrade' | 'a downgrade';
 
 const STRENGTH: Readonly<Record<Mode, number>> = { read: 0, upgradeable: 1, write: 2 };
 
-/**
- * Decides which changes of mode one hold may begin, one at a time. The rules are the same for a hold of one lease and
- * for a hold of a majority of several.
- */
+/** Decides which changes of mode one hold may begin, one at a time. A hold in a quorum follows the same rules. */
 export class ModeChangeGuard {
   readonly #lockName: string;
   readonly #mode: () => Mode;
@@ -19,20 +16,20 @@ export class ModeChangeGuard {
     this.#mode = mode;
   }
 
-  /** @throws {@link LockModeError} unless an upgrade may begin. */
+  /** @throws {@link LockModeError} if no upgrade may begin now. */
   throwUnlessUpgradeable(): void {
     this.#throwUnlessIdle();
     if (this.#mode() !== 'upgradeable') throw this.#illegal('only an upgradeable read can be upgraded');
   }
 
-  /** @throws {@link LockModeError} unless a downgrade to this mode may begin. */
+  /** @throws {@link LockModeError} if no downgrade to this mode may begin now. */
   throwUnlessWeaker(to: Mode): void {
     this.#throwUnlessIdle();
     if (STRENGTH[to] < STRENGTH[this.#mode()]) return;
     throw this.#illegal(`that cannot be downgraded to ${to}`);
   }
 
-  /** Calls `change` at once, and lets no other change begin until `change` has settled. */
+  /** Calls `change` at once. No other change may begin until `change` has settled. */
   async run(name: Change, change: () => Promise<void>): Promise<void> {
     this.#inProgress = name;
     try {

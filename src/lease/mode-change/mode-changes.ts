@@ -1,5 +1,5 @@
-// Folder `mode-change`: sends numbered changes of the mode of a hold to the server. An upgrade waits for its turn as
-// an acquire does.
+// Folder `mode-change`: sends numbered changes of the mode of a hold to the server. An upgrade may have to wait, like a
+// request for a lock.
 
 import { within } from '../../clock.js';
 import { ProviderClosedError, StoreUnavailableError } from '../../errors.js';
@@ -40,8 +40,8 @@ export class ModeChanges {
   /**
    * Waits until the hold is a write.
    *
-   * @throws The errors of an acquire, and {@link LockModeError}: the mode is then the same as before.
-   *   {@link LockLostError} if the hold is over.
+   * @throws The errors of an acquire, or {@link LockModeError}: these leave the mode unchanged. {@link LockLostError}
+   *   if the hold is over.
    */
   async upgrade(options: ParsedWait): Promise<void> {
     options.signal?.throwIfAborted();
@@ -57,8 +57,8 @@ export class ModeChanges {
    * Takes the weaker mode in this process at once, and waits until the server has stored it.
    *
    * @throws {@link LockModeError}; {@link LockLostError}; {@link CorruptLockDocumentError};
-   *   {@link StoreUnavailableError} if the server has not applied the change in time. The change is then repeated in
-   *   the background, unless the client is closed.
+   *   {@link StoreUnavailableError} if the server has not applied the change in time. The library then repeats the
+   *   change in the background, unless the client is closed.
    */
   async downgrade(to: Exclude<Mode, 'write'>): Promise<void> {
     this.#throwIfOver();

@@ -10,7 +10,6 @@ import { deadlineOf } from '../deadline.js';
 import type { Hold } from '../holding/hold.js';
 import type { HandleHolds } from '../holding/lease-handle.js';
 
-/** The result of sending a change. */
 export type Changed =
   | {
       readonly type: 'done';
@@ -24,11 +23,11 @@ export type Changed =
   | { readonly type: 'failed'; readonly error: unknown };
 
 export interface SendOptions {
-  /** Whether an upgrade waits for the other readers. */
+  /** Whether an upgrade waits for the other readers. If not, the upgrade is a try. */
   readonly waits?: boolean;
   /**
-   * Whether to repeat the change also after the server has refused it. A downgrade and the cancel of an upgrade need
-   * this, because the stored mode must not stay stronger than the mode in this process.
+   * Whether to repeat the change even after the server has refused it. A downgrade and the cancel of an upgrade need
+   * this: the stored mode must not stay stronger than the mode in this process.
    */
   readonly persists: boolean;
   /** Called with the error each time the change is refused or its outcome is unknown. */
@@ -38,8 +37,8 @@ export interface SendOptions {
 /**
  * Sends the changes of one hold's mode to the store.
  *
- * Each change has a higher number than the one before. The server ignores a change whose number is not above that of
- * the last change it applied. So a change may be repeated until it is answered, and a late copy does no harm.
+ * Each change has a higher number than the one before. The server ignores a change unless its number is above the
+ * number of the last applied change. So a change may be repeated until it is answered, and a late copy does no harm.
  */
 export class ModeExchange {
   readonly #context: AcquisitionContext;
@@ -59,14 +58,14 @@ export class ModeExchange {
     return this.#mode;
   }
 
-  /** This process takes the weaker mode before it tells the server. */
+  /** Takes the weaker mode in this process, before the server is told. */
   weaken(to: Mode): void {
     this.#mode = to;
   }
 
   /**
-   * The answer to the last change, or the report of a granted upgrade, shows this mode and this token. Stores both, and
-   * reports `modeChanged` if the mode is not `previousMode`.
+   * Called when the answer to the last change, or the report of a granted upgrade, shows this mode and this token.
+   * Stores both, and reports `modeChanged` if the mode is not `previousMode`.
    */
   modeKnown(mode: Mode, previousMode: Mode, token: number): void {
     this.#mode = mode;
@@ -75,7 +74,7 @@ export class ModeExchange {
     this.#context.report('modeChanged', { ...this.#hold.event, mode, previousMode });
   }
 
-  /** Sends a change until an answer shows it, until it is refused (see `persists`), or until its result does not matter. */
+  /** Sends a change until an answer shows it, until it is refused, or until its result does not matter any more. */
   async send(to: Mode, { waits = false, persists, onTrouble }: SendOptions): Promise<Changed> {
     const { clock, combiner } = this.#context;
     const { id, name, grant } = this.#hold;
@@ -99,8 +98,8 @@ export class ModeExchange {
   }
 
   /**
-   * Reads the answer to a change. `undefined`: the hold is not over, but the answer does not show the change, so the
-   * change has to be sent again.
+   * Reads the answer to a change. Returns `undefined` if the change must be sent again: the hold is not over, and the
+   * answer does not show the change.
    */
   async #read({ value: { reply }, sentAt }: Done<Answer>, change: number): Promise<Changed | undefined> {
     const { id, name, grant } = this.#hold;
@@ -109,7 +108,7 @@ export class ModeExchange {
       const deadline = deadlineOf(lease, reply.nowMs, sentAt, grant.terms);
       return { type: 'done', lease, reply, sentAt, deadline };
     }
-    // The lease is gone or the document is corrupt. If the lease is gone and the server answers, `confirm` ends the
+    // The lease is gone, or the document is corrupt. If the lease is gone and the server answers, `confirm` ends the
     // hold.
     await this.#holds.confirm(this.#hold);
     if (this.#hold.checkEnd() !== undefined) return { type: 'over' };

@@ -21,21 +21,21 @@ export interface ReaderWriterHandle extends LockHandle {
 
   /**
    * Waits until the other readers have left, and then holds the lock as a writer. The upgrade jumps the queue, and no
-   * request is granted while it waits. It uses `timeoutMs` (default: no bound) and `signal` of `options`. The lease
-   * time and `why` stay those of the hold.
+   * request for the lock is granted while the upgrade waits. `timeoutMs` (default: no bound) and `signal` of `options`
+   * apply to the wait. The lease time and `why` stay those of the hold.
    *
    * An upgrade also waits for a plain read that the same caller holds, so release that read first.
    *
    * @throws {@link LockModeError} unless the mode is `upgradeable` and no change is in progress;
    *   {@link AcquireTimeoutError}; the reason of `options.signal`; {@link ProviderClosedError};
    *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses the upgrade, or does not
-   *   answer a single try. After each of these errors the mode is the same as before, and the queue goes on.
+   *   answer a try (`timeoutMs: 0`). Each of these errors leaves the mode unchanged, and the queue goes on.
    * @throws {@link LockLostError} if the hold is over.
    */
   upgrade(options?: AcquireOptions): Promise<void>;
 
   /**
-   * Like `upgrade`, but makes one try unless `timeoutMs` says otherwise.
+   * Like `upgrade`, but does not wait unless `timeoutMs` is given.
    *
    * @returns Whether the hold is a write now. `false`: the upgrade timed out, and the mode is still `upgradeable`.
    */
@@ -46,16 +46,16 @@ export interface ReaderWriterHandle extends LockHandle {
    * that the weaker mode allows. In this process the weaker mode counts from the call on, before the store answers.
    *
    * @throws `TypeError` or `RangeError` for another value of `to`; {@link LockModeError} if the present mode is not
-   *   stronger, or if another change is in progress. The mode then stays. {@link LockLostError} if the hold is over.
+   *   stronger, or if another change is in progress. These errors leave the mode unchanged. {@link LockLostError} if
+   *   the hold is over.
    * @throws {@link StoreUnavailableError} if the store refuses, or does not answer within `storeTimeoutMs`. The hold
    *   has the weaker mode, and the library repeats the change in the background, unless the client is closed.
-   *   {@link CorruptLockDocumentError} if the document is corrupt. Then the hold has the weaker mode, and the change
-   *   is not repeated.
+   *   {@link CorruptLockDocumentError} if the document is corrupt. The hold then has the weaker mode, and the library
+   *   does not repeat the change.
    */
   downgrade(to: 'upgradeable' | 'read'): Promise<void>;
 }
 
-/** The mode of one hold, and its changes. */
 interface Changes {
   readonly mode: Mode;
   upgrade(wait: ParsedWait): Promise<void>;
@@ -105,7 +105,7 @@ export class ModeChangingHandle<H extends Held = Hold> extends LeaseHandle<H> im
 
 /** @internal */
 export class ReaderWriterLeaseHandle extends ModeChangingHandle {
-  /** Uses the mode that this process knows, which is never stronger than the stored one. */
+  /** The mode that this process knows is never stronger than the stored mode. */
   override whyShared(): string | undefined {
     return sharedMode(this.currentMode());
   }

@@ -19,15 +19,15 @@ import { TurnWait } from '../waiting/turn.js';
 import type { Turn } from '../waiting/turn.js';
 import type { ModeExchange } from './mode-exchange.js';
 
-/** An event that ends the call from outside; `over`: the hold has ended. */
+/** What ends the call from outside. `over`: the hold has ended. */
 type End = Stop | { readonly type: 'over' };
 
-/** The result of one request for the upgrade. */
 type UpgradeAsked = Turn | { readonly type: 'busy' } | End;
 
 /**
- * One call of upgrade. The call waits as an acquire does, under the id of its hold, and jumps the queue. If it fails,
- * the hold stays upgradeable: what the server may have of the upgrade is cancelled, if need be in the background.
+ * One call of upgrade. It waits as an acquire does, under the id of its hold, and jumps the queue. If the call fails,
+ * the hold stays upgradeable: the library cancels the upgrade on the server, and repeats the cancel in the background
+ * until the outcome is known.
  */
 export class Upgrade {
   readonly #context: AcquisitionContext;
@@ -52,7 +52,7 @@ export class Upgrade {
     });
   }
 
-  /** Resolves when the hold is a write; rejects with the reason why it is not. */
+  /** Resolves when the hold is a write, or rejects with the reason why it is not. */
   async run(): Promise<void> {
     const { clock, closing, settings } = this.#context;
     const limits = { ...this.#options, startedMs: this.#startedMs };
@@ -75,7 +75,7 @@ export class Upgrade {
     }
   }
 
-  /** Asks for the upgrade until the hold is a write. After each answer that settles nothing, pauses longer. */
+  /** Asks for the upgrade until the hold is a write. The pauses between the requests grow. */
   async #upgrade(): Promise<void> {
     for (let repeats = 0; ; repeats += 1) {
       if (await this.#askOnce()) return;
@@ -86,7 +86,7 @@ export class Upgrade {
 
   /**
    * Asks for the upgrade once and waits for its turn. Returns whether the hold is a write now. `false`: a look showed
-   * no lease of this hold, or a lease that does not wait for an upgrade. The answer to the next request tells why.
+   * no waiting upgrade of this hold, and the answer to the next request tells why.
    */
   async #askOnce(): Promise<boolean> {
     const { room } = this.#context;
@@ -95,11 +95,11 @@ export class Upgrade {
     const wait = new TurnWait({ name, seats, id, terms, hasLease: true }, (_, reply) => {
       this.#note(reply);
     });
-    // The grant may be heard before the reply and must not be missed, so the wait is registered first (L2).
+    // The grant may arrive before the reply, so the wait is registered before the request is sent (L2).
     room.enter(wait);
     const asked = await Promise.race([this.#ask(wait), this.#stopped]);
     // `false`: the room must not give back a grant that comes later. The leave would name the id of the hold, and so
-    // release the hold. `#cancel` takes such a grant back.
+    // release the hold. `#cancel` takes back such a grant.
     room.leave(wait, false);
     return await this.#applyAsked(asked);
   }
@@ -121,7 +121,7 @@ export class Upgrade {
 
   /** Returns whether the hold is a write now; throws if the upgrade has failed. */
   async #applyAsked(asked: UpgradeAsked): Promise<boolean> {
-    // `checkEnd` loses a hold whose deadline has passed.
+    // Past the deadline, `checkEnd` loses the hold.
     if (this.#hold.checkEnd() !== undefined) throw this.#loss();
     switch (asked.type) {
       case 'granted':
@@ -129,7 +129,7 @@ export class Upgrade {
       case 'lapsed':
         return false;
       case 'busy':
-        // A try found other readers. The change is settled and the token is the same.
+        // A try found other readers. No change is in flight any more, and the token is unchanged.
         this.#hold.changed(this.#hold.token);
         throw this.#timeout();
       case 'failed':
@@ -152,11 +152,9 @@ export class Upgrade {
     return true;
   }
 
-  // ---- the end
-
   /**
-   * The time is up: cancels the upgrade and throws. After the cancel the hold is upgradeable, even if the grant came
-   * before the cancel.
+   * Called when the time is up: cancels the upgrade and throws. After the cancel the hold is upgradeable, even if the
+   * grant came first.
    */
   async #timeUp(): Promise<never> {
     const { clock, report, settings } = this.#context;
@@ -179,7 +177,8 @@ export class Upgrade {
   }
 
   /**
-   * Takes the upgrade back, granted or not. Afterwards the hold is upgradeable, and no upgrade of this hold waits.
+   * Takes the upgrade back, whether it was granted or not. Afterwards the hold is upgradeable, and no upgrade of it
+   * waits.
    */
   async #cancel(): Promise<void> {
     const onTrouble = (error: unknown): void => {
@@ -209,7 +208,6 @@ export class Upgrade {
     return withCallerFrames(() => new AcquireTimeoutError(this.#hold.name, details));
   }
 
-  /** Notes the leases of the other holders, as far as the reply shows them. */
   #note({ leases }: Reply): void {
     this.#answers.answered();
     this.#holders = leases.filter(({ id }) => id !== this.#hold.id).map(describeLease);

@@ -4,19 +4,19 @@ import type { ParsedKeeping } from '../../options/request-options.js';
 /**
  * Counts the passes of the seats of one lock while another process waits, and says whether one more may begin.
  *
- * The count starts anew when this process is granted a seat after an answer has shown a lease of another process with a
- * higher token than the last grant to this process. If the waiters of other processes give up instead, the count goes
- * on. So a waiter that gives up and comes back is not overtaken `passes` times more.
+ * The count starts anew when this process is granted a seat after another process had one. The sign of that is an
+ * answer that shows a lease of another process with a higher token than the last grant to this process. If the waiters
+ * of other processes give up instead, the count goes on: a waiter that gives up and comes back is not overtaken
+ * `passes` times more.
  */
 export class BoundedPasses {
   readonly #clock: Clock;
   #count = 0;
   /**
-   * The first instant at which this process had a seat and knew that another process waits. `noneWaits` sets it to
-   * `undefined`, and so does a grant that starts the count anew.
+   * Since when this process has had a seat and known that another process waits. Cleared by `noneWaits`, and by a grant
+   * that starts the count anew.
    */
   #sinceMs: number | undefined;
-  /** The highest token of the seats that were granted to this process. */
   #ownToken = 0;
   #hasGoneToOthers = false;
 
@@ -24,34 +24,31 @@ export class BoundedPasses {
     this.#clock = clock;
   }
 
-  /** Whether one more pass may begin now, while another process waits. */
   isLeft({ passes, keepMs }: ParsedKeeping): boolean {
     const nowMs = this.#clock.nowMs();
     return this.#count < passes && nowMs < (this.#sinceMs ?? nowMs) + keepMs;
   }
 
-  /** A seat has passed to the next caller of this process while another process waits. */
+  /** Called when a seat passes to the next caller of this process while another process waits. */
   passed(): void {
     this.#count += 1;
   }
 
-  /** This process has a seat and knows that another process waits. */
+  /** Called when this process has a seat and knows that another process waits. */
   oneWaits(): void {
     this.#sinceMs ??= this.#clock.nowMs();
   }
 
-  /** An answer shows that no other process waits. */
   noneWaits(): void {
     this.#sinceMs = undefined;
   }
 
-  /** An answer shows a lease of another process, granted with this token. */
+  /** Called when an answer shows a lease of another process, granted with this token. */
   othersSeen(token: number): void {
     // A lower token belongs to a lease that was granted before the last seat of this process.
     if (token > this.#ownToken) this.#hasGoneToOthers = true;
   }
 
-  /** The server has granted this process a seat. */
   granted(token: number): void {
     if (this.#hasGoneToOthers) {
       this.#count = 0;

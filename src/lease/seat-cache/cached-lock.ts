@@ -19,9 +19,9 @@ import { OtherWaiters } from './other-waiters.js';
 /**
  * How many tokens a grant reserves for passes. After this many passes the process gives the seat back.
  *
- * If the document is lost, its tokens begin again at the server's clock in ms × 1,000. They must not run ahead of that
- * clock, or later tokens would be lower (E10). A grant of one seat takes up 256 tokens: about a quarter of a
- * millisecond. A lock with several seats reserves fewer, because many attempts may enter at once.
+ * If the document is lost, its tokens begin again at the server's clock in ms × 1,000. Tokens must not run ahead of
+ * that clock, or the new tokens would be lower than earlier ones (E10). A grant of one seat takes 256 tokens, which is
+ * about a quarter of a millisecond. A lock with several seats reserves fewer, because many attempts may enter at once.
  */
 const TOKENS_OF_ONE_SEAT = 255;
 const TOKENS_OF_MANY_SEATS = 15;
@@ -29,18 +29,19 @@ const TOKENS_OF_MANY_SEATS = 15;
 /**
  * The seats of one mutex or semaphore that this process keeps between its callers.
  *
- * Without the option `passes`, the process passes a seat on, with the next token of its block, only while it knows that
- * no other process waits. The update of an attempt that has to wait behind the seat names this process in `wake`. The
- * process then gives back idle seats at once, and seats in use at their release, so that no caller here overtakes that
- * attempt (L3). From then on every caller queues on the server, until an answer shows that no other process waits.
+ * Without the option `passes`, the process passes a seat on only while it knows that no other process waits. Each pass
+ * takes the next token of the block. When an attempt has to wait behind the seat, its update names this process in the
+ * field `wake`. The process then gives back idle seats at once, and seats in use at their release, so that no caller
+ * here overtakes that attempt (L3). From then on every caller queues on the server, until an answer shows that no other
+ * process waits.
  *
  * If the lock has one seat, callers queue in this process while the seat is in use, so that the server need not pass
  * the seat between them. If the lock has several seats, another seat may be free, so callers ask the server.
  *
  * With the option `passes`, a bounded number of passes goes on although another process waits. If the lock has one
- * seat, the callers then go on queueing here, behind one request of this process on the server. So callers of this
- * process are served in their order, and each grant to the process serves as many of them as the bound allows. If the
- * lock has several seats, a seat passes only while no request of this process is on the server.
+ * seat, the callers still queue here, behind one request of this process on the server. So callers of this process are
+ * served in their order, and each grant to the process serves as many of them as the bound allows. If the lock has
+ * several seats, a seat passes only while no request of this process is on the server.
  */
 export class CachedLock implements Cached {
   readonly name: string;
@@ -51,7 +52,7 @@ export class CachedLock implements Cached {
   readonly #idle = new Map<Seat, Timer>();
   readonly #others: OtherWaiters;
   readonly #boundedPasses: BoundedPasses;
-  /** The number of requests of this process that are in flight or in the queue on the server. */
+  /** The requests of this process that are in flight or in the queue on the server. */
   #requestCount = 0;
   /** The seats that this process has, idle or in use. */
   readonly #seats = new Set<Seat>();
@@ -87,7 +88,7 @@ export class CachedLock implements Cached {
     return [...this.#seats];
   }
 
-  /** Returns a hold: of an idle seat, of a kept seat after a wait in the local queue, or of a seat from the server. */
+  /** Returns a hold of an idle seat, of a seat that was passed on after a wait here, or of a seat from the server. */
   async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
     const { signal, keepMs, passes } = request;
     throwIfOver(this.name, this.#context.closing, signal);
@@ -100,8 +101,8 @@ export class CachedLock implements Cached {
     }
     if (request.timeoutMs === 0) throw withCallerFrames(() => this.#reportTimeout(0, this.#queue.length));
     const hold = await this.#queue.wait(request, (place) => this.#reportTimeout(request.timeoutMs, place));
-    // Without a hold, this request has to ask the server. `#requestCount` has included it
-    // since it left the local queue.
+    // Without a hold, this request must ask the server. `#requestCount` has included the request since it left the
+    // local queue.
     return hold ?? (await this.#sendRequest(ask));
   }
 
@@ -110,16 +111,15 @@ export class CachedLock implements Cached {
     const { process } = this.#context;
     this.#holders = reply.leases.map(describeLease);
     const { waiters, ownWaiters = 0 } = reply;
-    // A caller of this process waits on the server, and an idle seat that is given back may let it in.
+    // A caller of this process waits on the server. An idle seat that is given back may serve that caller.
     if (ownWaiters > 0) this.#returnAllIdle();
     const isOfOthers = (lease: { readonly process: string }): boolean => lease.process !== process;
     for (const lease of reply.leases) if (isOfOthers(lease)) this.#boundedPasses.othersSeen(lease.token);
-    // While another process has the only seat, an attempt that has to wait behind the seat does not notify this
-    // process.
+    // While another process has the only seat, a new waiter behind that seat does not notify this process.
     const isBehindOthers = this.#hasOneSeat && reply.leases.some(isOfOthers);
     if (waiters > ownWaiters || isBehindOthers) this.othersWait();
     else if (reply.leases.some((lease) => !isOfOthers(lease) && (lease.keeps ?? 0) > 0)) {
-      // No other process waits, and an attempt that has to wait behind this lease notifies this process.
+      // No other process waits, and an attempt that has to wait behind this lease will notify this process.
       this.#others.noneSeen(sinceMs);
       if (this.#others.state === 'none') this.#boundedPasses.noneWaits();
     }
@@ -130,16 +130,14 @@ export class CachedLock implements Cached {
   }
 
   /**
-   * Another process waits or has the only seat, or a new limit is exceeded. Gives back all idle seats, and sends the
-   * callers in the local queue to the server unless they share a place there.
+   * Called when another process waits or has the only seat, or when a new limit is exceeded. Gives back all idle seats.
+   * Sends the callers in the local queue to the server, unless they share a place there.
    */
   othersWait(): void {
     this.#others.oneWaits();
     this.#returnAllIdle();
     this.#othersMayWait();
   }
-
-  // ---- called by the holds
 
   seatGranted(seat: Seat): void {
     this.#seats.add(seat);
@@ -173,13 +171,11 @@ export class CachedLock implements Cached {
     this.#context.changed(this);
   }
 
-  // ---- internals
-
   get #hasOneSeat(): boolean {
     return this.seats.kind === 'mutex';
   }
 
-  /** Whether this seat may pass to the next caller in this process. If its deadline has passed, the seat is lost. */
+  /** Whether this seat may pass to the next caller in this process. Loses the seat if its deadline has passed. */
   #mayPass(seat: Seat): boolean {
     const isAllowed = this.#others.isNone || this.#mayOvertake;
     return isAllowed && this.#requestCount === 0 && mayServeAnother(seat);
@@ -191,7 +187,7 @@ export class CachedLock implements Cached {
     return state === 'waiting' && isHeard && this.#boundedPasses.isLeft(this.#keeping);
   }
 
-  /** A caller of this process has got a seat that was released here. */
+  /** Called when a seat that was released here has passed to the next caller of this process. */
   #passed(): void {
     if (this.#others.state === 'waiting') this.#boundedPasses.passed();
   }
@@ -202,9 +198,13 @@ export class CachedLock implements Cached {
   }
 
   /**
-   * Whether to queue here. True only for a lock with one seat, if callers queue here already, or if this process has
-   * the seat or has asked for it. In the second case, it is true only if no other process is known to wait, or if the
-   * callers of this process share one place on the server.
+   * Whether this request queues in this process. Only for a lock with one seat, in one of these cases:
+   *
+   * - Other callers queue here already.
+   * - This process has no seat, a request of this process is on the server, and this request may wait for the answer.
+   *   It is not known whether another process waits, or the callers of this process share one place.
+   * - No other process waits, and this process has the seat or has asked for it.
+   * - This process has the seat, and its callers share one place on the server.
    */
   #mustQueueHere({ timeoutMs }: CachedRequest): boolean {
     if (!this.#hasOneSeat) return false;
@@ -219,14 +219,16 @@ export class CachedLock implements Cached {
     );
   }
 
-  /** Another process waits, or this process cannot tell. */
+  /** Called when another process waits, or when this process cannot tell. */
   #othersMayWait(): void {
     if (this.hasSeats && this.#others.state === 'waiting') this.#boundedPasses.oneWaits();
-    // Callers that share no place get their seats from the server, so the local queue moves there.
+    // Callers without a shared place get their seats from the server, so the local queue moves there.
     if (!this.#sharesPlace) this.#sendQueueToServer();
   }
 
-  /** Gives the idle seat back after `keepMs`; if another process may wait, after this turn of the event loop. */
+  /**
+   * Gives the idle seat back after `keepMs`, or at the end of this turn of the event loop if another process may wait.
+   */
   #idleTimer(idle: Seat): Timer {
     const { clock } = this.#context;
     const give = (): void => {
@@ -236,8 +238,8 @@ export class CachedLock implements Cached {
   }
 
   /**
-   * Returns an idle seat that this request may use. An idle seat that the request may not use is given back if the seat
-   * may block the request: if the lock has one seat, or if the request is a try.
+   * Returns an idle seat that this request may use. Gives back an idle seat that the request may not use, if the lock
+   * has one seat or the request is a try: that seat may block the request.
    */
   #takeIdle({ terms, demand, timeoutMs }: CachedRequest): Seat | undefined {
     for (const idle of this.#idle.keys()) {
@@ -272,9 +274,10 @@ export class CachedLock implements Cached {
   }
 
   /**
-   * The process has no seat, so newcomers do not notify it, and it cannot assume any more that no other process waits.
-   * The exception is a lock with one seat for which a request of this process waits. If no other process waited, the
-   * update that ended the seat has granted this request, so newcomers notify this process again.
+   * Called when this process has no seat. New waiters then do not notify this process, so it cannot assume any more
+   * that no other process waits. The exception is a lock with one seat for which a request of this process waits: if no
+   * other process waited, the update that ended the seat has granted this request, so new waiters notify this process
+   * again.
    */
   #lastSeatEnded(): void {
     if (!this.#hasOneSeat && this.#others.state === 'none') this.#others.forget();
@@ -297,7 +300,6 @@ export class CachedLock implements Cached {
     this.#idle.delete(idle);
   }
 
-  /** Returns the timeout error of a request that was not sent. Reports the timeout if the request has waited. */
   #reportTimeout(waitedMs: number, place: number): AcquireTimeoutError {
     return localTimeout(this, this.#context, { holders: this.#holders, place, waitedMs });
   }

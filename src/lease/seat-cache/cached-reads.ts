@@ -15,16 +15,16 @@ import { OtherWaiters } from './other-waiters.js';
 /**
  * The read seat of one reader-writer lock that this process keeps for its readers.
  *
- * The readers of the process that ask for the lease time of the seat share it while nobody waits for the lock, each
- * with a hold of its own. The deadline of the seat is checked before a reader begins and at each use of its hold,
- * because the lease of a kept seat may have expired.
+ * While nobody waits for the lock, the readers of the process that ask for the lease time of the seat share it, each
+ * with its own hold. The deadline of the seat is checked before a reader begins and at each use of its hold, because
+ * the lease of a kept seat may have expired.
  *
- * The update of a writer that has to wait behind the seat names this process in `wake`. From then on every new reader
- * queues on the server behind that writer (L3), and one update gives the seat back when its last reader has ended. A
- * writer of this process has the same effect, without a notice. Readers share a seat again once an answer shows that
- * nobody waits.
+ * When a writer has to wait behind the seat, its update names this process in the field `wake`. From then on every new
+ * reader queues on the server behind that writer (L3). When the last reader of the seat has ended, one update gives the
+ * seat back. A writer of this process has the same effect, without `wake`. Readers share a seat again once an answer
+ * shows that nobody waits.
  *
- * Only plain reads share the seat. A hold whose mode can change has a lease of its own.
+ * Only plain reads share the seat. A hold whose mode can change has its own lease.
  */
 export class CachedReads implements Cached {
   readonly name: string;
@@ -35,12 +35,12 @@ export class CachedReads implements Cached {
   readonly #others: OtherWaiters;
   /** The readers that wait here for the answer to the request of another reader. */
   readonly #queue: LocalQueue;
-  /** The seat that new readers join. Any other read seat that the server has granted ends with its last hold. */
+  /** The seat that new readers join. Any other read seat of this process ends with its last hold. */
   #shared: Seat | undefined;
   #idleTimer: Timer | undefined;
-  /** The number of requests of this process for plain reads that are in flight or in the queue on the server. */
+  /** The plain reads of this process that are in flight or in the queue on the server. */
   #askedReads = 0;
-  /** The number of requests of this process for writes that are in flight or in the queue on the server. */
+  /** The writes of this process that are in flight or in the queue on the server. */
   #askedWrites = 0;
   readonly #seats = new Set<Seat>();
   #keepMs = 0;
@@ -70,7 +70,10 @@ export class CachedReads implements Cached {
     return [...this.#seats];
   }
 
-  /** Returns a hold: of the kept seat, at once or after the answer to another reader, or of a seat from the server. */
+  /**
+   * Returns a hold of the kept seat, at once or after the answer to another reader, or a hold of a seat from the
+   * server.
+   */
   async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
     throwIfOver(this.name, this.#context.closing, request.signal);
     const { mode } = request.demand;
@@ -85,8 +88,8 @@ export class CachedReads implements Cached {
         ...{ holders: this.#holders, place, waitedMs: request.timeoutMs },
       }),
     );
-    // Without a hold, this request has to ask the server. `#askedReads` has included it
-    // since it left the local queue.
+    // Without a hold, this request must ask the server. `#askedReads` has included the request since it left the local
+    // queue.
     return hold ?? (await this.#read(ask, false));
   }
 
@@ -94,7 +97,7 @@ export class CachedReads implements Cached {
     if (!reply.isWellFormed) return;
     const { process } = this.#context;
     this.#holders = reply.leases.map(describeLease);
-    // A waiter of this process counts, too: it may be a writer, and new readers have to queue behind it.
+    // A waiter of this process counts, too: it may be a writer, and new readers must queue behind a writer.
     if (reply.waiters > 0 || reply.isWriterWaiting) this.othersWait();
     else if (reply.leases.some((lease) => lease.process === process && (lease.keeps ?? 0) > 0)) {
       this.#others.noneSeen(sinceMs);
@@ -107,13 +110,14 @@ export class CachedReads implements Cached {
     this.#serveQueue();
   }
 
-  /** Somebody waits. Gives back the seat if it is idle, and sends the readers in the local queue to the server. */
+  /**
+   * Called when a request waits for the lock. Gives back the seat if it is idle, and sends the readers in the local
+   * queue to the server.
+   */
   othersWait(): void {
     this.#others.oneWaits();
     this.#makeWay();
   }
-
-  // ---- called by the holds
 
   seatGranted(seat: Seat): void {
     this.#seats.add(seat);
@@ -152,14 +156,11 @@ export class CachedReads implements Cached {
     this.#settled();
   }
 
-  // ---- internals
-
-  /** Whether another reader may share this seat now. If its deadline has passed, the seat is lost. */
+  /** Whether another reader may share this seat now. Loses the seat if its deadline has passed. */
   #mayShare(seat: Seat): boolean {
     return this.#others.isNone && this.#askedWrites === 0 && mayServeAnother(seat);
   }
 
-  /** The kept seat, if this reader may share it. */
   #seatFor({ terms }: CachedRequest): Seat | undefined {
     const seat = this.#shared;
     const isAlike = seat?.grant.terms.leaseMs === terms.leaseMs;
@@ -172,7 +173,7 @@ export class CachedReads implements Cached {
     return new Hold(seat);
   }
 
-  /** Whether to wait here for the answer to another reader, which probably brings a seat to share. */
+  /** Whether this reader waits here for the answer to another reader, which probably brings a seat to share. */
   #mustQueueHere({ timeoutMs }: CachedRequest): boolean {
     const mayBeShared = this.#context.gaplessSinceMs() < Infinity && this.#others.state !== 'waiting';
     return this.#askedReads > 0 && this.#askedWrites === 0 && mayBeShared && timeoutMs > 0;
@@ -194,7 +195,8 @@ export class CachedReads implements Cached {
   }
 
   /**
-   * Until the request for the write has ended, no new reader shares the seat: the write waits only for earlier readers.
+   * Until the request for the write has ended, no new reader shares the seat. So the write waits only for earlier
+   * readers.
    */
   async #write(ask: () => Promise<Hold>): Promise<Hold> {
     this.#askedWrites += 1;
@@ -202,7 +204,7 @@ export class CachedReads implements Cached {
     const isBehindReaders = this.#queue.length > 0;
     this.#makeWay();
     try {
-      // The readers that waited here ask first, because they came first (L3).
+      // The readers that waited here ask the server first, because they came first (L3).
       if (isBehindReaders) await endOfTurn(this.#context.clock);
       return await ask();
     } finally {
@@ -216,20 +218,20 @@ export class CachedReads implements Cached {
     this.#sendQueueToServer();
   }
 
-  /** A request or a seat has ended. */
+  /** Called when a request or a seat has ended. */
   #settled(): void {
-    // Without a seat, no newcomer notifies this process, so it cannot know any more that nobody waits.
+    // Without a seat, new waiters do not notify this process, so it cannot assume any more that nobody waits.
     if (!this.hasSeats) this.#others.forget();
     this.#serveQueue();
     this.#context.changed(this);
   }
 
-  /** Lets the waiting readers share the seat. If no read is asked for, the first that still waits asks the server. */
+  /** Lets the waiting readers share the seat. If no read is on its way to the server, the first waiting reader asks. */
   #serveQueue(): void {
     const seat = this.#shared;
     while (seat !== undefined && this.#queue.length > 0 && this.#mayShare(seat)) {
       if (this.#queue.handTo(seat)) this.#idleTimer?.cancel();
-      // The first reader wants another lease time, so it asks the server.
+      // The first reader wants another lease time, so it must ask the server.
       else this.#sendFirst();
     }
     if (this.#askedReads === 0) this.#sendFirst();

@@ -12,12 +12,11 @@ import type { Hold } from '../holding/hold.js';
 import type { Seat, SeatKeeper } from '../holding/seat.js';
 import type { LocalRequest } from './local-queue.js';
 
-/** A request for a lock whose seats may be kept. */
 export interface CachedRequest extends LocalRequest, ParsedKeeping {
   readonly demand: Demand;
 }
 
-/** One seat of this process: the fields that are compared with a read of its lock. */
+/** The fields of a seat that are compared with a read of its lock. */
 export type OwnSeat = Pick<Seat, 'id' | 'isOpen' | 'wasAskedToRelease'>;
 
 /** One lock whose seats this process may keep, as the cache and the requester see it. */
@@ -25,11 +24,10 @@ export interface Cached extends SeatKeeper {
   readonly name: string;
   readonly seats: SeatRules;
   readonly keepMs: number;
-  /** Whether this object has any state that must be remembered. */
+  /** Whether the object has state, so that the cache must remember the object. */
   readonly isInUse: boolean;
   /** Whether this process has a seat, idle or in use. */
   readonly hasSeats: boolean;
-  /** The seats that this process has, idle or in use. */
   readonly ownSeats: readonly OwnSeat[];
   /**
    * Returns a hold of a kept seat, or of a seat that the server grants.
@@ -37,18 +35,17 @@ export interface Cached extends SeatKeeper {
    * @param ask - Asks the server; called at most once.
    */
   acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold>;
-  /** Takes what an answer shows of the lock. The request for that answer was not sent before `sinceMs`. */
+  /** Called with an answer that shows the lock. The request for that answer was sent at `sinceMs` or later. */
   note(reply: Reply, sinceMs: number): void;
   /**
-   * A read that was sent at `sinceMs` shows that no other process waits.
+   * Called when a read that was sent at `sinceMs` shows that no other process waits.
    *
-   * @param reliedUntilMs - Until when the process relies on the read if its change stream is closed, or had a gap
-   *   after `sinceMs`.
+   * @param reliedUntilMs - Until when the process relies on the read, if its change stream is closed or had a gap after
+   *   `sinceMs`.
    */
   noneWaits(sinceMs: number, reliedUntilMs: number): void;
 }
 
-/** What a cached lock needs of its process. */
 export interface SeatCacheContext {
   readonly process: string;
   readonly clock: Clock;
@@ -56,23 +53,22 @@ export interface SeatCacheContext {
   readonly closing: AbortSignal;
   /** The instant since which the change stream has been open without a gap; `Infinity` while it is not open. */
   gaplessSinceMs(): number;
-  /** Gives back an idle seat. */
   returnIdle(idle: Seat): void;
-  /** `isInUse` or `hasSeats` of this lock may have changed. */
+  /** Called when `isInUse` or `hasSeats` of this lock may have changed. */
   changed(lock: Cached): void;
-  /** A caller has begun to use a seat, or a released seat stays in this process. */
+  /** Called when a caller begins to use a seat, and when a released seat stays in this process. */
   used(): void;
 }
 
 /**
  * Whether another caller may get a hold of this seat: nobody has asked for its release, and a third of its lease is
- * left. If its deadline has passed, the seat is lost. If it is doubtful, the server is asked to confirm it.
+ * left. This call loses a seat whose deadline has passed, and asks the server to confirm a doubtful seat.
  */
 export const mayServeAnother = (seat: Seat): boolean =>
   !seat.wasAskedToRelease && isEnough(seat.checkRemainingMs(), seat.grant.terms);
 
 /**
- * Returns the timeout error of a request that has not reached the store. Reports the timeout if the request has waited.
+ * Returns the timeout error of a request that was not sent to the store. Reports the timeout if the request has waited.
  */
 export function localTimeout(
   { name, seats }: Pick<Cached, 'name' | 'seats'>,

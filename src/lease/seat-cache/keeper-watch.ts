@@ -5,13 +5,14 @@ import type { LockCollection } from '../../store/lock-collection.js';
 import { READ_EVERY_MS, quietMsFor } from '../waiting/wakeup-policy.js';
 import type { Cached, OwnSeat } from './cached-request.js';
 
-/** The most documents of one read. A process that keeps more locks listens instead, which costs the server less. */
+/**
+ * The most documents of one read. A process that keeps more locks listens, which costs the server less than more reads.
+ */
 export const MOST_READ = 256;
 
-/** For how long a far keeper relies on a read. The next read is answered before that, unless the store is slow. */
+/** How long a far keeper relies on a read. The answer to the next read comes earlier, unless the store is slow. */
 const RELIED_MS = 2 * READ_EVERY_MS;
 
-/** What the watch needs of its process. */
 export interface KeeperSurroundings {
   readonly clock: Clock;
   readonly process: string;
@@ -19,35 +20,35 @@ export interface KeeperSurroundings {
   readonly collection: Pick<LockCollection, 'read'>;
   /** The instant since which the change stream has been open without a gap; `Infinity` while it is not open. */
   gaplessSinceMs(): number;
-  /** Whether the process polls instead of listening to a change stream. No seat is kept then. */
+  /** Whether the process polls instead of listening to a change stream. A process that polls keeps no seat. */
   isPolling(): boolean;
-  /** Says whether the process has to listen to the change stream for its kept seats. */
+  /** Says whether the process must listen to the change stream for its kept seats. */
   listen(isListening: boolean): void;
-  /** Asks the server about the lease of this attempt, because a read did not show it, or showed that it is ending. */
+  /** Asks the server about the lease of this attempt: a read did not show the lease, or showed that it is ending. */
   confirm(id: string): void;
 }
 
 /**
- * Finds out whether others wait for the seats that this process keeps.
+ * Finds out whether other requests wait for the seats that this process keeps.
  *
  * An open change stream costs the server processor time for every write of the whole replica set, so a process does not
  * listen for a seat that nobody uses. A keeper is *near*, and listens, until none of its kept seats has been used for
  * `wakeIdleMs` (at least a second). After that the keeper is *far*: it reads all its kept locks together once a second.
- * It relies on such a read for two seconds, so that the next caller of a kept seat need not ask the server. The use by
- * that caller makes the keeper near again. A keeper of more than `MOST_READ` locks stays near.
+ * The keeper relies on each read for two seconds, so that the next caller of a kept seat need not ask the server. That
+ * caller makes the keeper near again. A keeper of more than `MOST_READ` locks stays near.
  *
  * A near keeper reads, too: once a second while its stream is opening, and once after each opening.
  */
 export class KeeperWatch {
   readonly #surroundings: KeeperSurroundings;
   readonly #quietMs: number;
-  /** The locks of which this process has a seat that may be kept. */
+  /** The locks of which this process has a seat that it may keep. */
   readonly #locks = new Set<Cached>();
   #isNear = false;
   #usedAtMs = -Infinity;
   /**
-   * Until this instant the process listens although its last seat has ended. A caller may come back and want its seat
-   * kept, which needs a stream that was open before the caller's request.
+   * Until this instant the process goes on listening although its last seat has ended. A later caller's seat can be
+   * kept only if the stream was open before that caller's request.
    */
   #missedUntilMs = -Infinity;
   #isReading = false;
@@ -60,7 +61,7 @@ export class KeeperWatch {
     this.#quietMs = quietMsFor(surroundings.wakeIdleMs);
   }
 
-  /** A caller of this process uses a seat that may be kept. */
+  /** Called when a caller of this process uses a seat that may be kept. */
   used(): void {
     this.#usedAtMs = this.#surroundings.clock.nowMs();
     if (this.#isNear || this.#isClosed) return;
@@ -69,13 +70,13 @@ export class KeeperWatch {
     this.#schedule();
   }
 
-  /** `hasSeats` of this lock may have changed. */
+  /** Called when `hasSeats` of this lock may have changed. */
   changed(lock: Cached): void {
     if (lock.hasSeats) this.#locks.add(lock);
     else if (this.#locks.delete(lock)) this.#missedUntilMs = this.#surroundings.clock.nowMs() + lock.keepMs;
   }
 
-  /** Events may have been missed. */
+  /** Called when events may have been missed. */
   onGap(): void {
     this.#gapCount += 1;
     if (this.#locks.size > 0) void this.#read();
@@ -121,7 +122,9 @@ export class KeeperWatch {
     if (this.#isNear || this.#locks.size > 0) this.#schedule();
   }
 
-  /** Reads all kept locks. If the read is answered, and `#isQuiet` was and is true, the keeper becomes far. */
+  /**
+   * Reads all kept locks. The keeper becomes far if the read is answered, and `#isQuiet` is true before and after it.
+   */
   async #read(): Promise<void> {
     if (this.#isReading) return;
     this.#isReading = true;
@@ -139,13 +142,14 @@ export class KeeperWatch {
     if (this.#gapCount > gapCount) void this.#read();
   }
 
-  /** Reads these locks. Returns false if the read failed, or if the watch was closed. */
+  /** Returns false if the read failed, or if the watch was closed. */
   async #readSome(locks: readonly Cached[], isQuiet: boolean): Promise<boolean> {
     const { process, collection } = this.#surroundings;
     const asked = locks.map((lock) => ({ lock, seats: lock.ownSeats }));
     const names = [...new Set(locks.map(({ name }) => name))];
     const kinds = [...new Set(locks.map(({ seats }) => seats))];
-    // Read concern local is enough: if a waiter is rolled back later, the process has only given up a seat too early.
+    // Read concern local is enough: if a waiter in the answer is rolled back later, the process has only given up a
+    // seat too early.
     const outcome = await collection.read(names, keeperProjection(kinds, process), 'local');
     if (outcome.type !== 'done' || this.#isClosed) return false;
     const documents = new Map(outcome.value.map(readForKeeper).map((read) => [read.name, read]));

@@ -6,13 +6,10 @@ import type { CallLimits } from '../../scope.js';
 import { Hold } from '../holding/hold.js';
 import type { Seat } from '../holding/seat.js';
 
-/** A request that may have to wait in this process. */
 export interface LocalRequest extends ParsedAcquireOptions, CallLimits {
-  /** Called when the request has joined a queue. */
   readonly onQueued?: (() => void) | undefined;
 }
 
-/** How a wait in the queue ended. */
 type End =
   /** `undefined`: the caller must ask the server itself. */
   { readonly hold: Hold | undefined } | { readonly errorOf: () => unknown };
@@ -28,7 +25,7 @@ interface LocalWaiter {
  */
 const CHUNK_SIZE = 128;
 
-/** A part of the queue: how many callers have joined it, and which of them still wait. */
+/** A part of the queue. `joined` also counts the callers that have left. */
 interface Chunk {
   joined: number;
   readonly waiting: Set<LocalWaiter>;
@@ -93,7 +90,7 @@ export class LocalQueue {
   }
 
   /**
-   * Passes the seat to the first caller. Returns false if no caller waits, or if the first one wants another lease
+   * Passes the seat to the first caller. Returns false if no caller waits, or if the first caller wants another lease
    * time.
    */
   handTo(seat: Seat): boolean {

@@ -1,9 +1,12 @@
 import type { Clock } from '../../clock.js';
 
 /**
- * Whether others wait for the lock. `none`: an answer showed that none waits. It also showed a lease of this process,
- * so any later attempt that has to wait behind the lease notifies this process. `unknown`: this process does not know,
- * so it keeps no seat. `waiting`: one waits.
+ * What this process knows of others that wait for the lock.
+ *
+ * - `none`: an answer showed that none waits. It also showed a lease of this process, so a later attempt that has to
+ *   wait behind that lease notifies this process.
+ * - `unknown`: this process does not know, so it keeps no seat.
+ * - `waiting`: at least one waits.
  */
 type State = 'none' | 'unknown' | 'waiting';
 
@@ -13,11 +16,10 @@ interface Hearing {
   gaplessSinceMs(): number;
 }
 
-/** What this process knows of others that wait for a lock whose seats it may keep. */
 export class OtherWaiters {
   readonly #hearing: Hearing;
   #state: State = 'unknown';
-  /** When the last request or read was sent whose answer showed that no other process waits. */
+  /** The sending time of the newest request or read whose answer showed that no other process waits. */
   #noneSinceMs = -Infinity;
   #waitingSinceMs = -Infinity;
   /** Until this instant the process relies on its last read, even without an open change stream. */
@@ -31,15 +33,15 @@ export class OtherWaiters {
     return this.#state;
   }
 
-  /** Whether the change stream is open, so that this process hears of a newcomer. */
+  /** Whether the change stream is open, so that new waiters can notify this process. */
   get isHeard(): boolean {
     return this.#hearing.gaplessSinceMs() < Infinity;
   }
 
   /**
-   * Whether none waits now, as far as the process may rely on what it knows. After a gap in the events, a newcomer may
-   * have come unnoticed. The result is then true only until `#reliedUntilMs`. The reads of a keeper that is or becomes
-   * far move that instant on.
+   * Whether none waits now, as far as this process may rely on what it knows. After a gap in the events, there may be a
+   * waiter that this process does not know. The result is then true only until `#reliedUntilMs`, which each read of a
+   * far keeper moves on.
    */
   get isNone(): boolean {
     if (this.#state !== 'none') return false;
@@ -48,8 +50,8 @@ export class OtherWaiters {
   }
 
   /**
-   * The answer to a request that was sent at `sinceMs` shows a lease of this process, and that no other process waits.
-   * No effect if a notice of a waiter came after the sending: the notice may be newer than the answer.
+   * Called when the answer to a request that was sent at `sinceMs` shows a lease of this process, and that no other
+   * process waits. No effect if a notice of a waiter came after the sending: the notice may be newer than the answer.
    */
   noneSeen(sinceMs: number): void {
     if (this.#state === 'waiting' && sinceMs < this.#waitingSinceMs) return;
@@ -58,11 +60,11 @@ export class OtherWaiters {
   }
 
   /**
-   * A read that was sent at `sinceMs` shows that no other process waits. No effect unless `isNone` is true: only the
-   * answer to a request can make `isNone` true again.
+   * Called when a read that was sent at `sinceMs` shows that no other process waits. No effect if `isNone` is false:
+   * only the answer to a request can make `isNone` true again.
    *
-   * @param reliedUntilMs - Until when the process relies on the read if its change stream is closed, or had a gap
-   *   after `sinceMs`.
+   * @param reliedUntilMs - Until when the process relies on the read, if its change stream is closed or had a gap after
+   *   `sinceMs`.
    */
   noneRead(sinceMs: number, reliedUntilMs: number): void {
     if (!this.isNone) return;

@@ -1,5 +1,5 @@
 // Folder `seat-cache`: lets the next caller of the process use a seat without a command to the server, as long as no
-// other process is known to wait for the lock. The option `passes` makes bounded exceptions.
+// other process is known to wait for the lock. The option `passes` allows a bounded number of exceptions.
 
 import { LOCK_KINDS } from '../../protocol/lock-document.js';
 import type { SeatRules } from '../../protocol/seats.js';
@@ -27,12 +27,14 @@ export class SeatCache {
     };
   }
 
-  /** Returns the object to acquire the lock through; `undefined`: the caller has to ask the server directly. */
+  /**
+   * Returns the object through which the lock is acquired, or `undefined` if the caller must ask the server directly.
+   */
   lock(name: string, seats: SeatRules, keepMs: number): Cached | undefined {
     const key = keyOf(seats.kind, name);
     const known = this.#locks.get(key);
     if (known !== undefined || keepMs === 0) return known;
-    // The cache stores the new object only when the object is in use. So a request that fails before leaves nothing
+    // The cache stores the new object only when the object is in use. So a request that fails earlier leaves nothing
     // behind.
     return seats.keeping === 'shared'
       ? new CachedReads(name, seats, this.#context)
@@ -40,8 +42,8 @@ export class SeatCache {
   }
 
   /**
-   * A wake-up tells this process to give back its kept seats of this name, or an upgrade of this process begins and
-   * would wait for the kept read of this process.
+   * Called when a wake-up asks this process to give back its kept seats of this name. Also called when an upgrade of
+   * this process begins, which would wait for the kept read of this process.
    */
   othersWait(name: string): void {
     for (const kind of LOCK_KINDS) this.#locks.get(keyOf(kind, name))?.othersWait();

@@ -3,13 +3,12 @@ import type { SeatRules } from '../../protocol/seats.js';
 /** The most attempts that are remembered; the oldest is forgotten first. */
 const MAX_REMEMBERED = 4_096;
 
-/** What is needed to give back the seat of an attempt. */
 interface Ended {
   readonly seats: SeatRules;
   readonly leaseMs: number;
 }
 
-/** The attempts that ended without a lock. If a grant to one of them still arrives, the granted seat is given back. */
+/** The attempts that ended without a lock. If one of them is granted a seat later, the process gives that seat back. */
 export class EndedAttempts {
   readonly #ended = new Map<string, Ended>();
 
@@ -21,7 +20,7 @@ export class EndedAttempts {
   }
 
   /**
-   * Forgets the attempt, and returns what is needed to give back its seat; `undefined`: the attempt is not remembered.
+   * Forgets the attempt. Returns what is needed to give back its seat, or `undefined` if the attempt is not remembered.
    */
   take(id: string): Ended | undefined {
     const ended = this.#ended.get(id);

@@ -13,11 +13,10 @@ import { LOOK_AGAIN } from '../../protocol/wake.js';
 import { TrackedWait } from './tracked-wait.js';
 import type { Wait } from './wait.js';
 
-/** Receives the changes of the waits for one lock. */
 interface LockWaitsListener {
-  /** A wait has ended. The wait itself is told its result after this call. */
+  /** Called when a wait has ended, before the wait itself is told its result. */
   ended(wait: Wait, isGranted: boolean): void;
-  /** The queue has moved, or one of the waits has joined it. */
+  /** Called when the queue has moved, or when one of the waits has joined it. */
   moved(): void;
 }
 
@@ -26,10 +25,10 @@ interface LockWaitsListener {
  * operation on one wait iterates over the others.
  *
  * A look is a transition that extends this process's own places. A look always writes, so its answer shows a state that
- * a majority has acknowledged. A look also drops what has expired and admits the next waiters, so no other update is
- * needed when a lease expires. The process looks every third of a lease, and when the waiting room asks for a look. It
- * also looks when the earliest lease or place ahead expires: the head at once, the waiters behind the head a little
- * later.
+ * a majority has acknowledged. A look also drops what has expired and admits the next waiters, so the expiry of a lease
+ * needs no other update. The process looks every third of a lease, and when the waiting room asks for a look. The
+ * process also looks when the earliest lease or place ahead expires: the head at once, the waiters behind the head a
+ * little later.
  */
 export class LockWaits {
   readonly name: string;
@@ -39,11 +38,11 @@ export class LockWaits {
   readonly #looks: LookLimiter;
   readonly #waits = new Map<string, TrackedWait>();
   /**
-   * The waits that a reply has shown in the queue, in the order of those replies. The requests of the other waits are
+   * The waits that a reply has shown in the queue, in the order of those replies. The requests of all other waits are
    * still in flight.
    */
   readonly #queued = new Set<TrackedWait>();
-  /** The queued wait that is first in the queue, as far as known. When it ends, the next wait in `#queued` follows. */
+  /** The queued wait with the lowest place, as far as known. When it ends, the next wait in `#queued` follows. */
   #first: TrackedWait | undefined;
   readonly #lookSchedule: LookSchedule;
   readonly #requestedLook = (): Promise<void> => this.#sendLook();
@@ -100,7 +99,7 @@ export class LockWaits {
   }
 
   /**
-   * The reply to the attempt's own request showed the attempt in the queue.
+   * Called when the reply to the attempt's own request showed the attempt in the queue.
    *
    * @param mustLook - Whether events may have been missed since that request was sent.
    */
@@ -116,7 +115,9 @@ export class LockWaits {
     else this.#armSchedule();
   }
 
-  /** A word reports a grant to this attempt with this token. The token `LOOK_AGAIN` asks for a look. */
+  /**
+   * Called when a word reports a grant to this attempt with this token. The token `LOOK_AGAIN` asks for a look instead.
+   */
   woken(id: string, token: number): void {
     const tracked = this.#waits.get(id);
     if (tracked === undefined) return;
@@ -126,8 +127,8 @@ export class LockWaits {
   }
 
   /**
-   * An update or a read of this process showed a lease of this attempt. Returns whether this is the grant that the
-   * attempt waited for.
+   * Called when an update or a read of this process showed a lease of this attempt. Returns whether that lease is the
+   * grant that the attempt waited for.
    */
   leaseSeen(id: string, token: number, endsAt: Moment): boolean {
     const tracked = this.#waits.get(id);
@@ -137,18 +138,18 @@ export class LockWaits {
     return true;
   }
 
-  /** A read showed this attempt, this process's first waiter, at `place` in a queue of `waiters`. */
+  /** Called when a read showed this attempt, the first waiter of this process, at `place` in a queue of `waiters`. */
   placeRead(id: string, place: number, waiters: number): void {
     const tracked = this.#waits.get(id);
     if (tracked === undefined || !this.#queued.has(tracked)) return;
     this.#queueLength = waiters;
-    // A read may be old. Places only get lower, so a read that shows a higher place is older than what is known.
+    // Places only get lower, so a read that shows a higher place is older than what is known.
     if (place < tracked.place) this.#setPlace(tracked, place);
   }
 
   /**
-   * A read sent at `askedAt` showed these attempts. Looks if the read lacks a wait that was queued before the read was
-   * sent.
+   * Called after a read that was sent at `askedAt` and showed these attempts. Looks if the read lacks a wait that was
+   * in the queue before the read was sent.
    */
   lookIfMissing(shown: readonly string[], askedAt: Moment): void {
     const ids = new Set(shown);
@@ -160,7 +161,7 @@ export class LockWaits {
   }
 
   look(): void {
-    // The answer to a look in flight may be older than the event that calls for this look, so another look must follow.
+    // The answer to a look in flight may be older than the event behind this call, so another look must follow.
     this.#mustLookAgain = this.#isLooking;
     if (!this.#isLooking && this.hasQueued) this.#looks.request(this.#requestedLook);
   }
@@ -182,7 +183,7 @@ export class LockWaits {
 
   #acceptGrant(tracked: TrackedWait, token: number): void {
     const { wait, deadline } = tracked;
-    // If too little of the lease is left, a look extends the seat, and shows whether the seat still exists.
+    // If too little of the lease is left, a look extends the seat and shows whether the seat still exists.
     if (!leavesEnough(deadline, this.#clock, wait.terms)) this.look();
     else
       this.#end(wait, true, () => {
@@ -266,13 +267,13 @@ export class LockWaits {
       return;
     }
     for (const tracked of asked) {
-      // The wait has ended since: it was granted or withdrawn, or has failed. This older answer must not undo that end.
+      // The wait has ended meanwhile. This older answer must not undo that end.
       if (this.#waits.get(tracked.wait.id) !== tracked) continue;
       const fate = reply === null ? undefined : fateOf(reply, tracked.wait.id);
       if (reply !== null && fate?.type === 'queued') {
         this.#update(tracked, fate.place, reply, outcome.sentAt);
       } else if (reply !== null && fate?.type === 'granted') {
-        // The look has just extended this seat, so another look would not leave more of the lease.
+        // The look has just extended this seat. Another look would not leave more of the lease.
         const { lease } = fate;
         const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, tracked.wait.terms);
         this.#end(tracked.wait, true, () => {

@@ -10,13 +10,12 @@ export class LookLimiter {
   readonly #requested = new Set<() => Promise<void>>();
   #inFlight = 0;
 
-  /** Calls `look` once, when its turn comes. Until then, further requests of the same look have no effect. */
+  /** Calls `look` once, when its turn comes. Until then, another request of the same look has no effect. */
   request(look: () => Promise<void>): void {
     this.#requested.add(look);
     this.#next();
   }
 
-  /** Drops a requested look that has not been sent. */
   cancel(look: () => Promise<void>): void {
     this.#requested.delete(look);
   }

@@ -1,14 +1,16 @@
 import { Backoff } from '../../backoff.js';
 import type { Clock, Timer } from '../../clock.js';
 
-/** The waiter at place n looks n times this long after a lease or place ahead has expired, at most `MAX_DELAY_MS`. */
+/**
+ * When a lease or place ahead has expired, the waiter at place n waits n times this long, at most `MAX_DELAY_MS`,
+ * before it looks.
+ */
 const DELAY_PER_PLACE_MS = 150;
 const MAX_DELAY_MS = 2_000;
 
-/** The pauses after looks without an answer. */
 const BETWEEN_RETRIES = new Backoff(50, 1_000);
 
-/** Decides when the waits for one lock look next: at the earliest instant that was set since the last look. */
+/** Decides when the waits for one lock look next: at the earliest of the instants that were set since the last look. */
 export class LookSchedule {
   readonly #clock: Clock;
   readonly #look: () => void;
@@ -29,7 +31,7 @@ export class LookSchedule {
   }
 
   /**
-   * The earliest lease or place ahead of this place expires at `atMs`. The head looks just after that instant, and the
+   * The earliest lease or place ahead of `place` expires at `atMs`. The head looks just after that instant, and the
    * waiters behind the head a little later.
    */
   expiryAt(atMs: number, place: number): void {
@@ -45,7 +47,7 @@ export class LookSchedule {
     this.#failures = 0;
   }
 
-  /** A look is being sent. It serves every pending reason for a look, so all instants are cleared. */
+  /** Called when a look is sent. One look serves all purposes, so all instants are cleared. */
   restart(): void {
     this.cancel();
     this.#extendAtMs = this.#expiryAtMs = this.#retryAtMs = Infinity;

@@ -12,8 +12,8 @@ const GROWTH = 1.6;
 
 /**
  * Finds grants by plain reads of the locks that this process is queued for. Without a change stream, the pauses between
- * the reads grow. While the process is far from its turn, it reads once a second: a cheap local read shows the marks of
- * the locks, and a majority read follows for the locks whose mark has changed or is not known yet.
+ * the reads grow. A process that is far from its turn reads once a second: a cheap local read shows the marks of the
+ * locks, and a majority read follows for each lock whose mark has changed or is not known yet.
  *
  * Grants come from majority reads, because a read with read concern local can show a grant that is later rolled back. A
  * read may be old, so a missing entry proves nothing. For a wait, the poller takes only a grant or a closer place from
@@ -29,8 +29,8 @@ export class Poller {
   #pauseMs: number;
   #readAtMs = -Infinity;
   /**
-   * The mark of each lock at its last read: a text that changes with every grant. While the process is far, it sends no
-   * further majority read of a lock before the mark has changed.
+   * The mark of each lock at its last read. A mark is a text that changes with every grant. A far process repeats the
+   * majority read of a lock only after the mark has changed.
    */
   #marks = new Map<string, string>();
   #timer: Timer | undefined;
@@ -55,7 +55,10 @@ export class Poller {
     this.#pauseMs = settings.pollMs.min;
   }
 
-  /** Plans the next read anew: a wait has begun, the process may have become near or far, or there is no stream. */
+  /**
+   * Plans the next read anew. Called when a wait begins, when the process may have become near or far, and when there
+   * is no stream.
+   */
   hurry(): void {
     this.#pauseMs = this.#settings.pollMs.min;
     if (!this.#isReading) this.#schedule();
@@ -121,7 +124,7 @@ export class Poller {
     return moved.size === 0 || (await this.#read([...moved]));
   }
 
-  /** Reads what this process holds and waits for in these locks. Returns false if the read failed. */
+  /** Returns false if the read failed. */
   async #read(names: readonly string[]): Promise<boolean> {
     const projection = pollProjection(this.#kinds, this.#process);
     const outcome = await this.#collection.read(names, projection, 'majority');

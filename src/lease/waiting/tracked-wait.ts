@@ -15,11 +15,10 @@ const LONG_AGO: Moment = { ms: -Infinity, wallAheadMs: 0 };
 export class TrackedWait {
   readonly wait: Wait;
   /**
-   * When the process learned that the attempt is in the queue; `Infinity`: the attempt's own request is still in
-   * flight.
+   * When the process learned that the attempt is in the queue; `Infinity` while the attempt's own request is in flight.
    */
   queuedAtMs: number;
-  /** The place that the last answer showed. A poll can only lower it. */
+  /** The place that the last answer showed. A poll can only lower this number. */
   place: number;
   /** The highest fence in a reply that showed the attempt queued. */
   #fenceWhenQueued = 0;
@@ -39,44 +38,45 @@ export class TrackedWait {
   }
 
   /**
-   * Whether a grant with this token is for this wait: the token must be above the fence of every reply that showed the
-   * attempt queued. Tokens rise in the order of the grants (S3), so such a grant came after these replies.
+   * Whether a grant with this token is for this wait. Tokens rise in the order of the grants (S3). So a token above the
+   * fence of every reply that showed the attempt queued belongs to a grant that came after those replies.
    */
   isGrantedBy(token: number): boolean {
     return token > this.#fenceWhenQueued;
   }
 
-  /** An event arrived before the reply to the attempt's own request. The token `LOOK_AGAIN` asks for a look. */
+  /**
+   * Called when an event arrives before the reply to the attempt's own request. The token `LOOK_AGAIN` asks for a look.
+   */
   heardEarly(token: number): void {
     this.#earlyToken = Math.max(this.#earlyToken, token);
     this.#isLookAskedEarly ||= token === LOOK_AGAIN;
   }
 
-  /** The token of a grant for this wait that was reported early; `undefined`: there is none. */
+  /** The token of a grant for this wait that was reported early; `undefined` if there is none. */
   get earlyGrant(): number | undefined {
     return this.isGrantedBy(this.#earlyToken) ? this.#earlyToken : undefined;
   }
 
-  /** Whether an early event asked for a look. */
   get isLookAskedEarly(): boolean {
     return this.#isLookAskedEarly;
   }
 
-  /** A reply to a request sent at `sentAt` showed the attempt in the queue. */
+  /** Called when a reply to a request that was sent at `sentAt` showed the attempt in the queue. */
   shownQueued({ expiresAt }: Place, { fence, nowMs }: Reply, sentAt: Moment): void {
     this.#fenceWhenQueued = Math.max(this.#fenceWhenQueued, fence);
     const endsAt = after(sentAt, leftMs(expiresAt, nowMs, this.wait.terms.leaseMs));
     if (endsAt.ms > this.#endsAt.ms) this.#endsAt = endsAt;
   }
 
-  /** An answer showed a lease of the attempt, which ends at the earliest at `endsAt`. */
+  /** Called when an answer showed a lease of the attempt, which ends at `endsAt` or later. */
   shownGranted(endsAt: Moment): void {
     this.#endsAt = endsAt;
   }
 
   /**
-   * The deadline of the hold after a grant, as far as answers have shown. The event of a grant tells no expiry, but the
-   * granted seat keeps the expiry of the place.
+   * The deadline of the hold after a grant, as far as answers have shown. The event of a grant does not show the
+   * expiry, but the granted seat keeps the expiry of the place.
    */
   get deadline(): Moment {
     return deadlineBefore(this.#endsAt, this.wait.terms);

@@ -7,7 +7,7 @@ import type { Wait, Waiting } from './wait.js';
 /** How the wait of one attempt ended. */
 export type Turn =
   | { readonly type: 'granted'; readonly token: number; readonly deadline: Moment }
-  /** The place in the queue is gone. A request then asks again, under a new id. */
+  /** The place in the queue is gone. A request then makes a new attempt under a new id. */
   | { readonly type: 'lapsed' }
   | { readonly type: 'failed'; readonly error: unknown };
 

@@ -10,21 +10,21 @@ export interface Waiting {
   readonly id: string;
   readonly terms: LeaseTerms;
   /**
-   * Whether the attempt already holds a lease and waits for an upgrade. Then a grant that arrives after the wait has
-   * ended must not be given back: it belongs to that lease.
+   * Whether the attempt already holds a lease and waits for an upgrade. A grant that arrives after the wait then
+   * belongs to that lease, and must not be given back.
    */
   readonly hasLease: boolean;
 }
 
 /**
  * An attempt that waits, and the calls that tell it its place and its end. When the wait ends, one of `granted`,
- * `lapsed` and `failed` is called, once. None is called if the attempt leaves before, or if the room closes.
+ * `lapsed` and `failed` is called once. None of them is called if the attempt leaves earlier, or if the room closes.
  */
 export interface Wait extends Waiting {
   granted(token: number, deadline: Moment): void;
-  /** The place in the queue, or the pending upgrade, is gone. A request then makes a new attempt, under a new id. */
+  /** The place in the queue, or the pending upgrade, is gone. A request then makes a new attempt under a new id. */
   lapsed(): void;
   failed(error: unknown): void;
-  /** Reports the place after each reply that shows the attempt in the queue. */
+  /** Called after each reply that shows the attempt in the queue. */
   placed(place: number, reply: Reply): void;
 }

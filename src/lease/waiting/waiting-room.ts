@@ -1,9 +1,9 @@
 // Folder `waiting`: keeps the places of waiting attempts alive, and finds out when an attempt is granted its seat: by
-// the change stream, by polling or by looks. One wait lives in several objects:
+// the change stream, by polling or by looks. Several objects stand for one wait:
 //
-// - `Waiting` (wait.ts) is what the attempt says of itself; `Wait` adds how the attempt is told its place and its end.
+// - `Waiting` (wait.ts) describes the attempt; `Wait` adds the calls that tell the attempt its place and its end.
 // - `TurnWait` (turn.ts) is the wait as the acquisition or the upgrade sees it: a promise of its end.
-// - `TrackedWait` (tracked-wait.ts) knows which grants are for it, and when its place ends.
+// - `TrackedWait` (tracked-wait.ts) knows which grants are for the wait, and when its place ends.
 // - `LockWaits` (lock-waits.ts) has the tracked waits of one lock, sends their looks and ends them.
 // - `WaitingRoom` has the waits of all locks, passes each answer and each wake-up on, and decides whether to listen.
 
@@ -30,24 +30,20 @@ export interface WakeSource {
   /** The instant since which the stream has been open without a gap; `Infinity` while it is not open. */
   readonly gaplessSinceMs: number;
   readonly isPolling: boolean;
-  /** Opens the stream, or closes it after `lingerMs`; by default at once. */
+  /** Opens the stream, or closes it after `lingerMs` (default: at once). */
   listen(listening: boolean, lingerMs?: number): void;
 }
 
-/** The poller, as the waiting room sees it. */
 export interface Polls {
-  /**
-   * Makes the poller plan its next read anew: a wait has begun, the process may have become near or far, or there is no
-   * stream.
-   */
+  /** Makes the poller plan its next read anew. */
   hurry(): void;
 }
 
-/** Hears of wake-ups for ended attempts, for holds and for kept seats, and of gaps in the events. */
+/** Receives wake-ups for ended attempts, for holds and for kept seats, and gaps in the events. */
 export interface UnmatchedWakeups {
-  /** An attempt that ended without a lock was granted a seat. The seat must be given back. */
+  /** An attempt that ended without a lock was granted a seat. The process must give the seat back. */
   onUnclaimed(name: string, seats: SeatRules, id: string, leaseMs: number): void;
-  /** The process has to ask the server about the lease of this attempt. */
+  /** The process must ask the server about the lease of this attempt. */
   onAskedToConfirm(id: string): void;
   /** The process must give back its kept seats of this lock: an attempt waits, or a new limit is exceeded. */
   onOthersWait(name: string): void;
@@ -70,7 +66,7 @@ export class WaitingRoom implements WakeListener {
   readonly #ended = new EndedAttempts();
   #wakeups!: WakeSource;
   #polls!: Polls;
-  /** What the last `#decide` found; `undefined`: nothing waits, and this process is no near keeper. */
+  /** The result of the last `#decide`; `undefined` if nothing waits and this process is no near keeper. */
   #distance: Distance | undefined;
   #isKeeperNear = false;
   /** After the last wait the stream stays open until this instant, because the next wait may begin soon. */
@@ -91,19 +87,21 @@ export class WaitingRoom implements WakeListener {
     this.#unmatched = unmatched;
   }
 
-  /** Sets the sources of wake-ups. The stream and the poller need the room, so they are made after the room. */
+  /** The stream and the poller need the room, so they are made after the room and set here. */
   wakeBy(wakeups: WakeSource, polls: Polls): void {
     this.#wakeups = wakeups;
     this.#polls = polls;
   }
 
-  /** Says whether this process is a near keeper, which must hear at once of a process that waits behind its seats. */
+  /**
+   * Says whether this process is a near keeper, which must be told at once of a process that waits behind its seats.
+   */
   keeping(isNear: boolean): void {
     this.#isKeeperNear = isNear;
     this.#decide();
   }
 
-  /** The locks that the poller must read: all that an attempt is queued for, while `isToPoll` is true. */
+  /** The locks that the poller must read: every lock that an attempt is queued for, while `isToPoll` is true. */
   get namesToPoll(): readonly string[] {
     return this.isToPoll ? [...this.#queued] : [];
   }
@@ -114,21 +112,20 @@ export class WaitingRoom implements WakeListener {
   }
 
   /**
-   * When to read, in ms after each full second of the server's clock; `undefined`: there is no fixed phase, and the
-   * poller chooses its own pauses.
+   * When to read, in ms after each full second of the server's clock; `undefined` if the poller chooses its own pauses.
    */
   get phaseMs(): number | undefined {
     return this.#wakeups.isPolling || this.#distance?.type !== 'far' ? undefined : this.#distance.phaseMs;
   }
 
-  /** The poller has read all its locks. If the process was far and still is, it stops listening at once. */
+  /** Called when the poller has read all its locks. A process that was far and still is far stops listening at once. */
   polled(): void {
     if (this.#distance?.type === 'far' && this.#decide()?.type === 'far') this.#wakeups.listen(false);
   }
 
   /**
-   * Registers an attempt before its request is sent. An event may report the grant before the reply arrives, and must
-   * not be missed (L2).
+   * Registers an attempt before its request is sent, because an event may report the grant before the reply arrives
+   * (L2).
    */
   enter(wait: Wait): void {
     let lock = this.#locks.get(wait.name);
@@ -147,7 +144,7 @@ export class WaitingRoom implements WakeListener {
   }
 
   /**
-   * The attempt waits no longer.
+   * Called when the attempt waits no longer.
    *
    * @param remember - Whether the attempt ended without a seat, so that a grant which arrives later is given back.
    */
@@ -156,12 +153,12 @@ export class WaitingRoom implements WakeListener {
     this.#waitEnded(wait, remember);
   }
 
-  /** The reply to the attempt's own request showed the attempt in the queue. */
+  /** Called when the reply to the attempt's own request showed the attempt in the queue. */
   queued({ name, id }: Wait, place: Place, reply: Reply, sentAt: Moment): void {
     const lock = this.#locks.get(name);
     if (lock?.has(id) !== true) return;
-    // If the request was sent before the stream opened, this attempt needs a look of its own: the look at the opening
-    // did not include the attempt, and no event has reported what happened between the request and the opening.
+    // If the request was sent before the stream opened, this attempt needs its own look: the look at the opening did
+    // not include the attempt, and no event reported what happened between the request and the opening.
     const { gaplessSinceMs } = this.#wakeups;
     const isBetween = sentAt.ms < gaplessSinceMs && gaplessSinceMs < Infinity;
     this.#queued.add(name);
@@ -170,16 +167,16 @@ export class WaitingRoom implements WakeListener {
   }
 
   /**
-   * Takes the answer to an update that the combiner of this process has sent. Besides the result of that update, the
-   * answer may show grants to other waits.
+   * Called with the answer to an update that the combiner of this process has sent. Besides the result of that update,
+   * the answer may show grants to other waits.
    */
   answered(name: string, { reply, wake }: Answer, sentAt: Moment): void {
     if (reply?.isWellFormed === true) this.#leasesSeen(name, reply.leases, reply.nowMs, sentAt);
     for (const word of wake) {
       const parsed = readWakeWord(this.#process, word);
       if (parsed === undefined) continue;
-      // For a hold, `LOOK_AGAIN` reports a revocation of its lease or a call for a run. Here this process has sent the
-      // revocation or the call itself, and tells its own holds directly.
+      // For a hold, `LOOK_AGAIN` reports a revocation of its lease or a call for a run. This process has sent that
+      // revocation or call itself, and tells its own holds directly.
       if (parsed.token !== LOOK_AGAIN || this.#locks.get(name)?.has(parsed.id) === true) {
         this.onWoken(name, parsed.id, parsed.token);
       }
@@ -187,8 +184,8 @@ export class WaitingRoom implements WakeListener {
   }
 
   /**
-   * A majority read showed these leases of this process. Returns whether one of these leases is a grant that an attempt
-   * waited for.
+   * Called when a majority read showed these leases of this process. Returns whether one of the leases is a grant that
+   * an attempt waited for.
    */
   seen({ name, leases, nowMs, waiting, place, waiters }: Poll, sentAt: Moment): boolean {
     const isAwaited = this.#leasesSeen(name, leases, nowMs, sentAt);
@@ -199,7 +196,7 @@ export class WaitingRoom implements WakeListener {
     return isAwaited;
   }
 
-  /** A majority read, sent at `askedAt`, found no document of this name. */
+  /** Called when a majority read, sent at `askedAt`, found no document of this name. */
   missed(name: string, askedAt: Moment): void {
     this.#locks.get(name)?.lookIfMissing([], askedAt);
   }
@@ -209,7 +206,7 @@ export class WaitingRoom implements WakeListener {
       this.#unmatched.onOthersWait(name);
       return;
     }
-    // An attempt that waits for an upgrade has a lease as well, and an operator may have revoked that lease.
+    // An attempt that waits for an upgrade also has a lease, which an operator may have revoked.
     if (token === LOOK_AGAIN) this.#unmatched.onAskedToConfirm(id);
     const lock = this.#locks.get(name);
     if (lock?.has(id) === true) lock.woken(id, token);
@@ -278,8 +275,8 @@ export class WaitingRoom implements WakeListener {
   }
 
   /**
-   * A process that becomes near listens at once. A process that becomes far goes on listening until a read has shown
-   * that nothing has moved: no event tells a waiter that the waiters ahead have moved.
+   * A process that becomes near listens at once. A process that becomes far listens until a read has shown that nothing
+   * has moved, because no event tells a waiter that the queue ahead has moved.
    */
   #decide(): Distance | undefined {
     this.#timer?.cancel();

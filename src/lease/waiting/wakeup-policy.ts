@@ -3,13 +3,13 @@
  *
  * An open change stream costs the server about 30 µs of processor time for every write in the whole replica set, so a
  * process that waits must not listen for ever. A wait is *near* if its turn may come soon: it is the head of its queue,
- * or its queue has moved lately. All other waits are *far*. A process without a near wait, and without a kept
- * seat in use, reads its places once a second. It listens again as soon as it sees a queue move.
+ * or its queue has moved lately. All other waits are *far*. A process without a near wait, and without a kept seat in
+ * use, reads its places once a second. The process listens again as soon as it sees a queue move.
  */
 
 /** What is known of the waits of this process for one lock. */
 export interface QueuePosition {
-  /** The lowest place of these waits: 0 for the head, and for an upgrade, which no waiter precedes. */
+  /** The lowest place of these waits: 0 for the head of the queue, and for an upgrade. */
   readonly place: number;
   /** The length of the queue, including the waiters of other processes. */
   readonly waiters: number;
@@ -19,21 +19,20 @@ export interface QueuePosition {
 
 /** How far the waits of a process are from their turns. */
 export type Distance =
-  /** The process listens. Decide again at `untilMs`. */
+  /** The process listens until `untilMs`, and then decides again. */
   | { readonly type: 'near'; readonly untilMs: number }
   /** The process reads its places once in every second of the server's clock, `phaseMs` after that second begins. */
   | { readonly type: 'far'; readonly phaseMs: number };
 
-/** How often a far process reads. */
 export const READ_EVERY_MS = 1_000;
 
 /** The longest time between the reads of two processes at neighbouring places. */
 const STEP_MS = 8;
 
 /**
- * A queue counts as quiet if it has not moved for this time, and a kept seat if it has not been used for this time. In
- * a queue that moves faster than once a second, a far process would slow the queue down: each hand-over could take up
- * to a second. So the time is a second at least, even if `wakeIdleMs` is shorter.
+ * How long a queue must not move to count as quiet, and how long a kept seat must not be used to count as unused. In a
+ * queue that moves faster than once a second, a far process would delay each hand-over by up to a second. So this time
+ * is at least a second, even if `wakeIdleMs` is shorter.
  */
 export const quietMsFor = (wakeIdleMs: number): number => Math.max(wakeIdleMs, READ_EVERY_MS);
 
@@ -59,15 +58,15 @@ export function distanceFor(
 /**
  * The far processes of one queue read in the order of their places, once in every second of the server's clock. When a
  * quiet queue begins to move, only the first far waiter finds its grant up to a second late. The next waiter reads just
- * after it, and so on: each of them sees the queue move and listens before its own turn comes. With reads at arbitrary
- * times, each of the first hand-overs could take a second.
+ * after the first, sees the queue move, and listens before its own turn comes; so do the waiters behind. With reads at
+ * arbitrary times, each of the first hand-overs could take a second.
  */
 const phaseOf = ({ place, waiters }: QueuePosition): number =>
   place * Math.min(STEP_MS, READ_EVERY_MS / Math.max(waiters, 1));
 
 /**
- * How long a far process waits until its next read, in ms. Two reads are at least half a second apart: the phase may
- * move back a little, because queues change and the server's clock is only estimated, and such a shift must not cause a
+ * How long a far process waits until its next read, in ms. Two reads are at least half a second apart. The phase may
+ * move back a little, because queues change and the server's clock is only estimated. Such a shift must not cause a
  * second read.
  */
 export function untilReadMs(phaseMs: number, serverMs: number, sinceReadMs: number): number {
