@@ -6,7 +6,6 @@ import type { KeysOf } from './unknown-keys.js';
 
 const MAX_DRAIN_MS = DAY_MS;
 
-/** The default of `drainMs`. */
 export const DRAIN_MS = 5_000;
 
 /** Options of a method that tells work to end: `stop`, `resign`, `handOverTo` or `close`. */
@@ -15,10 +14,7 @@ export interface DrainOptions {
   drainMs?: number | undefined;
 }
 
-/**
- * Checks `drainMs`.
- * @param of - The method that takes the options.
- */
+/** @param of - The method that takes the options, for the error message. */
 export const parseDrain = (of: string, given?: DrainOptions): number =>
   number('drainMs', orElse(knownOptions(given, of, { drainMs: true }).drainMs, DRAIN_MS), 0, MAX_DRAIN_MS);
 
@@ -26,18 +22,18 @@ export const parseDrain = (of: string, given?: DrainOptions): number =>
 export interface RevokeOptions {
   /** The attempt id of the one lease to revoke. Default: every lease of the lock. */
   id?: string | undefined;
-  /** The reason for the revocation; the holders are told this reason. At most 1,024 bytes of UTF-8. */
+  /** The reason for the revocation, which the holders are told. At most 1,024 bytes of UTF-8. */
   why?: string | undefined;
   /**
-   * Empties the seats at once instead of asking the holders. Until the old holders learn of the revocation, only tokens
-   * protect the resource.
+   * Whether to empty the seats at once instead of asking the holders. Until the old holders learn of the revocation,
+   * only tokens protect the resource.
    */
   force?: boolean | undefined;
 }
 
 /** Selects the locks that `list` returns. */
 export interface ListFilter {
-  /** Only locks whose names begin with this. */
+  /** Only locks whose names begin with this text. */
   prefix?: string | undefined;
   /** Only locks of this kind. */
   kind?: LockKind | undefined;

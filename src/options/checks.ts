@@ -50,13 +50,13 @@ export function shortText(option: string, value: unknown): string {
   return value;
 }
 
-/** Replaces `undefined` by the default. `null` stays as it is: a wrong value and not a missing one. */
+/** Replaces `undefined` by the default. `null` stays, because it is a wrong value and not a missing one. */
 export const orElse = <T>(value: T | undefined, otherwise: T): T => (value === undefined ? otherwise : value);
 
 /**
- * Checks that an options object has known keys only; a missing object counts as an empty one.
+ * Checks that an options object has known keys only. A missing object counts as an empty one.
  *
- * @param of - The public name of what takes the options, such as a method, for the error message.
+ * @param of - The method or class that takes the options, for the error message.
  * @param option - The name of the argument, for the error message.
  */
 export function knownOptions<T extends object>(
@@ -70,7 +70,7 @@ export function knownOptions<T extends object>(
   return options;
 }
 
-/** Checks that a value is an object, but not its keys; a missing value counts as an empty object. */
+/** Checks that a value is an object, but not its keys. A missing value counts as an empty object. */
 export function object<T extends object>(value: T | undefined, option = 'options'): Partial<T> {
   if (value === undefined) return {};
   if (typeof value !== 'object' || (value as T | null) === null) throw wrongType(option, 'an object', value);

@@ -1,6 +1,6 @@
 // Folder `options`: the options of providers, locks and operators, with their public types, defaults and checks. The
-// folders `election`, `schedule`, `fencing` and `quorum` check their own options, by the functions of checks.ts. All
-// options are checked once, and the rest of the code gets checked values.
+// folders `election`, `schedule`, `fencing` and `quorum` check their own options with checks.ts. All options are
+// checked once, and the rest of the code gets checked values.
 
 import { DAY_MS } from '../clock.js';
 import { quoted } from '../error-text.js';
@@ -23,7 +23,7 @@ import type { KeysOf } from './unknown-keys.js';
 /** How waiters learn of their grants. */
 export type Wakeups = 'change-stream' | 'polling';
 
-/** Options of a {@link LockProvider}. All are checked once, when the provider is created. */
+/** Options of a {@link LockProvider}, checked once, when the provider is created. */
 export interface LockProviderOptions {
   /** The collection of the lock documents. Default: `distributed.locks`. */
   collectionName?: string | undefined;
@@ -34,9 +34,9 @@ export interface LockProviderOptions {
    */
   extendEveryMs?: number | undefined;
   /**
-   * The time before the expiry on the server at which the process counts a hold as lost, in ms. At a failover, the
-   * clocks of the replica set's members may differ by as much as this. Less than half of the lease; default: a tenth of
-   * the lease, at most 1,000.
+   * How long before the expiry on the server the process counts a hold as lost, in ms. At a failover, the clocks of the
+   * replica set's members may differ by as much as this. Less than half of the lease; default: a tenth of the lease, at
+   * most 1,000.
    */
   clockAllowanceMs?: number | undefined;
   /**
@@ -46,7 +46,7 @@ export interface LockProviderOptions {
   storeTimeoutMs?: number | undefined;
   /**
    * The first and the longest pause between two reads of a provider that polls for its waiters, in ms. The pauses grow
-   * from the first to the longest one. Up to a quarter of each pause is taken off at random. Default: 10 and 800.
+   * from the first to the longest. Up to a quarter of each pause is taken off at random. Default: 10 and 800.
    */
   pollMs?:
     | {
@@ -63,8 +63,8 @@ export interface LockProviderOptions {
   wakeups?: 'auto' | Wakeups | undefined;
   /**
    * How long the change stream stays open after the last wait and after the last use of a kept seat, in ms: 0 to 24 h,
-   * default 10,000. The stream also closes after this time if every wait is behind others in a queue that does not
-   * move. Without the stream, a provider that waits or keeps a seat reads its locks once a second. For kept seats and
+   * default 10,000. The stream also closes after this time if no wait is at the head of its queue and no queue has
+   * moved. Without the stream, a provider that waits or keeps a seat reads its locks once a second. For kept seats and
    * for queues that do not move, a time below one second counts as one second.
    */
   wakeIdleMs?: number | undefined;
@@ -79,8 +79,8 @@ export interface LockProviderOptions {
 }
 
 /**
- * The options of a provider after the checks. Only `extendEveryMs` and `clockAllowanceMs` may lack their defaults,
- * which `leaseTerms` computes from the length of a lease.
+ * The options of a provider after the checks. Only `extendEveryMs` and `clockAllowanceMs` may lack their defaults:
+ * `leaseTerms` computes these from the length of a lease.
  */
 export interface Settings {
   readonly collectionName: string;
@@ -105,7 +105,7 @@ export interface LeaseTerms {
   readonly extendEveryMs: number;
   readonly clockAllowanceMs: number;
   readonly retentionMs: number;
-  /** For an election: the time by which the stored lease of a leader is longer than `leaseMs`. */
+  /** For an election: by how much the stored lease of a leader is longer than `leaseMs`, in ms. */
   readonly transitionMs?: number;
 }
 
@@ -131,7 +131,7 @@ export function parseProviderOptions(given?: LockProviderOptions): Settings {
   return parseSettings(knownOptions(given, 'LockProvider', PROVIDER_OPTIONS));
 }
 
-/** Checks the values of options whose keys have been checked already. */
+/** Checks the values of options. The caller has checked the keys. */
 export function parseSettings(given: LockProviderOptions): Settings {
   const { leaseMs: lease = 30_000, pollMs, wakeups = 'auto', retentionMs, ...options } = given;
   const leaseMs = leaseLength('leaseMs', lease);
@@ -164,7 +164,7 @@ export function parseSettings(given: LockProviderOptions): Settings {
   return settings;
 }
 
-/** The terms of a lease of this length. Its document is kept for at least two such leases. */
+/** The terms of a lease of this length. `retentionMs` is at least two such leases. */
 export function leaseTerms(settings: Settings, leaseMs: number): LeaseTerms {
   const { extendEveryMs = leaseMs / 3, clockAllowanceMs = Math.min(1_000, leaseMs / 10) } = settings;
   if (clockAllowanceMs >= leaseMs / 2) {
@@ -188,10 +188,10 @@ function collectionName(value: unknown): string {
   return value;
 }
 
-/** The most bytes of `database.collection` that a server accepts, from version 4.4. */
+/** The most bytes of `database.collection` that a server from version 4.4 accepts. */
 const MAX_NAMESPACE_BYTES = 255;
 
-/** Checks that the names of the database and the collection are short enough together for the server. */
+/** Checks that the names of the database and the collection together are short enough for the server. */
 export function parseNamespace(database: string, collection: string): void {
   const bytes = Buffer.byteLength(`${database}.${collection}`);
   if (bytes <= MAX_NAMESPACE_BYTES) return;

@@ -18,13 +18,13 @@ import type { KeysOf } from './unknown-keys.js';
 
 /** Options of one mutex, reader-writer lock or semaphore. */
 export interface PrimitiveOptions {
-  /** The lease of the holds of this lock object, in ms. Default: that of the provider. */
+  /** The lease of the holds of this lock object, in ms: 100 ms to 24 h. Default: the lease of the provider. */
   leaseMs?: number | undefined;
   /**
-   * The time for which a released seat is kept for the next caller of this provider, in ms: 0 to 24 h, default 0 (not
-   * kept). A seat is kept only while no other process waits, and not while the provider polls.
+   * How long a released seat is kept for the next caller of this provider, in ms: 0 to 24 h, default 0 (not kept). A
+   * seat is kept only while no other process waits, and never while the provider polls.
    *
-   * For a try of another process, a kept seat is taken. A waiting request of another process gets an idle seat at once.
+   * A try of another process finds a kept seat taken. A waiting request of another process gets an idle seat at once.
    * If no caller of this provider has used a kept seat for `wakeIdleMs`, that request gets the seat up to about a
    * second later.
    *
@@ -35,9 +35,9 @@ export interface PrimitiveOptions {
   /**
    * How often a kept seat of a mutex or a semaphore may pass to the next caller of this provider although another
    * process waits: an integer, 0 to 255, default 0. A value above 0 needs `keepMs`. Such passes delay a waiter of
-   * another process by at most `passes` holds of this provider. They begin at most `keepMs` after this provider has
-   * heard of a waiter. The count starts anew after another process has had the seat. A reader-writer lock refuses a
-   * value above 0, because readers share a kept read only until a writer or an upgrade waits.
+   * another process by at most `passes` holds of this provider. No such pass begins more than `keepMs` after this
+   * provider has heard of a waiter. The count starts anew after another process has had the seat. A reader-writer lock
+   * refuses a value above 0, because readers share a kept read only until a writer or an upgrade waits.
    */
   passes?: number | undefined;
 }
@@ -45,8 +45,8 @@ export interface PrimitiveOptions {
 /** Options of one semaphore. */
 export interface SemaphoreOptions extends PrimitiveOptions {
   /**
-   * What to do if the semaphore is in use with another limit than that of this object: `throw` (default) a
-   * {@link SemaphoreLimitMismatchError}, `follow` the stored limit, or `resize` the semaphore to the limit of this
+   * What to do if the semaphore is in use and its stored limit differs from the limit of this object: `throw` (default)
+   * a {@link SemaphoreLimitMismatchError}, `follow` the stored limit, or `resize` the semaphore to the limit of this
    * object. An idle semaphore takes over the limit of this object, unless the option is `follow`. Once the two limits
    * agree, the object follows the stored limit.
    */
@@ -58,13 +58,13 @@ export type WhenLimitDiffers = 'throw' | 'follow' | 'resize';
 
 /** Options of one request. */
 export interface AcquireOptions {
-  /** How long to wait, in ms: 0 or more. Default: without a bound for `acquire`, 0 (one try) for `tryAcquire`. */
+  /** How long to wait, in ms: 0 or more. Default: no bound for `acquire`, 0 (one try) for `tryAcquire`. */
   timeoutMs?: number | undefined;
   /** Ends the wait: the request rejects with the reason of the signal. An abort after the grant has no effect. */
   signal?: AbortSignal | undefined;
-  /** The lease of this hold, in ms. Default: that of the lock object. */
+  /** The lease of this hold, in ms: 100 ms to 24 h. Default: the lease of the lock object. */
   leaseMs?: number | undefined;
-  /** What the lock is wanted for. It is shown to processes that wait for the lock. At most 1,024 bytes of UTF-8. */
+  /** What the lock is wanted for; processes that wait for the lock can see this. At most 1,024 bytes of UTF-8. */
   why?: string | undefined;
 }
 
@@ -85,7 +85,6 @@ const ACQUIRE_OPTIONS: KeysOf<AcquireOptions> = { timeoutMs: true, signal: true,
 
 const PERMIT_OPTIONS: KeysOf<PermitOptions> = { ...ACQUIRE_OPTIONS, permits: true };
 
-/** How released seats are kept for the next callers of this process. */
 export interface ParsedKeeping {
   /** How long a released seat is kept, in ms; 0: not at all. */
   readonly keepMs: number;
@@ -104,7 +103,7 @@ export interface ParsedSemaphoreOptions extends ParsedPrimitiveOptions {
   readonly whenLimitDiffers: WhenLimitDiffers;
 }
 
-/** @param of - The method that creates the primitive. */
+/** @param of - The method that creates the primitive, for the error message. */
 export const parsePrimitiveOptions = (
   settings: Settings,
   of: string,
@@ -148,7 +147,7 @@ export function refusePasses({ passes }: ParsedKeeping, of: string): void {
 
 /** The options that bound a wait, after the checks. */
 export interface ParsedWait {
-  /** `Infinity`: without a bound. */
+  /** `Infinity` if there is no bound. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -158,7 +157,7 @@ export interface ParsedAcquireOptions extends ParsedWait {
   readonly why: string | undefined;
 }
 
-/** The methods that wait. A method whose name begins with `try` makes one try unless its options say otherwise. */
+/** The methods that wait. A method whose name begins with `try` makes one try unless `timeoutMs` is given. */
 export type WaitingCall =
   'acquire' | 'tryAcquire' | 'acquireAll' | 'tryAcquireAll' | 'upgrade' | 'tryUpgrade' | 'untilElected';
 
@@ -176,10 +175,7 @@ export function parseAcquireOptions(
   };
 }
 
-/**
- * An upgrade waits like a request. It keeps the lease and the `why` of its hold, so the options `leaseMs` and `why` are
- * only checked.
- */
+/** An upgrade keeps the lease and the `why` of its hold, so the options `leaseMs` and `why` are only checked. */
 export function parseUpgradeOptions(given: AcquireOptions | undefined, of: WaitingCall): ParsedWait {
   const { leaseMs, why, ...wait } = knownOptions(given, of, ACQUIRE_OPTIONS);
   optional(leaseMs, (ms) => leaseLength('leaseMs', ms));
@@ -187,7 +183,6 @@ export function parseUpgradeOptions(given: AcquireOptions | undefined, of: Waiti
   return parseWaitOf(wait, of);
 }
 
-/** The options of a method that waits and has no other options. */
 type WaitOptions = Pick<AcquireOptions, 'timeoutMs' | 'signal'>;
 
 export const parseWait = (given: WaitOptions | undefined, of: WaitingCall): ParsedWait =>
@@ -210,7 +205,6 @@ export const parseDowngrade = (to: Mode): 'upgradeable' | 'read' =>
 
 export const parseLimit = (limit: number): number => integer('limit', limit, 1, MAX_LIMIT);
 
-/** The number of permits after the checks, and the other options of the request. */
 export interface ParsedPermitOptions {
   readonly permits: number;
   readonly request: AcquireOptions;
@@ -225,6 +219,6 @@ export function parsePermitOptions(
   return { permits: parsePermits(permits, limit), request };
 }
 
-/** Checks the number of permits in a request: it has to be from 1 to the known limit. */
+/** Checks that a request asks for 1 permit at least, and for no more than the known limit. */
 export const parsePermits = (permits: number | undefined, limit: number): number =>
   integer('permits', orElse(permits, 1), 1, limit);

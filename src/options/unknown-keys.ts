@@ -1,12 +1,12 @@
 /**
- * All keys of an options interface, and of every variant of a union. A value of this type does not compile if it lacks
- * a key, so an option that is added later cannot be refused by mistake.
+ * All keys of an options interface, or of every variant of a union. A value that lacks a key does not compile, so an
+ * option that is added later cannot be refused by mistake.
  */
 export type KeysOf<T> = Readonly<Record<T extends unknown ? keyof T : never, true>>;
 
 /**
- * Refuses unknown keys of an options object: a misspelt option would silently leave the default in place. A key whose
- * value is `undefined` is refused, too; otherwise a misspelt key would pass until its value is set one day. Only own
+ * Refuses unknown keys of an options object, because a misspelt option would silently leave the default in place. A key
+ * whose value is `undefined` is refused, too: otherwise a misspelt key would pass until code sets its value. Only own
  * enumerable string keys count, so the methods of a class are not refused.
  */
 export function refuseUnknownKeys(options: object, of: string, known: Readonly<Record<string, true>>): void {
@@ -36,7 +36,7 @@ function unknownOption(key: string, of: string, known: readonly string[]): TypeE
   return new TypeError(`unknown option ${JSON.stringify(shown)} of ${of}; ${hint}`);
 }
 
-/** The known key that the caller probably meant; `undefined` if no known key is similar. */
+/** The known key that the caller probably meant, or `undefined` if no known key is similar. */
 function nearest(given: string, known: readonly string[]): string | undefined {
   const key = given.slice(0, MAX_SHOWN).toLowerCase();
   const [best] = known
@@ -49,7 +49,7 @@ function nearest(given: string, known: readonly string[]): string | undefined {
 /** Two keys that begin with this many equal letters are similar, however they end. */
 const SAME_BEGINNING = 4;
 
-/** The number of edits between two keys; infinite if they are too different for a misspelling. */
+/** The number of edits between two keys, or `Infinity` if they are too different for a misspelling. */
 function similarity(a: string, b: string): number {
   const edits = editsBetween(a, b);
   const isSlip = edits <= Math.ceil(Math.min(a.length, b.length) / 3);

@@ -20,10 +20,7 @@ interface Taken {
   readonly handle: LockHandle;
 }
 
-/**
- * The longest time that a failed call waits for its releases, in ms. The time by which the call is already late is
- * subtracted.
- */
+/** How long a failed call waits for its releases, in ms, minus the time by which the call is already late. */
 const GIVE_BACK_MS = 1_000;
 
 /**
@@ -49,7 +46,7 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
     } catch (error) {
       await round.giveBack();
       if (!(error instanceof LockLostError)) throw error;
-      // If the caller has aborted, it gets the reason of its abort, and not a loss that happened at the same time.
+      // A caller that has aborted gets the reason of its abort, and not a loss that happened at the same time.
       signal?.throwIfAborted();
       const waitedMs = clock.nowMs() - limits.startedMs;
       if (waitedMs >= timeoutMs) throw new AcquireTimeoutError(error.lockName ?? '', { waitedMs });
@@ -60,20 +57,22 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
 }
 
 /**
- * One series of requests for all locks of a call, from the first request until all locks are held, or until a failure.
+ * One series of requests for all locks of a call. It ends when all locks are held, or with a failure.
  *
  * The request for the first lock waits if it has to. The round tries the other locks in the same turn of the event
  * loop, so that several free locks cost the time of one. A call that must not wait asks for one lock after the other
- * instead. The round keeps the locks before the first one that it did not get, gives the others back, and then waits
- * for one lock after the other. So a round that waits holds only locks that come before the awaited one in the order of
- * the names, and rounds never wait for each other in a circle (L1).
+ * instead.
+ *
+ * The round keeps the locks up to the first one that it did not get. It gives back the locks behind that one, and then
+ * waits for one lock after the other. So a round that waits holds only locks whose names come before the awaited name,
+ * and rounds never wait for each other in a circle (L1).
  */
 class Round {
   readonly #requester: Requester;
   readonly #parts: readonly Part[];
   readonly #options: AcquireOptions | undefined;
   readonly #limits: CallLimits;
-  /** Aborts with the caller's signal and when a lock of the round is lost: no other lock is worth waiting for then. */
+  /** Aborts with the caller's signal, and when a lock of the round is lost: then no other lock is worth waiting for. */
   readonly #controller: LinkedController;
   readonly #unwatch: (() => void)[] = [];
   readonly #taken: Taken[] = [];
@@ -90,8 +89,8 @@ class Round {
     this.#options = options;
     this.#limits = limits;
     this.#controller = new LinkedController(limits.signal);
-    // A call that must not wait asks for one lock after the other. If several such calls asked for the same locks at
-    // once, each call could get some of the locks, and all calls could fail again and again.
+    // If several calls that must not wait tried the same locks at once, each call could get some of the locks, and all
+    // calls could fail again and again. So such a call asks for one lock after the other.
     const early = limits.timeoutMs === 0 ? [] : parts.slice(1);
     this.#tries = new EarlyTries(requester, early, options);
   }
@@ -108,8 +107,7 @@ class Round {
   }
 
   /**
-   * Releases all locks at once. If the store is silent, the caller waits for a bounded time, and the releases continue
-   * in the background.
+   * Releases all locks at once. If the store is silent, the wait is bounded, and the releases go on in the background.
    */
   async giveBack(): Promise<void> {
     this.end();
@@ -118,7 +116,6 @@ class Round {
     this.#tries.end();
   }
 
-  /** Stops listening to the caller's signal and to losses. */
   end(): void {
     this.#controller.unlink();
     for (const unwatch of this.#unwatch.splice(0)) unwatch();
@@ -134,10 +131,10 @@ class Round {
     this.#take({ part: first, handle: await acquired });
   }
 
-  /** Keeps the locks whose tries were granted, up to the first that was not. */
+  /** Keeps the locks whose tries were granted, up to the first try that was not granted. */
   async #keepEarly(): Promise<void> {
     if (this.#tries.areGivenUp) {
-      // A try that has no answer yet, or a late release, must not get in the way of the next request for the same lock.
+      // A try without an answer, or a late release, must not get in the way of the next request for the same lock.
       await this.#withinBound(this.#tries.giveBack());
       return;
     }
@@ -152,15 +149,15 @@ class Round {
   async #acquire(part: Part, hooks?: { onQueued: () => void; onTrouble: () => void }): Promise<LockHandle> {
     const remainingMs = this.#remainingMs;
     const { timeoutMs } = this.#limits;
-    // With a timeout of 0 the acquire would be a single try, which waits for a silent store although the time is up.
+    // With a timeout of 0 the acquire would be a try, which waits for a silent store although the time is up.
     if (remainingMs === 0 && timeoutMs > 0) throw new AcquireTimeoutError(part.name, { waitedMs: timeoutMs });
     const options = { ...this.#options, signal: this.#controller.signal, timeoutMs: remainingMs };
     return await this.#requester.acquire({ ...part.target(), ...hooks }, options);
   }
 
   /**
-   * Adds a lock to the round. If the lock is lost, the round ends. The round listens by `onEnded` and not to `signal`:
-   * a listener of `signal` would keep the handle alive.
+   * Adds a lock to the round. If the lock is lost, the round ends. The round learns of the loss by `onEnded`, because a
+   * listener of `signal` would keep the handle alive.
    */
   #take(taken: Taken): void {
     const { handle } = taken;
@@ -177,7 +174,7 @@ class Round {
     return Math.max(0, startedMs + timeoutMs - this.#requester.context.clock.nowMs());
   }
 
-  /** Reports that the time was up before the try of this lock was answered, and returns the error. */
+  /** Reports that the time was up before the try of this lock was answered. Returns the error. */
   #unanswered(part: Part): AcquireTimeoutError {
     const { clock, collection, report } = this.#requester.context;
     const waitedMs = clock.nowMs() - this.#limits.startedMs;
@@ -186,7 +183,10 @@ class Round {
     return new AcquireTimeoutError(name, { waitedMs, cause: collection.unanswered() });
   }
 
-  /** Waits for releases. A single try (`timeoutMs` 0) is never late, so its releases get the whole `GIVE_BACK_MS`. */
+  /**
+   * Waits for releases for at most `GIVE_BACK_MS`, minus the time by which the call is late. A try (`timeoutMs` 0) is
+   * never late.
+   */
   async #withinBound(released: Promise<unknown>): Promise<void> {
     const { clock } = this.#requester.context;
     const { startedMs, timeoutMs } = this.#limits;
@@ -195,7 +195,7 @@ class Round {
   }
 }
 
-/** Compares the code units of the names: all callers use one order, so they never wait for each other in a circle. */
+/** Compares the code units of the names. All callers use this order, so they never wait for each other in a circle. */
 const byName = (a: Part, b: Part): number => (a.name < b.name ? -1 : 1);
 
 function composite<R extends readonly LockRequest[]>(
@@ -205,7 +205,7 @@ function composite<R extends readonly LockRequest[]>(
   const handleOf = new Map(taken.map(({ part, handle }) => [part, handle]));
   const handles = parts.map((part) => handleOf.get(part));
   return new CompositeLeaseHandle<R>(
-    // Each part acquires what its request says, so each handle has the type that follows from the request.
+    // Each handle has the type that follows from its request, which the compiler cannot see.
     handles as unknown as CompositeHandle<R>['handles'],
     taken.map(({ handle }) => handle),
   );

@@ -2,13 +2,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { AcquireTimeoutError, DeadlockError, LockLostError } from '../errors.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 
-/** One lock that a chain of calls holds through `use…`. `outer` is the lock that encloses it. */
+/** One lock that a chain of calls holds through `use…`. `outer` is the enclosing lock of the chain. */
 interface ChainLink {
-  /** The requester of the lock: a name stands for the same lock only within one provider. */
+  /** The requester of the lock. A name stands for the same lock only within one provider. */
   readonly requester: object;
   /**
-   * `undefined` once the work has ended: the lock is given back then. Calls that the work started and did not await
-   * still have this link in their chain.
+   * `undefined` once the work has ended, because the lock is then given back. Calls that the work started and did not
+   * await still have this link in their chain.
    */
   lock: LockHandle | undefined;
   outer: ChainLink | undefined;
@@ -16,10 +16,7 @@ interface ChainLink {
 
 const chain = new AsyncLocalStorage<ChainLink>();
 
-/**
- * Acquires a lock, calls `work`, and releases the lock. A request for the same lock inside `work` can find out that its
- * chain holds the lock.
- */
+/** Acquires a lock, calls `work`, and releases the lock. During `work`, `heldByChain` finds the lock. */
 export async function useLock<L extends LockHandle, T>(
   requester: object,
   acquire: () => Promise<L>,
@@ -49,8 +46,8 @@ export function heldByChain(requester: object, name: string): readonly LockHandl
 }
 
 /**
- * The innermost link of the caller's chain whose work goes on. Takes the links of ended work out of the chain: without
- * that, a chain in which each work starts the next one without awaiting it would grow for ever.
+ * The innermost link of the caller's chain whose work goes on. Removes the links of ended work: if each work started
+ * the next one without awaiting it, the chain would otherwise grow for ever.
  */
 function innermost(): ChainLink | undefined {
   const inner = unlessOver(chain.getStore());
@@ -58,16 +55,16 @@ function innermost(): ChainLink | undefined {
   return inner;
 }
 
-/** This link, or the nearest one outside it whose work goes on. */
+/** This link, or the nearest enclosing link whose work goes on. */
 function unlessOver(link: ChainLink | undefined): ChainLink | undefined {
   while (link !== undefined && link.lock === undefined) link = link.outer;
   return link;
 }
 
 /**
- * Requests a lock that the caller's own chain of calls may hold. If the wait is hopeless, one try finds out whether the
- * lock can be granted all the same. If the try fails and the wait is still hopeless, a `DeadlockError` is thrown. If
- * the chain has released the lock meanwhile, the request waits.
+ * Requests a lock that the caller's own chain of calls may hold. If the wait is hopeless, a try first finds out whether
+ * the lock can be granted all the same. If the try fails and the wait is still hopeless, a `DeadlockError` is thrown.
+ * If the chain has released the lock meanwhile, the request waits.
  *
  * @param isHopeless - Whether the wait has no time bound, and only the caller's own chain could end it.
  */
@@ -87,8 +84,8 @@ export async function askWithinChain<T>(
 }
 
 /**
- * Throws the loss of a lock that is not held at the end of the work. Work that has released the lock itself has lost
- * nothing. After a suspension, `confirm` asks the server about the hold. If the server does not answer, nothing is
+ * Throws the loss of a lock that is not held at the end of the work. If the work has released the lock itself, there is
+ * no loss. After a suspension, `confirm` asks the server about the hold. If the server does not answer, nothing is
  * thrown, because the hold was not known to be lost before the work ended.
  */
 async function throwLoss(lock: LockHandle): Promise<void> {

@@ -17,7 +17,7 @@ export type HandleFor<R extends LockRequest> = R extends PermitRequest
 
 /**
  * Several locks that are held as one. The composite is lost when one of its locks is lost. A loss releases nothing: the
- * other locks are held until `release`, which releases in the reverse order of the acquiring.
+ * other locks stay held until `release`, which releases the locks in the reverse order of the acquiring.
  */
 export interface CompositeHandle<R extends readonly LockRequest[]> extends Hold {
   /** The handle of each request, in the order of the requests. */
@@ -89,8 +89,9 @@ const standingOf = (handle: LockHandle): Standing =>
   handle instanceof LeaseHandle ? handle.standing() : { remainingMs: handle.remainingMs, why: undefined };
 
 /**
- * Releases all handles in the reverse order, also after one that was not held any more.
- * @returns Whether all were still held.
+ * Releases all handles in the reverse order, even after a handle that was not held any more.
+ *
+ * @returns Whether all of them were still held.
  */
 async function releaseAll(taken: readonly LockHandle[]): Promise<boolean> {
   let wereHeld = true;
@@ -102,8 +103,8 @@ async function releaseAll(taken: readonly LockHandle[]): Promise<boolean> {
  * Combines `signals` into one signal, which aborts with the first of them. `AbortSignal.any` is not enough: its result
  * does not keep the given signals alive.
  *
- * The combined signal keeps the given signals, and so their handles, alive. The given signals keep the combined signal
- * alive only while code listens to it, so the garbage collector can collect composite and handles together.
+ * The combined signal keeps the given signals alive, and so their handles. The given signals keep the combined signal
+ * alive only while code listens to it. So the garbage collector can collect the composite and the handles together.
  */
 function firstOf(signals: readonly AbortSignal[]): AbortSignal {
   const first = signals.find(({ aborted }) => aborted);

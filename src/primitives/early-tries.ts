@@ -3,7 +3,6 @@ import type { AcquireOptions } from '../options/request-options.js';
 import type { Part } from './lock-request.js';
 import type { Requester, Unclaimed } from './requester.js';
 
-/** How one try ended. */
 type End = { readonly grant: Unclaimed<LockHandle> } | { readonly error: unknown };
 
 export interface EarlyTry {
@@ -23,7 +22,7 @@ export class EarlyTries {
   readonly #options: AcquireOptions | undefined;
   /**
    * Ends the tries that have no answer yet. The caller's signal does not end them: after an abort, the call waits for
-   * their answers and gives back what was granted.
+   * their answers and gives back each granted lock.
    */
   readonly #controller = new AbortController();
   #tries: readonly EarlyTry[] = [];
@@ -36,7 +35,7 @@ export class EarlyTries {
     this.#options = { ...options, signal: this.#controller.signal };
   }
 
-  /** Whether the tries are given up, so that none can be kept any more. */
+  /** Whether the tries are given up. None of them can be kept then. */
   get areGivenUp(): boolean {
     return this.#givenBack !== undefined;
   }
@@ -46,7 +45,6 @@ export class EarlyTries {
     if (!this.areGivenUp) this.#tries = this.#parts.map((part) => this.#send(part));
   }
 
-  /** Resolves when all tries have ended. */
   async ended(): Promise<void> {
     await Promise.all(this.#tries.map(({ ended }) => ended));
   }
@@ -56,7 +54,7 @@ export class EarlyTries {
     return this.#tries.find(({ end }) => !isGranted(end));
   }
 
-  /** Claims the locks before `firstNotGranted`. Gives back the others, in the background. */
+  /** Claims the locks before `firstNotGranted`, and gives the others back in the background. */
   keep(): readonly { readonly part: Part; readonly handle: LockHandle }[] {
     const kept = [];
     for (const { part, end } of this.#tries) {
@@ -68,7 +66,7 @@ export class EarlyTries {
     return kept;
   }
 
-  /** Gives back what is not kept, also what is granted later. Resolves when everything is given back. */
+  /** Gives back every lock that is not kept, even one that is granted later. Resolves when everything is given back. */
   giveBack(): Promise<unknown> {
     const others = this.#tries.slice(this.#keptCount);
     this.#givenBack ??= Promise.all(others.map(({ ended }) => release(ended)));

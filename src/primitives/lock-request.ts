@@ -72,11 +72,7 @@ const KEYS_OF_REQUESTS: KeysOfRequests = {
 
 const WAYS = ['mutex', 'read', 'write', 'upgradeableRead', 'semaphore'] as const;
 
-/**
- * Checks the requests.
- *
- * @throws `TypeError` for a wrong request; `RangeError` for a wrong number of permits.
- */
+/** @throws `TypeError` for a wrong request; `RangeError` for a wrong number of permits. */
 export function parseRequests(requester: Requester, requests: readonly LockRequest[]): readonly Part[] {
   if (!isList(requests)) throw new TypeError(`requests must be an array, got ${inspect(requests)}`);
   if (requests.length === 0) throw new TypeError('requests must name at least one lock, got an empty array');

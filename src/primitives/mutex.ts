@@ -9,20 +9,20 @@ import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Requester, Target } from './requester.js';
 
 /**
- * A lock with a single holder, granted in the order of the requests. The option `passes` makes bounded exceptions.
+ * A lock with a single holder, granted in the order of the requests. The option `passes` allows bounded exceptions.
  *
- * It is not reentrant: a holder that requests the lock again waits for itself. Inside `use`, such a request without a
- * timeout gets a {@link DeadlockError}.
+ * A mutex is not reentrant: a holder that requests the lock again waits for itself. Inside `use`, such a request
+ * without a timeout gets a {@link DeadlockError}.
  *
  * Two processes can both believe that they hold the lock only in these cases, in which the fencing token protects the
  * resource:
  *
  * - The server's clock jumps forward by more than `clockAllowanceMs`, for example at a failover.
- * - The clock of a process falls behind by more than that, and the library does not notice. For example, the clock
- *   stands still while a virtual machine is paused.
+ * - The clock of a process falls behind by more than `clockAllowanceMs`, and the library does not notice. For example,
+ *   the clock stands still while a virtual machine is paused.
  * - A process continues past its deadline without a check.
- * - A revocation by force has given the lock to another process, and the old holder has not heard of it yet.
- * - Something else than this library has changed, dropped or restored the lock document.
+ * - A revocation by force has given the lock to another process, and the old holder has not learned of the revocation.
+ * - Other software than this library has changed, dropped or restored the lock document.
  */
 export interface Mutex {
   /** The name that was given to `createMutex`. */
@@ -32,20 +32,19 @@ export interface Mutex {
    * Waits until the lock is granted. After any error nothing is held.
    *
    * @throws {@link AcquireTimeoutError} when `timeoutMs` is up (by default there is no bound); the reason of
-   *   `options.signal` when it aborts; `TypeError` or `RangeError` for a wrong option; {@link ProviderClosedError},
-   *   {@link QueueFullError}, {@link LockKindMismatchError}, {@link CorruptLockDocumentError}, {@link DeadlockError};
-   *   and {@link StoreUnavailableError} if the store refuses, or if a single try gets no answer within
-   *   `storeTimeoutMs`. A longer wait continues while the store does not answer.
+   *   `options.signal` when that signal aborts; `TypeError` or `RangeError` for a wrong option;
+   *   {@link ProviderClosedError}, {@link QueueFullError}, {@link LockKindMismatchError},
+   *   {@link CorruptLockDocumentError}, {@link DeadlockError}; and {@link StoreUnavailableError} if the store refuses,
+   *   or if a try (`timeoutMs` 0) gets no answer within `storeTimeoutMs`. A longer wait continues while the store does
+   *   not answer.
    */
   acquire(options?: AcquireOptions): Promise<LockHandle>;
 
-  /**
-   * Like `acquire`, but makes one try unless `timeoutMs` says otherwise. Resolves with `null` instead of timing out.
-   */
+  /** Like `acquire`, but makes one try unless `timeoutMs` is given. Resolves with `null` instead of timing out. */
   tryAcquire(options?: AcquireOptions): Promise<LockHandle | null>;
 
   /**
-   * Acquires the lock, calls `work`, and releases the lock, also if `work` fails. Settles after the release.
+   * Acquires the lock, calls `work`, and releases the lock, even if `work` fails. Settles after the release.
    *
    * @throws As `acquire`; what `work` throws; {@link LockLostError} if the hold was lost before `work` ended.
    */

@@ -12,9 +12,9 @@ import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Requester, Target } from './requester.js';
 
 /**
- * A lock that many readers hold together, or one writer alone. It is granted in the order of the requests: all requests
- * before the first writer in the queue enter together, up to a second upgradeable read. So a stream of readers does not
- * keep out a writer, and a stream of writers does not keep out a reader.
+ * A lock that many readers hold together, or one writer alone. Requests are granted in their order: all requests before
+ * the first writer in the queue enter together, up to a second upgradeable read. So a stream of readers does not keep
+ * out a writer, and a stream of writers does not keep out a reader.
  *
  * An upgradeable read is a read that can become a write without a release in between. Only one hold at a time is
  * upgradeable. The lock is not reentrant, and what {@link Mutex} says about clocks applies here, too. Only the token of
@@ -33,38 +33,33 @@ export interface ReaderWriterLock {
 
   /**
    * Waits until a write is granted, which excludes all other holders. The hold can be downgraded.
+   *
    * @throws As `acquireRead`.
    */
   acquireWrite(options?: AcquireOptions): Promise<ReaderWriterHandle>;
 
   /**
-   * Waits until an upgradeable read is granted. Other readers may hold the lock at the same time, but no other
-   * upgradeable one.
+   * Waits until an upgradeable read is granted. Other readers may hold the lock at the same time, but no second
+   * upgradeable read.
    *
    * @throws As `acquireRead`.
    */
   acquireUpgradeableRead(options?: AcquireOptions): Promise<ReaderWriterHandle>;
 
-  /**
-   * Like `acquireRead`, but makes one try unless `timeoutMs` says otherwise. Resolves with `null` instead of timing
-   * out.
-   */
+  /** Like `acquireRead`, but makes one try unless `timeoutMs` is given. Resolves with `null` instead of timing out. */
   tryAcquireRead(options?: AcquireOptions): Promise<LockHandle | null>;
 
-  /**
-   * Like `acquireWrite`, but makes one try unless `timeoutMs` says otherwise. Resolves with `null` instead of timing
-   * out.
-   */
+  /** Like `acquireWrite`, but makes one try unless `timeoutMs` is given. Resolves with `null` instead of timing out. */
   tryAcquireWrite(options?: AcquireOptions): Promise<ReaderWriterHandle | null>;
 
   /**
-   * Like `acquireUpgradeableRead`, but makes one try unless `timeoutMs` says otherwise. Resolves with `null` instead of
+   * Like `acquireUpgradeableRead`, but makes one try unless `timeoutMs` is given. Resolves with `null` instead of
    * timing out.
    */
   tryAcquireUpgradeableRead(options?: AcquireOptions): Promise<ReaderWriterHandle | null>;
 
   /**
-   * Acquires a read, calls `work`, and releases, also if `work` fails. Settles after the release.
+   * Acquires a read, calls `work`, and releases the read, even if `work` fails. Settles after the release.
    *
    * @throws As `acquireRead`; what `work` throws; {@link LockLostError} if the hold was lost before `work` ended.
    */
@@ -105,7 +100,7 @@ export class ReaderWriterLockFace implements ReaderWriterLock {
       new ReaderWriterLeaseHandle(hold, holds, new ModeChanges(context, holds, hold));
     this.readTarget = {
       ...lock,
-      // Only plain reads share a kept seat. A hold whose mode can change has a lease of its own.
+      // Only plain reads share a kept seat. A hold whose mode can change has its own lease.
       keeping,
       demand: () => ({ mode: 'read' }),
       makeHandle: (hold, holds) => new LeaseHandle(hold, holds),

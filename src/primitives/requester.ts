@@ -1,5 +1,5 @@
-// Folder `primitives`: the locks as users see them. Each one says what its requests ask for; acquiring, waiting and
-// holding are the same for all and belong to the folder `lease`.
+// Folder `primitives`: the locks as users see them. Each lock says what its requests ask for. The folder `lease` does
+// the acquiring, waiting and holding, which are the same for all locks.
 
 import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
 import { keepAlive } from '../keep-alive.js';
@@ -30,18 +30,17 @@ export interface Target<H extends LockHandle> extends Wanted {
   isHopeless?(held: readonly LockHandle[]): boolean;
 }
 
-/** A grant that no caller has yet: it has no handle, and no event reports it, until it is claimed. */
+/** A grant without a handle. No event reports the grant until it is claimed. */
 export interface Unclaimed<H extends LockHandle> {
   readonly isHeld: boolean;
-  /** Reports the grant and makes its handle. Called at most once. */
+  /** Reports the grant and makes the handle. Called at most once. */
   claim(): H;
 }
 
-/** What a request does with its hold. */
 type Granted<T> = (hold: Hold, waitedMs: number) => T;
 
 /**
- * What all primitives have in common: they check options, acquire, turn a timeout into `null`, and run work under a
+ * The part that all primitives share: checks options, acquires, turns a timeout into `null`, and runs work under a
  * lock.
  */
 export class Requester {
@@ -73,7 +72,7 @@ export class Requester {
     return keepAlive(this.#acquire(target, options, 'acquire', this.#claiming(target)));
   }
 
-  /** Makes one try, whose grant the caller of this method has to claim. */
+  /** Makes one try. The caller of this method must claim the grant. */
   tryUnclaimed<H extends LockHandle>(
     target: Target<H>,
     options: AcquireOptions | undefined,
@@ -141,7 +140,8 @@ export class Requester {
   async #ask(request: BegunRequest): Promise<Hold> {
     const acquisition = new Acquisition(this.#context, request);
     const grant = await acquisition.run();
-    // The provider may have closed in the same turn of the event loop as the grant. Nothing would extend the hold then.
+    // The provider may have closed in the same turn of the event loop as the grant. The hold would then not be
+    // extended.
     if (this.#context.closing.aborted) {
       acquisition.giveBack();
       throw new ProviderClosedError(request.name);
@@ -166,7 +166,6 @@ export class Requester {
   }
 }
 
-/** Resolves with `null` if the acquire times out. */
 export async function nullAtTimeout<T>(acquired: Promise<T>): Promise<T | null> {
   try {
     return await acquired;

@@ -21,8 +21,8 @@ const cameTooLate = (reply: Reply | null, limit: number, notAfter: Date): boolea
   reply.nowMs > notAfter.getTime();
 
 /**
- * What one semaphore object knows of the limit: the given limit before the first contact with the store, and the stored
- * limit since then.
+ * What one semaphore object knows of the limit: the given limit before the first answer of the store, and then the
+ * stored limit.
  */
 export class SemaphoreLimit {
   readonly #context: AcquisitionContext;
@@ -40,15 +40,14 @@ export class SemaphoreLimit {
     this.#whenLimitDiffers = whenLimitDiffers;
   }
 
-  /** The stored limit as it was last seen; before the first contact with the store, the given limit. */
   get known(): number {
     return this.#known;
   }
 
   /**
    * What a request says about the limit. While the stored limit is not known, the request carries the given limit, and
-   * `whenLimitDiffers` says how the server uses it. Later requests carry the stored limit, because the document may be
-   * gone and have to be created again.
+   * `whenLimitDiffers` says how the server uses it. Later requests carry the stored limit, because they may have to
+   * create a missing document again.
    */
   demand(permits: number): Demand {
     if (this.#knowsStoredLimit) return { permits, limit: this.#known };
@@ -95,8 +94,8 @@ export class SemaphoreLimit {
   #throwUnlessResized({ isWellFormed, kind }: Reply): void {
     if (!isWellFormed) throw new CorruptLockDocumentError(this.#name);
     if (kind !== 'semaphore') throw new LockKindMismatchError(this.#name, 'semaphore', kind);
-    // A well-formed semaphore: this resize has set the limit. The reply may still show another limit, if another resize
-    // came right after this one.
+    // If the document is a well-formed semaphore, this resize has set the limit. The reply may still show another
+    // limit, if another resize came right after this one.
   }
 
   /**
@@ -104,8 +103,8 @@ export class SemaphoreLimit {
    * not-after: after a suspension, the estimate of the server's clock is behind, and the answer has corrected the
    * estimate.
    *
-   * After an answer, the method waits until no unanswered copy can take effect: a late copy would undo the caller's
-   * next resize.
+   * After an answer, the method waits until no unanswered copy can take effect, because a late copy would undo the
+   * caller's next resize.
    */
   async #sendResize(limit: number): Promise<Outcome<Answer>> {
     const { clock, collection, settings } = this.#context;
@@ -131,7 +130,7 @@ export class SemaphoreLimit {
     return outcome;
   }
 
-  /** Sends the resize; if the name has an idle lock of another kind, takes that lock over. */
+  /** Sends the resize. If the name has an idle lock of another kind, takes that lock over. */
   async #submit(limit: number, notAfter: Date): Promise<Outcome<Answer>> {
     const { combiner } = this.#context;
     const operation = { type: 'resize', limit, notAfter } as const;

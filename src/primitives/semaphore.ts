@@ -14,8 +14,8 @@ import { SemaphoreLimit } from './semaphore-limit.js';
 
 /**
  * A number of permits that are granted in the order of the requests. The first request in the queue enters when its
- * permits are free, and no other request passes it, so small requests do not starve a large one. The option `passes`
- * makes bounded exceptions.
+ * permits are free. No other request passes it, so small requests do not starve a large one. The option `passes` allows
+ * bounded exceptions.
  *
  * The limit is stored with the lock, and the stored limit counts for all processes. A semaphore is not reentrant, and
  * what {@link Mutex} says about clocks applies here, too. Permits do not fence, because several of their tokens are
@@ -25,7 +25,9 @@ export interface Semaphore {
   /** The name that was given to `createSemaphore`. */
   readonly name: string;
 
-  /** The limit as this object last saw it in the store; before the first answer, the limit that was given to it. */
+  /**
+   * The limit as this object last saw it in the store; before the first answer, the limit given to `createSemaphore`.
+   */
   readonly limit: number;
 
   /**
@@ -38,23 +40,21 @@ export interface Semaphore {
    */
   acquire(options?: PermitOptions): Promise<PermitHandle>;
 
-  /**
-   * Like `acquire`, but makes one try unless `timeoutMs` says otherwise. Resolves with `null` instead of timing out.
-   */
+  /** Like `acquire`, but makes one try unless `timeoutMs` is given. Resolves with `null` instead of timing out. */
   tryAcquire(options?: PermitOptions): Promise<PermitHandle | null>;
 
   /**
-   * Acquires permits, calls `work`, and releases the permits, also if `work` fails. Settles after the release.
+   * Acquires permits, calls `work`, and releases the permits, even if `work` fails. Settles after the release.
    *
    * @throws As `acquire`; what `work` throws; {@link LockLostError} if the hold was lost before `work` ended.
    */
   use<T>(work: (lock: PermitHandle) => T | Promise<T>, options?: PermitOptions): Promise<T>;
 
   /**
-   * Sets the stored limit. With a higher limit, the same update grants the waiting requests that then fit. A lower
-   * limit takes no permit away, and takes effect as permits come back; a request that waits for more than the new limit
-   * gets a {@link SemaphoreLimitMismatchError}. If there is no document yet, the resize creates none: the next request
-   * of this object creates it with the new limit.
+   * Sets the stored limit. After a raise, the same update grants the waiting requests that now fit. A lower limit takes
+   * no permit away, and takes effect as permits come back; a request that waits for more than the new limit gets a
+   * {@link SemaphoreLimitMismatchError}. If there is no document yet, the resize creates none: the next request of this
+   * object creates it with the new limit.
    *
    * @param limit - 1 to 2^31 − 1.
    * @returns Resolves when the limit is stored (if there is a document) and no copy of the request can take effect any
@@ -67,8 +67,8 @@ export interface Semaphore {
 
   /**
    * Reads how many permits are free, with read concern majority. The number is never negative, although a resize may
-   * have left more permits taken than the limit. A new request may have to wait all the same, because waiters come
-   * first.
+   * have left more permits taken than the limit. A new request may have to wait even if permits are free, because
+   * waiters come first.
    *
    * @throws {@link LockKindMismatchError}, and as `inspect` of the provider.
    */
