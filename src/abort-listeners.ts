@@ -1,4 +1,3 @@
-/** The callbacks for one signal, and the one listener on the signal that calls them. */
 interface Listeners {
   readonly callbacks: Set<() => void>;
   readonly listener: () => void;
@@ -7,16 +6,16 @@ interface Listeners {
 const listenersOf = new WeakMap<AbortSignal, Listeners>();
 
 /**
- * Calls `callback` once when the signal aborts; never for a signal that has aborted already. Returns a function to
- * unsubscribe.
+ * Calls `callback` once when the signal aborts; never for a signal that has aborted already. Returns a function that
+ * unsubscribes.
  *
- * The library puts one listener on a caller's signal, however many requests use the signal: Node reports the eleventh
- * listener of a signal as a leak.
+ * The library puts one listener on a caller's signal, however many requests use it: Node reports the eleventh listener
+ * of a signal as a leak.
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined || signal.aborted) return () => undefined;
   const listeners = listenersOf.get(signal) ?? listenTo(signal);
-  // Each call needs an entry of its own, because a caller may pass the same function twice.
+  // Each call needs its own entry, because a caller may pass the same function twice.
   const own = (): void => {
     callback();
   };
@@ -46,8 +45,8 @@ function listenTo(signal: AbortSignal): Listeners {
  * A controller whose signal also aborts as soon as one of the sources aborts. The signal then takes over the `reason`
  * of that source.
  *
- * A signal of `AbortSignal.any` cannot be unlinked. Its listeners would live as long as its sources, and a source may
- * outlive many calls.
+ * `AbortSignal.any` is not enough, because its signal cannot be unlinked. The listeners of that signal would live as
+ * long as the sources, and a source may outlive many calls.
  */
 export class LinkedController extends AbortController {
   readonly #links: readonly (() => void)[];
@@ -62,7 +61,7 @@ export class LinkedController extends AbortController {
     });
   }
 
-  /** From now on, the sources do not abort the signal. */
+  /** After this, the sources do not abort the signal any more. */
   unlink(): void {
     for (const unlink of this.#links) unlink();
   }

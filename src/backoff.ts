@@ -3,7 +3,7 @@ import type { Clock } from './clock.js';
 
 /**
  * Pauses between tries that fail: each lasts twice as long as the one before, up to a bound. Up to half of each pause
- * is taken off at random, so that processes whose tries have failed together do not come back together. The argument
+ * is taken off at random, so that processes whose tries have failed together do not try again together. The argument
  * `failures` counts the earlier failures in a row: 0 for the pause after the first failure.
  */
 export class Backoff {
@@ -15,12 +15,11 @@ export class Backoff {
     this.#maxMs = maxMs;
   }
 
-  /** The length of the pause before anything is taken off at random, in ms. */
+  /** The length of the pause before the random part is taken off, in ms. */
   longestMs(failures: number): number {
     return Math.min(this.#firstMs * 2 ** failures, this.#maxMs);
   }
 
-  /** The length of the pause, in ms. */
   pauseMs({ chance }: Clock, failures: number): number {
     return this.longestMs(failures) * (0.5 + chance.number() / 2);
   }
@@ -31,5 +30,5 @@ export class Backoff {
   }
 }
 
-/** The pauses before the library repeats a request, a read or an update without a final answer. */
+/** The pauses before the library repeats a request, a read or an update that has got no final answer. */
 export const BETWEEN_REPEATS: Backoff = new Backoff(10, 500);

@@ -1,11 +1,9 @@
-/**
- * The largest number of the library's own frames between the code that creates an error and the frames of the caller.
- */
+/** The most frames of the library itself between the code that creates an error and the frames of the caller. */
 const OWN_FRAMES = 20;
 
 /**
- * Returns what `make` returns. The stack of an error that `make` creates reaches the caller's code: by default V8 keeps
- * ten frames, and without this function the asynchronous frames of the library would fill all ten.
+ * Returns what `make` returns. If `make` creates an error, its stack reaches the caller's code: by default V8 keeps ten
+ * frames, and the asynchronous frames of the library alone would fill all ten.
  */
 export function withCallerFrames<T>(make: () => T): T {
   const { stackTraceLimit } = Error;

@@ -1,9 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/**
- * What differs between two runs of the same program although the code, the time and the messages are the same. A
- * simulation draws it from a seed, so that a run can be repeated.
- */
+/** The source of all chance in a program. A simulation draws from a seed instead, so that a run can be repeated. */
 export interface Chance {
   /** Returns a random number: at least 0 and less than 1. */
   number(): number;
@@ -15,30 +12,30 @@ export interface Chance {
    * Returns 24 hexadecimal digits that no earlier call has returned: 72 random bits, and a number of 24 bits that
    * counts the calls.
    *
-   * Within a turn of the event loop the number makes the results differ: no turn makes 2^24 calls, because each takes
-   * memory. The results of two turns or two programs differ unless their random bits are equal.
+   * Two results of one turn of the event loop differ by that number: no turn makes 2^24 calls, because each call takes
+   * memory. The results of two turns or of two programs differ unless their random bits are equal.
    */
   unique(): string;
 
   /**
-   * Whether the process learns that an object has been collected as garbage. No seed decides when that happens, so in a
-   * simulation no process learns of it.
+   * Whether the process learns that an object was garbage-collected. No seed decides when that happens, so a simulated
+   * process never learns of it.
    */
   readonly seesCollections: boolean;
 }
 
-/** The random bits of the next `unique`; `undefined`: the next call draws new ones. */
+/** The random bits of the next `unique`; `undefined` if the next call must draw new ones. */
 let bitsOfTurn: string | undefined;
 let count = 0;
 
-/** `count` as a number of 24 bits. */
+/** The lowest 24 bits of `count` as six hexadecimal digits. */
 export const inSixDigits = (count: number): string => (count % 0x1_00_00_00).toString(16).padStart(6, '0');
 
 export const systemChance: Chance = {
   number: () => Math.random(),
   hex: (bytes) => randomBytes(bytes).toString('hex'),
   // The random bits are drawn anew in each turn of the event loop, because a cloned process must not repeat an id of
-  // the original (E34). Drawing them for each id would take 5 % of the processor time of a cheap acquire (measured).
+  // the original (E34). To draw them for each id would take 5 % of the processor time of a cheap acquire (measured).
   unique: () => {
     if (bitsOfTurn === undefined) {
       bitsOfTurn = randomBytes(9).toString('hex');

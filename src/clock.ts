@@ -10,7 +10,8 @@ export interface Clock {
   nowMs(): number;
 
   /**
-   * Milliseconds of the wall clock. Its only use: a comparison with `nowMs` shows whether the process was suspended.
+   * Milliseconds of the wall clock. Used only in a comparison with `nowMs`, which shows whether the process was
+   * suspended.
    */
   wallMs(): number;
 
@@ -20,22 +21,25 @@ export interface Clock {
   at(atMs: number, fire: () => void): Timer;
 
   /**
-   * Calls `fire` once, after the present turn of the event loop and everything that its promises lead to. `cancel` of
-   * the returned timer prevents the call.
+   * Calls `fire` once, after the present turn of the event loop and all its microtasks. `cancel` of the returned timer
+   * prevents the call.
    */
   afterTurn(fire: () => void): Timer;
 
-  /** Calls `fire` at the end of the present turn, so that the operations of all callers in one turn go together. */
+  /**
+   * Calls `fire` at the end of the present turn, so that the operations of all callers in one turn can be sent
+   * together.
+   */
   atEndOfTurn(fire: () => void): void;
 
   readonly chance: Chance;
 }
 
 /**
- * An instant on the monotonic clock (`ms`), and how far the wall clock was ahead of that clock when `momentNow`
- * measured it (`wallAheadMs`; `after` does not change it). If the wall clock has run further ahead since then, the
- * process may have been suspended: the monotonic clock may stand still during a suspension, and the instant may have
- * passed unnoticed (E19).
+ * An instant on the monotonic clock (`ms`), and how far the wall clock was ahead of the monotonic clock when
+ * `momentNow` measured both (`wallAheadMs`). `after` keeps `wallAheadMs`. If the wall clock has run further ahead since
+ * then, the process may have been suspended: the monotonic clock may stand still during a suspension, so the instant
+ * may have passed unnoticed (E19).
  */
 export interface Moment {
   readonly ms: number;
@@ -59,7 +63,7 @@ export interface Timer {
 export const DAY_MS = 86_400_000;
 
 /**
- * The longest delay that Node's timers accept. A longer one fires at once (E43), so longer waits are cut into slices.
+ * The longest delay that Node's timers accept. A longer delay fires at once (E43), so longer waits are cut into slices.
  */
 export const MAX_TIMER_MS = 2_147_483_647;
 
@@ -105,8 +109,7 @@ class SystemTimer implements Timer {
 
   /**
    * Called by Node's timer: calls `fire` if `atMs` has passed, and sets the timer again otherwise. Node's timer may
-   * fire up to a millisecond early by this clock. If a wait is longer than `MAX_TIMER_MS`, every slice of it but the
-   * last ends early.
+   * fire up to a millisecond early by this clock. A wait longer than `MAX_TIMER_MS` needs several timers.
    */
   #rang(): void {
     if (performance.now() < this.#atMs) this.#arm();
@@ -134,8 +137,8 @@ function atOrAborted(clock: Clock, atMs: number, signal: AbortSignal | undefined
 }
 
 /**
- * Resolves or rejects as the promise does. If `boundMs` pass or the signal aborts before that, resolves with
- * `undefined`, and the work behind the promise continues in the background.
+ * Resolves or rejects as the promise does. If `boundMs` pass first, or the signal aborts first, resolves with
+ * `undefined`. The work behind the promise then goes on in the background.
  */
 export async function within<T>(
   clock: Clock,

@@ -1,7 +1,7 @@
 import type { Chance } from './chance.js';
 
 /**
- * Calls back with a hold when the handle of the hold was collected as garbage without a release.
+ * Calls back with a hold when the handle of the hold was garbage-collected without a release.
  *
  * Make one object of this class for all providers of a program, so that its registry is never collected. In Node 20, if
  * a registry is collected just before its callback is due, no registry calls its callback any more (seen with 20.20).

@@ -1,6 +1,6 @@
-// What the library uses of the driver, as types that belong to no copy of the driver. A program may have several copies,
-// such as that of Mongoose beside its own. The classes of the driver have private members, so TypeScript accepts no
-// class of one copy where it wants the same class of another copy. All of them fit these types.
+// What the library uses of the driver, as types that belong to no copy of the driver. A program may have several
+// copies, such as its own and the copy of Mongoose. The classes of the driver have private members, so TypeScript does
+// not accept a class of one copy where it expects the class of another copy. The classes of all copies fit these types.
 
 /** A document as the driver sends or returns it. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as in the driver's own `Document`
@@ -21,7 +21,7 @@ export interface DriverWatched {
   watch(pipeline?: DriverDocument[], options?: DriverStreamOptions): DriverChangeStream;
 }
 
-/** The options of a command that the library uses. */
+/** The command options that the library uses. */
 export interface DriverCommandOptions {
   readonly readPreference?: 'primary';
   readonly promoteLongs?: boolean;
@@ -35,7 +35,7 @@ export interface DriverCommandOptions {
   readonly checkKeys?: boolean;
 }
 
-/** The options of a change stream that the library uses. */
+/** The options of change streams that the library uses. */
 export interface DriverStreamOptions extends DriverCommandOptions {
   readonly maxAwaitTimeMS?: number;
   readonly readConcern?: { readonly level: 'majority' };
@@ -58,7 +58,7 @@ export interface DriverClient {
   off(event: 'topologyClosed', listener: () => void): unknown;
 }
 
-/** The options of a client that the library reads. */
+/** The client options that the library reads. */
 export interface DriverClientOptions {
   readonly hosts: readonly unknown[];
   readonly maxPoolSize: number;
@@ -66,7 +66,7 @@ export interface DriverClientOptions {
   readonly socketTimeoutMS?: number | undefined;
 }
 
-/** What the driver's monitors report when they learn something about the servers. */
+/** What the driver reports when it learns something about the servers. */
 export interface DriverTopologyChange {
   readonly previousDescription: DriverTopology;
   readonly newDescription: DriverTopology;
@@ -86,7 +86,7 @@ export interface DriverServer {
   readonly error: Error | null;
 }
 
-/** A change stream, of which only the Node.js stream is read. */
+/** A change stream. The library reads its Node.js stream. */
 export interface DriverChangeStream {
   stream(): DriverStream;
   on(event: 'resumeTokenChanged', listener: () => void): unknown;
@@ -112,13 +112,13 @@ export interface DriverSession {
 
 /** A `MongoClient` of any copy of the driver, whose sessions have the type `S`. */
 export interface DriverTransactions<S> {
-  /** Returns a database; without a name, that of the connection string. */
+  /** Returns a database. The default is the database of the connection string. */
   db(name?: string): DriverCollections;
   /** Returns a new session. */
   startSession(): S;
 }
 
-/** A `Db`, of which only its collections are used. */
+/** A `Db`. The library uses only its collections. */
 export interface DriverCollections {
   collection(name: string): DriverUpdated;
 }
@@ -163,7 +163,7 @@ export interface DriverWriteConcern {
   readonly fsync?: boolean | 1;
 }
 
-/** The options of a transaction. They are those of the driver. */
+/** The options of a transaction, as in the driver. */
 export interface DriverTransactionOptions {
   /** Which state of the data the transaction reads. Default here: `snapshot`. */
   readConcern?: DriverReadConcern | undefined;
@@ -188,7 +188,7 @@ export interface DriverCollation {
   readonly normalization?: boolean;
 }
 
-/** The options of an update. They are those of the driver's `updateOne`. */
+/** The options of an update, as in the driver's `updateOne`. */
 export interface DriverUpdateOptions {
   /** Which elements of arrays the update changes. */
   arrayFilters?: DriverDocument[] | undefined;
@@ -234,9 +234,9 @@ export interface DriverUpdateOptions {
   readPreference?: DriverReadPreference | undefined;
   /** Whether functions are stored as code. */
   serializeFunctions?: boolean | undefined;
-  /** The session, in whose transaction the update may be. */
+  /** The session. If it has an open transaction, the update belongs to the transaction. */
   session?: DriverSession | undefined;
-  /** The longest time of the whole call, in ms, where the driver knows this option. */
+  /** The longest time of the whole call, in ms, if the driver knows this option. */
   timeoutMS?: number | undefined;
   /** Whether a missing document is inserted. */
   upsert?: boolean | undefined;

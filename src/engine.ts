@@ -34,12 +34,11 @@ import { PurgeIndex } from './store/purge-index.js';
 import { WakeStream } from './store/streams/wake-stream.js';
 import { surroundingsOf } from './surroundings.js';
 
-/** All kinds of locks. */
 const KINDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSeats, electionSeats];
 
 /**
- * The kinds whose leases are in different fields, so that a read finds each lease once. The election is left out,
- * because it stores its leader in the field of a mutex.
+ * The kinds whose leases are in different fields, so that a read finds each lease once. The election is left out: the
+ * lease of its leader is in the field of a mutex.
  */
 const KINDS_BY_LEASE_FIELDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSeats];
 
@@ -52,8 +51,8 @@ export class Engine {
   readonly inspector: Inspector;
   readonly elections: Elections;
   /**
-   * The settings for a second change stream, which observes leaders or the awaited locks of a quorum. They demand
-   * polling if the connection pool is too small for that stream.
+   * The settings for a second change stream, which watches leaders or the awaited locks of a quorum. If the connection
+   * pool is too small for that stream, these settings demand polling.
    */
   readonly observing: Settings;
   readonly #clock: Clock;
@@ -78,10 +77,9 @@ export class Engine {
     this.settings = settingsFor(db, given);
     const { clock, processName } = surroundingsOf(db);
     this.#clock = clock;
-    // The random part makes the process id unique.
     const processId = process ?? `${processName}:${clock.chance.hex(8)}`;
     this.processId = processId;
-    // Every request listens to this signal, so a large number of listeners is no leak.
+    // Every request listens to this signal, so many listeners are no leak.
     setMaxListeners(0, this.#closing.signal);
     const { settings } = this;
     this.#collection = new LockCollection(db, settings, clock, report);
@@ -184,7 +182,7 @@ export class Engine {
     return label === undefined ? this.processId : `${label} (${this.processId})`;
   }
 
-  /** @throws {@link ProviderClosedError}. */
+  /** @throws {@link ProviderClosedError} if the provider is closed. */
   assertOpen(): void {
     if (this.#closing.signal.aborted) throw new ProviderClosedError(null);
   }
@@ -194,7 +192,7 @@ export class Engine {
     return await this.inspector.inspect(name);
   }
 
-  /** If this process has the lease with this id, asks the server about it at once. Called after a revocation. */
+  /** Called after a revocation. If this process has the lease with this id, asks the server about the lease at once. */
   async confirmLease(id: string): Promise<void> {
     await this.#holds.confirmLease(id);
   }
@@ -232,8 +230,8 @@ export class Engine {
 }
 
 /**
- * The error for an argument that is no `Db` of the driver. A connection of Mongoose has a `Db`, but only once it is
- * connected; the message says how to get one.
+ * The error for an argument that is no `Db` of the driver. A connection of Mongoose has a `Db` only once it is
+ * connected; the message says how to get the `Db`.
  */
 function notADb(given: unknown): TypeError {
   const isMongoose = typeof (given as { getClient?: unknown } | null | undefined)?.getClient === 'function';
@@ -242,9 +240,9 @@ function notADb(given: unknown): TypeError {
 }
 
 /**
- * Checks `db` and the settings, and returns the settings to use. A change stream occupies a connection. In a pool of
- * one connection, every other command would have to wait for the stream (E36). The provider polls then, or throws a
- * `RangeError` if the option `wakeups` demands a change stream.
+ * Checks `db` and the settings, and returns the settings to use. A change stream occupies a connection, so in a pool of
+ * one connection every other command would have to wait for the stream (E36). With such a pool the provider polls, or
+ * throws a `RangeError` if the option `wakeups` demands a change stream.
  */
 function settingsFor(db: DriverDb, settings: Settings): Settings {
   if (typeof (db as Partial<DriverDb> | null | undefined)?.command !== 'function') throw notADb(db);

@@ -6,9 +6,9 @@ import type { LockKind, Mode } from './protocol/lock-document.js';
 /**
  * The time to wait was up before the lock was granted, or before the hold was upgraded. The library withdraws the
  * request at once or, if the store does not answer, in the background. A failed acquire holds nothing, and what it left
- * in the store lives for at most one lease. A failed upgrade leaves the hold upgradeable. If the store did not answer
- * at the end, the message says so, and whether the store had answered before. `cause` is then the reason; for several
- * stores it is an `AggregateError`.
+ * in the store lasts for at most one lease. A failed upgrade leaves the hold upgradeable. If the store did not answer
+ * at the end, the message says so, and says whether the store had answered before. `cause` is then the error of the
+ * store, or an `AggregateError` for several stores.
  */
 export class AcquireTimeoutError extends LeaseholdError {
   /** @internal */
@@ -66,7 +66,7 @@ export class AcquireTimeoutError extends LeaseholdError {
 
 /**
  * Why a lock is not held any more. `expired`: the time of the hold was over before an extension was confirmed.
- * `evicted`: its seat was found empty or taken. `document-missing`: the lock document is gone. `provider-closed`: the
+ * `evicted`: the seat was found empty or taken. `document-missing`: the lock document is gone. `provider-closed`: the
  * provider was closed. `released`: the handle was used after its release, or the leader has ended its term. `revoked`:
  * `revoke` took the hold away; the message says which provider revoked it, and why, as far as that is known.
  */
@@ -141,7 +141,7 @@ export class LockModeError extends LeaseholdError {
 }
 
 /**
- * The semaphore is in use with another limit than this object was created with; or a request asks for more permits than
+ * The semaphore is in use with a limit other than the one given to this object. Or a request asks for more permits than
  * the stored limit, which may have been lowered while the request waited.
  */
 export class SemaphoreLimitMismatchError extends LeaseholdError {
@@ -181,8 +181,8 @@ export class QueueFullError extends LeaseholdError {
   readonly code = 'QUEUE_FULL';
 
   /**
-   * The option `maxMembers`. The lock has this number of holders and waiters, unless there is a `cause`: then the
-   * document is full, and `cause` is the server's error.
+   * The option `maxMembers`. The lock has this number of holders and waiters, unless there is a `cause`. With a
+   * `cause`, the document is full, and `cause` is the server's error.
    */
   readonly maxMembers: number;
 
@@ -230,8 +230,8 @@ export class ProviderClosedError extends LeaseholdError {
 
 /**
  * The store refused a command, or did not answer in time. If `outcomeKnown` is false, the command may have been
- * applied. Whatever a request for a lock may have left behind is then removed in the background, and lives for at most
- * one lease.
+ * applied. The library then removes in the background what a request for a lock may have left in the store; it lasts
+ * for at most one lease.
  */
 export class StoreUnavailableError extends LeaseholdError {
   /** @internal */
@@ -279,7 +279,7 @@ export class StaleTokenError extends LeaseholdError {
   /** Always `STALE_TOKEN`. */
   readonly code = 'STALE_TOKEN';
 
-  /** The token of this hold when it was compared. */
+  /** The token of this hold at the time of the comparison. */
   readonly token: number;
 
   /** The newer token that is stored with the resource. */

@@ -14,7 +14,7 @@ export interface AttemptEvent {
   /**
    * The attempt id. It stays the same from the queue to the release, unless the place lapses: the request then goes on
    * under a new id. All holds of one kept seat have the same id. A `timeout` event may have a fresh id that names no
-   * stored attempt, for example if its request never reached a store.
+   * stored attempt, for example if the request was never sent to a store.
    */
   readonly id: string;
 }
@@ -29,7 +29,7 @@ export interface WaitingEvent extends AttemptEvent {
 export interface AcquiredEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** From the call to the grant, in ms. */
+  /** The time from the call to the grant, in whole ms. */
   readonly waitedMs: number;
 }
 
@@ -37,7 +37,7 @@ export interface AcquiredEvent extends AttemptEvent {
 export interface ExtendedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** The time for which the process can rely on the hold from now on, in ms. */
+  /** The time for which the process can rely on the hold from now on, in whole ms. */
   readonly remainingMs: number;
 }
 
@@ -49,9 +49,11 @@ export interface ExtendedEvent extends AttemptEvent {
 export interface ReleasedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** From the grant to the release, in ms. */
+  /** The time from the grant to the release, in whole ms. */
   readonly heldMs: number;
-  /** Whether the store has confirmed the release. Also true if the process keeps the seat, which sends nothing. */
+  /**
+   * Whether the store has confirmed the release. Also true if the process keeps the seat, because nothing is sent then.
+   */
   readonly confirmed: boolean;
 }
 
@@ -59,23 +61,23 @@ export interface ReleasedEvent extends AttemptEvent {
 export interface LostEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** From the grant to the loss, in ms. */
+  /** The time from the grant to the loss, in whole ms. */
   readonly heldMs: number;
   /** How the hold was lost. */
   readonly why: LossCause;
 }
 
-/** A handle was garbage-collected without a release. The library gives its lock back. */
+/** A handle was garbage-collected without a release. The library gives the lock back. */
 export interface AbandonedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** From the grant to the garbage collection, in ms. */
+  /** The time from the grant to the garbage collection, in whole ms. */
   readonly heldMs: number;
 }
 
 /** A request timed out. */
 export interface TimeoutEvent extends AttemptEvent {
-  /** From the call to its end, in ms. */
+  /** The time from the call to its end, in whole ms. */
   readonly waitedMs: number;
 }
 
@@ -95,18 +97,18 @@ export interface ReleaseRequestedEvent extends AttemptEvent {
   readonly fencingToken: number;
   /**
    * Label and process id of the provider that revoked the hold. `undefined` if the holder's own provider closes, or if
-   * the document does not show who revoked the hold.
+   * the document does not show the revoker.
    */
   readonly by?: string | undefined;
   /** The reason for the revocation, if one was given. */
   readonly why?: string | undefined;
 }
 
-/** The provider has decided how waiters are woken, or has changed that decision. */
+/** The provider has decided how waiters learn of their grants, or has changed that decision. */
 export interface WakeupsEvent {
-  /** The way that is used from now on. */
+  /** How waiters learn of their grants from now on. */
   readonly mode: Wakeups;
-  /** Why this way is used. */
+  /** Why the provider uses this way. */
   readonly why: string;
 }
 
@@ -122,13 +124,13 @@ export interface StoreErrorEvent {
    * or `hello` (the handshake).
    */
   readonly during: string;
-  /** What went wrong: an error of this library, or of the driver or the server, shortened. */
+  /** What went wrong: a shortened error of this library, of the driver or of the server. */
   readonly error: unknown;
 }
 
 /** The index for purging could not be created. Locks work without it, but unused documents stay. */
 export interface IndexErrorEvent {
-  /** What went wrong: an error of this library, or of the driver or the server, shortened. */
+  /** What went wrong: a shortened error of this library, of the driver or of the server. */
   readonly error: unknown;
 }
 
@@ -146,13 +148,13 @@ export interface LockProviderEvents {
   released: [ReleasedEvent];
   /** A hold was lost. */
   lost: [LostEvent];
-  /** A handle was garbage-collected without a release, and its lock is given back. */
+  /** A handle was garbage-collected without a release, and the library gives the lock back. */
   abandoned: [AbandonedEvent];
   /** A request timed out after it had waited. */
   timeout: [TimeoutEvent];
   /** A holder was asked to release. */
   releaseRequested: [ReleaseRequestedEvent];
-  /** The provider has decided how waiters are woken, or has changed that decision. */
+  /** The provider has decided how waiters learn of their grants, or has changed that decision. */
   wakeups: [WakeupsEvent];
   /** A command to the store failed or was not answered, or `list` found a corrupt document. */
   storeError: [StoreErrorEvent];
@@ -168,7 +170,7 @@ export const PROVIDER_WARNINGS: {
   lost: {
     code: 'LEASEHOLD_LOST',
     message: ({ lockName, why, heldMs, fencingToken }) =>
-      // A loss because the application closed the provider is expected, so it causes no warning.
+      // If the application closes the provider, the loss is expected, so it causes no warning.
       why === 'provider-closed'
         ? null
         : `Lock ${quoted(lockName)} was lost (${why}) ${String(heldMs)} ms after its grant with token ${String(fencingToken)}`,

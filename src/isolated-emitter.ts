@@ -14,8 +14,8 @@ type AnyListener = (this: unknown, ...args: unknown[]) => unknown;
 /**
  * An EventEmitter whose listeners cannot harm each other or the emitter. eventemitter3 calls listeners in a plain loop,
  * so a listener that throws would stop the other listeners and the code that emits. Here the error of a listener
- * becomes a process warning, and so does an event that reports a failure and has no listener. Durations are given in
- * whole milliseconds.
+ * becomes a process warning. An event that reports a failure also becomes a process warning if it has no listener.
+ * Durations are in whole milliseconds.
  */
 export class IsolatedEmitter<Events extends object> extends EventEmitter<Events> {
   // The wrapper of each listener, so that `off` finds what `on` registered.
@@ -85,7 +85,7 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     return super.once(event, this.#isolate(event, fn), context);
   }
 
-  /** Removes a listener; without `fn`, all listeners of the event. */
+  /** Removes a listener, or all listeners of the event if `fn` is not given. */
   override off<E extends EventEmitter.EventNames<Events>>(
     event: E,
     fn?: Listener<Events, E>,
@@ -109,7 +109,7 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     fn: Listener<Events, E>,
   ): Listener<Events, E> {
     const listener = fn as AnyListener;
-    // To remove a one-time listener, eventemitter3 calls `removeListener` with the function that it stored: the
+    // eventemitter3 removes a one-time listener by calling `removeListener` with the function that it stored: the
     // wrapper.
     if (this.#wrappers.has(listener)) return fn;
     let isolated = this.#isolated.get(listener);
@@ -139,8 +139,8 @@ function isolate(event: string, listener: AnyListener): AnyListener {
 const DURATIONS = ['waitedMs', 'heldMs', 'remainingMs', 'tookMs'] as const;
 
 /**
- * Rounds the duration in the payload of an event down, so that the event never promises more time than the hold has.
- * Returns every other payload, such as a handle or an error, unchanged.
+ * Rounds the duration in an event down, so that the event never promises more time than the hold has. Returns any other
+ * payload, such as a handle or an error, unchanged.
  */
 function inWholeMs(payload: unknown): unknown {
   if (typeof payload !== 'object' || payload === null) return payload;

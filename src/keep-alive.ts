@@ -10,8 +10,8 @@ let ticking: NodeJS.Timeout | undefined;
  * function, a process whose main function awaits a lock while the store is down would end with exit code 0. Neither the
  * lines after the call nor its `catch` would run.
  *
- * One timer serves all calls, so a waiter costs no more than a counter. The length of the timer does not matter, only
- * that the timer is referenced.
+ * One timer serves all calls, so each further call costs only a counter. The timer has to be referenced; its length
+ * does not matter.
  */
 export async function keepAlive<T>(promise: Promise<T>): Promise<T> {
   awaitedCalls += 1;

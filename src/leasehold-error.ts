@@ -16,7 +16,7 @@ export type LeaseholdErrorCode =
   | 'QUORUM';
 
 /**
- * Marks the errors of all copies of this package that a process has loaded, such as its ES modules beside its CommonJS
+ * Marks the errors of all copies of this package in a process. A process may load the ES modules beside the CommonJS
  * files, or two versions.
  */
 const BRAND = Symbol.for('leasehold.error');
@@ -50,8 +50,8 @@ export abstract class LeaseholdError extends Error {
   }
 
   /**
-   * `instanceof` also recognises the errors of another copy of this package, by their code. A class that an application
-   * derives from one of these classes has only its own instances.
+   * `instanceof` also recognises the errors of another copy of this package, by their code. If an application derives a
+   * class from one of these classes, `instanceof` recognises only the instances of that class.
    *
    * @internal
    */

@@ -1,6 +1,6 @@
 /**
- * What `util.inspect` shows for an object: these facts, under this class name. Node prints the result as it prints any
- * object, so depth, colours and line breaks are those that the caller of `inspect` chose.
+ * What `util.inspect` shows for an object: these facts, under this class name. Node prints the result like any other
+ * object, with the depth, colours and line breaks that the caller of `inspect` chose.
  */
 export function portrait(className: string, facts: object): object {
   const Shown = { [className]: class extends Object {} }[className] ?? Object;

@@ -1,5 +1,5 @@
-// The entry to the library. `provider` checks arguments and creates locks, `engine` connects the parts behind them, and
-// the other files of this folder serve all parts: errors, events, warnings, clocks.
+// The entry to the library. `provider` checks arguments and creates locks, `engine` connects the parts behind the
+// locks, and the other files of this folder serve all parts: errors, events, warnings, clocks.
 
 import type { EventEmitter } from 'eventemitter3';
 import type { RevokeResult } from './admin/inspector.js';
@@ -46,9 +46,9 @@ import { unavailable } from './store/unavailable.js';
  * Creates locks that are stored in one collection of a MongoDB database.
  *
  * One provider serves a whole program: all its locks share one change stream for wake-ups and one monitor that extends
- * every lease. The provider sends nothing before the first call that needs the store. Its write concern (majority,
- * journal), read preference and BSON options are its own, whatever the options of the client are. Pool size, server
- * selection and socket timeouts are those of the client.
+ * every lease. The provider sends nothing before the first call that needs the store. The provider sets its own write
+ * concern (majority, journal), read preference and BSON options, whatever the options of the client are. Pool size,
+ * server selection and socket timeouts are those of the client.
  *
  * @example
  *   await using locks = new LockProvider(client.db('app'));
@@ -61,8 +61,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   #closed: Promise<void> | undefined;
 
   /**
-   * @throws `TypeError` or `RangeError` for a wrong `db` or a wrong option; also if `wakeups` is `change-stream` and
-   *   the client's pool has room for one connection only.
+   * @throws `TypeError` or `RangeError` for a wrong `db` or a wrong option; `RangeError` if `wakeups` is
+   *   `change-stream` and the client's pool has room for one connection only.
    */
   constructor(db: DriverDb, options?: LockProviderOptions) {
     super(PROVIDER_WARNINGS);
@@ -104,8 +104,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /**
    * Creates a semaphore object of this name. Sends nothing. All objects of one name are the same semaphore.
    *
-   * @param limit - The number of permits: 1 to 2^31 − 1. It is stored with the lock at the first use; afterwards the
-   *   stored limit counts (see {@link SemaphoreOptions}).
+   * @param limit - The number of permits: 1 to 2^31 − 1. The limit is stored with the lock at the first use; afterwards
+   *   the stored limit counts (see {@link SemaphoreOptions}).
    * @throws As `createMutex`; `TypeError` or `RangeError` for a wrong limit.
    */
   createSemaphore(name: string, limit: number, options?: SemaphoreOptions): Semaphore {
@@ -131,7 +131,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Creates a job of this name. The job is run by the leader of the election of the same name, unless the options name
+   * Creates a job of this name. The leader of the election of the same name runs the job, unless the options name
    * another election. Sends nothing. Objects of one name in other processes are the same job, and should have the same
    * options.
    *
@@ -165,11 +165,11 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * Acquires all of these locks, or none.
    *
    * All locks are asked for at once. If one is not free, the call keeps the locks whose names precede the name of that
-   * lock, and gives the others back. It then acquires one lock after the other in the order of their names, whatever
-   * the order of `requests`. So callers that want the same locks never wait for each other in a circle. They may still
-   * do so in a later upgrade, which keeps no order. A lock that the call gives back on the way is reported as acquired
-   * and released. `timeoutMs` and `signal` apply to the whole call. With `timeoutMs` 0, the call makes one try for each
-   * lock, one after the other, and fails at the first lock that is not free.
+   * lock, and gives the others back. The call then acquires one lock after the other in the order of their names,
+   * whatever the order of `requests`. So callers that want the same locks never wait for each other in a circle. Later
+   * upgrades keep no order, so they may wait for each other in a circle. A lock that the call gives back on the way is
+   * reported as acquired and released. `timeoutMs` and `signal` apply to the whole call. With `timeoutMs` 0, the call
+   * makes one try for each lock, one after the other, and fails at the first lock that is not free.
    *
    * @param requests - Locks of this provider, each once: `{ mutex }`, `{ read }`, `{ write }`, `{ upgradeableRead }` or
    *   `{ semaphore, permits? }`.
@@ -187,8 +187,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Like `acquireAll`, but makes one try for each lock unless `timeoutMs` says otherwise. Resolves with `null` instead
-   * of timing out.
+   * Like `acquireAll`, but makes one try for each lock unless `timeoutMs` is given. Resolves with `null` instead of
+   * timing out.
    */
   async tryAcquireAll<const R extends readonly LockRequest[]>(
     requests: R,
@@ -209,8 +209,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Reads all stored locks in the order of their names, each as `inspect` shows it. A corrupt lock causes a
-   * `storeError` event and is left out.
+   * Reads all stored locks in the order of their names, each as `inspect` shows it. A corrupt lock is left out, and
+   * causes a `storeError` event.
    *
    * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError}, {@link ProviderClosedError}.
    */
@@ -242,7 +242,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
 
   /**
    * Creates the index that purges lock documents which were not used for the retention time. The provider also creates
-   * it in the background after the first grant, unless `createIndexes` is false. Locks work without the index.
+   * this index in the background after the first grant, unless `createIndexes` is false. Locks work without the index.
    *
    * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the server refuses or does not answer;
    *   {@link ProviderClosedError}.
@@ -257,9 +257,10 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /**
    * Ends the provider. New requests and waiting requests are rejected with {@link ProviderClosedError}, candidates and
    * jobs are stopped, and the signal `releaseRequested` of every hold aborts. The provider waits until all holds are
-   * released, for at most `drainMs` (default 5,000). After that, the signals of the remaining holds abort, and their
-   * leases are left to expire: their owners may still be working, so nobody gets these locks earlier. When the promise
-   * resolves, no stream or listener is left, and no timer keeps the process alive. May be called again.
+   * released, for at most `drainMs` (0 to 24 h, default 5,000). After that, the signals of the remaining holds abort,
+   * and the provider lets their leases expire: the owners may still be working, so no other process gets these locks
+   * earlier. When the promise resolves, no stream or listener is left, and no timer keeps the process alive. May be
+   * called again.
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
     const drainMs = parseDrain('close', options);

@@ -9,22 +9,21 @@ export interface CallLimits extends ParsedWait {
   readonly startedMs: number;
 }
 
-/** The longest wait for the answer to a cancel, which is sent when the request's own time to wait is up. */
+/** The longest wait for the answer to a cancel, in ms. The cancel is sent when the time of the request is up. */
 export const CANCEL_GRACE_MS = 1_000;
 
-/** The reason why a call ends from outside. */
+/** What ends a call from outside. */
 export type Stop =
   { readonly type: 'aborted'; readonly errorOf: () => unknown } | { readonly type: 'time up' };
 
-/** The callbacks that tell one call that it has to end. */
 export interface ScopeListener {
   /**
-   * The caller aborted, or the provider closes. `errorOf` creates the error. If possible, call it in a function that
-   * the caller awaits, so that the stack leads to the caller.
+   * Called when the caller aborts or the provider closes. `errorOf` creates the error. If possible, call `errorOf` in a
+   * function that the caller awaits, so that the stack leads to the caller.
    */
   readonly aborted: (errorOf: () => unknown) => void;
   /**
-   * The time is up. That is no error yet: the call may have to ask the server whether its grant came first.
+   * Called when the time is up. This is no error yet: the call may have to ask the server whether the grant came first.
    */
   readonly timeUp: () => void;
 }
@@ -48,8 +47,8 @@ export class Scope {
   readonly #tryMs: number;
 
   /**
-   * @param tryMs - The time, in ms, for which a single try (`timeoutMs` 0) waits for a silent store. A call with a
-   *   longer `timeoutMs` waits for the store until that timeout.
+   * @param tryMs - How long a try (`timeoutMs` 0) waits for a silent store, in ms. A call with a longer `timeoutMs`
+   *   waits for the store until that timeout.
    */
   constructor(lockName: string, clock: Clock, closing: AbortSignal, limits: CallLimits, tryMs = 0) {
     this.#lockName = lockName;
@@ -59,15 +58,14 @@ export class Scope {
     this.#tryMs = tryMs;
   }
 
-  /** @throws The reason of the caller's signal; {@link ProviderClosedError}. */
   throwIfOver(): void {
     throwIfOver(this.#lockName, this.#closing, this.#limits.signal);
   }
 
   /**
-   * Begins to listen. An abort that came before is not reported: call `throwIfOver` first.
+   * Begins to listen. An earlier abort is not reported: call `throwIfOver` first.
    *
-   * @returns A function to unsubscribe. A signal may outlive many calls, and must not keep their listeners.
+   * @returns A function that unsubscribes. A signal may outlive many calls, and must not keep their listeners.
    */
   open({ aborted, timeUp }: ScopeListener): () => void {
     const { signal, startedMs, timeoutMs } = this.#limits;
@@ -78,7 +76,7 @@ export class Scope {
     const onClosing = (): void => {
       aborted(() => new ProviderClosedError(this.#lockName));
     };
-    // `closing` is the library's own signal, without a limit of listeners.
+    // `closing` is the library's own signal, whose number of listeners is not limited.
     this.#closing.addEventListener('abort', onClosing, { once: true });
     const timer = boundMs < Infinity ? this.#clock.at(startedMs + boundMs, timeUp) : undefined;
     return () => {

@@ -3,19 +3,19 @@ import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 
 /**
- * Everything that makes one run of a process differ from another one: the time, the turns of the event loop, chance,
- * and the name of the process.
+ * Everything that differs between runs of a process: the time, the turns of the event loop, chance, and the process
+ * name.
  */
 export interface Surroundings {
   readonly clock: Clock;
-  /** `host:pid`, which people can read. */
+  /** `host:pid`, for people to read. */
   readonly processName: string;
 }
 
 /** The key under which a simulated `Db` has the surroundings of its process. */
 export const SURROUNDINGS: unique symbol = Symbol.for('leasehold.surroundings') as never;
 
-/** The surroundings of the process that uses this database: those of a simulation, or those of the real process. */
+/** The surroundings of the process that uses this database: of the simulated process, or of the real one. */
 export function surroundingsOf(db: object | undefined): Surroundings {
   const { [SURROUNDINGS]: simulated } = (db ?? {}) as { readonly [SURROUNDINGS]?: Surroundings };
   return simulated ?? systemSurroundings;

@@ -3,7 +3,7 @@ import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import { shortened } from './error-text.js';
 
-/** How an event that reports a failure is worded as a process warning. */
+/** The process warning for an event that reports a failure. */
 export interface FailureWarning<Payload extends unknown[]> {
   readonly code: `LEASEHOLD_${string}`;
   /** Returns one line that says what happened; `null` if the failure was expected. */
@@ -22,10 +22,9 @@ const PAGE = 'https://github.com/leasehold/leasehold/blob/main/docs/operations.m
 /** The least time between two warnings about one event, so that a repeated failure does not flood the log. */
 const ONE_A_MINUTE_MS = 60_000;
 
-/** The last warning about one event. */
 interface LastWarning {
   readonly atMs: number;
-  /** The number of failures since then that caused no warning. */
+  /** The number of failures since this warning that caused no warning. */
   leftOut: number;
 }
 
@@ -44,7 +43,7 @@ export class UnheardFailures<Events extends object> {
   }
 
   report(event: keyof Events, payload: readonly unknown[]): void {
-    // The type `FailureWarnings` gives the payload of an event and that of its warning the same type.
+    // The type `FailureWarnings` gives an event and its warning the same payload.
     const warning = this.#warnings[event] as FailureWarning<unknown[]> | undefined;
     const line = warning?.message(...payload) ?? null;
     if (warning === undefined || line === null) return;
@@ -90,11 +89,11 @@ const CLOSED_CLIENT_ERRORS: ReadonlySet<string> = new Set([
   'MongoNotConnectedError',
 ]);
 
-/** Whether the driver says that the application has closed the client. */
+/** Whether the driver reports that the application has closed the client. */
 export const isOfClosedClient = (error: unknown): boolean =>
   error instanceof Error && CLOSED_CLIENT_ERRORS.has(error.name);
 
-/** Shows an error in one line. Any value can be thrown, even one that throws when it is inspected. */
+/** Shows an error in one line. Any value can be thrown, even a value that throws when it is inspected. */
 export function oneLine(error: unknown): string {
   const shown = safely(() =>
     error instanceof Error
