@@ -24,7 +24,7 @@ const BRAND = Symbol.for('leasehold.error');
 /** The base class of all errors of this library. A wrong argument causes a `TypeError` or a `RangeError` instead. */
 export abstract class LeaseholdError extends Error {
   /**
-   * The code of all errors of a class. The base class has none, and a subclass of an application inherits one.
+   * The code of all errors of a class. The base class has none. A class that an application derives inherits the code.
    *
    * @internal
    */

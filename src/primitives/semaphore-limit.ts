@@ -94,7 +94,7 @@ export class SemaphoreLimit {
   #throwUnlessResized({ isWellFormed, kind }: Reply): void {
     if (!isWellFormed) throw new CorruptLockDocumentError(this.#name);
     if (kind !== 'semaphore') throw new LockKindMismatchError(this.#name, 'semaphore', kind);
-    // If the document is a well-formed semaphore, this resize has set the limit. The reply may still show another
+    // The document is a well-formed semaphore, so this resize has set the limit. The reply may still show another
     // limit, if another resize came right after this one.
   }
 
