@@ -61,7 +61,7 @@ export interface ReleasedEvent extends AttemptEvent {
 export interface LostEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** The time from the grant to the loss, in whole ms. */
+  /** The time from the beginning of the hold to its loss, in whole ms. */
   readonly heldMs: number;
   /** How the hold was lost. */
   readonly why: LossCause;

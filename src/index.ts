@@ -96,7 +96,7 @@ export { JobNotStartedError } from './schedule/job-not-started.js';
 export type { JobClaim, JobRunner, JobStatus } from './schedule/job-status.js';
 export type { RunOutcome } from './protocol/operation.js';
 export type { ScheduledJob } from './schedule/scheduled-job.js';
-/* eslint-disable @typescript-eslint/no-deprecated -- for 0.x: `leasehold/quorum` exports the same */
+/* eslint-disable @typescript-eslint/no-deprecated -- they stay until 1.0; `leasehold/quorum` exports the same names */
 export { QuorumError, QuorumLockProvider } from './quorum/deprecated-exports.js';
 export type {
   OfStore,

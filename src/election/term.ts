@@ -41,8 +41,8 @@ export class Term {
   readonly handle: TermHandle;
   readonly #parts: TermParts;
   /**
-   * Resolves when the term begins to end: with the way of its end, or with `undefined` if the hold has ended already.
-   * The first cause decides.
+   * Resolves when the term begins to end: with the ending that was asked for, or with `undefined` if the hold has ended
+   * already. The first cause decides.
    */
   readonly #ending: Promise<Ending | undefined>;
   /** Resolves when the term has ended, with whether a hand-over has given the seat to another candidate. */

@@ -37,7 +37,7 @@ const missingOr = (path: string, condition: Document): Document => ({
 
 /**
  * Extends the update, so that it also stores the token. The token is stored as a double, which is exact, because tokens
- * are below 2^53. Every client reads a double as a number, even with `promoteLongs: false` or `useBigInt64: true`.
+ * are below 2^53. A client reads a double as a number with any `promoteLongs` and `useBigInt64`.
  */
 export function storing(update: unknown, field: string, token: number): Document | Document[] {
   if (Array.isArray(update)) {

@@ -99,7 +99,7 @@ export interface Settings {
   readonly createIndexes: boolean;
 }
 
-/** The durations that follow from the length of one lease. */
+/** The length of one lease, and the durations that go with it. */
 export interface LeaseTerms {
   readonly leaseMs: number;
   readonly extendEveryMs: number;

@@ -17,7 +17,7 @@ export interface MutexRequest {
   readonly mutex: Mutex;
 }
 
-/** A request for a read, as one of several locks. */
+/** A read of one lock, as a part of a request for several locks. */
 export interface ReadRequest {
   /** The lock to hold in the mode `read`. */
   readonly read: ReaderWriterLock;

@@ -114,9 +114,9 @@ export interface Exchange {
   /** Upgrade only. True: the upgrade waits for the other readers to leave; false: it is a single try. */
   readonly waits: boolean;
   /**
-   * Upgrade only: the last token that the process knows. A stored write with no higher token is one that the process
-   * has given up: its downgrade never arrived. Then the lease gets a new token, because a resource has to tell the new
-   * writes from the old ones.
+   * Upgrade only: the last token that the process knows. If the lease is stored in mode `write` with this token or a
+   * lower one, the process has given up that write, and its downgrade never arrived. Then the lease gets a new token, so
+   * that a resource can tell the new writes from the old ones.
    */
   readonly knownToken?: number | undefined;
 }

@@ -258,7 +258,7 @@ export class QuorumHold implements Held {
     this.#mode = mode;
   }
 
-  /** Ends a change of mode. The seats that are not given are released. */
+  /** Ends a change of mode. Releases every seat of the hold that is not in `seats`. */
   setMode(mode: Mode, token: number, seats: readonly StoreSeat[] = this.seats): void {
     const previousMode = this.#reportedMode;
     this.#mode = mode;

@@ -33,8 +33,8 @@ export function grantedSeats(stores: readonly AskedStore[]): ReadonlyMap<Store, 
 }
 
 /**
- * A round is won if there is a granted token T such that a majority of the stores has raised its fence to T or above,
- * and none of these stores granted a token above T.
+ * A round is won if there is a granted token T such that a majority of the stores has granted a seat with a token of at
+ * most T, and has confirmed a fence of T or above.
  */
 export function winOf(stores: readonly AskedStore[], majority: number): Win | undefined {
   const granted = stores.flatMap(({ answer }) => (answer?.type === 'granted' ? [answer] : []));

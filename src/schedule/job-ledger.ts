@@ -120,7 +120,8 @@ export class JobLedger {
 
   /**
    * Stores the outcome of the run that this term claimed for this instant. The update is not repeated if the store does
-   * not answer, because only `status` shows the outcome, and no decision depends on it.
+   * not answer, because the outcome is only shown (by `status` and in a `JobNotStartedError`), and no decision
+   * depends on it.
    */
   async conclude(id: string, instantMs: number, outcome: RunOutcome): Promise<void> {
     const conclusion = {

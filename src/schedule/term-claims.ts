@@ -23,8 +23,8 @@ export class TermClaims {
   readonly #abandoned = new AbortController();
   #last: Claimed | null = null;
   /**
-   * The server time at which the last claim began. `Infinity` if something other than the claim and its run has taken
-   * time since. If the oldest missed instant is at this time or later, the cause is `overrun`.
+   * The server time at which the last claim outside a run began. `Infinity` if something other than the claim and its
+   * run has taken time since. If the oldest missed instant is at this time or later, the cause is `overrun`.
    */
   #busySinceMs = Infinity;
   #claiming: Promise<unknown> | undefined;

@@ -47,7 +47,7 @@ export class LeaseMonitor {
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #watched = new Map<string, WatchedSeat>();
-  /** All seats, except those in a batch, and those that wait for the end of a batch with their document. */
+  /** All seats that are neither in a batch nor waiting for the end of a batch that contains their document. */
   readonly #due = new DueQueue<WatchedSeat>();
   /** The documents that are in a batch, by name. Each has the list of its other seats that came due meanwhile. */
   readonly #inFlight = new Map<string, WatchedSeat[]>();

@@ -74,7 +74,10 @@ export class ModeExchange {
     this.#context.report('modeChanged', { ...this.#hold.event, mode, previousMode });
   }
 
-  /** Sends a change until an answer shows it, until it is refused, or until its result does not matter any more. */
+  /**
+   * Sends a change until an answer shows it, until it has failed, or until its result does not matter any more. With
+   * `persists`, a refusal by the server is no failure.
+   */
   async send(to: Mode, { waits = false, persists, onTrouble }: SendOptions): Promise<Changed> {
     const { clock, combiner } = this.#context;
     const { id, name, grant } = this.#hold;

@@ -206,7 +206,8 @@ export class WaitingRoom implements WakeListener {
       this.#unmatched.onOthersWait(name);
       return;
     }
-    // An attempt that waits for an upgrade also has a lease, which an operator may have revoked.
+    // No return here: an attempt that waits for an upgrade also has a lease. So the lease is confirmed, and the waiting
+    // attempt is woken below.
     if (token === LOOK_AGAIN) this.#unmatched.onAskedToConfirm(id);
     const lock = this.#locks.get(name);
     if (lock?.has(id) === true) lock.woken(id, token);

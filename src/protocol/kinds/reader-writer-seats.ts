@@ -190,8 +190,8 @@ function hasRoomFor({ mode }: Request): Expression {
 }
 
 /**
- * Whether the exchange concerns the lease at this path. A lease that has seen this change or a later one stays as it
- * is.
+ * Whether the lease at this path is the one whose mode the exchange changes. A lease that has seen this change (its
+ * number `change`) or a later one stays as it is.
  */
 const isTarget = (at: string, { id, change }: Exchange): Expression =>
   all(equal(`${at}.id`, idText(id)), { $lt: [{ $ifNull: [`${at}.change`, 0] }, change] });

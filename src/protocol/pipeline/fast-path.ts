@@ -99,7 +99,8 @@ function created(seats: SeatRules, operation: Entering): Stage {
     ...vacantFields(seats, operation),
     fence: { $toLong: 0 },
     queue: literal({}),
-    // The stage that enters the lock raises the date. If it grants nothing, the document may be purged at once.
+    // The next stage sets a later `purgeAt` if it grants the lock. If it grants nothing, the document may be purged at
+    // once.
     purgeAt: NOW,
   });
   return { $replaceWith: when(IS_NEW, vacant, '$$ROOT') };

@@ -9,13 +9,13 @@ type Seen =
   | { readonly type: 'contended' };
 
 /**
- * Why a fast path is worth trying: a short update that applies only if nobody else uses the lock.
+ * What this process last saw of a lock, and so whether the fast path is worth trying.
  *
  * - `vacant`: the lock was vacant.
  * - `new`: nothing is known of the lock.
  * - `alone`: the lock had only the lease of this attempt, a moment ago.
- * - `long alone`: the same, but longer ago, so others may wait by now. The fast path is worth trying only if it shares
- *   a command with others.
+ * - `long alone`: the same, but longer ago, so others may wait by now. The fast path is then worth trying only if it
+ *   goes in one command with the fast paths of other locks.
  */
 export type Guess = 'vacant' | 'new' | 'alone' | 'long alone';
 

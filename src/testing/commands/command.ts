@@ -6,7 +6,7 @@ import type { Respond } from '../replica-set/reply.js';
 import type { ChangeCursors } from './change-cursors.js';
 import type { PurgeIndexes } from './purge-indexes.js';
 
-/** One member as a server: beside its documents, what its commands need. */
+/** One member of the replica set as a server: its documents (`member`), and whatever else its commands need. */
 export interface Server {
   readonly member: Member;
   readonly cursors: ChangeCursors;

@@ -55,7 +55,10 @@ export class SimulatedChangeStream extends EventEmitter {
     return readable;
   }
 
-  /** Resolves when the server has closed its cursor. */
+  /**
+   * Resolves when the server has closed the cursor. Before the first answer the cursor is not known: as in the driver,
+   * the server keeps it open, and this call resolves at once. A second call also resolves at once.
+   */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -39,7 +39,7 @@ export const selectionFailed = (timeoutMs: number, reason: object): Error =>
     reason,
   });
 
-/** The driver's error for an invalid call: a repeat would fail in the same way. */
+/** The error for a call that the simulation cannot answer. The driver uses this class for an invalid call. */
 export const notSimulated = (error: Error): Error =>
   new DriverError('MongoAPIError', error.message, { cause: error });
 
@@ -68,8 +68,8 @@ interface WriteFailures {
 }
 
 /**
- * Throws the error that a method of a collection throws for such an answer. `db.command` leaves the check to its
- * caller.
+ * If the answer reports a failed write, throws the error that a method of the driver's collection throws for it.
+ * `db.command` does not check the answer, and neither does its simulation.
  */
 export function throwIfWriteFailed(answer: Answer): void {
   const { writeErrors: [first] = [], writeConcernError } = answer as WriteFailures;

@@ -172,7 +172,7 @@ function computed(
   if (typeof old === 'object' || typeof argument === 'object') {
     const [a, b] = [toNumber(old), toNumber(argument)];
     const result = isSum ? a + b : a * b;
-    // The server stores no number that is equal to the old one. So a zero keeps its sign.
+    // If the old value is a double and the result equals it, the server keeps the old value. So -0 stays -0.
     return old instanceof Double && result === a ? old : new Double(result);
   }
   const [a, b] = [BigInt(old), BigInt(argument)];
