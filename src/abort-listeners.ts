@@ -61,7 +61,7 @@ export class LinkedController extends AbortController {
     });
   }
 
-  /** After this, the sources do not abort the signal any more. */
+  /** After this call, the sources do not abort the signal any more. */
   unlink(): void {
     for (const unlink of this.#links) unlink();
   }

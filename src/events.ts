@@ -120,8 +120,8 @@ export interface StoreErrorEvent {
   /** The lock that the command was about; `null` for a command that may be about several locks or about none. */
   readonly lockName: string | null;
   /**
-   * What the library was doing: `transition`, `extension`, `read`, `list` (the document is corrupt), `index`, `stream`
-   * or `hello` (the handshake).
+   * What the library was doing: `transition`, `extension`, `read`, `list` (which found a corrupt document), `index`,
+   * `stream` or `hello` (the handshake).
    */
   readonly during: string;
   /** What went wrong: a shortened error of this library, of the driver or of the server. */

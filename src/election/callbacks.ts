@@ -98,7 +98,7 @@ export class Callbacks {
     return vacated;
   }
 
-  /** Resolves when the work that is running now has ended, and also the `onDeposed` that follows it. */
+  /** Resolves when the work that is running now has ended, and the `onDeposed` that follows this work has ended. */
   async ended(): Promise<void> {
     await Promise.all(this.#works);
   }

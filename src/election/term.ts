@@ -65,7 +65,8 @@ export class Term {
         if (this.#isEnding) return;
         this.#isEnding = true;
         parts.listener.ending();
-        // Without effect if the hold was lost: the signal of a lost hold has aborted already.
+        // `end` aborts the signal of the term. If the hold was lost, the signal has aborted already, so `end` has no
+        // effect.
         handle.end();
         resolve(ending);
       };

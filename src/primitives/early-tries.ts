@@ -54,7 +54,7 @@ export class EarlyTries {
     return this.#tries.find(({ end }) => !isGranted(end));
   }
 
-  /** Claims the locks before `firstNotGranted`, and gives the others back in the background. */
+  /** Claims the locks before `firstNotGranted`, and gives all other locks back in the background. */
   keep(): readonly { readonly part: Part; readonly handle: LockHandle }[] {
     const kept = [];
     for (const { part, end } of this.#tries) {
@@ -73,7 +73,7 @@ export class EarlyTries {
     return this.#givenBack;
   }
 
-  /** Ends the tries that have no answer. A seat that such a try may have got is given back in the background. */
+  /** Ends the tries that have no answer. If such a try is granted a seat, the seat is given back in the background. */
   end(): void {
     this.#controller.abort();
   }

@@ -72,7 +72,7 @@ export class Requester {
     return keepAlive(this.#acquire(target, options, 'acquire', this.#claiming(target)));
   }
 
-  /** Makes one try. The caller of this method must claim the grant. */
+  /** Makes one try. The caller of this method must claim the grant, unless the hold has ended. */
   tryUnclaimed<H extends LockHandle>(
     target: Target<H>,
     options: AcquireOptions | undefined,

@@ -70,7 +70,7 @@ export interface Semaphore {
    * have left more permits taken than the limit. A new request may have to wait even if permits are free, because
    * waiters come first.
    *
-   * @throws {@link LockKindMismatchError}, and as `inspect` of the provider.
+   * @throws {@link LockKindMismatchError}; the errors of `inspect` of the provider.
    */
   available(): Promise<number>;
 
@@ -118,7 +118,8 @@ export class SemaphoreFace implements Semaphore {
         this.#limit.note(reply);
       },
       makeHandle: (hold, holds) => new PermitLeaseHandle(hold, holds),
-      // Other holders may give back their permits, but the chain cannot give back its own while it waits.
+      // Other holders may give back their permits. The caller's own chain of calls gives back none while the caller
+      // waits.
       isHopeless: (held) => permitsOf(held) + permits > this.limit,
     };
   }

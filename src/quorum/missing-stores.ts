@@ -73,7 +73,7 @@ export class MissingStores {
     const mayJoin = (): boolean => seat.currentMode() === hold.checkJoinRequest()?.mode && !hold.has(store);
     let fence = seat.fencingToken;
     try {
-      // Meanwhile, a change of mode may give the hold a higher token.
+      // While `raiseFence` is in progress, a change of mode may give the hold a higher token.
       while (mayJoin() && fence < hold.token) {
         const { token } = hold;
         await seat.raiseFence(token);
@@ -84,7 +84,7 @@ export class MissingStores {
         return;
       }
     } catch {
-      // A seat whose fence is not raised must not count.
+      // A seat whose fence is not raised must not join the hold, so it is released.
     }
     void seat.release();
   }

@@ -146,7 +146,7 @@ export class QuorumAcquisition {
     return timeoutMs > 0 ? Infinity : startedMs + this.#quorum.settings.storeTimeoutMs;
   }
 
-  /** A method, because TypeScript would assume that a field which was `undefined` before an `await` is so after it. */
+  /** A method, because TypeScript would assume that a field which is `undefined` before an `await` stays so. */
   #whyOver(): Failed | undefined {
     return this.#over;
   }

@@ -118,8 +118,8 @@ export class Connection implements TopologyObserver {
     const [mayReach, isReported] = [this.#mayReach, this.#description !== undefined];
     if (!mayReach || isReported) return () => mayReach;
     const [searches, closings] = [this.#searches, this.#unreportedClosings];
-    // Without a report, the client was connected before this object listened, or it was not connected. A search that
-    // begins later proves that the client was not connected. After a close, a later search proves nothing.
+    // The driver has reported nothing yet, so the client may be connected or not. A client that is not connected
+    // begins a search before it reaches a server. A connected client begins a search only after a close.
     return () => this.#searches === searches || this.#unreportedClosings > closings;
   }
 

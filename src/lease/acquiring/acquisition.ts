@@ -36,7 +36,7 @@ export class Acquisition {
   readonly #request: BegunRequest;
   readonly #answers: StoreAnswers;
   readonly #stopped: Promise<Stop>;
-  /** Apart from `#stopped`, because `#stopped` resolves only once: an abort can also follow the end of the time. */
+  /** `#stopped` resolves only once, so an abort that comes after the time is up needs a promise of its own. */
   readonly #aborted: Promise<Stop>;
   #current: AttemptWait;
   #stop!: (stop: Stop) => void;

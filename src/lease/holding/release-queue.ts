@@ -89,8 +89,8 @@ export class ReleaseQueue {
       await sleepUntil(this.#clock, copies.overAtMs);
       if (this.#closed) break;
       left = await this.#leave(leftover, true);
-      // Without a time, this leave was given up, or found no document. If there is no document, only the local clock
-      // can show that no copy takes effect any more, and `sleepUntil` has waited for that.
+      // If the server's time is missing, this leave was given up, or found no document. Without a document, only the
+      // local clock can show that no copy takes effect any more, and `sleepUntil` has waited until then.
       if (left?.nowMs === undefined) break;
       await BETWEEN_REPEATS.pause(this.#clock, repeats);
     }
@@ -117,7 +117,7 @@ export class ReleaseQueue {
     });
     if (outcome.type !== 'done') return undefined;
     const { wake, nowMs, revoked } = outcome.value;
-    // Without a word for this attempt, there is no valid document of this kind, and so no lease.
+    // If `wake` has no word for this attempt, there is no valid document of this kind, and so no lease.
     const hadLease = gaveBackLease(wake, id) ?? false;
     // An earlier leave without an answer may have removed the lease. A later leave that finds none then proves nothing.
     return { foundLease: !hadLease && earlier.mayHaveApplied ? undefined : hadLease, nowMs, revoked };

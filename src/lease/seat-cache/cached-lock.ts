@@ -88,7 +88,7 @@ export class CachedLock implements Cached {
     return [...this.#seats];
   }
 
-  /** Returns a hold of an idle seat, of a seat that was passed on after a wait here, or of a seat from the server. */
+  /** Returns a hold of an idle seat, of a seat that another caller passes on, or of a seat from the server. */
   async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
     const { signal, keepMs, passes } = request;
     throwIfOver(this.name, this.#context.closing, signal);
@@ -111,7 +111,7 @@ export class CachedLock implements Cached {
     const { process } = this.#context;
     this.#holders = reply.leases.map(describeLease);
     const { waiters, ownWaiters = 0 } = reply;
-    // A caller of this process waits on the server. An idle seat that is given back may serve that caller.
+    // A request of this process is in the queue on the server. An idle seat that is given back may serve that request.
     if (ownWaiters > 0) this.#returnAllIdle();
     const isOfOthers = (lease: { readonly process: string }): boolean => lease.process !== process;
     for (const lease of reply.leases) if (isOfOthers(lease)) this.#boundedPasses.othersSeen(lease.token);
@@ -201,10 +201,10 @@ export class CachedLock implements Cached {
   /**
    * Whether this request queues in this process. Only for a lock with one seat, in one of these cases:
    *
-   * - Other callers queue here already.
-   * - This process has no seat, a request of this process is on the server, and this request may wait for the answer.
-   *   It is not known whether another process waits, or the callers of this process share one place.
-   * - No other process waits, and this process has the seat or has asked for it.
+   * - Other callers queue in this process already.
+   * - This process has no seat and has another request on the server, and this request is no try. In addition, the
+   *   callers of this process share one place, or this process does not know whether another process waits.
+   * - No other process waits, and this process has the seat or has asked the server for it.
    * - This process has the seat, and its callers share one place on the server.
    */
   #mustQueueHere({ timeoutMs }: CachedRequest): boolean {

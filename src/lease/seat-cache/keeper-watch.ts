@@ -123,7 +123,8 @@ export class KeeperWatch {
   }
 
   /**
-   * Reads all kept locks. The keeper becomes far if the read is answered, and `#isQuiet` is true before and after it.
+   * Reads all kept locks. The keeper becomes far if the read is answered, and `#isQuiet` is true before and after the
+   * read.
    */
   async #read(): Promise<void> {
     if (this.#isReading) return;

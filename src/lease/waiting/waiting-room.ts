@@ -94,7 +94,8 @@ export class WaitingRoom implements WakeListener {
   }
 
   /**
-   * Says whether this process is a near keeper, which must be told at once of a process that waits behind its seats.
+   * Called when this process becomes a near keeper or stops being one. The wake stream tells a near keeper at once
+   * that another process waits behind its seats.
    */
   keeping(isNear: boolean): void {
     this.#isKeeperNear = isNear;

@@ -122,8 +122,8 @@ function outcomeOf({ id, token, job, after, instant, claimId, call }: Claim): Ex
   const last: Expression = { $ifNull: [{ $first: '$own.instant' }, null] };
   const branches: readonly (readonly [Expression, ClaimOutcome])[] = [
     [isRepeated(claimId), 'claimed'],
-    // A claim names the last claimed instant, so no instant is claimed or reported as missed a second time. This
-    // branch comes before that of the term: so `deposed` proves that no earlier copy of the claim was applied.
+    // A claim names the last claimed instant in `after`, so no instant is claimed or reported as missed a second time.
+    // This branch comes before the branch `deposed`. So `deposed` proves that no copy of the claim was applied before.
     [any(not(equal(last, after)), { $gte: [last, instant] }), 'outdated'],
     [not(isTerm(id, token)), 'deposed'],
     [{ $gt: [instant, NOW] }, 'early'],
@@ -158,7 +158,7 @@ function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Cl
 
 export function claim(operation: Claim): readonly Stage[] {
   const { job, claimId, call, nonce } = operation;
-  // A repeat leaves the entry as it is. Since the first copy, the term may be over, and the run may have ended.
+  // A repeat leaves the entry as it is: the term may be over by then, and the stored end of the run must stay.
   const isTaken = all(equal('$outcome', 'claimed'), not(isRepeated(claimId)));
   // A claim that answers a call is applied only if that call is pending, so the list `calls` is never missing here.
   const calls: Fields =

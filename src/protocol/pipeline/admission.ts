@@ -43,9 +43,9 @@ export function admit(seats: SeatRules, requested: readonly string[]): readonly 
     token: nextToken(...index),
     acquiredAt: NOW,
   });
-  // An attempt that this update itself has queued learns of its grant from a reply: to this update, or to a repeat.
-  // `wake` names every other attempt that enters, even if this update has its request: that request may be a late
-  // copy, whose reply no caller awaits (E2).
+  // An attempt that this very update has queued learns of its grant from the reply to this update or to a repeat.
+  // `wake` names every other attempt that enters, even an attempt that was queued before and whose request is in this
+  // update: that request may be a late copy, whose reply no caller awaits (E2).
   const learnsFromReply = all(isIn('$$this.k', requested), not(isIn('$$this.k', '$before.k')));
   const fromQueue: Expression = { $slice: ['$entering', seats.enteringFromQueue] };
   const learning: Fields = requested.length === 0 ? {} : { learning: filter(fromQueue, learnsFromReply) };
@@ -92,8 +92,8 @@ const inOrder = (lease: Expression): Expression => ({
 
 /**
  * Names the keepers in `wake` if a request or an upgrade was not granted, so that they give back the seats that they
- * do not use. A request does not name its own process, which knows of it. An upgrade names its own process, too, which
- * reads the words of `wake` in the reply.
+ * do not use. A request does not name its own process, because that process knows of the request. An upgrade also
+ * names its own process, which reads the words of `wake` in the reply.
  */
 export function tellKeepers(seats: SeatRules, operation: Operation): readonly Stage[] {
   if (seats.keeping === 'never') return [];

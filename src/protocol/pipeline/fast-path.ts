@@ -53,7 +53,7 @@ export interface FastPath {
    */
   readLater(document: StoredFields): FastPathAnswer | undefined;
   readonly seats: SeatRules;
-  /** From these operations a group makes one update of several leaves, or of several requests. */
+  /** The operation of this fast path. A group makes one update of several leaves, or of several requests. */
   readonly operation: Entering | Leaving;
 }
 
@@ -189,8 +189,9 @@ function enterOf(seats: SeatRules, operation: Entering, creates: boolean): FastP
 }
 
 /**
- * The reply with this one lease; `undefined` if the document shows another lease, or none. The reply counts one lease
- * and no waiter: the update found the lock vacant, and later waiters are not counted.
+ * Returns the answer with the only lease of the document; `undefined` unless the document shows exactly one lease, and
+ * `isTaken` accepts this lease. The reply counts no waiter: the update found the lock vacant, and later waiters are
+ * not counted.
  */
 function readTaken(
   seats: SeatRules,
@@ -238,7 +239,7 @@ export function leaving(seats: SeatRules, ids: readonly string[]): readonly Stag
 
 function leaveOf(seats: SeatRules, operation: Leaving): FastPath {
   const { id } = operation;
-  // An earlier copy of the leave has written the same word. So a repeat must be sent as the whole transition.
+  // An earlier copy of the leave would have written the same word. So a repeat must be sent as the whole transition.
   const read = (document: StoredFields): FastPathAnswer | undefined => {
     const wake = readWake(document['wake']);
     const isLeft = wake.length === 1 && wake[0]?.startsWith(`-${id}:`) === true;

@@ -7,16 +7,16 @@ const HALF_DAY_MS = 43_200_000;
 const SPREAD = 48_271;
 
 /**
- * A margin between half a day and a day. The fence decides it, so that locks that were used together are not purged
- * together.
+ * A margin between half a day and a day. The fence decides the margin, so that locks that were used together are not
+ * purged together.
  */
 const marginOf = (fence: Expression): Expression => ({
   $add: [HALF_DAY_MS, { $mod: [{ $multiply: [{ $mod: [fence, HALF_DAY_MS] }, SPREAD] }, HALF_DAY_MS] }],
 });
 
 /**
- * The date from which a document may be purged, if it is needed for `ms` from now. A stored date that is late enough
- * is kept, so that the index is rarely touched. Otherwise the date rises, with a margin of at least half a day.
+ * The date from which a document may be purged, if it is needed for `ms` from now. The stored date stays if it is late
+ * enough, so that the index is rarely touched. If not, the new date is at least half a day later than needed.
  */
 export const purgeAfter = (ms: number, purgeAt: Expression, fence: Expression): Expression =>
   bind(

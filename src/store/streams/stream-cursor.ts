@@ -57,7 +57,8 @@ export class StreamCursor {
     // change counts as an answer, too.
     stream.on('resumeTokenChanged', onAnswer);
     stream.on('error', onTrouble);
-    // A primary that stands still sends no error, and the driver waits for it (E17).
+    // A primary that stands still sends no error, and the driver goes on waiting for its answer. So it is also trouble
+    // if another primary follows (E17).
     this.#unwatch = collection.onFollowed(onTrouble);
     readable.on('data', (event: Document) => {
       onAnswer();

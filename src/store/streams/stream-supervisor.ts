@@ -97,8 +97,8 @@ export class StreamSupervisor {
   }
 
   /**
-   * The time since which the stream has been open. A wider cursor that replaces the first one does not change it.
-   * `Infinity` while no stream is open.
+   * The time since which the stream has been open; `Infinity` while no stream is open. A wider cursor that replaces
+   * the current cursor does not change this time.
    */
   get openedAtMs(): number {
     return this.#openedAtMs;
