@@ -15,7 +15,7 @@ type AnyListener = (this: unknown, ...args: unknown[]) => unknown;
  * An EventEmitter whose listeners cannot harm each other or the emitter. eventemitter3 calls listeners in a plain loop,
  * so a listener that throws would stop the other listeners and the code that emits. Here the error of a listener
  * becomes a process warning. An event that reports a failure also becomes a process warning if it has no listener.
- * Durations are in whole milliseconds.
+ * The durations in events are rounded down to whole milliseconds.
  */
 export class IsolatedEmitter<Events extends object> extends EventEmitter<Events> {
   // The wrapper of each listener, so that `off` finds what `on` registered.

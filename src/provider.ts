@@ -1,4 +1,4 @@
-// The entry to the library. `provider` checks arguments and creates locks, `engine` connects the parts behind the
+// The entry to the library. provider.ts checks arguments and creates locks, engine.ts connects the parts behind the
 // locks, and the other files of this folder serve all parts: errors, events, warnings, clocks.
 
 import type { EventEmitter } from 'eventemitter3';

@@ -129,7 +129,7 @@ export class Candidacy {
     await this.#term?.end('resigned', drainMs);
   }
 
-  /** Resolves with whether an answer of the store shows that the other candidate got the seat. */
+  /** Resolves with whether an answer of the store shows that the candidate `to` got the seat. */
   async handOver(to: string, drainMs: number): Promise<boolean> {
     const term = this.#term;
     if (term === undefined) return false;
@@ -144,8 +144,8 @@ export class Candidacy {
   }
 
   /**
-   * Called when the store did not answer, so that the request is repeated. Until the store answers, only the first such
-   * call is reported.
+   * Called each time the store does not answer the request, which is then repeated. Reports only the first failure
+   * until the store answers again.
    */
   #troubled(error: unknown): void {
     const isNew = this.#trouble === undefined;

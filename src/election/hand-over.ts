@@ -29,8 +29,8 @@ export class TermHandOver {
   }
 
   /**
-   * Whether the other candidate has a live place in the queue. The leader reads this before it tells the work of its
-   * term to end.
+   * Whether the candidate `candidateId` has a live place in the queue. The leader reads this before it tells the work
+   * of its term to end.
    */
   async isPossible(candidateId: string): Promise<boolean> {
     const { collection } = this.#context;
@@ -44,12 +44,12 @@ export class TermHandOver {
   }
 
   /**
-   * Gives the seat to the other candidate if that candidate still waits, and otherwise to the first waiter.
+   * Gives the seat to the candidate `candidateId` if that candidate still waits, and otherwise to the first waiter.
    *
    * @param hurried - After this signal has aborted, no further copy of the hand-over is sent. If the seat then has to
    *   be given back, this happens in the background.
-   * @returns Whether an answer of the store shows that this call gave the seat to the other candidate. A false result
-   *   does not prove the contrary, because the answer may be lost.
+   * @returns Whether an answer of the store shows that this call gave the seat to the candidate `candidateId`. A false
+   *   result does not prove the contrary, because the answer may be lost.
    */
   async give(candidateId: string, hurried: AbortSignal): Promise<boolean> {
     const { combiner, clock } = this.#context;
@@ -64,8 +64,8 @@ export class TermHandOver {
       },
       { clock, isSettled: isAnswered, isOver: () => sent === MAX_COPIES, signal: hurried },
     );
-    // Only the answer of the copy that was applied proves the hand-over. If an earlier copy is unanswered, and this copy
-    // finds the other candidate in the seat, a third candidate may have led in between.
+    // Only the answer of the copy that was applied proves the hand-over. If an earlier copy is unanswered, and this
+    // copy finds the candidate `candidateId` in the seat, a third candidate may have led in between.
     if (outcome.type === 'done' && gaveBackLease(outcome.value.wake, id) === true) {
       // A late copy of the request that got this term may still arrive, and queue this process behind the new leader.
       // `giveBack` also removes the place of this copy.

@@ -26,7 +26,7 @@ const END: Next = { done: true, value: undefined };
  *
  * - `new`: nothing is observed. → `observing`, by the first `next`; → `over`, if the iteration is ended before.
  * - `observing`: a `next` resolves with the next leader. → `over`, when the caller or a signal ends the iteration.
- * - `over`: every `next` resolves with the end, also each that was pending. Unread leaders are dropped. Final.
+ * - `over`: every `next` resolves with the end, also every pending `next`. Unread leaders are dropped. Final.
  */
 export class LeaderIterator implements AsyncIterableIterator<LeaderInfo | null, undefined> {
   readonly #begin: () => void;

@@ -5,7 +5,7 @@ import { electionSeats } from '../protocol/kinds/election-seats.js';
 import { MIN_LEASE_MS } from '../protocol/lock-document.js';
 import type { Reply } from '../protocol/replies/reply.js';
 
-/** Added to the delay of a look, so that the look does not reach the server before the transition of the election. */
+/** Added to the delay of a look, so that the transition of the election has begun when the look reaches the server. */
 const MARGIN_MS = 20;
 const RETRY_MS = 200;
 

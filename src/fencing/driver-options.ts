@@ -1,7 +1,4 @@
-/**
- * Removes the options that are `undefined`: the driver would take `undefined` for a given value, and not use its
- * default.
- */
+/** Removes the options that are `undefined`, so that the driver uses its own defaults for them. */
 export const given = <T extends object>(options: T): Given<T> =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;
 

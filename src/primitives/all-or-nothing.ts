@@ -24,8 +24,8 @@ interface Taken {
 const GIVE_BACK_MS = 1_000;
 
 /**
- * Acquires all locks or none, in the order of their names. Each acquire has the time that is left. If a lock is lost
- * before the call holds all locks, the call gives everything back, and starts again while there is time.
+ * Acquires all locks or none, by one or more rounds. If a lock is lost before the call holds all locks, the call gives
+ * everything back, and begins another round while there is time.
  */
 export async function acquireAll<const R extends readonly LockRequest[]>(
   requester: Requester,

@@ -99,9 +99,9 @@ export class SemaphoreLimit {
   }
 
   /**
-   * Sends the resize, and repeats it with the same not-after. If a copy came too late, the next copy has a new
-   * not-after: after a suspension, the estimate of the server's clock is behind, and the answer has corrected the
-   * estimate.
+   * Sends the resize, and repeats it with the same not-after while there is no answer. If the answer says that a copy
+   * came after its not-after, the next copy has a new one. This happens after a suspension: the estimate of the
+   * server's clock was behind, and the answer has corrected it.
    *
    * After an answer, the method waits until no unanswered copy can take effect, because a late copy would undo the
    * caller's next resize.

@@ -107,8 +107,8 @@ export class QuorumRounds {
   }
 
   /**
-   * Resolves when a majority of the stores has said whether the lock is taken, or when no awaited try is in flight.
-   * Each try settles within `storeTimeoutMs`. The round may have ended before.
+   * Called after a round. Resolves when a majority of the stores has said whether the lock is taken, when no awaited
+   * try is in flight, or when the request is over. Each try settles within `storeTimeoutMs`.
    */
   async answeredByMajority(): Promise<void> {
     await this.#until(() => {
@@ -124,7 +124,7 @@ export class QuorumRounds {
     return this.#ending.signal.aborted;
   }
 
-  /** Also ends when the request is over. */
+  /** Resolves when `isSo` returns true, or when the request is over. */
   async #until(isSo: () => boolean): Promise<void> {
     while (!this.#isOver() && !isSo()) {
       await new Promise<void>((resolve) => {
@@ -231,7 +231,10 @@ export class QuorumRounds {
     this.#isGraceOver = false;
   }
 
-  /** Returns `undefined` if the round is not won, or if less than `minValidityMs` of the leases is left. */
+  /**
+   * Returns `undefined` if the round is not won, if the request is over, or if less than `minValidityMs` of the leases
+   * is left.
+   */
   #makeHold(): QuorumHold | undefined {
     const win = winOf(this.#stores, this.#quorum.majority);
     if (win === undefined || this.#isOver()) return undefined;

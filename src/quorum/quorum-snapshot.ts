@@ -25,8 +25,8 @@ export function commonSnapshot(
 }
 
 /**
- * Returns n leases: n is the highest number for which `stores` stores have n leases or more. All of them are from one
- * such store, the one with the highest token.
+ * Returns n leases of one process: n is the highest number for which at least `stores` of the stores have n leases or
+ * more. All n leases are from one of these stores, the one that has the highest token.
  */
 function heldByAtLeast(stores: number, perStore: readonly (readonly LeaseInfo[])[]): readonly LeaseInfo[] {
   const counts = perStore.map(({ length }) => length).sort((a, b) => b - a);

@@ -54,11 +54,11 @@ export interface CronTimes {
   cron: string;
   /** The IANA name of the time zone of the expression. Default: `UTC`, so that all processes agree. */
   timeZone?: string | undefined;
-  /** An option of {@link PeriodicTimes}. */
+  /** Not allowed here: an option of {@link PeriodicTimes}. */
   everyMs?: undefined;
-  /** An option of {@link PeriodicTimes}. */
+  /** Not allowed here: an option of {@link PeriodicTimes}. */
   pace?: undefined;
-  /** An option of {@link PeriodicTimes}. */
+  /** Not allowed here: an option of {@link PeriodicTimes}. */
   initialDelayMs?: undefined;
 }
 
@@ -79,9 +79,9 @@ export interface PeriodicTimes {
    * 0 (default) to ten years.
    */
   initialDelayMs?: number | undefined;
-  /** An option of {@link CronTimes}. */
+  /** Not allowed here: an option of {@link CronTimes}. */
   cron?: undefined;
-  /** An option of {@link CronTimes}. */
+  /** Not allowed here: an option of {@link CronTimes}. */
   timeZone?: undefined;
 }
 

@@ -62,8 +62,8 @@ export interface OverrunWatch {
 }
 
 /**
- * If a run is still running when the next run is due, calls `overrun` once. After that, calls `account` again and
- * again, which claims and reports the instants that are missed because of this run: a run that hangs must not go
+ * If a run is still running when the next run is due, calls `overrun` once, and then calls `account` again and again.
+ * `account` claims and reports the instants that are missed because of this run, so that a run that hangs does not go
  * unnoticed.
  */
 export async function watchOverrun({

@@ -173,7 +173,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
    * seat of the job's own election stays taken until the run ends or the lease is over. A shared election continues.
    *
    * @returns Resolves when the job is stopped or `drainMs` is up; if the store does not answer, up to `storeTimeoutMs`
-   *   later. Also resolves if `start` is called meanwhile.
+   *   later. A `start` that is called meanwhile takes effect after the stop.
    */
   async stop(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('stop', options);

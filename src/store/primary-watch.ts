@@ -14,8 +14,8 @@ interface AwaitedCommand {
 
 /**
  * Ends the commands and change streams that wait for a primary, as soon as another primary has replaced it. A primary
- * that stands still closes no connection. The driver goes on waiting for it, although the driver's monitors know of
- * the election. Without this watch, the first grant after an election could come a whole `storeTimeoutMs` late (E17).
+ * that stands still closes no connection. The driver goes on waiting for it, although the driver's monitors know the
+ * new primary. Without this watch, the first grant after a failover could come a whole `storeTimeoutMs` late (E17).
  *
  * All providers of a client share one watch.
  */

@@ -9,7 +9,7 @@ export interface Settling<A> {
   readonly isSettled: (answer: A) => boolean;
   /** Whether the outcome is of no use any more. Called before each pause and after it. */
   readonly isOver?: (() => boolean) | undefined;
-  /** Aborts when the outcome is of no use any more, and ends the pause. */
+  /** Aborts when the outcome is of no use any more. This also ends a pause between two copies. */
   readonly signal?: AbortSignal | undefined;
   /** No pause begins after this instant, so the last repeat is sent at most one pause later. */
   readonly untilMs?: number | undefined;

@@ -164,8 +164,8 @@ export class LeaseMonitor {
   }
 
   /**
-   * The earliest instant for sending a batch that begins with this seat. While four batches are in flight, there is
-   * none: the end of a batch starts the next tick, and each batch is bounded in time.
+   * The earliest instant for sending a batch that begins with this seat. `Infinity` while `MAX_BATCHES_IN_FLIGHT`
+   * batches are in flight: each batch is bounded in time, and its end starts the next tick.
    */
   #nextStartMs({ seat }: WatchedSeat): number {
     if (this.#batchesInFlight === 0) return -Infinity;

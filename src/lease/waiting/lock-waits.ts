@@ -148,8 +148,8 @@ export class LockWaits {
   }
 
   /**
-   * Called after a read that was sent at `askedAt` and showed these attempts. Looks if the read lacks a wait that was
-   * in the queue before the read was sent.
+   * Called after a read that was sent at `askedAt` and showed these attempts. Requests a look if the read does not
+   * show a wait that was in the queue before `askedAt`.
    */
   lookIfMissing(shown: readonly string[], askedAt: Moment): void {
     const ids = new Set(shown);
@@ -267,7 +267,7 @@ export class LockWaits {
       return;
     }
     for (const tracked of asked) {
-      // The wait has ended meanwhile. This older answer must not undo that end.
+      // If the wait has ended since the look was sent, the answer to the look does not matter any more.
       if (this.#waits.get(tracked.wait.id) !== tracked) continue;
       const fate = reply === null ? undefined : fateOf(reply, tracked.wait.id);
       if (reply !== null && fate?.type === 'queued') {

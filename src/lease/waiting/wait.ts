@@ -10,8 +10,8 @@ export interface Waiting {
   readonly id: string;
   readonly terms: LeaseTerms;
   /**
-   * Whether the attempt already holds a lease and waits for an upgrade. A grant that arrives after the wait then
-   * belongs to that lease, and must not be given back.
+   * Whether the attempt already holds a lease and waits for an upgrade. If so, a grant that arrives after the end of
+   * the wait belongs to that lease, and must not be given back.
    */
   readonly hasLease: boolean;
 }

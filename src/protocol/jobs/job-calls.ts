@@ -80,10 +80,10 @@ export const PENDING_CALLS: Expression = filter(CALLS, isPending('$$this'));
 /** The projection of the entry of one job: an array with one element or none. */
 export const callsOf = (job: string): Expression => filter(CALLS, isOfJob(job));
 
-/** The answer to the first call of a job when `MAX_JOBS` jobs have been called. */
+/** The answer to the first call of a job, if the document has the calls of `MAX_JOBS` other jobs already. */
 export const CALLS_FULL = 'full';
 
-/** The answer to a call that comes after its `until`, if `since` is still the number of the last call. */
+/** The answer to a call that arrives after its `until`, if the last stored call still has the number `since`. */
 export const CALL_LATE = 'late';
 
 export function readCallNumbers(answer: string): { readonly asked: number; readonly claimed: number } {
@@ -92,9 +92,9 @@ export function readCallNumbers(answer: string): { readonly asked: number; reado
 }
 
 /**
- * Asks for a run, or only for the numbers if `since` is `null`. If a call is pending already, no call is added, and
- * the stored `until` rises to the new one if that is later. A call that arrives after its `until` neither adds nor
- * prolongs a call.
+ * Asks for a run. If `since` is `null`, only asks for the numbers of the last call and of the last claimed call. If a
+ * call is pending already, no call is added, and the stored `until` rises to the new one if the new one is later. A
+ * call that arrives after its `until` neither adds nor prolongs a call.
  *
  * The word in `wake` tells the leader at once. If the leader misses the word, the read after its next extension shows
  * the nonce in the lease.

@@ -9,12 +9,12 @@ import { firstTokenAt, isOneOf } from '../stored-lease.js';
  * record tells a process why its lease is marked as ending or is gone. Nothing else depends on it, so a malformed
  * record does not make the document corrupt: the reader ignores it.
  *
- * A record names its leases by a range, from the lowest to the highest token of their grants. So its size does not
- * grow with their number. No two grants of a lock have the same token, and a change of mode keeps the token of the
- * grant.
+ * A record names its leases by a range, from the lowest to the highest token of their grants. So the size of a record
+ * does not grow with the number of leases. No two grants of a lock have the same token, and a lease keeps the token of
+ * its grant in every change of mode.
  *
- * The range may also contain leases that the revocation did not concern. A revocation concerns one lease or all
- * leases, so these leases were ending already, and `revocationOf` takes their first record.
+ * A polite revocation of all leases leaves out those that are ending already, but its range may contain them. For such
+ * a lease, `revocationOf` takes the first record.
  */
 interface StoredRevocation {
   /** The lowest and the highest token of the grants of the revoked leases. */

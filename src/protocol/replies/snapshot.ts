@@ -20,9 +20,9 @@ export interface LeaseInfo {
   /** Semaphore only: how many permits this lease has. */
   readonly permits?: number | undefined;
   /**
-   * How many tokens beyond `token` are reserved for further callers of the same process. Present only if the process
-   * may keep the seat between its callers (`keepMs`). A read reserves none, because its callers share `token`: there
-   * the number is 1. In both cases, the other fields are those of the first caller.
+   * Present only if the process may keep the seat between its callers (`keepMs`): how many tokens beyond `token` are
+   * reserved for further callers of the process. For a read, the number is always 1, and no token is reserved, because
+   * all callers share `token`. The other fields of the lease are those of the first caller.
    */
   readonly keeps?: number | undefined;
   /** Election only: the candidate that leads. */

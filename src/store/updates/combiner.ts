@@ -248,8 +248,8 @@ export class Combiner {
   }
 
   #projection(seats: SeatRules, operations: readonly Operation[]): Fields {
-    // A process that may keep seats of this lock has to know whether others wait. So the reply shows it, unless the
-    // update has only requests without `keeps`.
+    // A process that may keep seats of this lock has to know whether others wait. So the reply shows whether others
+    // wait, unless the update has only requests without `keeps`.
     const mayKeep = operations.some(
       (operation) => !('request' in operation) || operation.request.keeps !== undefined,
     );

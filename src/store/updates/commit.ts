@@ -13,7 +13,7 @@ export interface Unconfirmed {
   readonly maybeApplied: boolean;
 }
 
-/** The operation was to go only with others, and there were none. It was not sent. */
+/** The operation was not sent: it was to be sent only together with others, and there were none. */
 export interface WithoutGroup {
   readonly type: 'without group';
 }

@@ -65,8 +65,9 @@ interface Sent extends Statement {
  * the next group: one command with up to 64 statements.
  *
  * The server counts the statements that changed their document. If all did, each was applied, and a release needs no
- * read. The other statements are read: one is confirmed if the read shows its id. If no statement failed and the count
- * is no higher than the number of confirmed statements, it is certain that the rest was not applied.
+ * read. For the other statements, the documents are read: a statement is confirmed if its document shows its id. If
+ * no statement failed and the count is no higher than the number of confirmed statements, the rest was certainly not
+ * applied.
  *
  * The combiner sends each operation that is not confirmed again alone, as a whole transition. So a refused, corrupt or
  * contended document costs the other statements of its group only time, which is bounded.
@@ -112,7 +113,7 @@ export class Committer {
   }
 
   /**
-   * Applies one pipeline to these documents, and reads them. The batch goes at once, ahead of the waiting statements
+   * Applies one pipeline to these documents, and reads them. The update goes at once, ahead of the waiting statements
    * and beside the groups in flight: a lease that is not extended in time is lost.
    *
    * @param boundMs - The time for the update and the read together.
@@ -237,7 +238,8 @@ export class Committer {
     }, this.#groupBoundMs);
     this.#took(this.#clock.nowMs() - sentMs);
     if (updated.type !== 'done') {
-      // Some statements may have been applied before the server refused the group. Others may be accepted alone.
+      // Some statements may have been applied before the server refused the group. The others may succeed when the
+      // combiner sends each of them alone.
       const isRefused = updated.type === 'refused' && updated.byServer;
       for (const { settle } of group) {
         settle(isRefused ? { type: 'unconfirmed', maybeApplied: true } : failureOfGroup(updated));

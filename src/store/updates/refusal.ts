@@ -26,7 +26,10 @@ const GENERAL_CODES: ReadonlySet<number> = new Set([
 
 const isTooLarge = (error: unknown): boolean => TOO_LARGE_CODES.has(codeOf(error) ?? 0);
 
-/** Whether the server refused an update because of what its operations would do. Then one of them may be the cause. */
+/**
+ * Whether the server refused an update with an error that one of its operations may have caused. The errors of
+ * `GENERAL_CODES` would come with any operation.
+ */
 export const concernsOperations = (outcome: Outcome<unknown>): boolean =>
   outcome.type === 'refused' && outcome.byServer && !GENERAL_CODES.has(codeOf(outcome.error) ?? 0);
 

@@ -9,12 +9,12 @@ type Seen =
   | { readonly type: 'contended' };
 
 /**
- * What this process last saw of a lock, and so whether the fast path is worth trying.
+ * What this process last saw of a lock, if that makes the fast path worth trying.
  *
  * - `vacant`: the lock was vacant.
  * - `new`: nothing is known of the lock.
- * - `alone`: the lock had only the lease of this attempt, a moment ago.
- * - `long alone`: the same, but longer ago, so others may wait by now. The fast path is then worth trying only if it
+ * - `alone`: a moment ago, the lock had only the lease of the attempt that leaves now.
+ * - `long alone`: as `alone`, but longer ago, so others may wait by now. The fast path is then worth trying only if it
  *   goes in one command with the fast paths of other locks.
  */
 export type Guess = 'vacant' | 'new' | 'alone' | 'long alone';
