@@ -18,8 +18,8 @@ type AnyListener = (this: unknown, ...args: unknown[]) => unknown;
  * The durations in events are rounded down to whole milliseconds.
  */
 export class IsolatedEmitter<Events extends object> extends EventEmitter<Events> {
-  // The wrapper of each listener, so that `off` finds what `on` registered.
-  readonly #isolated = new WeakMap<AnyListener, AnyListener>();
+  // The wrapper of each listener for each event, so that `off` finds what `on` registered.
+  readonly #isolated = new WeakMap<AnyListener, Map<unknown, AnyListener>>();
   readonly #wrappers = new WeakSet<AnyListener>();
   readonly #unheard: UnheardFailures<Events>;
   #isRetired = false;
@@ -112,10 +112,12 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     // eventemitter3 removes a one-time listener by calling `removeListener` with the function that it stored: the
     // wrapper.
     if (this.#wrappers.has(listener)) return fn;
-    let isolated = this.#isolated.get(listener);
+    const ofListener = this.#isolated.get(listener) ?? new Map<unknown, AnyListener>();
+    this.#isolated.set(listener, ofListener);
+    let isolated = ofListener.get(event);
     if (isolated === undefined) {
       isolated = isolate(String(event), listener);
-      this.#isolated.set(listener, isolated);
+      ofListener.set(event, isolated);
       this.#wrappers.add(isolated);
     }
     return isolated as Listener<Events, E>;

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../clock.js';
 import type { Settings } from '../../options/provider-options.js';
 import { DueQueue } from './due-queue.js';
-import type { Confirmation, LeaseExtender } from './lease-extender.js';
+import type { Answers, Confirmation, LeaseExtender } from './lease-extender.js';
 import type { Seat } from './seat.js';
 import { LOST, WatchedSeat } from './watched-seat.js';
 
@@ -218,7 +218,7 @@ export class LeaseMonitor {
     const pendingAnswers = batch.map((watched) => watched.sent());
     const shortestLeaseMs = Math.min(...seatsOfBatch.map(({ grant }) => grant.terms.leaseMs));
     const boundMs = Math.min(this.#settings.storeTimeoutMs, shortestLeaseMs / 3);
-    const { confirmations, isRefused } = await this.#extender.extend(names, seatsOfBatch, boundMs);
+    const { confirmations, isRefused } = await this.#answers(names, seatsOfBatch, boundMs);
     const tookMs = this.#clock.nowMs() - startedMs;
     this.#isServerQuick = tookMs < QUICK_BATCH_MS;
     this.#batchesInFlight -= 1;
@@ -233,6 +233,15 @@ export class LeaseMonitor {
     for (const [index, pendingAnswer] of pendingAnswers.entries())
       pendingAnswer?.answer(confirmations[index] ?? LOST);
     this.#tick();
+  }
+
+  async #answers(names: readonly string[], batch: readonly Seat[], boundMs: number): Promise<Answers> {
+    try {
+      return await this.#extender.extend(names, batch, boundMs);
+    } catch (error) {
+      // The code that handles the answer has thrown. The seats must be extended again, so each has an unknown outcome.
+      return { confirmations: batch.map(() => ({ type: 'unknown', error })), isRefused: false };
+    }
   }
 
   #requeue(watched: WatchedSeat, dueMs: number): void {

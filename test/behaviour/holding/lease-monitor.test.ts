@@ -55,6 +55,7 @@ interface Batch {
   readonly names: readonly string[];
   readonly seats: readonly Seat[];
   answer(type: Confirmation['type'], isRefused?: boolean): Promise<void>;
+  fail(error: Error): Promise<void>;
 }
 
 /** A monitor whose batches are answered by hand. */
@@ -69,7 +70,11 @@ function monitored(): {
   const extender = {
     extend: (names: readonly string[], seats: readonly Seat[]): Promise<Answers> => {
       const sentAt = momentNow(clock);
-      return new Promise((resolve) => {
+      return new Promise((resolve, reject) => {
+        const fail = async (error: Error): Promise<void> => {
+          reject(error);
+          await settled();
+        };
         const answer = async (type: Confirmation['type'], isRefused = false): Promise<void> => {
           const confirmation: Confirmation =
             type === 'unknown' ? { type, error: new Error('away') } : { type };
@@ -77,7 +82,7 @@ function monitored(): {
           resolve({ confirmations: seats.map(() => confirmation), isRefused });
           await settled();
         };
-        batches.push({ names, seats, answer });
+        batches.push({ names, seats, answer, fail });
       });
     },
   };
@@ -107,6 +112,19 @@ function monitored(): {
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `n${String(index)}`);
 
 describe('the lease monitor', () => {
+  it('extends a seat again although the code that handled an answer has thrown', async () => {
+    const { clock, monitor, batches, seat } = monitored();
+    const held = seat('a');
+    const confirmed = monitor.confirm(held);
+    await clock.advance(0);
+    await batches.shift()?.fail(new Error('thrown'));
+    expect(await confirmed).toMatchObject({ type: 'unknown', error: { message: 'thrown' } });
+    await clock.advance(PERIOD_MS);
+    expect(batches.map((batch) => batch.names)).toEqual([['a']]);
+    await batches.shift()?.answer('extended');
+    expect(held.standing().remainingMs).toBe(LEASE_MS - 1_000);
+  });
+
   it('does a bounded amount of work for each of ten thousand holds', async () => {
     const { clock, batches, seat } = monitored();
     const seats = names(10_000).map((name) => seat(name));

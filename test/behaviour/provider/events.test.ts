@@ -6,6 +6,7 @@ import { testProvider, twoProviders } from '../../support/test-provider.js';
 
 interface Events {
   ping: [number];
+  pong: [number];
 }
 
 afterEach(() => {
@@ -28,6 +29,22 @@ describe('a listener', () => {
     expect(emitter.emit('ping', 7)).toBe(true);
     expect(heard).toEqual([7]);
     await eventually('two warnings', () => warnings.mock.calls.length === 2);
+  });
+
+  it('of two events is named with the event during which it threw', () => {
+    const warnings = silenceWarnings();
+    const emitter = new IsolatedEmitter<Events>();
+    const throwing = (): never => {
+      throw new Error('thrown');
+    };
+    emitter.on('ping', throwing);
+    emitter.on('pong', throwing);
+    emitter.emit('pong', 1);
+    expect(warnings.mock.calls).toHaveLength(1);
+    expect(String(warnings.mock.calls[0]?.[0])).toContain('"pong"');
+    emitter.off('ping', throwing);
+    expect(emitter.listenerCount('ping')).toBe(0);
+    expect(emitter.listenerCount('pong')).toBe(1);
   });
 
   it('keeps its context, and can be removed even if it was added for a single event', () => {
