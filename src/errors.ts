@@ -230,8 +230,8 @@ export class ProviderClosedError extends LeaseholdError {
 
 /**
  * The store refused a command, or did not answer in time. If `outcomeKnown` is false, the command may have been
- * applied. The library then removes in the background what a request for a lock may have left in the store; it lasts
- * for at most one lease.
+ * applied. The library then removes in the background what a request for a lock may have left in the store. Nothing
+ * that was left lasts longer than one lease.
  */
 export class StoreUnavailableError extends LeaseholdError {
   /** @internal */

@@ -24,9 +24,9 @@ interface Observed {
 }
 
 /**
- * Reads the leaders for all observers of one provider, with one command for all observed elections. The change stream
- * over their documents and the ends of the leases say when to read. While there is no stream, and after a failed read,
- * the leaders are read every `pollMs.max`.
+ * Reads the leaders for all observers of one provider, with one command for all observed elections. The leaders are
+ * read when the change stream reports that a leader may have changed, and when the lease of a leader ends. While there
+ * is no stream, and after a failed read, the leaders are read every `pollMs.max`.
  */
 export class LeaderWatch {
   readonly #collection: LockCollection;

@@ -123,7 +123,10 @@ export async function fencedUpdateOne(...args: any[]): Promise<never> {
   return (await new GuardedUpdate(target, filter, stored, field, fence, driverOptions).run()) as never;
 }
 
-/** Without the type argument `T`, this type is `never`, so TypeScript takes the first signature. */
+/**
+ * If a call does not give the type argument `T`, this type is `never`, and TypeScript takes the first signature of
+ * `fencedUpdateOne`.
+ */
 type OnlyIfGiven<T, Wanted> = [T] extends [never] ? never : Wanted;
 
 /**

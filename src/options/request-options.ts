@@ -28,8 +28,8 @@ export interface PrimitiveOptions {
    * If no caller of this provider has used a kept seat for `wakeIdleMs`, that request gets the seat up to about a
    * second later.
    *
-   * A reader-writer lock keeps only reads: all readers of this provider share one seat, also at the same time, until a
-   * writer or an upgrade waits.
+   * A reader-writer lock keeps only reads: the readers of this provider that have the same `leaseMs` share one seat,
+   * also at the same time, until a writer or an upgrade waits.
    */
   keepMs?: number | undefined;
   /**

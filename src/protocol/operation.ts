@@ -146,8 +146,8 @@ export interface Claim {
   readonly type: 'claim';
   readonly id: string;
   /**
-   * The token of the term. A late copy of the same request may be elected after the term: the new term then has the
-   * same `id`, but another token.
+   * The token of the term. After the end of the term, a late copy of the request that won it may be elected: the new
+   * term then has the same `id`, but another token.
    */
   readonly token: number;
   readonly job: string;
@@ -158,7 +158,7 @@ export interface Claim {
   readonly claimId: string;
   /** Never used twice, so that each update changes the document. */
   readonly nonce: string;
-  /** The instant from which a fixed rate counts, stored if the job has none; by default `instant`. */
+  /** The instant from which a fixed rate counts. Stored only by the first claim of the job. Default: `instant`. */
   readonly anchor?: Date | undefined;
   /** Whether a run begins with this claim. By default, the claim only records that the instant is over. */
   readonly runs?: boolean | undefined;

@@ -7,8 +7,8 @@ const RESERVED = 1;
 /**
  * Bounds how many transitions of one provider are in flight: one less than the client's pool has connections, but at
  * least one. A fast path counts as one transition, and so does a group of fast paths. The other transitions wait here.
- * In the pool, which serves its queue first come, first served, thousands of them would delay the extensions until
- * leases expire. Extensions, reads and other commands do not wait here.
+ * The pool serves its queue first come, first served: thousands of transitions in that queue would delay the extensions
+ * until leases expire. Extensions, reads and other commands do not wait here.
  */
 export class TransitionLimiter {
   readonly #limit: number;
@@ -35,7 +35,7 @@ export class TransitionLimiter {
     }
   }
 
-  /** Resolves when a command has ended and has left its slot to this one. */
+  /** Resolves when a transition in flight has ended and has left its slot to this caller. */
   async #waitForSlot(signal: AbortSignal): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const enter = (): void => {

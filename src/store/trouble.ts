@@ -1,7 +1,7 @@
 import type { DriverClientOptions, DriverTopology } from '../driver-types.js';
 import { shortened } from '../error-text.js';
 
-/** The client options that `troubleOf` needs to explain why it knows no server. */
+/** The client options that `troubleOf` needs to explain why the driver knows no server. */
 type Seeds = Pick<DriverClientOptions, 'hosts' | 'replicaSet'>;
 
 /** The most error messages of servers in one explanation. */

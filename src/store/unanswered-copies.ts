@@ -1,6 +1,9 @@
 import type { ServerClock } from './server-clock.js';
 
-/** A margin for the drift of the clocks until the not-after, in ms. `aheadByMs` does not cover the drift. */
+/**
+ * A margin for the drift of the clocks until the not-after, in ms. `aheadByMs` of the server clock does not cover the
+ * drift.
+ */
 const ARRIVAL_SLACK_MS = 100;
 
 /** No copy can arrive: none was sent, or all have ended. This not-after is always in the past. */
@@ -34,7 +37,8 @@ export class UnansweredCopies {
   /**
    * A copy is about to be sent.
    *
-   * @param notAfter - Returns the not-after of the request. Not called yet: the request is made when the copy is sent.
+   * @param notAfter - Returns the not-after of the request. This method does not call `notAfter`, because the request
+   *   is made only when the copy is sent.
    */
   sent(notAfter: () => Date): void {
     this.#inFlight += 1;

@@ -235,7 +235,7 @@ export class Seat {
 
   /**
    * Tells each hold that its release is requested, and gives back an idle seat. Returns the holds that this call has
-   * told, so none after an earlier call. Without a `revocation`, the provider is closing.
+   * told. A second call tells no hold. Without a `revocation`, the provider is closing.
    */
   requestRelease(revocation?: Revocation): readonly SeatHold[] {
     if (this.#state !== 'live') return NO_HOLDS;
@@ -259,8 +259,8 @@ export class Seat {
     this.#end('lost');
     const { holds } = this;
     this.#holds = NO_HOLDS;
-    // All holds are marked as lost before any is told: code that is told of one loss must find no other hold of the
-    // seat held.
+    // Every hold is marked as lost before the first one is told: code that is told of one loss must see the other holds
+    // of the seat as lost, too.
     for (const hold of holds) hold.lose(why);
     // The code under the lock is told before the listeners of events.
     for (const hold of holds) hold.tellEnd();

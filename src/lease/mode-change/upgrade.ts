@@ -86,7 +86,8 @@ export class Upgrade {
 
   /**
    * Asks for the upgrade once and waits for its turn. Returns whether the hold is a write now. `false`: a look showed
-   * no waiting upgrade of this hold, and the answer to the next request tells why.
+   * no waiting upgrade of this hold, or the reported grant is that of an earlier upgrade. The answer to the next
+   * request then shows the state of the upgrade.
    */
   async #askOnce(): Promise<boolean> {
     const { room } = this.#context;

@@ -15,9 +15,9 @@ import { OtherWaiters } from './other-waiters.js';
 /**
  * The read seat of one reader-writer lock that this process keeps for its readers.
  *
- * While nobody waits for the lock, the readers of the process that ask for the lease time of the seat share it, each
- * with its own hold. The deadline of the seat is checked before a reader begins and at each use of its hold, because
- * the lease of a kept seat may have expired.
+ * While nobody waits for the lock, readers of the process share the seat, each with its own hold. A reader that asks
+ * for another lease time than that of the seat does not share the seat. The deadline of the seat is checked before a
+ * reader begins and at each use of its hold, because the lease of a kept seat may have expired.
  *
  * When a writer has to wait behind the seat, its update names this process in the field `wake`. From then on every new
  * reader queues on the server behind that writer (L3). When the last reader of the seat has ended, one update gives the

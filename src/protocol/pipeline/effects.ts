@@ -29,8 +29,8 @@ export function operate(seats: SeatRules, operation: Operation): readonly Stage[
     case 'enqueue':
       return enqueue(seats, operation.request, []);
     case 'try': {
-      // A try is queued only if the queue is empty and a seat is free. So the admission that follows always admits it,
-      // and no waiter is passed (L3).
+      // A try is queued only if the queue is empty and a seat is free. So the admission that follows always admits the
+      // try, and the try overtakes no waiter (L3).
       const { request } = operation;
       return enqueue(seats, request, [equal('$queue', []), seats.hasRoomFor(request)]);
     }

@@ -23,8 +23,8 @@ import { isWellFormedWithPlaces } from './verdict.js';
  * an empty queue and vacant seats, so no expression fails on bad data.
  *
  * @param takingOver - Whether to take over the document of an idle lock of another kind first. The process asks for
- * the takeover in a second update, after it has found such a document. Other transitions leave it out, because its
- * expressions would make each of them more expensive.
+ * the takeover only in a second update, after the reply to the first one has shown another kind. The first update has
+ * no takeover, because the expressions of a takeover would make every transition more expensive.
  */
 export function transition(
   seats: SeatRules,

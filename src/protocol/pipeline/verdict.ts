@@ -12,7 +12,7 @@ import { areWaiters, withPlaces } from './places.js';
 export const isWellFormed = (seats: SeatRules): Expression =>
   all(...isWellFormedBeside(seats), withPlaces({ $objectToArray: '$queue' }, all(...areWaiters(seats))));
 
-/** Like `isWellFormed`, for use inside `withPlaces`, whose lists other expressions may then share. */
+/** Like `isWellFormed`, for use inside `withPlaces`, so that other expressions can share the lists of `withPlaces`. */
 export const isWellFormedWithPlaces = (seats: SeatRules): Expression =>
   all(...isWellFormedBeside(seats), ...areWaiters(seats));
 

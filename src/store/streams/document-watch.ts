@@ -29,7 +29,7 @@ export class DocumentWatch {
   readonly #stream: StreamSupervisor;
   /** The names that the open cursor selects. */
   #covered: ReadonlySet<string> = new Set();
-  /** The names that the newest cursor selects, which may not have answered yet. */
+  /** The names that the newest cursor selects. The server may not have answered this cursor yet. */
   #asked: ReadonlySet<string> = new Set();
 
   /** @param lingerMs - The time for which the stream stays open after the last watcher has left. */

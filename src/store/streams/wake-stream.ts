@@ -6,7 +6,7 @@ import type { StreamContext } from './stream-cursor.js';
 import { StreamSupervisor } from './stream-supervisor.js';
 
 export interface WakeListener {
-  /** A word names this attempt. `token` is that of its grant, or `LOOK_AGAIN` or `OTHERS_WAIT`. */
+  /** A word names the attempt `id`. `token` is the token of a grant, `LOOK_AGAIN` or `OTHERS_WAIT`. */
   onWoken(name: string, id: string, token: number): void;
   /** Events may have been missed, so the process has to look at every lock. */
   onGap(): void;
